@@ -1,0 +1,1 @@
+"""The SQL layer: llm functions for a DuckDB connection."""

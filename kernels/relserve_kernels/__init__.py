@@ -1,0 +1,1 @@
+"""Triton kernels of the hybrid KV / hidden cache (issue: hybrid cache); empty until that lands."""

@@ -1,0 +1,1 @@
+"""relserve: LLM functions in SQL, scheduled as relQueries."""

@@ -1,0 +1,92 @@
+"""A deterministic engine without a model, for tests and dry runs.
+
+It answers from the prompt's text alone, never at random, and keeps count of what it was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from relserve.errors import EngineDeadError, Failure, FailureKind
+from relserve.relquery import Reply, Submission, Usage
+
+Script = Callable[[str, Submission], "str | Failure"]
+
+
+def by_hash(prompt: str, submission: Submission) -> str:
+    """One of the allowed replies, picked by a hash of the prompt; for free text, the prompt's digest."""
+    digest = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    grammar = submission.sampling.grammar
+    if grammar is not None and grammar.choices:
+        return grammar.choices[int.from_bytes(digest, "big") % len(grammar.choices)]
+    return digest.hex() if grammar is None else str(digest[0] % 10)
+
+
+def echo(prompt: str, submission: Submission) -> str:
+    """The prompt itself."""
+    return prompt
+
+
+@dataclass
+class ScriptedEngine:
+    """Answers `script(prompt, submission)` for every prompt.
+
+    Attributes:
+        script: what to answer; a Failure fails that row.
+        chunk: how many replies come at once.
+        pause_s: wait before each chunk, to stand in for a slow model.
+        dies_after: raise EngineDeadError after so many replies (None: never).
+        max_prompt_chars: longer prompts fail as over the context.
+        submissions: every submission so far, for tests to look at.
+        aborted: how many prompts were given up unfinished.
+    """
+
+    script: Script = by_hash
+    chunk: int = 1024
+    pause_s: float = 0.0
+    dies_after: int | None = None
+    max_prompt_chars: int = 1_000_000
+    model: str = "scripted"
+    submissions: list[Submission] = field(default_factory=list)
+    aborted: int = 0
+    num_answered: int = 0
+
+    @property
+    def num_prompts(self) -> int:
+        """Prompts asked so far."""
+        return sum(len(s.prompts) for s in self.submissions)
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`."""
+        self.submissions.append(submission)
+        done = 0
+        try:
+            for start in range(0, len(submission.prompts), self.chunk):
+                await asyncio.sleep(self.pause_s)
+                if self.dies_after is not None and self.num_answered >= self.dies_after:
+                    raise EngineDeadError("the scripted engine died, as it was told to")
+                prompts = submission.prompts[start : start + self.chunk]
+                replies = [self._reply(start + i, p, submission) for i, p in enumerate(prompts)]
+                self.num_answered += len(replies)
+                yield replies
+                done += len(replies)
+        finally:
+            self.aborted += len(submission.prompts) - done
+
+    def _reply(self, index: int, prompt: str, submission: Submission) -> Reply:
+        if len(prompt) > self.max_prompt_chars:
+            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, _too_long(prompt, self.max_prompt_chars)))
+        said = self.script(prompt, submission)
+        if isinstance(said, Failure):
+            return Reply(index, None, said)
+        return Reply(index, said, usage=Usage(len(prompt) // 4 + 1, 0, len(said) // 4 + 1))
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+
+def _too_long(prompt: str, limit: int) -> str:
+    return f"the prompt has {len(prompt)} characters, the model's context holds {limit}"

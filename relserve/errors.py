@@ -1,0 +1,95 @@
+"""Every error that relserve raises, one tree.
+
+    RelserveError
+    ├── UsageError           the call is wrong; the message says what, where and how to mend it
+    │   ├── TemplateError    the template, shown with a caret under the place
+    │   └── OptionError      an option: unknown, of the wrong type, or out of range
+    ├── ModelError           a model name that leads to no model
+    ├── EngineError          the engine could not do its work
+    │   ├── EngineStartError it did not come up
+    │   └── EngineDeadError  it died, and a restart did not help
+    ├── RowError             a row failed and on_error := 'raise' was given
+    └── Cancelled            the query was interrupted
+
+A row that fails under `on_error := 'null'` raises nothing: it becomes NULL and a `Failure` on record.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class RelserveError(Exception):
+    """Root of the tree."""
+
+
+class UsageError(RelserveError, ValueError):
+    """The call is wrong."""
+
+
+class TemplateError(UsageError):
+    """A template is wrong at `position` (characters from its start).
+
+    The message shows the line of the template and a caret under the place.
+    """
+
+    def __init__(self, problem: str, template: str, position: int, hint: str = "") -> None:
+        self.problem, self.template, self.position, self.hint = problem, template, position, hint
+        super().__init__(f"{problem}\n{_caret(template, position)}" + (f"\n{hint}" if hint else ""))
+
+
+class OptionError(UsageError):
+    """An option is unknown, of the wrong type, or out of range."""
+
+
+class ModelError(RelserveError):
+    """A model name leads to no model."""
+
+
+class EngineError(RelserveError):
+    """The engine could not do its work."""
+
+
+class EngineStartError(EngineError):
+    """The engine did not come up."""
+
+
+class EngineDeadError(EngineError):
+    """The engine died and a restart did not help."""
+
+
+class RowError(RelserveError):
+    """A row failed and `on_error := 'raise'` was given."""
+
+
+class Cancelled(RelserveError):
+    """The query was interrupted; its requests were aborted in the engine."""
+
+
+class FailureKind(StrEnum):
+    """Why a row has no answer."""
+
+    OVER_CONTEXT = "over_context"  # the prompt does not fit the model's context
+    UNPARSABLE = "unparsable"  # the reply is not a value of the answer's type
+    REFUSED = "refused"  # the engine rejected this request
+    ENGINE = "engine"  # the engine failed while it worked on the request
+
+
+class Failure(NamedTuple):
+    """Why one row is NULL."""
+
+    kind: FailureKind
+    message: str
+
+
+def _caret(text: str, position: int, width: int = 72) -> str:
+    """The line of `text` that holds `position`, cut to `width` characters, with a caret below."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    line = text[start : end if end >= 0 else len(text)]
+    column = position - start
+    left = max(0, column - width // 2)
+    head = "..." if left else ""
+    shown = head + line[left : left + width] + ("..." if left + width < len(line) else "")
+    return f"  {shown}\n  {' ' * (column - left + len(head))}^"

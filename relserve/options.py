@@ -1,0 +1,151 @@
+"""The named options of the llm functions: declared once, checked at bind time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from relserve.answers import AnswerType, Choice, Number, Text, YesNo
+from relserve.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a call asked for, checked. Unset options hold their default."""
+
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    system: str | None = None
+    model: str | None = None
+    on_error: str = "null"
+    choices: tuple[str, ...] = ()
+    lo: float = field(default=0.0)
+    hi: float = field(default=10.0)
+
+
+class OptionSpec(NamedTuple):
+    """One option: its SQL type, what it does, and the check that turns the SQL value into ours."""
+
+    sql_type: str
+    help: str
+    check: Callable[[str, Any], Any]
+
+
+class FunctionSpec(NamedTuple):
+    """One llm function: its options and how the type of its answers follows from them."""
+
+    options: tuple[str, ...]
+    required: tuple[str, ...]
+    answer_type: Callable[[Options], AnswerType]
+
+
+def _whole(low: int, high: int) -> Callable[[str, Any], int]:
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+            raise OptionError(f"{name} must be a whole number, not {value!r}")
+        if not low <= value <= high:
+            raise OptionError(f"{name} must be from {low} to {high}, not {value}")
+        return int(value)
+
+    return check
+
+
+def _number(low: float, high: float) -> Callable[[str, Any], float]:
+    def check(name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise OptionError(f"{name} must be a number, not {value!r}")
+        if not low <= value <= high:
+            raise OptionError(f"{name} must be from {low:g} to {high:g}, not {value}")
+        return float(value)
+
+    return check
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise OptionError(f"{name} must be a text that is not empty, not {value!r}")
+    return value
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, (list, tuple)) or not values:
+        raise OptionError(f"{name} must be a list of texts that is not empty, e.g. ['yes', 'no']")
+    for v in values:
+        if not isinstance(v, str) or not v.strip():
+            raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
+    twice = sorted({v for v in values if values.count(v) > 1})
+    if twice:
+        raise OptionError(f"{name} holds {twice[0]!r} more than once; each must be there once")
+    return tuple(values)
+
+
+def _on_error(name: str, value: Any) -> str:
+    if value not in ("null", "raise"):
+        raise OptionError(f"{name} must be 'null' (a failed row is NULL) or 'raise', not {value!r}")
+    return str(value)
+
+
+OPTIONS: Mapping[str, OptionSpec] = {
+    "max_tokens": OptionSpec("BIGINT", "most tokens in an answer (256 for text)", _whole(1, 1_000_000)),
+    "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", _number(0, 2)),
+    "top_p": OptionSpec("DOUBLE", "nucleus sampling, 1 is off (default)", _number(1e-6, 1)),
+    "seed": OptionSpec("BIGINT", "seed of the sampler when temperature > 0", _whole(0, 2**63 - 1)),
+    "stop": OptionSpec("VARCHAR[]", "texts that end an answer", _texts),
+    "system": OptionSpec("VARCHAR", "system message of every prompt", _text),
+    "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", _text),
+    "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", _on_error),
+    "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _texts),
+    "lo": OptionSpec("DOUBLE", "lowest score (0)", _number(-1e9, 1e9)),
+    "hi": OptionSpec("DOUBLE", "highest score (10)", _number(-1e9, 1e9)),
+}
+
+_COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error")
+_TYPED = ("temperature", "top_p", "seed", "system", "model", "on_error")
+
+FUNCTIONS: Mapping[str, FunctionSpec] = {
+    "llm": FunctionSpec((*_COMMON, "choices"), (), lambda o: Choice(o.choices) if o.choices else Text()),
+    "llm_filter": FunctionSpec(_TYPED, (), lambda o: YesNo()),
+    "llm_classify": FunctionSpec((*_TYPED, "choices"), ("choices",), lambda o: Choice(o.choices)),
+    "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(o.lo, o.hi)),
+}
+
+DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Options)}
+
+
+def parse_options(function: str, given: Mapping[str, Any]) -> Options:
+    """The checked options of a call; None counts as not given.
+
+    Args:
+        function: a name of `FUNCTIONS`.
+        given: option names and values as they came from SQL, JSON or Python.
+
+    Raises:
+        OptionError: unknown, missing, of the wrong type, or out of range.
+    """
+    spec = FUNCTIONS[function]
+    for name in given:
+        if name not in spec.options:
+            near = get_close_matches(name, spec.options, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            raise OptionError(
+                f"{function}() has no option {name!r}.{meant} It takes: {', '.join(spec.options)}"
+            )
+    set_ones = {k: v for k, v in given.items() if v is not None}
+    for name in spec.required:
+        if name not in set_ones:
+            raise OptionError(f"{function}() needs {name} := {_example(name)}")
+    options = Options(**{name: OPTIONS[name].check(name, value) for name, value in set_ones.items()})
+    if options.lo >= options.hi:
+        raise OptionError(f"lo must be below hi, not {options.lo:g} and {options.hi:g}")
+    return options
+
+
+def _example(name: str) -> str:
+    return {"choices": "['positive', 'negative']"}.get(name, "..")
