@@ -1,0 +1,41 @@
+# demo, test, lint and bench each set everything up from nothing: Python 3.11-3.13, make and a package index.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test lint bench install clean
+.DEFAULT_GOAL := demo
+
+demo: $(INSTALLED)
+	@$(VENV)/bin/relserve demo
+
+test: $(INSTALLED)
+	@$(PY) -m pytest
+
+lint: $(INSTALLED)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(PY) tests/check_sizes.py
+
+bench: $(INSTALLED)
+	$(PY) -m benchmarks.sql_layer --quick
+	$(PY) -m benchmarks.end_to_end --quick
+	$(PY) -m benchmarks.tiny_accuracy --quick
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "relserve needs Python 3.11 to 3.13, $(PYTHON) is %d.%d: try make PYTHON=python3.11" % v)'
+	@echo "installing into $(VENV) (the first time: about two minutes and 4 GB of disk)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --constraint requirements/cpu.lock torch==2.13.0
+	@$(PIP) --no-deps -r requirements/cpu.lock -r requirements/dev.lock
+	@$(PIP) --no-deps --no-build-isolation ./requirements/vllm_metadata -e .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info requirements/vllm_metadata/build requirements/vllm_metadata/*.egg-info

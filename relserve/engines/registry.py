@@ -1,0 +1,96 @@
+"""From a model's name to its engine; engines are shared by every connection of the process."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import threading
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+from relserve.engines.http import HttpEngine
+from relserve.engines.local import LocalEngine
+from relserve.engines.protocol import Engine
+from relserve.engines.scripted import ScriptedEngine
+from relserve.errors import ModelError
+from relserve.settings import Settings, load
+from relserve.tiny import MODEL_DIR
+
+logger = logging.getLogger(__name__)
+
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+KEPT_LOGS = 20
+KINDS = {
+    "tiny": "the small model that comes with relserve; for the shipped tables and for trying things out",
+    "PATH": "a folder with a Hugging Face model (config.json, weights, tokenizer), run by vLLM here",
+    "ORG/NAME": "a model of the Hugging Face hub, fetched and run by vLLM here",
+    "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",
+    "scripted": "no model: made-up but repeatable answers, for dry runs",
+}
+
+_lock = threading.Lock()
+_engines: dict[str, Engine] = {}
+
+
+def find_engine(name: str | None = None) -> Engine:
+    """The engine of a model, made on first use and started when first asked.
+
+    Args:
+        name: one of `KINDS`, or None for the model of the settings.
+
+    Raises:
+        ModelError: the name leads to no model.
+    """
+    settings = load()
+    name = name or settings.model
+    with _lock:
+        if name not in _engines:
+            _engines[name] = _make(name, settings)
+        return _engines[name]
+
+
+def _make(name: str, settings: Settings) -> Engine:
+    if name == "scripted":
+        return ScriptedEngine()
+    if re.match(r"https?://", name):
+        url, _, served = name.partition("#")
+        return HttpEngine(
+            url, served_model=served or None, api_key=settings.api_key or None, timeout_s=settings.timeout_s,
+            max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
+        )  # fmt: skip
+    path = MODEL_DIR if name == "tiny" else Path(name).expanduser()
+    if not path.is_dir() and (not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~"))):
+        raise ModelError(
+            f"no model {name!r}: not a folder here, not a hub id (org/name), not a URL. Give one of: "
+            + "; ".join(f"{kind} ({what})" for kind, what in KINDS.items())
+        )
+    if path.is_dir() and not (path / "config.json").is_file():
+        raise ModelError(f"the folder {name!r} holds no model: it has no config.json")
+    return LocalEngine(
+        name, str(path) if path.is_dir() else name, engine_args=settings.engine_args,
+        announce=announce, log_path=_log_path(name, settings),
+    )  # fmt: skip
+
+
+def announce(text: str) -> None:
+    """Say something to the person who waits, above any progress bar."""
+    tqdm.write(f"relserve: {text}", file=sys.stderr)
+
+
+def _log_path(name: str, settings: Settings) -> Path | None:
+    """Where the engine's own output goes; None when the cache folder cannot be used."""
+    folder = settings.cache_dir / "logs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        logs = sorted(folder.glob("engine-*.log"), key=lambda p: p.stat().st_mtime)
+        for old in logs[:-KEPT_LOGS]:
+            old.unlink(missing_ok=True)
+        path = folder / f"engine-{re.sub(r'[^\w.-]+', '_', name)[-40:]}.log"
+        with path.open("a") as file:
+            file.write("")
+        return path
+    except OSError as error:
+        announce(f"no engine log: the cache folder {folder} cannot be written ({error.strerror})")
+        return None

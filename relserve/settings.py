@@ -1,0 +1,86 @@
+"""The settings: declared once with default, unit and help; read from RELSERVE_* environment variables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from relserve.errors import UsageError
+
+PREFIX = "RELSERVE_"
+# Variables that the tests, benchmarks and the engine's own child process read.
+NOT_SETTINGS = ("RELSERVE_DATA", "RELSERVE_ENGINE_PARENT", "RELSERVE_ENGINE_LOG")
+
+
+def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
+    return field(default=default, metadata={"help": help, "parse": parse})
+
+
+def _flag(text: str) -> bool:
+    known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    return known[text.strip().lower()]
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def _cache_dir() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "relserve"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting. RELSERVE_MODEL sets `model`, and so on."""
+
+    model: str = _setting("tiny", "the model of a call that names none: 'tiny', a path, a hub id or a URL")
+    api_key: str = _setting("", "key for HTTP servers; OPENAI_API_KEY is used when this is unset")
+    timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds", float)
+    max_retries: int = _setting(6, "HTTP retries of one request on 429, 5xx and time-outs", int)
+    max_in_flight: int = _setting(256, "HTTP requests at once to one server", int)
+    engine_args: Mapping[str, Any] = _setting(
+        None, 'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}', _json_object
+    )
+    cache_dir: Path = _setting(None, "folder for engine logs (default ~/.cache/relserve)", Path)
+    progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
+
+    def __post_init__(self) -> None:
+        if self.engine_args is None:
+            object.__setattr__(self, "engine_args", {})
+        if self.cache_dir is None:
+            object.__setattr__(self, "cache_dir", _cache_dir())
+
+
+def load(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings as the environment has them.
+
+    Raises:
+        UsageError: a RELSERVE_* variable that is no setting, or a value that cannot be read.
+    """
+    environ = os.environ if environ is None else environ
+    known = {PREFIX + f.name.upper(): f for f in fields(Settings)}
+    given: dict[str, Any] = {}
+    for name, text in environ.items():
+        if not name.startswith(PREFIX) or name in NOT_SETTINGS or not text:
+            continue
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            raise UsageError(f"{name} is no setting of relserve.{meant} There are: {', '.join(known)}")
+        setting = known[name]
+        try:
+            given[setting.name] = setting.metadata["parse"](text)
+        except (ValueError, KeyError) as error:
+            raise UsageError(f"{name}={text!r} cannot be read: {setting.metadata['help']}") from error
+    if not given.get("api_key"):
+        given["api_key"] = environ.get("OPENAI_API_KEY", "")
+    return Settings(**given)
