@@ -36,8 +36,13 @@ class Answer(NamedTuple):
 class AnswerType(Protocol):
     """The type of a function's answers."""
 
-    sql_type: str
-    default_max_tokens: int
+    @property
+    def sql_type(self) -> str:
+        """The DuckDB type of the values."""
+
+    @property
+    def default_max_tokens(self) -> int:
+        """Output cap of a request when the call sets none, in tokens."""
 
     @property
     def instruction(self) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-
 import relserve_duckdb
+
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
 from relserve.session import Session

@@ -100,7 +100,8 @@ class RowTimes(NamedTuple):
     preemptions: int = 0
 
 
-class Reply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Reply:
     """An engine's reply to `prompts[index]` of a submission: its text, or why there is none."""
 
     index: int

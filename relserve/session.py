@@ -1,4 +1,4 @@
-"""The session: takes a relQuery, asks the engine each distinct prompt once, gives typed answers in input order."""
+"""The session: asks the engine each distinct prompt of a relQuery once, gives typed answers in order."""
 
 from __future__ import annotations
 

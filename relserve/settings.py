@@ -22,8 +22,8 @@ def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
 
 
 def _flag(text: str) -> bool:
-    known = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-    return known[text.strip().lower()]
+    on, off = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+    return {**dict.fromkeys(on, True), **dict.fromkeys(off, False)}[text.strip().lower()]
 
 
 def _json_object(text: str) -> dict[str, Any]:

@@ -66,10 +66,10 @@ class Template:
             missing = self._field_of_input(num_args)
             shown = "{" + missing.name + "}"
             raise TemplateError(
-                f"placeholder {shown} has no argument: the template needs {_count(self.num_inputs, 'value')}, "
-                f"the call gives {num_args}",
+                f"placeholder {shown} has no argument: the template needs "
+                f"{_count(self.num_inputs, 'value')}, the call gives {num_args}",
                 self.text, missing.position,
-                f"Add the missing argument after the template, or write {{{{ and }}}} for literal braces.",
+                "Add the missing argument after the template, or write {{ and }} for literal braces.",
             )  # fmt: skip
         if num_args > self.num_inputs:
             raise TemplateError(

@@ -87,7 +87,8 @@ def _log_path(name: str, settings: Settings) -> Path | None:
         logs = sorted(folder.glob("engine-*.log"), key=lambda p: p.stat().st_mtime)
         for old in logs[:-KEPT_LOGS]:
             old.unlink(missing_ok=True)
-        path = folder / f"engine-{re.sub(r'[^\w.-]+', '_', name)[-40:]}.log"
+        plain = re.sub(r"[^\w.-]+", "_", name)[-40:]
+        path = folder / f"engine-{plain}.log"
         with path.open("a") as file:
             file.write("")
         return path

@@ -78,7 +78,8 @@ class ScriptedEngine:
 
     def _reply(self, index: int, prompt: str, submission: Submission) -> Reply:
         if len(prompt) > self.max_prompt_chars:
-            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, _too_long(prompt, self.max_prompt_chars)))
+            message = _too_long(prompt, self.max_prompt_chars)
+            return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, message))
         said = self.script(prompt, submission)
         if isinstance(said, Failure):
             return Reply(index, None, said)

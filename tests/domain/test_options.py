@@ -1,0 +1,65 @@
+"""Options: what is accepted, and what the messages of the refused say."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relserve.errors import OptionError
+from relserve.options import FUNCTIONS, OPTIONS, Options, parse_options
+
+
+def test_nothing_given_gives_the_defaults() -> None:
+    assert parse_options("llm", {}) == Options()
+    assert parse_options("llm", {"max_tokens": None, "system": None}) == Options()
+
+
+def test_every_option_of_every_function_is_declared() -> None:
+    for function, spec in FUNCTIONS.items():
+        assert set(spec.options) <= set(OPTIONS), function
+        assert set(spec.required) <= set(spec.options), function
+        assert all(hasattr(Options(), name) for name in spec.options), function
+
+
+@pytest.mark.parametrize(
+    ("function", "given_options", "message"),
+    [
+        ("llm", {"max_token": 5}, r"no option 'max_token'. Did you mean max_tokens\? It takes: max_tokens"),
+        ("llm_filter", {"choices": ["a"]}, "llm_filter\\(\\) has no option 'choices'"),
+        ("llm", {"max_tokens": "five"}, "max_tokens must be a whole number, not 'five'"),
+        ("llm", {"max_tokens": 0}, "max_tokens must be from 1 to"),
+        ("llm", {"max_tokens": True}, "whole number"),
+        ("llm", {"temperature": -1}, "temperature must be from 0 to 2, not -1"),
+        ("llm", {"temperature": float("nan")}, "temperature must be a number"),
+        ("llm", {"on_error": "ignore"}, "on_error must be 'null'"),
+        ("llm", {"system": " "}, "system must be a text that is not empty"),
+        ("llm_classify", {}, r"llm_classify\(\) needs choices := \['positive', 'negative'\]"),
+        ("llm_classify", {"choices": []}, "choices must be a list of texts that is not empty"),
+        ("llm_classify", {"choices": ["a", "b", "a"]}, "choices holds 'a' more than once"),
+        ("llm_classify", {"choices": ["a", ""]}, "choices holds ''; each must be a text"),
+        ("llm_classify", {"choices": ["a", None]}, "choices holds None"),
+        ("llm_score", {"lo": 5, "hi": 1}, "lo must be below hi, not 5 and 1"),
+        ("llm_score", {"hi": float("inf")}, "hi must be a number"),
+    ],
+)
+def test_bad_options_say_what_is_wrong(function: str, given_options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        parse_options(function, given_options)
+
+
+anything = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
+    st.lists(st.text(max_size=3), max_size=4),
+)
+
+
+@given(st.sampled_from(sorted(FUNCTIONS)), st.dictionaries(st.sampled_from(sorted(OPTIONS)), anything))
+def test_any_options_are_accepted_or_refused_with_an_option_error(
+    function: str, given_options: dict[str, Any]
+) -> None:
+    try:
+        options = parse_options(function, given_options)
+    except OptionError:
+        return
+    FUNCTIONS[function].answer_type(options)
