@@ -63,8 +63,10 @@ def test_numbers_of_the_grammar_lie_within_the_bounds(a: float, b: float) -> Non
 @pytest.mark.parametrize(
     ("kind", "reply", "value"),
     [
-        (Number(1, 5), "4", 4.0), (Number(0, 1), "0.25", 0.25),
-        (Number(-3, 3), "-2", -2.0), (Number(0, 1e6), "12", 12.0),
+        (Number(1, 5), "4", 4.0),
+        (Number(0, 1), "0.25", 0.25),
+        (Number(-3, 3), "-2", -2.0),
+        (Number(0, 1e6), "12", 12.0),
     ],
 )
 def test_scores(kind: Number, reply: str, value: float) -> None:

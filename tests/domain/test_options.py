@@ -49,7 +49,11 @@ def test_bad_options_say_what_is_wrong(function: str, given_options: dict[str, A
 
 
 anything = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
     st.lists(st.text(max_size=3), max_size=4),
 )
 
