@@ -1,0 +1,115 @@
+"""The HTTP engine: answers from any OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+from relserve.engines.http_dialect import Dialect
+from relserve.engines.http_gate import Gate
+from relserve.engines.http_rows import Rows
+from relserve.engines.http_server import Server, base_url_of, client_of, find_served
+from relserve.errors import EngineDeadError, EngineError, ModelError
+from relserve.relquery import Reply, Submission
+
+log = logging.getLogger(__name__)
+
+
+class HttpEngine:
+    """Answers from the OpenAI-compatible server at a URL, one request a row.
+
+    Args:
+        url: of the server, with or without /v1; "url#model" names the model as `served_model` does.
+        served_model: the model's name at the server; None for the one that it serves.
+        api_key: where the server wants one.
+        timeout_s: how long one request may take; a row that takes longer is tried once more.
+        max_retries: how often a row is tried again; refusals for overload (429, 503) count only when the
+            server answered nothing in between.
+        max_in_flight: most requests at the server at once, over all relQueries.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        served_model: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 600,
+        max_retries: int = 6,
+        max_in_flight: int = 256,
+    ) -> None:
+        url, _, named = url.partition("#")
+        self._url, self._wanted = url, served_model or named or None
+        self._base_url = base_url_of(url)
+        self._api_key, self._timeout_s = api_key, timeout_s
+        self._max_retries, self._max_in_flight = max_retries, max_in_flight
+        self._starting = asyncio.Lock()
+        self._server: Server | None = None
+        self._running: set[Rows] = set()
+
+    @property
+    def model(self) -> str:
+        """The name by which users ask for it: the URL, or URL#model."""
+        return f"{self._url}#{self._wanted}" if self._wanted else self._url
+
+    @property
+    def num_in_flight(self) -> int:
+        """Requests at the server now."""
+        return self._server.gate.num_inside if self._server else 0
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`; ModelError where the server does not serve the model."""
+        if not submission.prompts:
+            return
+        server = await self._started()
+        rows = Rows(server, submission, self._max_retries)
+        rows.start()
+        self._running.add(rows)
+        try:
+            num_left = len(submission.prompts)
+            while num_left:
+                came = [await rows.inbox.get()]
+                while not rows.inbox.empty():
+                    came.append(rows.inbox.get_nowait())
+                replies = [one for one in came if isinstance(one, Reply)]
+                num_left -= len(replies)
+                if replies:
+                    yield replies
+                for one in came:
+                    if isinstance(one, Exception):
+                        raise one
+        except (EngineError, ModelError):
+            await self._forget(server)
+            raise
+        finally:
+            self._running.discard(rows)
+            await rows.cancel()
+
+    async def close(self) -> None:
+        """See `Engine.close`; relQueries under way end with EngineDeadError."""
+        for rows in list(self._running):
+            rows.inbox.put_nowait(EngineDeadError(f"{self.model} was closed"))
+        if self._server is not None:
+            await self._forget(self._server)
+
+    async def _started(self) -> Server:
+        """The server, looked at once."""
+        async with self._starting:
+            if self._server is None:
+                client = client_of(self._base_url, self._api_key, self._timeout_s)
+                try:
+                    served = await find_served(client, self._url, self._wanted)
+                except BaseException:
+                    await client.close()
+                    raise
+                log.info("%s serves %s (vLLM: %s)", self._url, served.model, served.is_vllm)
+                dialect, gate = Dialect(is_vllm=served.is_vllm), Gate(self._max_in_flight)
+                self._server = Server(self.model, client, served.model, dialect, gate)
+            return self._server
+
+    async def _forget(self, server: Server) -> None:
+        """Let the next submission look at the server anew."""
+        if self._server is server:
+            self._server = None
+        await server.client.close()
