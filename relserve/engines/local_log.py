@@ -1,0 +1,43 @@
+"""Why an engine did not start, in one line, from its log or from vLLM's exception."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from relserve.engines.local_running import EngineGone
+from relserve.errors import EngineError
+
+# The last line of a traceback, behind what vLLM puts before every line:
+# "(EngineCore pid=7) ERROR 11-21 01:40:00 [core.py:9] ValueError: no memory"
+_ERROR_LINE = re.compile(r"^(?:\(EngineCore[^)]*\) )?(?:ERROR [^\]]*\] )?([A-Za-z_.]*(?:Error|Exception): .+)$", re.M)
+
+
+def size_of(path: Path | None) -> int:
+    """Bytes in a log so far; 0 when there is none."""
+    try:
+        return path.stat().st_size if path is not None else 0
+    except OSError:
+        return 0
+
+
+def cause_of(error: Exception, log_path: Path | None, log_start: int) -> str:
+    """One line on why a start failed: the last error in the log from `log_start` on, else `error` itself."""
+    if isinstance(error, EngineError):
+        return str(error)
+    if isinstance(error, EngineGone):
+        return "it ended as soon as it was ready"
+    return _last_error(log_path, log_start) or " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _last_error(log_path: Path | None, start: int) -> str:
+    if log_path is None:
+        return ""
+    try:
+        with log_path.open("rb") as log:
+            log.seek(start)
+            text = log.read().decode(errors="replace")
+    except OSError:
+        return ""
+    errors = _ERROR_LINE.findall(text)
+    return str(errors[-1]) if errors else ""

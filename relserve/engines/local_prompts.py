@@ -1,0 +1,69 @@
+"""Prompts to token ids: the model's chat template where it has one, batches of a fast tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class PromptEncoder:
+    """Renders and tokenises prompts for one model; thread-safe, meant to run off the event loop."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.has_template = bool(getattr(tokenizer, "chat_template", None))
+        self._system_role = True  # until the template refuses it
+
+    def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
+        """Token ids of each prompt; none at all for an empty prompt without a chat template."""
+        prompts = [speakable(p) for p in prompts]
+        system = speakable(system) if system else None
+        if self.has_template:
+            # The template writes the special tokens itself; adding them again would double BOS.
+            return self._ids(self._render(prompts, system), special=False)
+        texts = [f"{system}\n{p}" if system else p for p in prompts]
+        ids = self._ids(texts, special=True)
+        return [row if text else [] for row, text in zip(ids, texts, strict=True)]
+
+    def num_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone, without special tokens."""
+        return [len(ids) for ids in self._ids([speakable(t) for t in texts], special=False)]
+
+    def _ids(self, texts: list[str], special: bool) -> list[list[int]]:
+        if not texts:
+            return []
+        encoded = self._tokenizer(
+            texts, add_special_tokens=special, return_attention_mask=False, verbose=False
+        )
+        ids: list[list[int]] = encoded["input_ids"]
+        return ids
+
+    def _render(self, prompts: list[str], system: str | None) -> list[str]:
+        if system and self._system_role:
+            try:
+                return self._apply([[_message("system", system), _message("user", p)] for p in prompts])
+            except Exception:
+                # Some models (Gemma, old Mistral) refuse a system role: it goes before the prompt.
+                self._system_role = False
+        lead = f"{system}\n\n" if system else ""
+        return self._apply([[_message("user", lead + p)] for p in prompts])
+
+    def _apply(self, conversations: list[list[dict[str, str]]]) -> list[str]:
+        # Models that can think aloud are told not to: an answer is a value, not a monologue.
+        rendered: list[str] = self._tokenizer.apply_chat_template(
+            conversations, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+        return rendered
+
+
+def speakable(text: str) -> str:
+    """The text with surrogates paired where they form a character and replaced by U+FFFD where not."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}

@@ -1,0 +1,175 @@
+"""Starting a vLLM engine in a process of its own, from any thread of any kind of script."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import multiprocessing.spawn
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from relserve.engines.local_running import RunningEngine
+from relserve.errors import EngineStartError
+from relserve.vllm_plugin.manners import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
+from relserve.vllm_plugin.version import check_version
+
+SCHEDULER = "relserve.vllm_plugin.scheduler.make"
+FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU, where it costs little
+ENVIRONMENT = {
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+}
+CPU_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # vLLM's own binding is ten times slower on a shared machine
+    "VLLM_CPU_KVCACHE_SPACE": "2",
+}
+
+# One start at a time: what is changed below belongs to the whole process.
+_starting = threading.Lock()
+
+
+def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> RunningEngine:
+    """Start an engine and wait until it is ready; blocks for many seconds.
+
+    Raises:
+        EngineStartError: vLLM is not installed or not of a tested version.
+        Exception: whatever vLLM raises when it cannot start.
+    """
+    with _starting:
+        set_environment(ENVIRONMENT)
+        allow_hub(not os.path.isdir(path))
+        arguments = _arguments(path, engine_args)
+        children = set(multiprocessing.active_children())
+        with _child_environment(log_path), _manners_for_main():
+            client = _start_client(arguments)
+        started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
+        if not started:
+            client.shutdown()
+            raise EngineStartError("the engine's process ended as soon as it was ready")
+        return RunningEngine(client, started[0])
+
+
+def is_engine(process: BaseProcess) -> bool:
+    """Whether a child process is a vLLM engine, by the name that vLLM gives it."""
+    return process.name.startswith(PROCESS_NAME)
+
+
+def set_environment(variables: Mapping[str, str]) -> None:
+    """Set variables that the user left unset."""
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
+
+
+def allow_hub(allowed: bool) -> None:
+    """Keep a model from a local folder off the network, unless the user decided on HF_HUB_OFFLINE.
+
+    The hub's client reads the variable once, so a second engine with a hub id needs both lines.
+    """
+    if os.environ.get("HF_HUB_OFFLINE") not in (None, _OFFLINE):
+        return
+    if allowed and os.environ.pop("HF_HUB_OFFLINE", None):
+        import huggingface_hub.constants
+
+        huggingface_hub.constants.HF_HUB_OFFLINE = False
+    elif not allowed:
+        os.environ["HF_HUB_OFFLINE"] = _OFFLINE
+
+
+_OFFLINE = "yes"  # true to the hub's client, and told apart from a user's "1"
+
+
+def _start_client(arguments: dict[str, Any]) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    from relserve.engines.local_stats import NoStats
+
+    # A statistics logger of our own keeps per-request times on and vLLM's own loggers off.
+    client = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), stat_loggers=[NoStats])
+    # Its traceback when the engine dies says less than the line that LocalEngine announces.
+    logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
+    return client
+
+
+def _arguments(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of the engine: the user's over ours over vLLM's."""
+    try:
+        import vllm
+    except ModuleNotFoundError as error:
+        if error.name != "vllm":
+            raise
+        raise EngineStartError(
+            "vLLM is not installed; `pip install 'relserve[vllm]'` for a GPU, 'relserve[cpu]' without one"
+        ) from error
+    check_version(vllm.__version__)
+    from vllm.platforms import current_platform
+
+    ours: dict[str, Any] = dict(
+        model=path, scheduler_cls=SCHEDULER, enable_prefix_caching=True, disable_log_stats=True
+    )
+    if current_platform.is_cpu():
+        set_environment(CPU_ENVIRONMENT)
+        ours |= dict(dtype=_cpu_dtype(path), enforce_eager=True, block_size=32)
+    return ours | dict(engine_args)
+
+
+def _cpu_dtype(path: str) -> str:
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(path).get_text_config()
+        return "float32" if num_parameters(config) < FLOAT32_BELOW else "auto"
+    except Exception:  # vLLM will say what is wrong with the model, and better
+        return "auto"
+
+
+def num_parameters(config: Any) -> float:
+    """About how many parameters a decoder with this Hugging Face config has."""
+    hidden = config.hidden_size
+    inner = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * hidden
+    experts = getattr(config, "num_local_experts", None) or getattr(config, "num_experts", None) or 1
+    layer = 4 * hidden**2 + 3 * hidden * inner * experts
+    return float(2 * config.vocab_size * hidden + config.num_hidden_layers * layer)
+
+
+@contextlib.contextmanager
+def _child_environment(log_path: Path | None) -> Iterator[None]:
+    """Tell the child, and no other process, whose engine it is (read by vllm_plugin.manners)."""
+    os.environ[PARENT_VARIABLE] = str(os.getpid())
+    if log_path is not None:
+        os.environ[LOG_VARIABLE] = str(log_path)
+    try:
+        yield
+    finally:
+        os.environ.pop(PARENT_VARIABLE, None)
+        os.environ.pop(LOG_VARIABLE, None)
+
+
+@contextlib.contextmanager
+def _manners_for_main() -> Iterator[None]:
+    """Let a spawned engine run its manners where it would run the user's script again.
+
+    So a script needs no __main__ guard, and the manners come before vLLM's long import. Processes of other
+    names are left alone: the user may be starting some meanwhile.
+    """
+    original = multiprocessing.spawn.get_preparation_data
+
+    def with_manners(name: str) -> dict[str, Any]:
+        data = original(name)
+        if name.startswith(PROCESS_NAME):
+            data.pop("init_main_from_path", None)
+            data["init_main_from_name"] = "relserve.vllm_plugin.engine_main"
+        return data
+
+    multiprocessing.spawn.get_preparation_data = with_manners
+    try:
+        yield
+    finally:
+        multiprocessing.spawn.get_preparation_data = original

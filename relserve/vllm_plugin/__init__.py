@@ -1,0 +1,10 @@
+"""What runs inside vLLM's process: the relQuery scheduler, and the manners of an engine process of relserve."""
+
+from __future__ import annotations
+
+
+def register() -> None:
+    """Entry point `vllm.general_plugins`: called in every vLLM process, acts only in relserve's engine."""
+    from relserve.vllm_plugin.manners import behave
+
+    behave()

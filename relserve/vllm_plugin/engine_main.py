@@ -1,0 +1,5 @@
+"""What an engine process runs in place of the user's script, before anything else."""
+
+from relserve.vllm_plugin.manners import behave
+
+behave()

@@ -1,0 +1,86 @@
+"""How an engine process started by relserve behaves towards its parent and its terminal.
+
+vLLM leaves the engine in the parent's process group, where Ctrl-C in a terminal ends it, and does not
+notice a parent that was killed. Nothing here acts in a process that `LocalEngine` did not start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+PARENT_VARIABLE = "RELSERVE_ENGINE_PARENT"  # pid of the process that started the engine
+LOG_VARIABLE = "RELSERVE_ENGINE_LOG"  # where the engine's output goes; unset: the parent's stderr
+PROCESS_NAME = "EngineCore"  # vLLM's name for the process
+POLL_S = 0.5
+
+_behaving = False
+
+
+def behave() -> None:
+    """Leave the terminal's process group, log to a file, and end when the parent has ended."""
+    global _behaving
+    parent = os.environ.get(PARENT_VARIABLE, "")
+    if _behaving or not parent.isdigit():
+        return
+    if not multiprocessing.current_process().name.startswith(PROCESS_NAME):
+        return
+    _behaving = True
+    _end_without(int(parent))
+    with contextlib.suppress(OSError):
+        os.setsid()
+    if path := os.environ.get(LOG_VARIABLE):
+        _log_to(path)
+    threading.Thread(target=_watch, args=(int(parent),), name="relserve-parent-watch", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    # Polling, because PR_SET_PDEATHSIG fires when the parent's starting thread ends, not its process.
+    while True:
+        _end_without(parent)
+        time.sleep(POLL_S)
+
+
+def _end_without(parent: int) -> None:
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _log_to(path: str) -> None:
+    """Send stdout and stderr, also of C code and of worker processes, to the end of a file."""
+    try:
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError as error:
+        sys.stderr.write(f"relserve: cannot log to {path} ({error.strerror}); the engine logs here instead\n")
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    sys.stdout, sys.stderr = _Forgiving(sys.stdout), _Forgiving(sys.stderr)
+
+
+class _Forgiving:
+    """A text stream that drops what a full disk does not take: a log must not end an engine."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

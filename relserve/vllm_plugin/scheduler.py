@@ -1,0 +1,98 @@
+"""vLLM's scheduler, which knows of each request's relQuery; for now it keeps vLLM's own order.
+
+`vllm serve --scheduler-cls relserve.vllm_plugin.scheduler.make` uses it in a stock server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import vllm
+from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+from vllm.v1.core.sched.scheduler import Scheduler
+
+from relserve.vllm_plugin.identity import Identity, identify
+from relserve.vllm_plugin.tracking import Tracker
+from relserve.vllm_plugin.version import check_version
+
+if TYPE_CHECKING:
+    _Base = Scheduler
+else:
+    _Base = object
+
+
+class RelQueryTracking(_Base):
+    """Mixin over vLLM's schedulers: tells a Tracker what happens, changes nothing."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.tracker = Tracker()
+
+    def add_request(self, request: Any) -> None:
+        super().add_request(request)
+        self.tracker.arrive(request.request_id, identity_of(request), time.monotonic())
+
+    def schedule(self, *args: Any, **kwargs: Any) -> Any:
+        output = super().schedule(*args, **kwargs)
+        tracker = self.tracker
+        if output.preempted_req_ids:
+            tracker.preempt(output.preempted_req_ids)
+        cached = output.scheduled_cached_reqs
+        if output.scheduled_new_reqs or cached.resumed_req_ids:
+            now_s = time.monotonic()
+            tracker.schedule((new.req_id for new in output.scheduled_new_reqs), now_s)
+            tracker.schedule(cached.resumed_req_ids, now_s)
+        return output
+
+    def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
+        outputs = super().update_from_output(*args, **kwargs)
+        tracker = self.tracker
+        for of_client in outputs.values():
+            now_s = of_client.timestamp
+            for output in of_client.outputs:
+                if output.new_token_ids:
+                    tracker.token(output.request_id, now_s)
+                if output.finish_reason is not None:
+                    tracker.end(output.request_id, now_s)
+        return outputs
+
+    def finish_requests(self, request_ids: str | Iterable[str] | None, *args: Any, **kwargs: Any) -> Any:
+        """Aborts, and errors found by others than the scheduler."""
+        if request_ids is None:
+            ended = list(self.requests)
+        else:
+            ended = [request_ids] if isinstance(request_ids, str) else list(request_ids)
+        result = super().finish_requests(request_ids if request_ids is None else ended, *args, **kwargs)
+        now_s = time.monotonic()
+        for request_id in ended:
+            self.tracker.end(request_id, now_s, aborted=True)
+        return result
+
+
+class RelQueryScheduler(RelQueryTracking, Scheduler):
+    """The tracked synchronous scheduler."""
+
+
+class AsyncRelQueryScheduler(RelQueryTracking, AsyncScheduler):
+    """The tracked scheduler that plans a step while the one before runs."""
+
+
+def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
+    """The scheduler for a vLLM engine, as vLLM's `scheduler_cls`.
+
+    Raises:
+        EngineStartError: this vLLM was not tested.
+    """
+    check_version(vllm.__version__)
+    cls = AsyncRelQueryScheduler if vllm_config.scheduler_config.async_scheduling else RelQueryScheduler
+    return cls(vllm_config=vllm_config, **kwargs)
+
+
+def identity_of(request: Any) -> Identity:
+    """The relQuery of a vLLM request."""
+    params = request.sampling_params
+    if params is None:  # a pooling request
+        return identify(request.request_id, None, 1)
+    return identify(request.request_id, params.extra_args, params.max_tokens)
