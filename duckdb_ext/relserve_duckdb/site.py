@@ -1,0 +1,103 @@
+"""A call site: everything about an llm call but its values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.types as kinds
+
+from relserve.errors import OptionError, UsageError
+from relserve.options import FUNCTIONS, Options, parse_options
+from relserve.relquery import RelQuery
+from relserve.template import Binding, Template
+from relserve_duckdb.values import constant_of, values_of
+
+MAX_VALUES = 8  # values a call may give after its template
+UNSET = "__unset"  # field of the struct that stands for a value that was not given
+ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}
+
+
+class Site(NamedTuple):
+    """A function with its template bound and its options checked."""
+
+    function: str
+    binding: Binding
+    options: Options
+
+    def relquery(self, rows: Sequence[Sequence[Any]], multiplicity: Sequence[int]) -> RelQuery:
+        """The relQuery that asks these rows."""
+        return RelQuery(self.function, self.binding, rows, self.options, multiplicity)
+
+
+class Chunk(NamedTuple):
+    """What DuckDB handed to the UDF, read: its site, its rows' values and their prompts."""
+
+    site: Site
+    rows: list[tuple[Any, ...]]
+    prompts: list[str | None]
+
+
+def sql_type_of(function: str) -> str:
+    """The SQL type that a function returns, whatever its options."""
+    return FUNCTIONS[function].answer_type(Options(choices=("any",))).sql_type
+
+
+def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
+    """Read the columns of a UDF call: template, options as JSON, eight values, the ninth value.
+
+    Returns:
+        The chunk, or None when the template is NULL, which makes every answer NULL.
+
+    Raises:
+        UsageError: too many values, or a template that changes from row to row.
+        TemplateError, OptionError: as `Template.bind` and `parse_options` do.
+    """
+    given = [column for column in columns[2:] if not _is_unset(column.type)]
+    if len(given) > MAX_VALUES:
+        raise UsageError(too_many_values(function))
+    same, template = constant_of(columns[0])
+    if not same:
+        raise UsageError(varying_template(function))
+    same, options = constant_of(columns[1])
+    if not same:
+        raise OptionError(f"{function}(): an option must be the same for all rows of a call")
+    if template is None:
+        return None
+    values, fields = _row_columns(template, given)
+    site = find_site(function, template, options, len(given), fields)
+    rows = list(zip(*map(values_of, values), strict=True)) if values else [()] * len(columns[0])
+    return Chunk(site, rows, list(map(site.binding.render, rows)))
+
+
+@lru_cache(maxsize=4096)
+def find_site(function: str, template: str, options: str, num_values: int, fields: tuple[str, ...] | None) -> Site:
+    """The site of a call with these constants; `fields` are those of a whole row given as the only value."""
+    binding = Template.parse(template).bind(num_values, fields)
+    return Site(function, binding, parse_options(function, json.loads(options)))
+
+
+def too_many_values(function: str) -> str:
+    return f"{function}() takes at most {MAX_VALUES} values after the template"
+
+
+def varying_template(function: str) -> str:
+    return (
+        f"the template of {function}() must be the same for all rows; "
+        f"give what varies as a value: {function}('{{}}', column)"
+    )
+
+
+def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:
+    """The columns that hold the values: a whole row's own columns when it alone is given to named placeholders."""
+    if len(given) != 1 or not kinds.is_struct(given[0].type) or not Template.parse(template).names:
+        return given, None
+    row = given[0].combine_chunks()
+    return row.flatten(), tuple(field.name for field in row.type)
+
+
+def _is_unset(kind: pa.DataType) -> bool:
+    return kinds.is_struct(kind) and kind.num_fields == 1 and kind.field(0).name == UNSET

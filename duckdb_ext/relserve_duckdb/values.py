@@ -1,0 +1,71 @@
+"""Columns of a UDF chunk as Python values that read in a prompt as DuckDB would print them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
+
+_local = threading.local()
+
+
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The column's values, one a row.
+
+    Text, integers, booleans, doubles, blobs, lists and structs are Python values; everything else (dates,
+    decimals, floats of 32 bits, intervals, maps ..) is the text that DuckDB prints for it, because Python
+    prints many of those otherwise or cannot hold them (the year 20000, infinity).
+    """
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind = array.type
+    if _reads_alike(kind):
+        return list(array.to_pylist())
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_struct(kind):
+        try:
+            return list(array.to_pylist())
+        except (ValueError, OverflowError, ArithmeticError):
+            return _in_duckdb(array, "to_json(v)::VARCHAR")
+    return _in_duckdb(array, "to_json(v)::VARCHAR" if kinds.is_map(kind) else "v::VARCHAR")
+
+
+def constant_of(column: pa.Array | pa.ChunkedArray) -> tuple[bool, Any]:
+    """Whether all rows hold the same value, and that value; the column is text and not empty."""
+    first = column[0]
+    if not first.is_valid:
+        return column.null_count == len(column), None
+    same = column.null_count == 0 and (len(column) == 1 or pc.all(pc.equal(column, first)).as_py())
+    return bool(same), first.as_py()
+
+
+def to_arrow(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Answers as a column; what a model spelled with lone surrogates is mended, not fatal."""
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        mended = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
+        return pa.array(mended, kind)
+
+
+def _reads_alike(kind: pa.DataType) -> bool:
+    return bool(
+        kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
+        or kinds.is_integer(kind) or kinds.is_boolean(kind) or kinds.is_float64(kind)
+        or kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_null(kind)
+    )  # fmt: skip
+
+
+def _in_duckdb(array: pa.Array, expression: str) -> list[Any]:
+    con = getattr(_local, "con", None)
+    if con is None:
+        con = _local.con = duckdb.connect(config={"threads": 1})
+    if zone := getattr(array.type, "tz", None):
+        con.execute(f"SET TimeZone = '{zone}'")
+    con.register("chunk", pa.table({"v": array}))
+    try:
+        return [text for (text,) in con.execute(f"SELECT {expression} FROM chunk").fetchall()]
+    finally:
+        con.unregister("chunk")
