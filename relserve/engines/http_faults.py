@@ -21,6 +21,7 @@ _OVER_CONTEXT = re.compile(
     r"|string_above_max_length",
     re.IGNORECASE,
 )
+_NO_ROOM = "max_tokens must be at least 1, got 0"  # vLLM, of a prompt as long as the context
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
@@ -70,6 +71,9 @@ def _of_status(error: openai.APIStatusError) -> Fault:
         return Fault(Next.WAIT, said, status, after_s)
     if (status >= 500 and status != 501) or status in (408, 409):
         return Fault(Next.RETRY, said, status, after_s)
+    if _NO_ROOM in said:
+        said = f"the prompt fills the model's context and leaves no room for a reply ({said})"
+        return Fault(Next.FAIL_ROW, said, status, None, FailureKind.OVER_CONTEXT)
     too_long = status == 413 or error.code == "context_length_exceeded" or _OVER_CONTEXT.search(said)
     kind = FailureKind.OVER_CONTEXT if too_long else FailureKind.REFUSED
     return Fault(Next.FAIL_ROW, said, status, None, kind)

@@ -34,16 +34,13 @@ def read_reply(data: object, index: int, wrapped: bool) -> Reply:
         if message.get("refusal"):
             return _failed(index, FailureKind.REFUSED, f"the model refused: {message['refusal']}", usage)
         content = encodable(message.get("content") or "")
+        thoughts = message.get("reasoning_content") or message.get("reasoning")
     except (TypeError, LookupError, AttributeError, ValueError) as error:
         shown = str(data)[:200]
         raise UnreadableReply(f"the server's reply is not a completion: {shown!r}") from error
-    return _of_content(index, content, choice.get("finish_reason"), wrapped, usage)
-
-
-def _of_content(index: int, content: str, finish: object, wrapped: bool, usage: Usage) -> Reply:
-    text = _THOUGHTS.sub("", content, count=1) if _THOUGHTS.match(content) else content
-    thinking = text.lstrip().startswith("<think>")
-    if finish == "length" and (thinking or not text):
+    text = content[match.end() :] if (match := _THOUGHTS.match(content)) else content
+    thinking = text.lstrip().startswith("<think>") or (thoughts and not text)
+    if thinking and choice.get("finish_reason") == "length":
         # Unfinished thoughts must not pass for the answer.
         return _failed(index, FailureKind.UNPARSABLE, "max_tokens ended before the answer began", usage)
     return Reply(index, _unwrapped(text) if wrapped else text, usage=usage)

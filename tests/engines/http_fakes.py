@@ -42,6 +42,7 @@ class FakeServer:
     models_status: int = 200
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    num_gets: int = 0
     num_running: int = 0
     max_running: int = 0
     num_dropped: int = 0
@@ -81,6 +82,7 @@ class FakeServer:
         method, path, _ = first.split(" ")
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         if method == "GET":
+            self.num_gets += 1
             reply = Answered(self.models_status, self.models)
         else:
             self.requests.append((path, json.loads(body)))
@@ -114,3 +116,13 @@ def _encoded(reply: Answered) -> bytes:
     headers = {"content-type": reply.content_type, "content-length": str(len(body)), **reply.headers}
     head = f"HTTP/1.1 {reply.status} Status\r\n" + "".join(f"{k}: {v}\r\n" for k, v in headers.items())
     return head.encode() + b"\r\n" + body
+
+
+def said(content: str | None, finish_reason: str = "stop", usage: Any = None, **message: Any) -> Answered:
+    """A chat completion."""
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": content, **message},
+        "finish_reason": finish_reason,
+    }
+    return Answered(200, {"object": "chat.completion", "choices": [choice], "usage": usage})

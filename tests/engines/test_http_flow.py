@@ -1,0 +1,202 @@
+"""The HTTP engine's traffic: how much is under way, whose turn it is, and what stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import aclosing
+
+import pytest
+from asking import ask, collect, submission_of, texts
+from http_fakes import said
+
+from relserve.engines.http import HttpEngine
+from relserve.engines.http_gate import Gate
+from relserve.engines.loop import spawn
+from relserve.errors import EngineDeadError
+
+
+def slow(seconds):
+    async def handler(body):
+        await asyncio.sleep(seconds)
+        return said(body["messages"][-1]["content"])
+
+    return handler
+
+
+async def eventually(condition, timeout_s=5.0):
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+def test_all_rows_are_there_at_once_up_to_the_limit(fake):
+    server = fake(slow(0.05))
+    assert texts(ask(HttpEngine(server.url), ["x"] * 100)) == ["x"] * 100
+    assert server.max_running == 100
+    server = fake(slow(0.01))
+    ask(HttpEngine(server.url, max_in_flight=8), ["x"] * 100)
+    assert server.max_running == 8
+
+
+def test_replies_come_as_they_are_ready(fake):
+    async def handler(body):
+        prompt = body["messages"][-1]["content"]
+        await asyncio.sleep(float(prompt))
+        return said(prompt)
+
+    engine = HttpEngine(fake(handler).url)
+    replies = spawn(collect(engine, submission_of(["0.4", "0", "0.2"]))).result(timeout=10)
+    assert [reply.index for reply in replies] == [1, 2, 0]
+
+
+def test_a_short_relquery_is_not_stuck_behind_a_long_one(fake):
+    engine = HttpEngine(fake(slow(0.02)).url, max_in_flight=8)
+
+    async def go():
+        long = asyncio.create_task(collect(engine, submission_of(["long"] * 2000)))
+        await asyncio.sleep(0.2)
+        started = time.monotonic()
+        await collect(engine, submission_of(["short"] * 8))
+        seconds = time.monotonic() - started
+        assert not long.done()
+        long.cancel()
+        return seconds
+
+    # Two of its eight rows start per round of the long one's, so that about three rounds are needed.
+    assert spawn(go()).result(timeout=30) < 1.5
+
+
+@pytest.mark.parametrize("way", ["close", "cancel"])
+def test_what_is_given_up_is_dropped_at_the_server(fake, way):
+    server = fake(slow(30))
+    engine = HttpEngine(server.url, max_in_flight=10)
+
+    async def go():
+        first = asyncio.create_task(collect(engine, submission_of(["x"] * 50)))
+        if way == "close":
+            stream = engine.answer(submission_of(["y"]))
+            waiting = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0.2)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            await stream.aclose()
+        await eventually(lambda: server.num_running == 10)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await eventually(lambda: server.num_running == 0)
+        assert engine.num_in_flight == 0
+        num_sent = len(server.requests)
+        await asyncio.sleep(0.1)
+        assert len(server.requests) == num_sent == server.num_dropped
+
+    spawn(go()).result(timeout=30)
+    server.handler = slow(0)
+    assert texts(ask(engine, ["next"])) == ["next"]
+
+
+def test_leaving_the_stream_half_way(fake):
+    server = fake(slow(0.01))
+    engine = HttpEngine(server.url, max_in_flight=4)
+
+    async def go():
+        async with aclosing(engine.answer(submission_of(["x"] * 500))) as stream:
+            async for _ in stream:
+                break
+        assert engine.num_in_flight == 0
+        assert len(server.requests) < 20
+
+    spawn(go()).result(timeout=10)
+    assert texts(ask(engine, ["a"] * 10)) == ["a"] * 10
+
+
+def test_cancel_at_any_moment_leaks_no_slot(fake):
+    server = fake(slow(0.003))
+    engine = HttpEngine(server.url, max_in_flight=4)
+
+    async def go():
+        for i in range(60):
+            task = asyncio.create_task(collect(engine, submission_of(["x"] * 30)))
+            await asyncio.sleep(i * 0.0003)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert engine.num_in_flight == 0
+
+    spawn(go()).result(timeout=30)
+
+
+def test_close_ends_what_is_under_way(fake):
+    engine = HttpEngine(fake(slow(30)).url)
+
+    async def go():
+        task = asyncio.create_task(collect(engine, submission_of(["x"] * 3)))
+        await eventually(lambda: engine.num_in_flight == 3)
+        await engine.close()
+        await task
+
+    with pytest.raises(EngineDeadError, match="closed"):
+        spawn(go()).result(timeout=10)
+
+
+def test_an_engine_starts_anew_after_close(fake):
+    engine = HttpEngine(fake(slow(0)).url)
+    for _ in range(2):
+        assert texts(ask(engine, ["a"])) == ["a"]
+        spawn(engine.close()).result(timeout=5)
+
+
+def test_the_server_is_looked_at_once(fake):
+    server = fake(slow(0))
+    engine = HttpEngine(server.url)
+
+    async def go():
+        await asyncio.gather(*(collect(engine, submission_of(["x"])) for _ in range(20)))
+
+    spawn(go()).result(timeout=10)
+    assert server.num_gets == 1
+    assert texts(ask(engine, [])) == []
+
+
+class TestGate:
+    def test_a_refusal_halves_the_slots_once_per_round(self):
+        async def go():
+            gate, loop = Gate(8), asyncio.get_running_loop()
+            entered = loop.time()
+            for _ in range(8):
+                await gate.enter()
+            for _ in range(8):
+                gate.refused(entered, 0.05)
+                gate.leave()
+            assert gate.limit == 4
+            assert gate.num_refusals == 1
+            await gate.enter()
+            assert loop.time() - entered >= 0.05
+            for _ in range(32):
+                gate.answered()
+            assert gate.limit == 8
+
+        asyncio.run(go())
+
+    def test_it_never_closes_for_good(self):
+        async def go():
+            gate = Gate(4)
+            for _ in range(20):
+                gate.refused(asyncio.get_running_loop().time() + 1e6, 0.001)
+            assert gate.limit == 1
+            await asyncio.wait_for(gate.enter(), 5)
+
+        asyncio.run(go())
+
+    def test_a_waiter_cancelled_as_it_is_let_in_gives_its_slot_back(self):
+        async def go():
+            gate = Gate(1)
+            await gate.enter()
+            waiter = asyncio.create_task(gate.enter())
+            await asyncio.sleep(0)
+            gate.leave()
+            waiter.cancel()
+            await asyncio.gather(waiter, return_exceptions=True)
+            assert gate.num_inside == 0
+
+        asyncio.run(go())
