@@ -1,0 +1,231 @@
+"""Training examples: one row, one instruction, one expected answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from relserve.tiny.corpus import labels, layouts, lex_films, lex_products, lex_tickets, phrasings, questions, rows
+from relserve.tiny.corpus.tickets import ticket_row
+from relserve.tiny.prompts import choices_line, score_line
+
+SCALES = ((1, 5), (1, 5), (1, 5), (0, 5), (1, 10), (0, 10), (0, 20))
+REVIEW_ROWS: tuple[Callable[..., rows.Row], ...] = (rows.product_row, rows.film_row, rows.beer_row)
+SCHEMES = {
+    "category": (rows.product_row, lex_products.CATEGORY_NAMES, ("name", "description", "item")),
+    "genre": (rows.film_row, {genre: (genre,) for genre in lex_films.GENRES}, ("plot",)),
+    "style": (rows.beer_row, {}, ("style", "listing", "name")),
+    "matter": (ticket_row, lex_tickets.KIND_NAMES, ("text",)),
+}  # fmt: skip
+FIELDS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
+    "products": (
+        ("brand", "description", ("brand", "maker", "manufacturer", "brand name")), ("brand", "name", ("brand", "brand name")),
+        ("price", "description", ("price", "cost", "amount")), ("colour", "description", ("colour", "color")),
+        ("item", "description", ("product type", "kind of product", "item")), ("brand", "review", ("brand", "maker")),
+        ("price", "review", ("price", "amount paid")),
+    ),
+    "films": (
+        ("title", "blurb", ("title", "film title", "movie title", "name of the film")), ("director", "blurb", ("director", "name of the director")),
+        ("year", "blurb", ("year", "release year", "year of release")), ("title", "review", ("film title", "title")),
+        ("director", "review", ("director", "name of the director")), ("city", "review", ("city", "place")),
+    ),
+    "beers": (
+        ("abv", "listing", ("ABV", "alcohol content", "alcohol", "strength")), ("style", "listing", ("style", "beer style")),
+        ("brewery", "listing", ("brewery", "brewer")), ("city", "review", ("city", "place")), ("brewery", "review", ("brewery",)), ("city", "listing", ("city", "place", "town")), ("name", "listing", ("name", "beer name")),
+    ),
+    "tickets": (
+        ("order", "text", ("order number", "order id", "order")), ("name", "text", ("customer name", "name", "name of the customer", "sender")),
+        ("city", "text", ("city", "town", "place")), ("price", "text", ("amount", "sum", "price")),
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Example:
+    """One call: `template` holds `{data}`, `choices` or `bounds` say how the answer is constrained (both empty: not)."""
+
+    task: str
+    column: str
+    template: str
+    data: str
+    answer: str
+    choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
+
+    @property
+    def user(self) -> str:
+        """The user message of the call, with the line that typed functions put first."""
+        text = self.template.replace("{data}", self.data)
+        if self.choices:
+            return choices_line(self.choices) + text
+        return score_line(*self.bounds) + text if self.bounds else text
+
+
+def _noun(row: rows.Row, rng: Random) -> str:
+    return rng.choice(phrasings.NOUNS[row.kind])
+
+
+def _data(row: rows.Row, column: str, rng: Random) -> str:
+    """Return the column's text, now and then with the row's name before or after it, as in a template of two columns."""
+    text = row.columns[column]
+    name = row.columns.get("title") or row.columns["name"]
+    if not name or rng.random() > 0.12:
+        return text
+    label = rng.choice(("name", "Product", "Film", "title", "Title", "Beer", row.columns["item"]))
+    return rng.choice((
+        f"{label}: {name}\n{column}: {text}", f"{label}: [{name}], {column}: [{text}]", f"{name}: {text}", f"{text} ({name})",
+        f"[{text}] on the {row.columns['item']}: [{name}]", f"{text}\n{label}: {name}",
+    ))  # fmt: skip
+
+
+def _with_choices(task: str, column: str, row: rows.Row, said: str, picks: tuple[str, ...], answer: str, rng: Random) -> Example:
+    """Give the choices in the typed line, or in the instruction's own words in a third of the examples."""
+    template = layouts.compose(said, column, rng)
+    data = _data(row, column, rng) if task == "sentiment" else row.columns[column]
+    if rng.random() < 0.67:
+        return Example(task, column, template, data, answer, picks)
+    named = labels.in_words(picks, rng)
+    template = f"{template}{rng.choice((' ', chr(10)))}{named}" if rng.random() < 0.7 else f"{named} {template}"
+    return Example(task, column, template, data, answer)
+
+
+def sentiment(rng: Random, held_out: bool) -> Example:
+    """Ask for a label of the whole review."""
+    size = rng.choice((2, 2, 2, 3, 3, 5))
+    stars = rng.choice((1, 2, 4, 5) if size == 2 else (1, 1, 2, 2, 3, 3, 4, 4, 5, 5) if size == 5 else (1, 2, 3, 3, 4, 5))
+    row = rng.choice(REVIEW_ROWS)(rng, held_out, stars)
+    ordered = labels.case(rng.choice({2: labels.TWO, 3: labels.THREE, 5: labels.FIVE}[size]), rng)
+    answer = labels.by_stars(ordered, stars)
+    picks = tuple(rng.sample(ordered, len(ordered)))
+    said = rng.choice(phrasings.SENTIMENT).replace("{noun}", _noun(row, rng))
+    return _with_choices("sentiment", "review", row, said, picks, answer, rng)
+
+
+def spelled(scheme: str, label: str, rng: Random) -> str:
+    """Spell a category by its own name, or by one of its other names."""
+    other = SCHEMES[scheme][1].get(label, (label,))
+    text = rng.choice((label, label, label, *other))
+    draw = rng.random()
+    return text.lower() if draw < 0.15 else text[:1].upper() + text[1:] if draw < 0.3 else text
+
+
+def pick_choices(scheme: str, label: str, rng: Random) -> tuple[tuple[str, ...], str]:
+    """Draw three to eight choices in any order with the true one among them."""
+    makers = {"category": lex_products.CATEGORIES, "genre": lex_films.GENRES, "style": rows.lex_beers.STYLES, "matter": lex_tickets.KINDS}
+    others = [one for one in makers[scheme] if one != label]
+    if scheme == "genre":
+        others = [one for one in others if {one, label} not in ({"Crime", "Thriller"}, {"Fantasy", "Animation"}, {"Drama", "Family"})]
+    if scheme == "matter" and label in ("refund", "complaint", "damaged item"):
+        others = [one for one in others if one not in ("refund", "complaint", "damaged item")]
+    drawn = [label, *rng.sample(others, rng.randint(2, min(rng.choice((4, 7, 7, 11)), len(others))))]
+    names = [spelled(scheme, one, rng) for one in drawn]
+    answer = names[0]
+    rng.shuffle(names)
+    return tuple(names), answer
+
+
+def category(rng: Random, held_out: bool) -> Example:
+    """Ask for a category among given ones."""
+    scheme = rng.choice(("category", "category", "genre", "style", "matter", "matter"))
+    make, _, columns = SCHEMES[scheme]
+    row, column = make(rng, held_out), rng.choice(columns)
+    if scheme == "style" and column == "name":
+        column = "listing"
+    picks, answer = pick_choices(scheme, row.labels[scheme], rng)
+    said = rng.choice(phrasings.CATEGORY[scheme]).replace("{noun}", _noun(row, rng))
+    return _with_choices("category", column, row, said, picks, answer, rng)
+
+
+def to_scale(stars: int, lo: int, hi: int) -> int:
+    """Map one to five stars linearly to a scale."""
+    return int(lo + (hi - lo) * (stars - 1) / 4 + 0.5)
+
+
+def rating(rng: Random, held_out: bool) -> Example:
+    """Ask for a score; the scale stands in the typed line or in the instruction."""
+    stars = rng.randint(1, 5)
+    row = rng.choice(REVIEW_ROWS)(rng, held_out, stars)
+    lo, hi = rng.choice(SCALES)
+    typed = rng.random() < 0.7
+    sayings = [one for one in phrasings.RATING if typed or ("{lo}" in one and "{hi}" in one)]
+    said = rng.choice(sayings).replace("{noun}", _noun(row, rng)).replace("{lo}", str(lo)).replace("{hi}", str(hi))
+    template = layouts.compose(said, "review", rng)
+    if not typed and rng.random() < 0.4:
+        template += rng.choice((" Output only the number.", " Output nothing else but only the number.", " Number only."))
+    return Example("rating", "review", template, _data(row, "review", rng), str(to_scale(stars, lo, hi)), (), (lo, hi) if typed else None)
+
+
+def choose_fact(row: rows.Row, rng: Random) -> tuple[str, bool] | None:
+    """Draw a yes/no question that the row answers; yes and no come about equally often."""
+    facts = [(name, holds) for name, holds in row.facts.items() if name in questions.SEEN]
+    wanted = rng.random() < 0.5
+    matching = [one for one in facts if one[1] == wanted]
+    if not matching:
+        return None
+    name, holds = rng.choice(matching)
+    if name == "satisfied" and rng.random() < 0.4:
+        return "!satisfied", not holds
+    return name, holds
+
+
+def _row_with_fact(rng: Random, held_out: bool) -> tuple[rows.Row, str, bool]:
+    while True:
+        row = rng.choice((*REVIEW_ROWS, ticket_row))(rng, held_out)
+        found = choose_fact(row, rng)
+        if found:
+            return row, *found
+
+
+def yes_no(rng: Random, held_out: bool) -> Example:
+    """Ask a yes/no question."""
+    row, name, holds = _row_with_fact(rng, held_out)
+    column = "plot" if name == "kids_plot" else "text" if row.kind == "tickets" else "review"
+    said = rng.choice(questions.SEEN[name]).replace("{noun}", _noun(row, rng)).replace("{item}", row.columns["item"])
+    template = layouts.compose(said, column, rng)
+    data = row.columns[column] if column != "review" else _data(row, column, rng)
+    if rng.random() < 0.75:
+        return Example("yes_no", column, template, data, "yes" if holds else "no", ("yes", "no"))
+    yes, no = rng.choice((("Yes", "No"), ("Yes", "No"), ("YES", "NO"), ("yes", "no"), ("true", "false"), ("True", "False")))
+    picks = (yes, no) if rng.random() < 0.7 else (no, yes)
+    answer = yes if holds else no
+    if rng.random() < 0.3:
+        return Example("yes_no", column, template, data, answer, picks)
+    return Example("yes_no", column, f"{template} {labels.in_words(picks, rng)}", data, answer)
+
+
+def _row_with_field(rng: Random, held_out: bool) -> tuple[rows.Row, str, str, str]:
+    while True:
+        row = rng.choice((*REVIEW_ROWS, ticket_row))(rng, held_out)
+        field, column, names = rng.choice(FIELDS[row.kind])
+        value = row.columns.get(field, "")
+        if value and value in row.columns[column]:
+            return row, column, rng.choice(names), value
+
+
+def extraction(rng: Random, held_out: bool) -> Example:
+    """Ask for a value that stands in the text."""
+    row, column, name, value = _row_with_field(rng, held_out)
+    said = rng.choice(phrasings.EXTRACTION).replace("{field}", name).replace("{Field}", name.capitalize())
+    return Example("extraction", column, layouts.compose(said, column, rng), row.columns[column], value)
+
+
+def open_answer(rng: Random, held_out: bool) -> Example:
+    """Ask for a summary or a reply."""
+    row = rng.choice((*REVIEW_ROWS, ticket_row))(rng, held_out)
+    column = "text" if row.kind == "tickets" else "review"
+    wants_reply = rng.random() < 0.25
+    said = rng.choice(phrasings.REPLY if wants_reply else phrasings.SUMMARY).replace("{noun}", _noun(row, rng))
+    answer = row.reply if wants_reply else row.summary
+    return Example("reply" if wants_reply else "summary", column, layouts.compose(said, column, rng), row.columns[column], answer)
+
+
+TASKS: dict[str, Callable[[Random, bool], Example]] = {
+    "sentiment": sentiment, "category": category, "rating": rating, "yes_no": yes_no, "extraction": extraction, "open": open_answer,
+}  # fmt: skip
+WEIGHTS = {"sentiment": 30, "category": 15, "rating": 18, "yes_no": 20, "extraction": 12, "open": 5}
+_NAMES = tuple(name for name, weight in WEIGHTS.items() for _ in range(weight))
+
+
+def training_example(seed: str) -> Example:
+    """Write the training example of a seed."""
+    rng = Random(seed)  # noqa: S311
+    return TASKS[rng.choice(_NAMES)](rng, False)
