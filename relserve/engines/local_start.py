@@ -117,7 +117,17 @@ def _arguments(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     if current_platform.is_cpu():
         set_environment(CPU_ENVIRONMENT)
         ours |= dict(dtype=_cpu_dtype(path), enforce_eager=True, block_size=32)
+        if not _is_parallel(engine_args):
+            from vllm.v1.executor.uniproc_executor import UniProcExecutor
+
+            # The class, because vLLM turns the name "uni" into "mp" on a CPU (for its thread binding, which
+            # is off here): a further process, which takes 10 s to start and a detour on every step.
+            ours["distributed_executor_backend"] = UniProcExecutor
     return ours | dict(engine_args)
+
+
+def _is_parallel(engine_args: Mapping[str, Any]) -> bool:
+    return any(engine_args.get(f"{kind}_parallel_size", 1) > 1 for kind in ("tensor", "pipeline", "data"))
 
 
 def _cpu_dtype(path: str) -> str:
