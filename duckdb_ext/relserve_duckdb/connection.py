@@ -14,7 +14,7 @@ from relserve.session import Session
 from relserve_duckdb.frames import Variables
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.macros import Functions
-from relserve_duckdb.prefetch import run_statements
+from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
 
 FETCHES = frozenset(
@@ -36,12 +36,12 @@ class Connection:
     ) -> None:
         self.raw = raw
         self.session = session
-        self._prefetch = prefetch
         self._scope = Scope(session, progress)
         self._lock = threading.RLock()
         self._functions = Functions(self._scope)
         self._functions.register(raw)
         self._functions.create_macros(raw)
+        self._runner = Runner(raw, self._scope, self._functions, prefetch)
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
@@ -56,12 +56,12 @@ class Connection:
                 variables.call(self.raw.execute, query, parameters)
             else:
                 with guarded(self._scope, self.raw):
-                    run_statements(self, variables, query, parameters)
+                    self._runner.execute(variables, query, parameters)
         return self
 
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
-        return Connection(self.raw.cursor(), self.session, self._scope.show_progress, self._prefetch)
+        return Connection(self.raw.cursor(), self.session, self._scope.show_progress, self._runner.prefetches)
 
     def interrupt(self) -> None:
         """Stop the running statement from another thread; its requests are aborted in the engine."""
@@ -74,6 +74,7 @@ class Connection:
         with self._lock:
             with suppress(duckdb.Error):
                 self._functions.remove(self.raw)
+            self._runner.close()
             self.raw.close()
 
     def __enter__(self) -> Connection:

@@ -18,7 +18,9 @@ class Variables:
 
     def __init__(self, frame: FrameType) -> None:
         self._globals = frame.f_globals
-        self._locals = {name: getattr(value, "__relserve_raw__", value) for name, value in frame.f_locals.items()}
+        self._locals = {
+            name: getattr(value, "__relserve_raw__", value) for name, value in frame.f_locals.items()
+        }
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """function(*args, **kwargs), with these variables in its caller's frame.
@@ -36,10 +38,4 @@ class Variables:
 
 def is_one_shot(value: Any) -> bool:
     """Whether scanning the value uses it up."""
-    return isinstance(value, (pa.RecordBatchReader, pa.dataset.Scanner)) if _has_dataset() else isinstance(
-        value, pa.RecordBatchReader
-    )
-
-
-def _has_dataset() -> bool:
-    return hasattr(pa, "dataset")
+    return isinstance(value, pa.RecordBatchReader) or type(value).__name__ == "Scanner"

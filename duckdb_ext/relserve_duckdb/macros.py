@@ -91,7 +91,9 @@ def _call(scope: Scope, function: str, *columns: Any) -> Any:
 def _rows_of(table: Callable[[], pa.Table], calls: Any) -> pa.Array:
     """The history's rows as a list of structs, once for each call (DuckDB has no table UDFs in Python)."""
     rows = _plain_times(table())
-    structs = rows.to_struct_array().combine_chunks() if rows.num_rows else pa.array([], pa.struct(rows.schema))
+    structs = (
+        rows.to_struct_array().combine_chunks() if rows.num_rows else pa.array([], pa.struct(rows.schema))
+    )
     n = len(calls)
     repeated = pa.concat_arrays([structs] * n) if n != 1 else structs
     return pa.ListArray.from_arrays([i * len(structs) for i in range(n + 1)], repeated)

@@ -82,7 +82,9 @@ class Memo:
         key = (site.function, site.options)
         return self._answers.get(key) or self._answers.setdefault(key, {})
 
-    def answer(self, chunk: Chunk, ask: Callable[[Wanted], Sequence[Any]], check: Callable[[], None]) -> list[Any]:
+    def answer(
+        self, chunk: Chunk, ask: Callable[[Wanted], Sequence[Any]], check: Callable[[], None]
+    ) -> list[Any]:
         """The answers of a chunk, asking those that are not known.
 
         Args:
@@ -97,7 +99,11 @@ class Memo:
             return [None if prompt is None else known[prompt] for prompt in chunk.prompts]
 
     def _fill(
-        self, chunk: Chunk, known: dict[str, Any], ask: Callable[[Wanted], Sequence[Any]], check: Callable[[], None]
+        self,
+        chunk: Chunk,
+        known: dict[str, Any],
+        ask: Callable[[Wanted], Sequence[Any]],
+        check: Callable[[], None],
     ) -> None:
         head = chunk.site.function, chunk.site.options
         while True:

@@ -30,7 +30,9 @@ def bar(wanted: bool | None) -> Iterator[Progress | None]:
     def update(record: QueryRecord) -> None:
         if not shown:
             title = f"{record.function}() on {record.num_rows:,} rows"
-            shown.append(tqdm(total=record.num_distinct, desc=title, unit=" prompts", leave=False, delay=DELAY_S))
+            shown.append(
+                tqdm(total=record.num_distinct, desc=title, unit=" prompts", leave=False, delay=DELAY_S)
+            )
         shown[0].update(record.num_done - shown[0].n)
 
     try:

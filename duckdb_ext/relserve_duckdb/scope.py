@@ -1,4 +1,4 @@
-"""What one connection's UDFs share: the mode, the running statement's answers, errors and the cancel event."""
+"""What one connection's UDFs share: mode, answers, the last error and the cancel event."""
 
 from __future__ import annotations
 

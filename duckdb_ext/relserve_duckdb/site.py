@@ -74,7 +74,9 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
 
 
 @lru_cache(maxsize=4096)
-def find_site(function: str, template: str, options: str, num_values: int, fields: tuple[str, ...] | None) -> Site:
+def find_site(
+    function: str, template: str, options: str, num_values: int, fields: tuple[str, ...] | None
+) -> Site:
     """The site of a call with these constants; `fields` are those of a whole row given as the only value."""
     binding = Template.parse(template).bind(num_values, fields)
     return Site(function, binding, parse_options(function, json.loads(options)))

@@ -1,0 +1,165 @@
+"""The llm calls in a statement's text: found, and checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from relserve.errors import UsageError
+from relserve.options import FUNCTIONS, OPTIONS, parse_options
+from relserve.template import Template
+from relserve_duckdb.site import MAX_VALUES, too_many_values, varying_template
+
+_UNKNOWN = object()  # an expression whose value only DuckDB can tell
+_GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.Or, exp.And)
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One llm call: its function and the expressions it is given."""
+
+    node: exp.Anonymous
+    function: str
+    template: exp.Expression | None
+    values: tuple[exp.Expression, ...]
+    options: Mapping[str, exp.Expression]
+
+
+def find_calls(tree: exp.Expression) -> list[Call]:
+    """The llm calls of a parsed statement."""
+    return [_read(node) for node in tree.find_all(exp.Anonymous) if node.name.lower() in FUNCTIONS]
+
+
+def check_call(call: Call, parameters: Parameters) -> None:
+    """Check everything about a call that its text tells: number of values, template, options.
+
+    Raises:
+        UsageError: too many values, or a column as the template.
+        TemplateError, OptionError: see `Template.bind` and `parse_options`.
+    """
+    if len(call.values) > MAX_VALUES:
+        raise UsageError(too_many_values(call.function))
+    if call.template is None:
+        raise UsageError(f"{call.function}() needs a template: {call.function}('.. {{}} ..', value)")
+    if not call.values and call.template.find(exp.Column) is not None:
+        raise UsageError(varying_template(call.function))
+    _check_options(call, parameters)
+    text = _constant(call.template, parameters)
+    if isinstance(text, str):
+        template = Template.parse(text)
+        whole_row = len(call.values) == 1 and isinstance(call.values[0], exp.Column) and template.names
+        if not whole_row:
+            template.bind(len(call.values))
+
+
+def are_independent(calls: Sequence[Call], root: exp.Expression) -> bool:
+    """Whether no call's inputs hang on another call's answers, as far as the text tells.
+
+    True when all of them are plain output columns of the statement.
+    """
+    if len(calls) == 1:
+        return True
+    if root.args.get("limit") and root.args.get("order"):
+        return False
+    return all(_is_plain_output(call.node, root) for call in calls)
+
+
+def are_tangled(calls: Sequence[Call]) -> bool:
+    """Whether a guard decides between calls that look alike but for their values.
+
+    `llm_filter('{}?', a) OR llm_filter('{}?', b)` asks about b only where the answer about a is no; a
+    rehearsal could not tell the two apart and would ask both for every row.
+    """
+    heads = [(c.function, c.template and c.template.sql(), str(c.options)) for c in calls]
+    twice = {head for head in heads if heads.count(head) > 1}
+    return any(
+        head in twice and call.node.find_ancestor(*_GUARDS) is not None
+        for head, call in zip(heads, calls, strict=True)
+    )
+
+
+def _read(node: exp.Anonymous) -> Call:
+    function = node.name.lower()
+    positional, named = [], {}
+    for argument in node.expressions:
+        if isinstance(argument, (exp.PropertyEQ, exp.Kwarg)):
+            named[argument.this.name.lower()] = argument.expression
+        else:
+            positional.append(argument)
+    template = positional[0] if positional else named.pop("prompt", None)
+    return Call(node, function, template, tuple(positional[1:]), named)
+
+
+def _check_options(call: Call, parameters: Parameters) -> None:
+    values = {name: _constant(expression, parameters) for name, expression in call.options.items()}
+    known = {name: value for name, value in values.items() if value is not _UNKNOWN}
+    if len(known) == len(values):
+        parse_options(call.function, known)
+        return
+    for name in values:
+        if name not in FUNCTIONS[call.function].options:
+            parse_options(call.function, {name: None})
+    for name, value in known.items():
+        if value is not None:
+            OPTIONS[name].check(name, value)
+
+
+def _constant(node: exp.Expression, parameters: Parameters) -> Any:
+    """The value of an expression that its text tells, else _UNKNOWN."""
+    match node:
+        case exp.Literal():
+            return node.this if node.is_string else _number(node.this)
+        case exp.RawString():
+            return node.this
+        case exp.Boolean():
+            return node.this
+        case exp.Null():
+            return None
+        case exp.Paren():
+            return _constant(node.this, parameters)
+        case exp.Neg():
+            value = _constant(node.this, parameters)
+            return -value if isinstance(value, (int, float)) else _UNKNOWN
+        case exp.Array():
+            items = [_constant(item, parameters) for item in node.expressions]
+            return _UNKNOWN if any(item is _UNKNOWN for item in items) else items
+        case exp.DPipe():
+            left, right = _constant(node.this, parameters), _constant(node.expression, parameters)
+            return left + right if isinstance(left, str) and isinstance(right, str) else _UNKNOWN
+        case exp.Placeholder():
+            return parameters.get(node.name, _UNKNOWN) if node.this else _UNKNOWN
+    return _UNKNOWN
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        return _UNKNOWN
+
+
+def _is_plain_output(node: exp.Expression, root: exp.Expression) -> bool:
+    select = node.parent_select
+    if not isinstance(select, exp.Select) or not _is_branch(select, root):
+        return False
+    item = node
+    while item.parent is not select:
+        item = item.parent
+        if isinstance(item, _GUARDS) or (isinstance(item, exp.Anonymous) and item.name.lower() in FUNCTIONS):
+            return False
+    if item.arg_key != "expressions" or select.args.get("qualify"):
+        return False
+    alias = item.alias.lower()
+    return not alias or all(column.name.lower() != alias for column in select.find_all(exp.Column))
+
+
+def _is_branch(select: exp.Expression, root: exp.Expression) -> bool:
+    """Whether a SELECT is the statement itself or a branch of its UNION."""
+    while isinstance(select.parent, exp.Union):
+        select = select.parent
+    return select is root
