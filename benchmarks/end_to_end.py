@@ -1,7 +1,7 @@
 """Against the plain way: the same engine behind a UDF that sends each chunk's rows together as they come.
 
-2,000 beer reviews of which 30 % are duplicates, classified by the embedded model; the prefix cache is emptied
-before each run, and both ways are timed in turn in one process. Two layouts: a table that DuckDB hands to the UDF as one
+2,000 beer reviews, 30 % of them duplicates, classified by the embedded model; the prefix cache is emptied
+before each run, and both are timed in turn in one process. Two layouts: a table that DuckDB hands over as one
 chunk, and a filter over all 10,000 reviews, where the chunks are what the filter leaves.
 """
 

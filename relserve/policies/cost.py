@@ -1,0 +1,144 @@
+"""The cost model: how long a step takes (RelServe, Eq. 9), fitted from measured steps."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+MIN_SLOPE_S, MIN_BASE_S = 1e-8, 1e-6
+HUBER = 1.345  # residuals beyond so many robust standard deviations lose weight
+
+
+class StepSample(NamedTuple):
+    """One measured step: uncached prompt tokens computed, requests that decoded, seconds."""
+
+    prefill_tokens: int
+    num_decodes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Linear step times in seconds (Eq. 9), with an intercept of its own for mixed steps.
+
+    L_prefill(p) = prefill_per_token_s * utok(p) + prefill_base_s
+    L_decode(d) = decode_per_request_s * req(d) + decode_base_s
+    A mixed step pays both slopes and one base: the weights are read once.
+    """
+
+    prefill_per_token_s: float
+    prefill_base_s: float
+    decode_per_request_s: float
+    decode_base_s: float
+    mixed_base_s: float | None = None
+
+    def prefill(self, tokens: float) -> float:
+        """Seconds of a prefill step over `tokens` uncached tokens."""
+        return self.prefill_per_token_s * tokens + self.prefill_base_s
+
+    def decode(self, requests: float) -> float:
+        """Seconds of a decode step of `requests` requests."""
+        return self.decode_per_request_s * requests + self.decode_base_s
+
+    def step(self, tokens: float, requests: float) -> float:
+        """Seconds of any step: prefill, decode, or both mixed."""
+        if not tokens:
+            return self.decode(requests) if requests else 0.0
+        if not requests:
+            return self.prefill(tokens)
+        slopes = self.prefill_per_token_s * tokens + self.decode_per_request_s * requests
+        return slopes + self.shared_base_s
+
+    @property
+    def shared_base_s(self) -> float:
+        """Intercept of a mixed step."""
+        return max(self.prefill_base_s, self.decode_base_s) if self.mixed_base_s is None else self.mixed_base_s
+
+    def save(self, path: Path) -> None:
+        """Write as JSON."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> CostModel:
+        """Read what `save` wrote."""
+        return cls(**json.loads(path.read_text()))
+
+
+def fit(samples: Sequence[StepSample], prior: CostModel | None = None) -> CostModel:
+    """Fit a cost model robustly: Huber weights by iterated least squares, coefficients kept positive.
+
+    Args:
+        samples: measured steps of any kind.
+        prior: gives the coefficients that the samples say nothing about.
+
+    Raises:
+        ValueError: too few samples and no prior.
+    """
+    if len(samples) < 8:
+        if prior is None:
+            raise ValueError(f"a cost model needs at least 8 measured steps, there are {len(samples)}")
+        return prior
+    data = np.asarray(samples, dtype=float)
+    tokens, decodes, seconds = data[:, 0], data[:, 1], data[:, 2]
+    has_prefill, has_decode = tokens > 0, decodes > 0
+    kinds = [has_prefill & ~has_decode, ~has_prefill & has_decode, has_prefill & has_decode]
+    features = np.column_stack([tokens, decodes, *kinds]).astype(float)
+    used = [i for i in range(5) if np.count_nonzero(features[:, i]) >= 4]
+    weights = np.ones(len(data))
+    solution = np.zeros(len(used))
+    for _ in range(8):
+        root = np.sqrt(weights)[:, None]
+        solution, *_ = np.linalg.lstsq(features[:, used] * root, seconds * root[:, 0], rcond=None)
+        residuals = np.abs(seconds - features[:, used] @ solution)
+        scale = max(1.4826 * float(np.median(residuals)), 1e-9)
+        weights = np.minimum(1.0, HUBER * scale / np.maximum(residuals, 1e-12))
+    found = {i: float(v) for i, v in zip(used, solution, strict=True)}
+    return _model(found, prior)
+
+
+def _model(found: dict[int, float], prior: CostModel | None) -> CostModel:
+    """Fill what was not found from the prior, or from its neighbours."""
+    base = found.get(2, found.get(4, found.get(3, MIN_BASE_S)))
+    old = prior or CostModel(found.get(0, MIN_SLOPE_S), base, found.get(1, MIN_SLOPE_S), found.get(3, base))
+    mixed = found.get(4, old.mixed_base_s)
+    return CostModel(
+        max(found.get(0, old.prefill_per_token_s), MIN_SLOPE_S),
+        max(found.get(2, old.prefill_base_s), MIN_BASE_S),
+        max(found.get(1, old.decode_per_request_s), MIN_SLOPE_S),
+        max(found.get(3, old.decode_base_s), MIN_BASE_S),
+        None if mixed is None else max(mixed, MIN_BASE_S),
+    )
+
+
+class OnlineCost:
+    """A cost model kept fresh from measured steps.
+
+    Keeps the latest `window` samples and refits every `every` steps; robust to hiccups (see `fit`).
+    """
+
+    def __init__(self, start: CostModel, window: int = 512, every: int = 64) -> None:
+        self.model, self.every = start, every
+        self._samples: deque[StepSample] = deque(maxlen=window)
+        self._since_fit = 0
+
+    def add(self, sample: StepSample) -> None:
+        """Take one measured step."""
+        if sample.seconds <= 0:
+            return
+        self._samples.append(sample)
+        self._since_fit += 1
+        if self._since_fit >= self.every:
+            self.model = fit(list(self._samples), self.model)
+            self._since_fit = 0
+
+    def extend(self, samples: Iterable[StepSample]) -> None:
+        """Take several."""
+        for sample in samples:
+            self.add(sample)

@@ -1,0 +1,91 @@
+"""Batch decomposition and the priority estimation model (RelServe, Algorithm 1 and Eq. 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil
+from typing import NamedTuple
+
+from relserve.policies.cost import CostModel
+from relserve.policies.state import Limits, RelState
+
+
+class Batches(NamedTuple):
+    """A relQuery's execution as batches: uncached tokens of each prefill, requests of each decode."""
+
+    prefills: list[float]
+    decodes: list[int]
+
+
+def batch_decompose(row_tokens: Iterable[float], output_cap: int, limits: Limits) -> Batches:
+    """Algorithm 1: the prefill and decode batches of a relQuery that runs alone.
+
+    Args:
+        row_tokens: uncached tokens utok(r_i) of each row, in order.
+        output_cap: OL(R): decode batches after each wave.
+        limits: cap, max_num_seqs and max_num_batched_tokens.
+
+    Erratum corrected: the published text never resets `accum` after a wave; here it is reset.
+    """
+    prefills: list[float] = []
+    decodes: list[int] = []
+    wave, batch, accum = 0, 0.0, 0.0
+    for tokens in row_tokens:
+        if wave and (tokens + accum > limits.kv_tokens or wave + 1 > limits.max_num_seqs):
+            prefills.append(batch)
+            decodes.extend([wave] * output_cap)
+            wave, batch, accum = 0, 0.0, 0.0
+        if batch and tokens + batch > limits.max_num_batched_tokens:
+            prefills.append(batch)
+            batch = 0.0
+        batch += tokens
+        accum += tokens
+        wave += 1
+    if wave:
+        prefills.append(batch)
+        decodes.extend([wave] * output_cap)
+    return Batches(prefills, decodes)
+
+
+def pem_exact(state: RelState, cost: CostModel, limits: Limits) -> float:
+    """Eq. 10 over Algorithm 1, row by row: predicted seconds of what is left of a relQuery.
+
+    Rows in progress: their prompts' rest joins the first prefill batch, and they decode for their
+    remaining steps beside the first wave; finished work costs nothing.
+    """
+    rows = list(state.waiting_row_tokens()) if state.waiting_row_tokens is not None else []
+    rows += [round(state.mean_tokens)] * state.num_unseen
+    batches = batch_decompose((max(t * state.miss_ratio, 1.0) for t in rows), state.output_cap, limits)
+    seconds = sum(cost.prefill(p) for p in batches.prefills) + sum(cost.decode(d) for d in batches.decodes)
+    if state.prefill_left:
+        seconds += cost.prefill(state.prefill_left) - (cost.prefill_base_s if rows else 0.0)
+    extra_steps = max(0, state.max_decode_left - (state.output_cap if rows else 0))
+    return seconds + cost.decode_per_request_s * state.sum_decode_left + cost.decode_base_s * extra_steps
+
+
+def pem(state: RelState, cost: CostModel, limits: Limits) -> float:
+    """Eq. 10 in closed form: rows taken as equal to their mean, so the cost does not grow with rows.
+
+    Within one prefill batch and one wave of `pem_exact`; the difference is the rows' spread.
+    """
+    rows = state.num_waiting + state.num_unseen
+    seconds = 0.0
+    if rows:
+        waiting_mean = state.waiting_tokens / state.num_waiting if state.num_waiting else state.mean_tokens
+        tokens = max(waiting_mean * state.miss_ratio, 1.0)
+        wave = max(1, min(limits.max_num_seqs, int(limits.kv_tokens / tokens)))
+        full, rest = divmod(rows, wave)
+        seconds += full * _wave_s(wave, tokens, state.output_cap, cost, limits)
+        if rest:
+            seconds += _wave_s(rest, tokens, state.output_cap, cost, limits)
+    if state.prefill_left:
+        seconds += cost.prefill_per_token_s * state.prefill_left + (0.0 if rows else cost.prefill_base_s)
+    extra_steps = max(0, state.max_decode_left - (state.output_cap if rows else 0))
+    return seconds + cost.decode_per_request_s * state.sum_decode_left + cost.decode_base_s * extra_steps
+
+
+def _wave_s(rows: int, tokens: float, output_cap: int, cost: CostModel, limits: Limits) -> float:
+    """Seconds of one wave of equal rows: its prefill batches and its decodes to completion."""
+    rows_a_batch = max(1, int(limits.max_num_batched_tokens / tokens))
+    prefill_s = cost.prefill_per_token_s * rows * tokens + cost.prefill_base_s * ceil(rows / rows_a_batch)
+    return prefill_s + output_cap * cost.decode(rows)

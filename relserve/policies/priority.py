@@ -1,0 +1,99 @@
+"""Priorities: which relQuery is more urgent. Lower values go first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from relserve.policies.cost import CostModel
+from relserve.policies.decompose import pem, pem_exact
+from relserve.policies.state import Limits, RelState
+
+MissRatio = Callable[[RelState], float]
+
+
+class Priority(Protocol):
+    """Gives relQueries their priority values."""
+
+    def update(
+        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
+    ) -> None:
+        """Set `priority` of every state and clear `changed`.
+
+        Args:
+            miss_ratio: measures a relQuery's prefix-cache miss ratio by sampling (Eq. 11); it costs time, so it
+                is called only where the value is used.
+        """
+
+
+class Arrival:
+    """First come, first served."""
+
+    def update(
+        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
+    ) -> None:
+        """See `Priority.update`."""
+        for state in states:
+            state.priority = state.arrival_s
+            state.changed = False
+
+
+class Static:
+    """vLLM-SP: fixed at arrival, input plus output tokens of all rows (Eq. 6 and 7, identity mappings)."""
+
+    def update(
+        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
+    ) -> None:
+        """See `Priority.update`. Rows announced but not arrived count as the mean of those that have."""
+        for state in states:
+            if state.priority is None:
+                state.priority = state.num_rows * (state.mean_tokens + state.output_cap)
+            state.changed = False
+
+
+class Dynamic:
+    """DPU: the predicted seconds that a relQuery has left, renewed when it made progress (Eq. 8 to 12).
+
+    `exact` uses Algorithm 1 row by row as published; otherwise its closed form.
+    """
+
+    def __init__(self, exact: bool = False) -> None:
+        self._estimate = pem_exact if exact else pem
+
+    def update(
+        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
+    ) -> None:
+        """See `Priority.update`. A relQuery of which nothing ran or changed keeps its value (Eq. 12)."""
+        for state in states:
+            if state.priority is not None and not state.changed and not state.num_running:
+                continue
+            if state.num_waiting:
+                state.miss_ratio = miss_ratio(state)
+            state.priority = self._estimate(state, cost, limits)
+            state.changed = False
+
+
+class StarvationGuard:
+    """Puts a relQuery first that has waited too long for its size (Eq. 13).
+
+    unit_waiting_time(R) = waiting_time(R) / req(R_0); above `threshold_s` (seconds per row) its priority
+    value counts as zero, until it is finished.
+    """
+
+    def __init__(self, threshold_s: float | None) -> None:
+        self.threshold_s = threshold_s
+
+    def update(self, states: Iterable[RelState], now_s: float) -> None:
+        """Mark the starved; None as threshold marks none."""
+        if self.threshold_s is None:
+            return
+        for state in states:
+            if not state.starved and state.first_scheduled_s is None:
+                waited_s = now_s - state.arrival_s
+                state.starved = waited_s / max(state.num_rows, 1) > self.threshold_s
+
+
+def urgency(state: RelState) -> tuple[float, float, str]:
+    """Sort key: starved first, then by priority value, then by arrival."""
+    value = 0.0 if state.starved else state.priority
+    return (value if value is not None else float("inf"), state.arrival_s, state.rel_id)

@@ -1,0 +1,58 @@
+"""Workloads: relQueries with arrival times, for the simulator and for the real benchmark alike."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpec:
+    """One request: its prompt's token ids (or their number), and how many tokens it will say."""
+
+    prompt: tuple[int, ...]
+    output_tokens: int
+
+    def block_hashes(self, block_size: int) -> tuple[int, ...]:
+        """A chained hash for each full block of the prompt, as the prefix cache keys them."""
+        hashes, parent = [], 0
+        for start in range(0, len(self.prompt) - block_size + 1, block_size):
+            parent = hash((parent, self.prompt[start : start + block_size]))
+            hashes.append(parent)
+        return tuple(hashes)
+
+
+@dataclass(frozen=True, slots=True)
+class RelSpec:
+    """One relQuery: when it comes, its rows, and the output cap it declares."""
+
+    rel_id: str
+    arrival_s: float
+    rows: tuple[RowSpec, ...]
+    output_cap: int
+
+
+def poisson_arrivals(rate: float, count: int, rng: random.Random) -> list[float]:
+    """`count` arrival times in seconds of a Poisson process with `rate` a second."""
+    return gamma_arrivals(rate, count, 1.0, rng)
+
+
+def gamma_arrivals(rate: float, count: int, burstiness: float, rng: random.Random) -> list[float]:
+    """Arrival times with Gamma-distributed gaps.
+
+    Args:
+        burstiness: squared coefficient of variation of the gaps; 1 is Poisson, more is burstier.
+    """
+    times, now = [], 0.0
+    for _ in range(count):
+        now += rng.gammavariate(1.0 / burstiness, burstiness / rate)
+        times.append(now)
+    return times
+
+
+def retimed(trace: Sequence[RelSpec], arrivals: Sequence[float]) -> list[RelSpec]:
+    """The same relQueries at other arrival times."""
+    return [
+        RelSpec(r.rel_id, t, r.rows, r.output_cap) for r, t in zip(trace, sorted(arrivals), strict=True)
+    ]
