@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from http_fakes import FakeServer, Handler
-from vllm_servers import SHIPPED, VllmServer, random_model, start_vllm
+from vllm_servers import SHIPPED, VllmServer, random_model
 
 from relserve.engines.loop import spawn
 
@@ -23,32 +23,18 @@ def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def vllm_server(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
-    """One server for all tests that leave it alive."""
+    """One server for all tests, not started yet; a test may kill it."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    server = start_vllm(model_path, tmp_path_factory.mktemp("serve") / "serve.log")
-    try:
-        server.wait_until_up()
-        yield server
-    finally:
-        server.stop()
-
-
-@pytest.fixture(scope="session")
-def serve_url(vllm_server: VllmServer) -> str:
-    """The URL of a running `vllm serve` of the tiny model."""
-    return vllm_server.url
+    server = VllmServer(model_path, tmp_path_factory.mktemp("serve") / "serve.log")
+    yield server
+    server.stop()
 
 
 @pytest.fixture
-def doomed_server(model_path: Path, tmp_path: Path) -> Iterator[VllmServer]:
-    """A server of the test's own, to be killed."""
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    server = start_vllm(model_path, tmp_path / "serve.log")
-    try:
-        server.wait_until_up()
-        yield server
-    finally:
-        server.stop()
+def serve_url(vllm_server: VllmServer) -> str:
+    """The URL of a running `vllm serve` of the tiny model."""
+    vllm_server.ensure_up()
+    return vllm_server.url
 
 
 @pytest.fixture

@@ -1,0 +1,232 @@
+"""What every engine keeps to, whatever stands behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+import urllib.request
+from concurrent.futures import Future
+from contextlib import aclosing
+
+import pytest
+from asking import TIMEOUT_S, ask, collect, submission_of, texts
+
+from relserve.answers import Grammar
+from relserve.engines.http import HttpEngine
+from relserve.engines.local import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.engines.scripted import ScriptedEngine
+from relserve.errors import FailureKind
+
+ENGINES = ("scripted", "local", "http")
+LOCAL_ARGS = {
+    "dtype": "float32",
+    "enforce_eager": True,
+    "block_size": 32,
+    "max_model_len": 2048,
+    "max_num_seqs": 32,
+}
+DISHES = ("soup", "steak", "salad", "pie")
+WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
+PROMPTS = [
+    f"Is this a good review? The {DISHES[i % 4]} was {WORDS[i % 10]} and {WORDS[i // 10 % 10]}, number {i}."
+    for i in range(60)
+]
+OVER_CONTEXT = "too long " * 120_000
+ODD = [
+    "",
+    " ",
+    "\ud83d",
+    "a\udc00b",
+    "🦆🧑‍🚀",
+    "\0",
+    "\u202eback",
+    "line\r\nline",
+    "<|user|>\n</s>",
+    "%s {} {{ }}",
+]
+
+
+def everywhere(**gaps: str):
+    """Run a test on every engine; a gap is an engine's name and why it cannot keep to this."""
+    params = []
+    for name in ENGINES:
+        marks = [] if name == "scripted" else [pytest.mark.vllm]
+        if name in gaps:
+            marks.append(pytest.mark.xfail(reason=gaps[name], strict=True))
+        params.append(pytest.param(name, marks=marks))
+    return pytest.mark.parametrize("engine", params, indirect=True)
+
+
+@pytest.fixture(scope="session")
+def local_engine(model_path, tmp_path_factory):
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    log = tmp_path_factory.mktemp("local") / "engine.log"
+    engine = LocalEngine("tiny", str(model_path), engine_args=LOCAL_ARGS, log_path=log)
+    yield engine
+    spawn(engine.close()).result(timeout=60)
+
+
+@pytest.fixture
+def http_engine(serve_url):
+    engine = HttpEngine(serve_url)
+    yield engine
+    spawn(engine.close()).result(timeout=10)
+
+
+@pytest.fixture
+def engine(request):
+    if request.param == "scripted":
+        return ScriptedEngine(chunk=7, pause_s=0.001)
+    return request.getfixturevalue(f"{request.param}_engine")
+
+
+def num_unfinished(engine, serve_url=None) -> int:
+    """Requests that the engine still works on."""
+    if isinstance(engine, LocalEngine):
+        return engine.num_unfinished
+    if isinstance(engine, HttpEngine):
+        with urllib.request.urlopen(f"{engine.model.removesuffix('/v1')}/metrics", timeout=5) as response:
+            metrics = response.read().decode()
+        states = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*\} ([0-9.]+)$", metrics, re.MULTILINE)
+        assert len(states) >= 2
+        return engine.num_in_flight + int(sum(map(float, states)))
+    return 0
+
+
+@everywhere()
+def test_every_prompt_gets_one_reply(engine):
+    replies = spawn(collect(engine, submission_of(PROMPTS))).result(timeout=TIMEOUT_S)
+    assert sorted(reply.index for reply in replies) == list(range(len(PROMPTS)))
+    assert all(reply.failure is None and isinstance(reply.text, str) for reply in replies)
+    assert all(reply.usage.prompt_tokens > 0 and reply.usage.output_tokens > 0 for reply in replies)
+
+
+@everywhere()
+def test_nothing_asked_nothing_answered(engine):
+    assert ask(engine, []) == []
+
+
+@everywhere()
+def test_duplicates_are_all_answered(engine):
+    first, *others = texts(ask(engine, [PROMPTS[0]] * 5))
+    assert others == [first] * 4
+
+
+@everywhere()
+def test_greedy_answers_depend_on_neither_order_nor_company(engine):
+    together = dict(zip(PROMPTS, texts(ask(engine, PROMPTS)), strict=True))
+    shuffled = random.Random(5).sample(PROMPTS, len(PROMPTS))
+    assert dict(zip(shuffled, texts(ask(engine, shuffled)), strict=True)) == together
+    for prompt in PROMPTS[:4]:
+        assert texts(ask(engine, [prompt])) == [together[prompt]]
+
+
+@everywhere()
+@pytest.mark.parametrize("choices", [("yes", "no"), ("in stock", "sold out", "ünklar", "😀"), ("only",)])
+def test_the_reply_is_one_of_the_choices(engine, choices):
+    grammar = Grammar(choices=choices)
+    replies = ask(engine, PROMPTS[:20], grammar=grammar, max_tokens=grammar.max_bytes + 1)
+    assert {reply.text for reply in replies} <= set(choices)
+
+
+@everywhere()
+def test_the_reply_matches_the_regex(engine):
+    grammar = Grammar(regex=r"-?[0-9]{1,3}(\.[0-9]{1,2})?")
+    replies = ask(engine, PROMPTS[:20], grammar=grammar, max_tokens=grammar.max_bytes + 1)
+    assert all(re.fullmatch(grammar.regex, reply.text) for reply in replies)
+
+
+@everywhere(scripted="scripted replies are as long as the script makes them")
+@pytest.mark.parametrize("max_tokens", [1, 3])
+def test_no_reply_is_longer_than_max_tokens(engine, max_tokens):
+    replies = ask(engine, PROMPTS[:10], max_tokens=max_tokens)
+    assert all(1 <= reply.usage.output_tokens <= max_tokens for reply in replies)
+
+
+@everywhere(scripted="scripts answer from the prompt alone")
+def test_the_system_message_reaches_the_model(engine):
+    (without,) = ask(engine, PROMPTS[:1])
+    (with_system,) = ask(engine, PROMPTS[:1], "You are a stern judge of restaurants and their soups.")
+    assert with_system.usage.prompt_tokens >= without.usage.prompt_tokens + 5
+
+
+@everywhere(scripted="scripts know nothing of stop texts")
+def test_a_stop_text_ends_the_reply(engine):
+    prompt, text = next(
+        (p, t) for p, t in zip(PROMPTS, texts(ask(engine, PROMPTS, max_tokens=16)), strict=True) if len(t) > 2
+    )
+    stop = text[len(text) // 2]
+    assert texts(ask(engine, [prompt], max_tokens=16, stop=(stop,))) == [text.split(stop)[0]]
+
+
+@everywhere()
+def test_a_row_over_the_context_fails_alone(engine):
+    replies = ask(engine, [PROMPTS[0], OVER_CONTEXT, PROMPTS[1]])
+    assert replies[1].text is None
+    assert replies[1].failure.kind is FailureKind.OVER_CONTEXT
+    assert texts([replies[0], replies[2]]) == texts(ask(engine, PROMPTS[:2]))
+
+
+@everywhere()
+def test_odd_prompts_are_answered(engine):
+    replies = ask(engine, ODD)
+    assert [reply.failure for reply in replies] == [None] * len(ODD)
+    for reply in replies:
+        reply.text.encode()  # no lone surrogate comes back
+
+
+@everywhere()
+def test_two_relqueries_at_once_keep_their_own_answers(engine):
+    async def both():
+        halves = (submission_of(PROMPTS[:30]), submission_of(PROMPTS[30:], max_tokens=3))
+        return await asyncio.gather(*(collect(engine, half) for half in halves))
+
+    first, second = spawn(both()).result(timeout=TIMEOUT_S)
+    in_order = [texts(sorted(replies, key=lambda reply: reply.index)) for replies in (first, second)]
+    assert in_order[0] == texts(ask(engine, PROMPTS[:30]))
+    assert in_order[1] == texts(ask(engine, PROMPTS[30:], max_tokens=3))
+
+
+@everywhere()
+@pytest.mark.parametrize("way", ["cancelled", "left"])
+def test_a_relquery_given_up_half_way_leaves_an_idle_engine(engine, way):
+    expected = texts(ask(engine, PROMPTS[:3]))
+
+    async def leave():
+        async with aclosing(engine.answer(submission_of(PROMPTS * 10, max_tokens=100))) as stream:
+            async for _ in stream:
+                if way == "left":
+                    break
+
+    future: Future[None] = spawn(leave())
+    if way == "cancelled":
+        time.sleep(0.5 if not isinstance(engine, ScriptedEngine) else 0.01)
+        future.cancel()
+    else:
+        future.result(timeout=TIMEOUT_S)
+    deadline = time.monotonic() + 10
+    while num_unfinished(engine):
+        assert time.monotonic() < deadline, f"{num_unfinished(engine)} requests are still there"
+        time.sleep(0.05)
+    assert texts(ask(engine, PROMPTS[:3])) == expected
+
+
+@everywhere(scripted="there is no chance in it")
+def test_a_seed_makes_chance_repeatable(engine):
+    sampling = dict(temperature=1.5, top_p=0.95, max_tokens=16)
+    first, again, other = (texts(ask(engine, PROMPTS[:10], seed=seed, **sampling)) for seed in (5, 5, 6))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.vllm
+def test_local_and_http_give_the_same_greedy_answers(local_engine, http_engine):
+    digits = Grammar(regex="[0-9]{1,3}")
+    for fields in ({}, {"max_tokens": 40}, {"grammar": Grammar(choices=DISHES)}, {"grammar": digits}):
+        local = ask(local_engine, PROMPTS, "Judge.", **fields)
+        remote = ask(http_engine, PROMPTS, "Judge.", **fields)
+        assert texts(local) == texts(remote)
+        assert [r.usage.prompt_tokens for r in local] == [r.usage.prompt_tokens for r in remote]

@@ -1,0 +1,90 @@
+"""The HTTP engine against a real `vllm serve`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from asking import ask, submission_of, texts
+from vllm_servers import SCHEDULER
+
+from relserve.answers import Grammar
+from relserve.engines.http import HttpEngine
+from relserve.engines.loop import spawn
+from relserve.errors import EngineDeadError, EngineStartError, FailureKind, ModelError
+
+pytestmark = pytest.mark.vllm
+
+YES_NO = Grammar(choices=("yes", "no"))
+TEN = [f"Is {i} a lucky number?" for i in range(10)]
+
+
+@pytest.fixture
+def engine(serve_url):
+    engine = HttpEngine(serve_url)
+    yield engine
+    spawn(engine.close()).result(timeout=10)
+
+
+def test_the_server_is_known_as_vllm_and_runs_our_scheduler(engine, vllm_server):
+    assert set(texts(ask(engine, TEN, grammar=YES_NO))) <= {"yes", "no"}
+    assert engine._server.dialect.is_vllm
+    assert engine._server.model == "tiny"
+    assert SCHEDULER in vllm_server.log.read_text()
+
+
+def test_completions_take_grammar_and_relquery_too(engine):
+    ask(engine, ["start"])
+    engine._server.dialect = replace(engine._server.dialect, chat=False)
+    replies = ask(engine, TEN, "Say yes or no.", grammar=YES_NO)
+    assert set(texts(replies)) <= {"yes", "no"}
+    assert all(reply.failure is None for reply in ask(engine, TEN))
+
+
+def test_a_grammar_that_vllm_cannot_read_refuses_the_rows_with_its_words(engine):
+    replies = ask(engine, TEN[:2], grammar=Grammar(regex="[0-9"))
+    assert [reply.failure.kind for reply in replies] == [FailureKind.REFUSED] * 2
+    assert "regex" in replies[0].failure.message
+    assert set(texts(ask(engine, TEN, grammar=YES_NO))) <= {"yes", "no"}
+
+
+def test_what_vllm_refuses_of_the_sampling(engine):
+    (reply,) = ask(engine, TEN[:1], temperature=5.0)
+    assert reply.failure.kind is FailureKind.REFUSED
+    assert "temperature must be in [0, 2]" in reply.failure.message
+
+
+def test_the_context_ends_where_it_ends(engine):
+    short, longer = (ask(engine, ["soup " * n], max_tokens=1)[0].usage.prompt_tokens for n in (100, 200))
+    per_word = (longer - short) / 100
+    edge = 200 + int((2048 - longer) / per_word)
+    replies = ask(engine, ["soup " * n for n in range(edge - 8, edge + 9)], max_tokens=4)
+    kinds = [reply.failure.kind if reply.failure else None for reply in replies]
+    num_fitting = kinds.index(FailureKind.OVER_CONTEXT)
+    assert 1 <= num_fitting < len(kinds)
+    assert kinds == [None] * num_fitting + [FailureKind.OVER_CONTEXT] * (len(kinds) - num_fitting)
+
+
+def test_a_model_that_is_not_served(serve_url):
+    with pytest.raises(ModelError, match="does not serve 'huge'; it serves 'tiny'"):
+        ask(HttpEngine(serve_url, served_model="huge"), TEN)
+
+
+def test_kill_9_of_the_server_ends_the_query_and_leaves_what_came(engine, vllm_server):
+    came = []
+
+    async def kill_half_way():
+        async for batch in engine.answer(submission_of(TEN * 100, max_tokens=64)):
+            if not came:
+                vllm_server.kill()
+            came.extend(batch)
+
+    started = time.monotonic()
+    with pytest.raises(EngineDeadError, match="no longer answers"):
+        spawn(kill_half_way()).result(timeout=100)
+    assert time.monotonic() - started < 60
+    assert came
+    assert all(reply.failure is None for reply in came)
+    with pytest.raises(EngineStartError, match="no LLM server answers"):
+        ask(engine, TEN)
