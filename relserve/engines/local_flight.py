@@ -197,7 +197,7 @@ def sampling_params(engine: RunningEngine, submission: Submission) -> Any:
     cap = sampling.max_tokens
     if sampling.grammar is not None and sampling.grammar.choices:
         cap = min(cap, max(engine.encoder.num_tokens(sampling.grammar.choices)) + 1)
-    return SamplingParams(
+    params = SamplingParams(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
         top_p=sampling.top_p,
@@ -209,6 +209,8 @@ def sampling_params(engine: RunningEngine, submission: Submission) -> Any:
             "rel_id": speakable(submission.rel_id), "rel_rows": len(submission.prompts), "rel_ol": cap
         },
     )  # fmt: skip
+    params.skip_clone = True  # all requests share it; a deep copy each would be half of submitting
+    return params
 
 
 def _structured(sampling: Sampling) -> Any:
