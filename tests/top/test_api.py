@@ -1,0 +1,92 @@
+"""The front door: names, settings, models."""
+
+import subprocess
+import sys
+
+import duckdb
+import pytest
+
+import relserve
+from relserve import settings
+from relserve.engines import registry
+from relserve.engines.scripted import ScriptedEngine, echo
+from relserve.errors import ModelError, UsageError
+
+
+def test_all_is_sorted_and_holds_what_is_public() -> None:
+    assert list(relserve.__all__) == sorted(relserve.__all__)
+    assert all(getattr(relserve, name) is not None for name in relserve.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'conect'"):
+        relserve.conect  # noqa: B018
+
+
+def test_importing_relserve_is_light() -> None:
+    code = "import sys, relserve; print([m for m in ('duckdb', 'vllm', 'torch', 'sqlglot') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_connect_gives_a_connection_that_knows_llm() -> None:
+    with relserve.connect(engine=ScriptedEngine(echo), progress=False) as con:
+        assert con.execute("SELECT llm('hi {}', 'you')").fetchall() == [("hi you",)]
+
+
+def test_attach_puts_the_functions_on_an_open_connection() -> None:
+    raw = duckdb.connect()
+    raw.execute("CREATE TABLE t AS SELECT 'a' AS x")
+    con = relserve.attach(raw, engine=ScriptedEngine(echo), progress=False)
+    assert con.execute("SELECT llm('{x}!', x) FROM t").fetchall() == [("a!",)]
+
+
+def test_a_wrong_model_fails_at_connect_and_says_what_there_is() -> None:
+    with pytest.raises(ModelError, match=r"no model './nowhere': not a folder.*tiny .*URL"):
+        relserve.connect(model="./nowhere")
+
+
+def test_a_wrong_model_in_a_call_fails_that_query_only() -> None:
+    con = relserve.connect(model="scripted", progress=False)
+    with pytest.raises(ModelError, match="no model '/no/such/model'"):
+        con.execute("SELECT llm('x {}', 1, model := '/no/such/model')").fetchall()
+    assert con.execute("SELECT llm('x {}', 1)").fetchall()[0][0]
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: object) -> None:
+    with pytest.raises(ModelError, match=r"holds no model: it has no config.json"):
+        relserve.connect(model=str(tmp_path))
+
+
+def test_engines_are_shared_by_name() -> None:
+    assert registry.find_engine("scripted") is registry.find_engine("scripted")
+
+
+def test_settings_come_from_the_environment() -> None:
+    loaded = settings.load({"RELSERVE_MODEL": "org/name", "RELSERVE_PROGRESS": "off", "OPENAI_API_KEY": "k",
+                            "RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 8}', "RELSERVE_DATA": "/x"})  # fmt: skip
+    assert (loaded.model, loaded.progress, loaded.api_key) == ("org/name", False, "k")
+    assert loaded.engine_args == {"max_num_seqs": 8}
+    assert settings.load({}).model == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("RELSERVE_MODLE", "x", r"RELSERVE_MODLE is no setting of relserve. Did you mean RELSERVE_MODEL\?"),
+        ("RELSERVE_TIMEOUT_S", "soon", "RELSERVE_TIMEOUT_S='soon' cannot be read: longest wait"),
+        ("RELSERVE_PROGRESS", "maybe", "cannot be read"),
+        ("RELSERVE_ENGINE_ARGS", "[1]", "cannot be read: JSON object"),
+    ],
+)
+def test_wrong_settings_say_so(name: str, value: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        settings.load({name: value})
+
+
+def test_a_cache_folder_that_cannot_be_written_is_said_and_does_no_harm(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = f"{tmp_path}/file"
+    with open(blocked, "w") as file:
+        file.write("in the way")
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", blocked)
+    assert registry._log_path("tiny", settings.load()) is None
+    assert "the cache folder" in capsys.readouterr().err

@@ -1,0 +1,76 @@
+"""The command line, in a process of its own, with the scripted engine."""
+
+import io
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+HELLO = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) t(id, x) ORDER BY id"
+
+
+def relserve(*args: str, stdin: str | None = None) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", "from relserve.cli import main; main()", *args]
+    data = stdin.encode() if stdin is not None else None
+    return subprocess.run(command, input=data, capture_output=True, timeout=60, check=False)
+
+
+def test_help_teaches() -> None:
+    done = relserve("sql", "--help")
+    assert done.returncode == 0
+    text = done.stdout.decode()
+    assert all(word in text for word in ("--format", "--db", "--model", "llm_errors()", "relserve sql"))
+
+
+def test_models_lists_what_a_call_can_name() -> None:
+    text = relserve("models").stdout.decode()
+    assert all(word in text for word in ("tiny", "ORG/NAME", "URL", "scripted", "RELSERVE_MODEL"))
+
+
+@pytest.mark.parametrize(("format_", "expected"), [
+    ("csv", '"id","x"\n1,"a"\n2,\n'), ("json", '{"id": 1, "x": "a"}\n{"id": 2, "x": null}\n'),
+])  # fmt: skip
+def test_formats_for_machines_are_exact(format_: str, expected: str) -> None:
+    done = relserve("sql", HELLO, "--model", "scripted", "--format", format_)
+    assert done.stdout.decode() == expected, done.stderr.decode()
+
+
+def test_arrow_is_an_ipc_stream() -> None:
+    done = relserve("sql", HELLO, "--model", "scripted", "--format", "arrow")
+    assert pa.ipc.open_stream(io.BytesIO(done.stdout)).read_all().to_pydict() == {"id": [1, 2], "x": ["a", None]}
+
+
+def test_a_table_for_people_shows_null() -> None:
+    text = relserve("sql", HELLO, "--model", "scripted").stdout.decode()
+    assert "NULL" in text
+    assert "id" in text
+
+
+def test_sql_from_stdin_with_llm_and_stats() -> None:
+    done = relserve("sql", "-", "--model", "scripted", "--format", "json", "--stats",
+                    stdin="CREATE TABLE t AS SELECT range AS i FROM range(4); SELECT llm('say {}', i) AS a FROM t")  # fmt: skip
+    rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
+    assert len(rows) == 4
+    assert all(row["a"] for row in rows)
+    assert "llm" in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("sql", "message"), [
+    ("SELECT llm('rate {x', 'a')", "'{' is never closed"),
+    ("SELECT llm('rate {}', 'a', max_token := 3)", "max_tokens"),
+    ("SELEC 1", "syntax error"),
+])  # fmt: skip
+def test_errors_are_one_message_and_status_1(sql: str, message: str) -> None:
+    done = relserve("sql", sql, "--model", "scripted")
+    assert done.returncode == 1
+    text = done.stderr.decode()
+    assert message in text
+    assert "Traceback" not in text
+
+
+def test_a_wrong_model_says_what_there_is() -> None:
+    done = relserve("sql", "SELECT 1", "--model", "./nowhere")
+    assert done.returncode == 1
+    assert "no model './nowhere'" in done.stderr.decode()
