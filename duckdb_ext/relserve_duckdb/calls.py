@@ -25,12 +25,12 @@ class Call:
 
     node: exp.Anonymous
     function: str
-    template: exp.Expression | None
-    values: tuple[exp.Expression, ...]
-    options: Mapping[str, exp.Expression]
+    template: exp.Expr | None
+    values: tuple[exp.Expr, ...]
+    options: Mapping[str, exp.Expr]
 
 
-def find_calls(tree: exp.Expression) -> list[Call]:
+def find_calls(tree: exp.Expr) -> list[Call]:
     """The llm calls of a parsed statement."""
     return [_read(node) for node in tree.find_all(exp.Anonymous) if node.name.lower() in FUNCTIONS]
 
@@ -57,7 +57,7 @@ def check_call(call: Call, parameters: Parameters) -> None:
             template.bind(len(call.values))
 
 
-def are_independent(calls: Sequence[Call], root: exp.Expression) -> bool:
+def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
     """Whether no call's inputs hang on another call's answers, as far as the text tells.
 
     True when all of them are plain output columns of the statement.
@@ -109,7 +109,7 @@ def _check_options(call: Call, parameters: Parameters) -> None:
             OPTIONS[name].check(name, value)
 
 
-def _constant(node: exp.Expression, parameters: Parameters) -> Any:
+def _constant(node: exp.Expr, parameters: Parameters) -> Any:
     """The value of an expression that its text tells, else _UNKNOWN."""
     match node:
         case exp.Literal():
@@ -143,7 +143,7 @@ def _number(text: str) -> Any:
         return _UNKNOWN
 
 
-def _is_plain_output(node: exp.Expression, root: exp.Expression) -> bool:
+def _is_plain_output(node: exp.Expr, root: exp.Expr) -> bool:
     select = node.parent_select
     if not isinstance(select, exp.Select) or not _is_branch(select, root):
         return False
@@ -158,8 +158,9 @@ def _is_plain_output(node: exp.Expression, root: exp.Expression) -> bool:
     return not alias or all(column.name.lower() != alias for column in select.find_all(exp.Column))
 
 
-def _is_branch(select: exp.Expression, root: exp.Expression) -> bool:
+def _is_branch(select: exp.Expr, root: exp.Expr) -> bool:
     """Whether a SELECT is the statement itself or a branch of its UNION."""
-    while isinstance(select.parent, exp.Union):
-        select = select.parent
-    return select is root
+    top: Any = select
+    while isinstance(top.parent, exp.Union):
+        top = top.parent
+    return top is root

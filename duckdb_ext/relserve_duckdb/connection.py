@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -11,15 +12,21 @@ from typing import Any
 import duckdb
 
 from relserve.session import Session
-from relserve_duckdb.frames import Variables
+from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
+from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
+from relserve_duckdb.relation import Relation, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
 
-FETCHES = frozenset(
+_FETCHES = frozenset(
     "fetchone fetchmany fetchall fetchdf fetch_df df fetch_df_chunk fetchnumpy pl torch tf "
     "to_arrow_table to_arrow_reader".split()
+)
+_RELATIONS = frozenset(
+    "table view values from_df from_arrow from_parquet from_csv_auto read_csv read_json read_parquet "
+    "table_function".split()
 )
 
 
@@ -41,7 +48,8 @@ class Connection:
         self._functions = Functions(self._scope)
         self._functions.register(raw)
         self._functions.create_macros(raw)
-        self._runner = Runner(raw, self._scope, self._functions, prefetch)
+        self._lookout = Lookout(raw)
+        self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch)
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
@@ -51,20 +59,56 @@ class Connection:
         """As `DuckDBPyConnection.execute`."""
         variables = Variables(sys._getframe(1))
         with self._lock:
-            self._scope.begin_statement()
-            if isinstance(query, str) and "llm" not in query.lower():
+            if self._asks_nothing(query):
                 variables.call(self.raw.execute, query, parameters)
             else:
                 with guarded(self._scope, self.raw):
                     self._runner.execute(variables, query, parameters)
         return self
 
+    def executemany(self, query: Any, parameters: Any = None) -> Connection:
+        """As `DuckDBPyConnection.executemany`; llm calls in it ask as each set of parameters comes."""
+        variables = Variables(sys._getframe(1))
+        with self._lock, guarded(self._scope, self.raw):
+            self._runner.check(query)
+            self._scope.begin_statement()
+            variables.call(self.raw.executemany, query, parameters)
+        return self
+
+    def sql(self, query: Any, **kwargs: Any) -> Relation | None:
+        """As `DuckDBPyConnection.sql`: a relation, which prefetches each time it reads rows."""
+        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+
+    def query(self, query: Any, **kwargs: Any) -> Relation | None:
+        """The same as `sql`."""
+        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+
+    def from_query(self, query: Any, **kwargs: Any) -> Relation | None:
+        """The same as `sql`."""
+        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+
+    def register(self, view_name: str, python_object: Any) -> Connection:
+        """As `DuckDBPyConnection.register`."""
+        self.raw.register(view_name, unwrapped(python_object))
+        if is_one_shot(python_object):
+            self._runner.one_shot.add(view_name)
+        else:
+            self._runner.one_shot.discard(view_name)
+        return self
+
+    def perform(self, relation: duckdb.DuckDBPyRelation, plans_only: bool, run: Callable[[], Any]) -> Any:
+        """Prefetch what a relation of this connection will ask, then run what reads it."""
+        with self._lock, guarded(self._scope, self.raw):
+            return self._runner.perform(relation, plans_only, run)
+
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
         return Connection(self.raw.cursor(), self.session, self._scope.show_progress, self._runner.prefetches)
 
+    duplicate = cursor
+
     def interrupt(self) -> None:
-        """Stop the running statement from another thread; its requests are aborted in the engine."""
+        """Stop the running statement, from another thread; its requests are aborted in the engine."""
         self._scope.cancel.set()
         self.raw.interrupt()
 
@@ -85,8 +129,30 @@ class Connection:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.raw, name)
-        return partial(self._fetch, found) if name in FETCHES else found
+        if name in _FETCHES:
+            return partial(self._fetch, found)
+        return partial(self._relation, found) if name in _RELATIONS else found
+
+    def _asks_nothing(self, query: Any) -> bool:
+        if not isinstance(query, str) or self._lookout.mentions(query):
+            return False
+        self._scope.begin_statement()
+        return True
+
+    def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
+        with self._lock:
+            if self._asks_nothing(query):
+                found, plans_only = variables.call(self.raw.sql, query, **kwargs), False
+            else:
+                with guarded(self._scope, self.raw):
+                    found, plans_only = self._runner.sql(variables, query, kwargs)
+        return None if found is None else Relation(found, self, plans_only)
 
     def _fetch(self, method: Any, *args: Any, **kwargs: Any) -> Any:
         with self._lock, guarded(self._scope, self.raw):
             return method(*args, **kwargs)
+
+    def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:
+        with self._lock:
+            relation = method(*map(unwrapped, args), **kwargs)
+        return Relation(relation, self, plans_only=False)

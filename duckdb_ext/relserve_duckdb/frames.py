@@ -17,25 +17,28 @@ class Variables:
     """The variables of a user's frame, in which `SELECT .. FROM my_dataframe` finds my_dataframe."""
 
     def __init__(self, frame: FrameType) -> None:
-        self._globals = frame.f_globals
-        self._locals = {
-            name: getattr(value, "__relserve_raw__", value) for name, value in frame.f_locals.items()
-        }
+        self._frame = frame
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """function(*args, **kwargs), with these variables in its caller's frame.
 
         A partial adds no Python frame, so the function's caller is the frame of the evaluated text.
         """
-        space = {**self._locals, _NAME: partial(function, *args, **kwargs)}
-        return eval(_CALL, self._globals, space)
+        space = {name: _plain(value) for name, value in self._frame.f_locals.items()}
+        space[_NAME] = partial(function, *args, **kwargs)
+        return eval(_CALL, self._frame.f_globals, space)
 
     def one_shot(self) -> list[str]:
         """Names of variables that can be read only once, such as a RecordBatchReader."""
-        both = {**self._globals, **self._locals}
+        both = {**self._frame.f_globals, **self._frame.f_locals}
         return [name for name, value in both.items() if is_one_shot(value)]
 
 
 def is_one_shot(value: Any) -> bool:
     """Whether scanning the value uses it up."""
-    return isinstance(value, pa.RecordBatchReader) or type(value).__name__ == "Scanner"
+    return isinstance(value, pa.RecordBatchReader) or type(value).__name__ in ("Scanner", "PyCapsule")
+
+
+def _plain(value: Any) -> Any:
+    """DuckDB's own relation behind a proxy, which DuckDB could not scan."""
+    return value.__relserve_raw__ if type(value).__module__.startswith("relserve_duckdb") else value

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.types as kinds
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from relserve.history import ERROR_SCHEMA, QUERY_SCHEMA
 from relserve.options import FUNCTIONS, OPTIONS
@@ -39,7 +40,7 @@ class Functions:
         for function in FUNCTIONS:
             con.create_function(
                 self.udf_name(function), partial(_call, self.scope, function), None, sql_type_of(function),
-                type="arrow", null_handling="special", side_effects=False,
+                type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=False,
             )  # fmt: skip
         history = self.scope.session.history
         for name, table, schema in (
@@ -49,7 +50,7 @@ class Functions:
             # side_effects keeps DuckDB from answering at plan time, once and for all
             con.create_function(
                 self.udf_name(name), partial(_rows_of, table), ["INTEGER"], _list_type(schema),
-                type="arrow", null_handling="special", side_effects=True,
+                type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=True,
             )  # fmt: skip
 
     def create_macros(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -97,6 +98,10 @@ def _rows_of(table: Callable[[], pa.Table], calls: Any) -> pa.Array:
     n = len(calls)
     repeated = pa.concat_arrays([structs] * n) if n != 1 else structs
     return pa.ListArray.from_arrays([i * len(structs) for i in range(n + 1)], repeated)
+
+
+def _none_of(table: pa.Table) -> pa.Array:
+    return pa.array([], pa.struct(list(table.schema)))
 
 
 def _plain_times(table: pa.Table) -> pa.Table:

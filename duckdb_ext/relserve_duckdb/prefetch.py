@@ -33,14 +33,12 @@ class Play:
     Attributes:
         plan: gives DuckDB's plan as JSON text; runs nothing.
         batches: runs the SELECT and gives its result piece by piece.
-        independent: no call's inputs hang on another call's answers, as far as known.
-        num_calls: llm calls in the text; 0 when they hide in a view or macro.
+        independent: known to be such that no call's inputs hang on another call's answers.
     """
 
     plan: Callable[[], str]
     batches: Callable[[], Iterable[Any]]
     independent: bool
-    num_calls: int
 
 
 def prefetch(scope: Scope, play: Play) -> None:
@@ -63,7 +61,7 @@ def prefetch(scope: Scope, play: Play) -> None:
             first_only = len(found) > 1 and not play.independent
             for wanted in found[:1] if first_only else found:
                 scope.remember(wanted)
-            if play.independent and play.num_calls:
+            if play.independent:
                 return
     except duckdb.InterruptException:
         raise

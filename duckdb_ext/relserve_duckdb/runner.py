@@ -1,10 +1,10 @@
-"""Running a user's text: check its llm calls, rehearse and ask, hand it to DuckDB."""
+"""Running a user's text or relation: check its llm calls, rehearse and ask, hand it to DuckDB."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,10 +13,11 @@ import duckdb
 
 from relserve_duckdb.calls import are_independent, are_tangled, check_call
 from relserve_duckdb.frames import Variables
+from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.scope import Scope
-from relserve_duckdb.statements import Statement, split
+from relserve_duckdb.statements import Statement, read_select, split
 
 log = logging.getLogger(__name__)
 
@@ -29,15 +30,17 @@ _ONCE = re.compile(
 
 @dataclass
 class Runner:
-    """Runs texts on one connection.
+    """Runs texts and relations on one connection.
 
     Attributes:
+        prefetches: whether to rehearse at all.
         one_shot: names of registered things that can be read only once.
     """
 
     raw: duckdb.DuckDBPyConnection
     scope: Scope
     functions: Functions
+    lookout: Lookout
     prefetches: bool
     one_shot: set[str] = field(default_factory=set)
     _helper: duckdb.DuckDBPyConnection | None = None
@@ -49,13 +52,46 @@ class Runner:
             UsageError: a call is wrong; nothing of the text has run then.
             RelserveError: the engine failed, or a row failed under on_error := 'raise'.
         """
+        statements = self.check(query, parameters)
+        for statement in statements:
+            self._run(variables, statement, parameters if statement is statements[-1] else None)
+
+    def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, bool]:
+        """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and whether it only plans."""
+        statements = self.check(query, kwargs.get("params"))
+        if not statements:  # nothing but a comment
+            return variables.call(self.raw.sql, query, **kwargs), False
+        *first, last = statements
+        for statement in first:
+            self._run(variables, statement, None)
+        self.scope.begin_statement()
+        if not last.reads:
+            self._prefetch_text(variables, last, kwargs.get("params"))
+            return variables.call(self.raw.sql, last.runnable, **kwargs), last.plans_only
+        with self.scope.planning():
+            return variables.call(self.raw.sql, last.runnable, **kwargs), last.plans_only
+
+    def perform(self, relation: duckdb.DuckDBPyRelation, plans_only: bool, run: Callable[[], Any]) -> Any:
+        """Prefetch what a relation will ask, then run what reads it."""
+        self.scope.begin_statement()
+        if plans_only:
+            with self.scope.planning():
+                return run()
+        if self.prefetches:
+            self._prefetch_relation(relation)
+        return run()
+
+    def check(self, query: Any, parameters: Any = None) -> list[Statement]:
+        """The statements of a text, their calls checked.
+
+        Raises:
+            UsageError: a call is wrong.
+        """
         statements = split(self.raw, query)
-        given = [None] * (len(statements) - 1) + [parameters]
-        for statement, values in zip(statements, given, strict=True):
+        for statement in statements:
             for call in statement.calls:
-                check_call(call, _by_name(values))
-        for statement, values in zip(statements, given, strict=True):
-            self._run(variables, statement, values)
+                check_call(call, _by_name(parameters) if statement is statements[-1] else {})
+        return statements
 
     def close(self) -> None:
         if self._helper is not None:
@@ -63,39 +99,25 @@ class Runner:
 
     def _run(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         self.scope.begin_statement()
-        run = partial(variables.call, self.raw.execute, statement.runnable, parameters)
         if statement.plans_only:
             with self.scope.planning():
-                run()
-            return
-        if self.prefetches and statement.rehearsal and self._can_rehearse(variables, statement):
-            play = self._play(variables, statement, parameters)
-            if play is not None:
-                prefetch(self.scope, play)
-        run()
+                variables.call(self.raw.execute, statement.runnable, parameters)
+        else:
+            self._prefetch_text(variables, statement, parameters)
+            variables.call(self.raw.execute, statement.runnable, parameters)
+        self.lookout.watch(self.raw, statement.text)
 
-    def _can_rehearse(self, variables: Variables, statement: Statement) -> bool:
-        text = statement.text
-        if found := _ONCE.search(text):
-            log.debug("no prefetch: %s may give other rows when read again", found[0])
-            return False
-        if are_tangled(statement.calls):
-            log.debug("no prefetch: a guard decides between calls that look alike")
-            return False
-        used_up = [name for name in (*variables.one_shot(), *self.one_shot) if name.lower() in text.lower()]
-        if used_up:
-            log.debug("no prefetch: %s can be read only once", used_up)
-        return not used_up
-
-    def _play(self, variables: Variables, statement: Statement, parameters: Any) -> Play | None:
-        """The rehearsal of a statement; None when its parameters cannot be told apart."""
+    def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         text = statement.rehearsal
-        con = self._connection()
+        if not text or not self.prefetches or not self._may_rehearse(statement, variables.one_shot()):
+            return
+        con = self._stage()
         try:
-            values = _some_of(parameters, statement, con.extract_statements(text)[0].named_parameters)
+            used = con.extract_statements(text)[0].named_parameters
+            values = _some_of(parameters, statement, used)
         except (duckdb.Error, LookupError) as error:
             log.debug("no prefetch: %s", error)
-            return None
+            return
 
         def plan() -> str:
             rows = variables.call(con.execute, f"EXPLAIN (FORMAT JSON) {text}", values).fetchall()
@@ -105,12 +127,38 @@ class Runner:
             relation = variables.call(con.sql, text, params=values)
             return relation.to_arrow_reader() if relation is not None else ()
 
-        root = statement.root
-        independent = root is not None and are_independent(statement.calls, root)
-        return Play(plan, batches, independent, len(statement.calls))
+        prefetch(self.scope, Play(plan, batches, self._is_independent(statement)))
 
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        """Where to rehearse: on a connection aside while the user's transaction is open.
+    def _prefetch_relation(self, relation: duckdb.DuckDBPyRelation) -> None:
+        text = relation.sql_query()
+        if not self.lookout.mentions(text) or in_transaction(self.raw):
+            return
+        statement = read_select(text)
+        if self._may_rehearse(statement, []):
+            independent = self._is_independent(statement)
+            plan = partial(relation.explain, format="json")
+            prefetch(self.scope, Play(plan, relation.to_arrow_reader, independent))
+
+    def _is_independent(self, statement: Statement) -> bool:
+        if statement.root is None or not statement.calls or self.lookout.hidden(statement.text):
+            return False
+        return are_independent(statement.calls, statement.root)
+
+    def _may_rehearse(self, statement: Statement, one_shot: list[str]) -> bool:
+        text = statement.text
+        if found := _ONCE.search(f"{text}\n{self.lookout.hidden(text)}"):
+            log.debug("no prefetch: %s may give other rows when read again", found[0])
+            return False
+        if are_tangled(statement.calls):
+            log.debug("no prefetch: a guard decides between calls that look alike")
+            return False
+        used_up = [name for name in (*one_shot, *self.one_shot) if name.lower() in text.lower()]
+        if used_up:
+            log.debug("no prefetch: %s can be read only once", used_up)
+        return not used_up
+
+    def _stage(self) -> duckdb.DuckDBPyConnection:
+        """Where to rehearse a text: on a connection aside while the user's transaction is open.
 
         Any error aborts an open transaction; a rehearsal that fails must not do that to the user. Aside it
         may miss rows that the transaction has not committed; those are asked while the statement runs.

@@ -105,5 +105,5 @@ class Scope:
         if self.mode is Mode.COLLECT:
             known = self.memo.known(chunk.site)
             self.collector.add(chunk, known)
-            return to_arrow([known.get(prompt) for prompt in chunk.prompts], kind)
+            return to_arrow([None if p is None else known.get(p) for p in chunk.prompts], kind)
         return to_arrow(self.memo.answer(chunk, self.ask, self.check_cancel), kind)

@@ -94,7 +94,7 @@ def varying_template(function: str) -> str:
 
 
 def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:
-    """The columns that hold the values: a whole row's own columns when it alone is given to named placeholders."""
+    """The columns that hold the values: a row's own, when a whole row alone meets named placeholders."""
     if len(given) != 1 or not kinds.is_struct(given[0].type) or not Template.parse(template).names:
         return given, None
     row = given[0].combine_chunks()
@@ -102,4 +102,4 @@ def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str,
 
 
 def _is_unset(kind: pa.DataType) -> bool:
-    return kinds.is_struct(kind) and kind.num_fields == 1 and kind.field(0).name == UNSET
+    return bool(kinds.is_struct(kind) and kind.num_fields == 1 and kind.field(0).name == UNSET)

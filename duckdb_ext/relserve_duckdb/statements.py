@@ -34,6 +34,7 @@ class Statement:
     Attributes:
         runnable: what to hand to DuckDB: the user's own text, or DuckDB's parsed statement.
         plans_only: it is planned or stored, not run: its calls must ask nothing.
+        reads: it only reads, so that DuckDB makes a lazy relation of it.
         rehearsal: a SELECT that makes the statement's llm calls, "" when there is none.
         root: the parsed statement, None when sqlglot cannot read it.
     """
@@ -41,8 +42,9 @@ class Statement:
     runnable: Any
     text: str
     plans_only: bool
+    reads: bool
     rehearsal: str
-    root: exp.Expression | None
+    root: exp.Expr | None
     calls: tuple[Call, ...]
     parameter_names: frozenset[str]
 
@@ -69,7 +71,16 @@ def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
         plans_only = not (root.kind == "TABLE" and isinstance(root.expression, exp.Query))
     calls = tuple(find_calls(root)) if root is not None else ()
     rehearsal = "" if plans_only else _rehearsal(parsed.type, body, root)
-    return Statement(runnable, text, plans_only, rehearsal, root, calls, frozenset(parsed.named_parameters))
+    reads = parsed.type in (Type.SELECT, Type.EXPLAIN)
+    names = frozenset(parsed.named_parameters)
+    return Statement(runnable, text, plans_only, reads, rehearsal, root, calls, names)
+
+
+def read_select(text: str) -> Statement:
+    """The text of a relation as a statement."""
+    root = _parse(text)
+    calls = tuple(find_calls(root)) if root is not None else ()
+    return Statement(text, text, False, True, text, root, calls, frozenset())
 
 
 def _body(kind: Type, text: str) -> tuple[bool, str]:
@@ -85,14 +96,14 @@ def _body(kind: Type, text: str) -> tuple[bool, str]:
     return kind in (Type.EXPLAIN, Type.PREPARE), text
 
 
-def _rehearsal(kind: Type, body: str, root: exp.Expression | None) -> str:
+def _rehearsal(kind: Type, body: str, root: exp.Expr | None) -> str:
     if kind == Type.SELECT or isinstance(root, exp.Query):
         return body
     query = _source_of(root) if root is not None else None
     return query.sql("duckdb") if query is not None else ""
 
 
-def _source_of(root: exp.Expression) -> exp.Expression | None:
+def _source_of(root: exp.Expr) -> exp.Expr | None:
     """A SELECT that makes the calls of a statement that writes."""
     match root:
         case exp.Insert() | exp.Create():
@@ -118,7 +129,7 @@ def _source_of(root: exp.Expression) -> exp.Expression | None:
     return query
 
 
-def _select(values: list[exp.Expression], root: exp.Expression, others: list[exp.Expression]) -> exp.Select:
+def _select(values: list[exp.Expr], root: exp.Expr, others: list[exp.Expr]) -> exp.Select:
     query = exp.select(*[value.copy() for value in values]).from_(root.this.copy())
     for other in others:
         query = query.join(other.copy(), join_type="cross")
@@ -127,7 +138,7 @@ def _select(values: list[exp.Expression], root: exp.Expression, others: list[exp
     return query
 
 
-def _parse(text: str) -> exp.Expression | None:
+def _parse(text: str) -> exp.Expr | None:
     """What sqlglot reads, None when it cannot or is known to give up with a warning."""
     if not _PARSED.match(text):
         return None

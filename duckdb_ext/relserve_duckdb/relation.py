@@ -1,0 +1,83 @@
+"""A DuckDB relation that prefetches before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import duckdb
+
+# what reads rows; everything else only builds another relation or tells about columns
+_EXECUTING = frozenset(
+    "fetchall fetchdf fetchnumpy fetch_arrow_table fetch_arrow_reader fetch_record_batch df to_df pl arrow "
+    "to_arrow_table to_arrow_reader to_dicts iter_rows torch tf show preview create to_table insert_into "
+    "write_csv to_csv write_parquet to_parquet materialize _repr_html_ _repr_mimebundle_".split()
+)
+
+
+class Stage(Protocol):
+    """Where relations run: the connection they belong to."""
+
+    def perform(self, relation: duckdb.DuckDBPyRelation, plans_only: bool, run: Callable[[], Any]) -> Any:
+        """Prefetch what the relation will ask, then run."""
+
+
+class Relation:
+    """A `duckdb.DuckDBPyRelation` as a proxy: methods that read rows prefetch first."""
+
+    def __init__(self, raw: duckdb.DuckDBPyRelation, stage: Stage, plans_only: bool = False) -> None:
+        self._raw, self._stage, self._plans_only = raw, stage, plans_only
+
+    @property
+    def __relserve_raw__(self) -> duckdb.DuckDBPyRelation:
+        return self._raw
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns; counting the rows runs the query."""
+        return self._perform(lambda: self._raw.shape)  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._raw, name)
+        return partial(self._call, name, found) if callable(found) else self._wrap(found)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._wrap(self._raw[key])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._raw
+
+    def __len__(self) -> int:
+        return int(self._perform(lambda: len(self._raw)))
+
+    def __repr__(self) -> str:
+        return str(self._perform(lambda: repr(self._raw)))
+
+    def __str__(self) -> str:
+        return str(self._perform(lambda: str(self._raw)))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._perform(lambda: self._raw.__arrow_c_stream__(requested_schema))
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """The plan; asks nothing unless it is to be analysed, which runs the query."""
+        plans_only = "analyze" not in f"{args} {kwargs}".lower()
+        return str(self._stage.perform(self._raw, plans_only, lambda: self._raw.explain(*args, **kwargs)))
+
+    def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        run = partial(method, *map(unwrapped, args), **{k: unwrapped(v) for k, v in kwargs.items()})
+        return self._wrap(self._perform(run) if name in _EXECUTING else run())
+
+    def _perform(self, run: Callable[[], Any]) -> Any:
+        return self._stage.perform(self._raw, self._plans_only, run)
+
+    def _wrap(self, value: Any) -> Any:
+        if isinstance(value, duckdb.DuckDBPyRelation):
+            return Relation(value, self._stage, self._plans_only)
+        return value
+
+
+def unwrapped(value: Any) -> Any:
+    """DuckDB's own object behind a proxy."""
+    return getattr(value, "__relserve_raw__", value)
