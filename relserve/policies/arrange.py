@@ -79,7 +79,8 @@ def latency_change(situation: Situation) -> float:
     cap = candidate.state.output_cap
     paused_s = cost.prefill(candidate.tokens) * len(situation.decoding)
     slower_s = sum(
-        cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap) for r in situation.decoding
+        cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap)
+        for r in situation.decoding
     )
     shared = min(cap, max(r.max_decode_left for r in situation.decoding))
     return paused_s + slower_s - situation.num_waiting * cost.decode_base_s * shared

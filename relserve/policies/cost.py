@@ -58,7 +58,9 @@ class CostModel:
     @property
     def shared_base_s(self) -> float:
         """Intercept of a mixed step."""
-        return max(self.prefill_base_s, self.decode_base_s) if self.mixed_base_s is None else self.mixed_base_s
+        return (
+            max(self.prefill_base_s, self.decode_base_s) if self.mixed_base_s is None else self.mixed_base_s
+        )
 
     def save(self, path: Path) -> None:
         """Write as JSON."""

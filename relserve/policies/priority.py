@@ -21,8 +21,8 @@ class Priority(Protocol):
         """Set `priority` of every state and clear `changed`.
 
         Args:
-            miss_ratio: measures a relQuery's prefix-cache miss ratio by sampling (Eq. 11); it costs time, so it
-                is called only where the value is used.
+            miss_ratio: measures a relQuery's prefix-cache miss ratio by sampling (Eq. 11); it costs time,
+                so it is called only where the value is used.
         """
 
 

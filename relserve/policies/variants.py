@@ -27,13 +27,17 @@ _MAKERS: dict[str, Callable[[StarvationGuard], SchedulingPolicy]] = {
     "static+pp": lambda g: SchedulingPolicy(
         "static+pp", Static(), Exclusive(always_prefill), StarvationGuard(None)
     ),
-    "dpu+pp": lambda g: SchedulingPolicy("dpu+pp", Dynamic(), Exclusive(always_prefill), g, one_relquery=True),
+    "dpu+pp": lambda g: SchedulingPolicy(
+        "dpu+pp", Dynamic(), Exclusive(always_prefill), g, one_relquery=True
+    ),
     "dpu+dp": lambda g: SchedulingPolicy("dpu+dp", Dynamic(), Exclusive(always_decode), g, one_relquery=True),
     "dpu+aba": lambda g: SchedulingPolicy(
         "dpu+aba", Dynamic(), Exclusive(by_total_latency), g, one_relquery=True
     ),
     "dpu+mixed": lambda g: SchedulingPolicy("dpu+mixed", Dynamic(), Mixed(), g, room_share=ROOM_SHARE),
-    "dpu+marginal": lambda g: SchedulingPolicy("dpu+marginal", Dynamic(), Marginal(), g, room_share=ROOM_SHARE),
+    "dpu+marginal": lambda g: SchedulingPolicy(
+        "dpu+marginal", Dynamic(), Marginal(), g, room_share=ROOM_SHARE
+    ),
 }
 NAMES = tuple(_MAKERS)
 

@@ -1,4 +1,4 @@
-"""The simulated engine: one step at a time, with paged KV memory, prefix cache and preemption by recompute."""
+"""The simulated engine: step by step, with paged KV memory, prefix cache and preemption by recompute."""
 
 from __future__ import annotations
 

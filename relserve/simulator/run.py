@@ -101,5 +101,3 @@ def _latency(rel: SimRel) -> RelLatency:
         rel.spec.rel_id, len(rel.spec.rows), rel.done_s - arrival, scheduled - arrival,
         core_end - scheduled, rel.done_s - core_end,
     )  # fmt: skip
-
-

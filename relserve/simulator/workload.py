@@ -53,6 +53,4 @@ def gamma_arrivals(rate: float, count: int, burstiness: float, rng: random.Rando
 
 def retimed(trace: Sequence[RelSpec], arrivals: Sequence[float]) -> list[RelSpec]:
     """The same relQueries at other arrival times."""
-    return [
-        RelSpec(r.rel_id, t, r.rows, r.output_cap) for r, t in zip(trace, sorted(arrivals), strict=True)
-    ]
+    return [RelSpec(r.rel_id, t, r.rows, r.output_cap) for r, t in zip(trace, sorted(arrivals), strict=True)]

@@ -21,7 +21,9 @@ def test_all_is_sorted_and_holds_what_is_public() -> None:
 
 
 def test_importing_relserve_is_light() -> None:
-    code = "import sys, relserve; print([m for m in ('duckdb', 'vllm', 'torch', 'sqlglot') if m in sys.modules])"
+    code = (
+        "import sys, relserve; print([m for m in ('duckdb', 'vllm', 'torch', 'sqlglot') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

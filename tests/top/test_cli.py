@@ -39,7 +39,10 @@ def test_formats_for_machines_are_exact(format_: str, expected: str) -> None:
 
 def test_arrow_is_an_ipc_stream() -> None:
     done = relserve("sql", HELLO, "--model", "scripted", "--format", "arrow")
-    assert pa.ipc.open_stream(io.BytesIO(done.stdout)).read_all().to_pydict() == {"id": [1, 2], "x": ["a", None]}
+    assert pa.ipc.open_stream(io.BytesIO(done.stdout)).read_all().to_pydict() == {
+        "id": [1, 2],
+        "x": ["a", None],
+    }
 
 
 def test_a_table_for_people_shows_null() -> None:

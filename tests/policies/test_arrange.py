@@ -1,0 +1,121 @@
+"""Arrangement: the paper's three cases by hand, its errata, and the marginal rule."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relserve.policies.arrange import (
+    Candidate,
+    Exclusive,
+    Marginal,
+    Mixed,
+    Situation,
+    always_decode,
+    always_prefill,
+    by_total_latency,
+    latency_change,
+)
+from relserve.policies.cost import CostModel
+from relserve.policies.state import NOBODY, RelState
+
+COST = CostModel(1e-3, 0.01, 1e-3, 0.05)
+
+
+def rel(
+    name: str, priority: float, decoding: int = 0, left: int = 0, waiting: int = 0, cap: int = 20
+) -> RelState:
+    return RelState(
+        name, 0.0, decoding + waiting, cap, num_waiting=waiting, waiting_tokens=100 * waiting,
+        num_running=decoding,
+        num_decoding=decoding, max_decode_left=left, sum_decode_left=left * decoding, priority=priority,
+    )  # fmt: skip
+
+
+def situation(
+    decoding: list[RelState], head: RelState | None, rows: int = 4, num_waiting: int = 1
+) -> Situation:
+    candidate = None if head is None else Candidate(head, 100.0 * rows, rows)
+    return Situation(decoding, candidate, num_waiting, COST)
+
+
+ABA = Exclusive(by_total_latency)
+
+
+def test_a_more_urgent_waiting_relquery_preempts() -> None:
+    plan = ABA.decide(situation([rel("run", 9.0, 3, 5)], rel("wait", 1.0, waiting=4)))
+    assert (plan.reason, plan.decode, plan.prefill) == ("preemption", NOBODY, frozenset({"wait"}))
+
+
+def test_inside_one_relquery_prefill_goes_first() -> None:
+    both = rel("r", 4.0, 3, 5, waiting=4)
+    plan = ABA.decide(situation([both], both))
+    assert (plan.reason, plan.prefill) == ("internal", frozenset({"r"}))
+
+
+def test_at_the_transition_the_total_latency_decides() -> None:
+    running, waiting = [rel("run", 1.0, 3, 15)], rel("wait", 9.0, waiting=4)
+    few, many = situation(running, waiting, num_waiting=1), situation(running, waiting, num_waiting=50)
+    assert ABA.decide(few).reason == (
+        "transition: prefill" if latency_change(few) < 0 else "transition: decode"
+    )
+    assert latency_change(many) < 0
+    assert ABA.decide(many).prefill == frozenset({"wait"})
+    assert Exclusive(always_decode).decide(many).prefill == NOBODY
+    assert Exclusive(always_prefill).decide(few).prefill == frozenset({"wait"})
+
+
+def test_equations_15_to_17_by_hand_with_the_sign_corrected() -> None:
+    running = [rel("a", 1.0, 3, 15), rel("b", 2.0, 2, 8)]
+    head = rel("wait", 9.0, waiting=4, cap=10)
+    plus = (1e-3 * 400 + 0.01) * 2 + 1e-3 * 4 * (10 + 8)
+    minus = 7 * 0.05 * 10
+    assert latency_change(situation(running, head, num_waiting=7)) == pytest.approx(plus - minus)
+
+
+def test_an_empty_side_leaves_the_other() -> None:
+    assert ABA.decide(situation([], rel("w", 1.0, waiting=4))).prefill == frozenset({"w"})
+    nothing_fits = ABA.decide(situation([rel("run", 1.0, 3, 5)], None))
+    assert (nothing_fits.decode, nothing_fits.prefill) == (None, NOBODY)
+
+
+def test_mixed_holds_nothing_back() -> None:
+    plan = Mixed().decide(situation([rel("run", 1.0, 3, 5)], rel("w", 2.0, waiting=4)))
+    assert plan.decodes("run")
+    assert plan.prefills("w")
+
+
+def test_marginal_mixes_where_the_base_dominates_and_lets_the_urgent_go_alone_where_slopes_do() -> None:
+    decoding = [rel("a", 1.0, 30, 15), rel("b", 2.0, 30, 15)]
+    gpu = CostModel(1e-4, 5e-3, 1e-5, 2e-2)
+    cpu = CostModel(1e-4, 1e-4, 1e-3, 1e-4)
+    assert Marginal().decide(Situation(decoding, None, 0, gpu)).decode is None
+    assert Marginal().decide(Situation(decoding, None, 0, cpu)).decode == frozenset({"a"})
+
+
+def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_delays() -> None:
+    decoding, head = [rel("a", 1.0, 10, 10)], rel("w", 5.0, waiting=4, cap=10)
+    gpu = CostModel(1e-3, 5e-3, 1e-5, 2e-2)
+    long = Candidate(head, 2000.0, 4)
+    assert Marginal().decide(Situation(decoding, long, 40, gpu)).prefill is None
+    assert Marginal().decide(Situation(decoding, long, 1, gpu)).prefill == NOBODY
+
+
+plans = st.tuples(st.floats(0, 100), st.integers(1, 50), st.integers(1, 20))
+
+
+@given(st.lists(plans, max_size=8), st.one_of(st.none(), plans), st.integers(0, 50))
+def test_every_arrangement_always_lets_something_run(
+    running: list[tuple[float, int, int]], head: tuple[float, int, int] | None, num_waiting: int
+) -> None:
+    decoding = sorted(
+        (rel(f"d{i}", p, n, k) for i, (p, n, k) in enumerate(running)), key=lambda r: r.priority or 0
+    )
+    waiting = None if head is None else rel("w", head[0], waiting=head[1])
+    if not decoding and waiting is None:
+        return
+    for arrangement in (Mixed(), Marginal(), ABA, Exclusive(always_prefill), Exclusive(always_decode)):
+        plan = arrangement.decide(situation(decoding, waiting, num_waiting=num_waiting + 1))
+        runs = any(plan.decodes(r.rel_id) for r in decoding) or (waiting is not None and plan.prefills("w"))
+        assert runs, arrangement
+        if isinstance(arrangement, Marginal) and decoding and not plan.decodes(decoding[0].rel_id):
+            assert plan.prefill is None  # only a more urgent prefill goes before the most urgent decodes
