@@ -44,7 +44,8 @@ def main() -> None:
     asked, relqueries = runs[0][1:]
     headline = {
         "rows": num_rows, "asked": asked, "relqueries": relqueries, "seconds_median": round(median, 2),
-        "seconds_max": round(max(seconds), 2), "rows_per_s": int(num_rows / median), "peak_gb": round(peak_gb, 2),
+        "seconds_max": round(max(seconds), 2), "rows_per_s": int(num_rows / median),
+        "peak_gb": round(peak_gb, 2),
     }  # fmt: skip
     print(table(list(headline), [list(headline.values())]))
     finish("sql_layer", headline, {"seconds": seconds}, args.quick)

@@ -62,8 +62,9 @@ def test_engines_are_shared_by_name() -> None:
 
 
 def test_settings_come_from_the_environment() -> None:
-    loaded = settings.load({"RELSERVE_MODEL": "org/name", "RELSERVE_PROGRESS": "off", "OPENAI_API_KEY": "k",
-                            "RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 8}', "RELSERVE_DATA": "/x"})  # fmt: skip
+    environ = {"RELSERVE_MODEL": "org/name", "RELSERVE_PROGRESS": "off", "OPENAI_API_KEY": "k"}
+    environ |= {"RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 8}', "RELSERVE_DATA": "/x"}
+    loaded = settings.load(environ)
     assert (loaded.model, loaded.progress, loaded.api_key) == ("org/name", False, "k")
     assert loaded.engine_args == {"max_num_seqs": 8}
     assert settings.load({}).model == "tiny"

@@ -52,8 +52,8 @@ def test_a_table_for_people_shows_null() -> None:
 
 
 def test_sql_from_stdin_with_llm_and_stats() -> None:
-    done = relserve("sql", "-", "--model", "scripted", "--format", "json", "--stats",
-                    stdin="CREATE TABLE t AS SELECT range AS i FROM range(4); SELECT llm('say {}', i) AS a FROM t")  # fmt: skip
+    text = "CREATE TABLE t AS SELECT range AS i FROM range(4); SELECT llm('say {}', i) AS a FROM t"
+    done = relserve("sql", "-", "--model", "scripted", "--format", "json", "--stats", stdin=text)
     rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
     assert len(rows) == 4
     assert all(row["a"] for row in rows)

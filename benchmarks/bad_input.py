@@ -1,0 +1,189 @@
+"""Bad input and faults: each case and what the user sees, on the embedded model and a real engine.
+
+Writes docs/bad_input.md on a full run. A case fails the benchmark when what is seen lacks its key words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+
+from benchmarks.common import ROOT, arguments, finish
+from relserve.api import Connection, connect
+from relserve.engines import registry
+from relserve.errors import RelserveError
+from relserve.settings import load
+
+PAGE = ROOT / "docs" / "bad_input.md"
+LEAD = """# Bad input and faults: what you see
+
+Made by `.venv/bin/python -m benchmarks.bad_input` on the embedded model; every line was run.
+
+| case | what was done | what the user sees |
+|---|---|---|
+"""
+
+
+class Case(NamedTuple):
+    """One case: how it is done in words or SQL, the doing, and words that must be seen."""
+
+    name: str
+    done: str
+    run: Callable[[Connection], Any]
+    key: str
+
+
+def sql(name: str, text: str, key: str) -> Case:
+    """A case that is one statement."""
+    return Case(name, f"`{text}`", lambda con: con.execute(text).fetchall(), key)
+
+
+def with_error_table(text: str) -> Callable[[Connection], Any]:
+    """Run a statement and show its rows with the newest recorded error."""
+
+    def run(con: Connection) -> str:
+        rows = con.execute(text).fetchall()
+        kind, message = con.execute("SELECT kind, message FROM llm_errors()").fetchall()[-1]
+        return f"{rows}, and in llm_errors(): {kind}, {message}"
+
+    return run
+
+
+def killed_engine(con: Connection) -> str:
+    """kill -9 of the engine in the middle of a query."""
+    engine: Any = registry.find_engine("tiny")
+    threading.Timer(0.7, lambda: os.kill(engine.pid, signal.SIGKILL)).start()
+    query = "SELECT count(llm_filter('Is {} good? ' || repeat('really ', 60), i)) FROM range(3000) t(i)"
+    return (
+        f'{con.execute(query).fetchall()} after "engine for tiny died (killed by SIGKILL) .. starting engine"'
+    )
+
+
+def two_threads(con: Connection) -> str:
+    """Two threads, one connection."""
+    answers: dict[int, list[Any]] = {}
+
+    def ask(k: int) -> None:
+        query = f"SELECT llm_filter('Is {{}} good?', i) FROM range({k}, {k} + 50) t(i)"
+        answers[k] = con.execute(query).fetchall()
+
+    threads = [threading.Thread(target=ask, args=(k,)) for k in (0, 1000)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return f"each its own answers: {sorted((k, len(v)) for k, v in answers.items())}"
+
+
+def port_taken(con: Connection) -> Any:
+    """A URL at which something listens that is no LLM server."""
+    with _silly_server() as port:
+        return con.execute(f"SELECT llm('hi {{}}', 1, model := 'http://127.0.0.1:{port}/v1')").fetchall()
+
+
+@contextlib.contextmanager
+def _silly_server() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    client, _ = server.accept()
+                    with client, contextlib.suppress(OSError):
+                        client.recv(65536)
+                        client.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope")
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+
+
+def no_disk(con: Connection) -> str:
+    """The cache folder cannot be written."""
+    import io
+
+    blocked = Path("/dev/full/relserve")
+    before, os.environ["RELSERVE_CACHE_DIR"] = os.environ.get("RELSERVE_CACHE_DIR"), str(blocked)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            registry._log_path("tiny", load())
+        rows = con.execute("SELECT llm_filter('Is {} good?', 'sugar')").fetchall()
+        return f'"{said.getvalue().strip()}", and the query answers: {rows}'
+    finally:
+        os.environ.pop("RELSERVE_CACHE_DIR")
+        if before is not None:
+            os.environ["RELSERVE_CACHE_DIR"] = before
+
+
+LONG = "SELECT llm('Sum up: {}', repeat('beer ', 20000))"
+MEGABYTE = "SELECT llm_filter('Good? {}', repeat('x', 1000000))"
+CASES = [
+    sql("unknown placeholder", "SELECT llm('Rate {review} by {author}', 'fine')", "{author} has no argument"),
+    sql("placeholder that the row lacks", "SELECT llm('Rate {reviw}', t) FROM (SELECT 'x' AS review) t",
+        "The row has: review"),
+    sql("unused argument", "SELECT llm('Rate {}', 'fine', 'left over')", "argument 2 has no placeholder"),
+    sql("unclosed brace", "SELECT llm('Rate {review', 'fine')", "'{' is never closed"),
+    sql("ninth positional argument", "SELECT llm('{}{}{}{}{}{}{}{}{}', 1, 2, 3, 4, 5, 6, 7, 8, 9)", "at most 8"),
+    sql("unknown option", "SELECT llm('Rate {}', 'fine', max_token := 5)", "max_tokens"),
+    sql("option of the wrong type", "SELECT llm('Rate {}', 'fine', max_tokens := 'five')", "whole number"),
+    sql("choices empty", "SELECT llm_classify('Mood of {}', 'fine', choices := [])", "not empty"),
+    sql("choices duplicated", "SELECT llm_classify('Mood of {}', 'fine', choices := ['a', 'a'])", "more than once"),
+    sql("choices missing", "SELECT llm_classify('Mood of {}', 'fine')", "needs choices"),
+    sql("unknown model path", "SELECT llm('Rate {}', 'fine', model := './no/such/folder')", "no model"),
+    Case("prompt longer than the context", f"`{LONG}`", with_error_table(LONG), "over_context"),
+    Case("the same with on_error := 'raise'", "`.., on_error := 'raise'`",
+         lambda con: con.execute(LONG[:-1] + ", on_error := 'raise')").fetchall(), "context holds"),
+    sql("empty string", "SELECT llm_filter('Is it good? {}', '')", "[("),
+    sql("NULL", "SELECT llm_filter('Is it good? {}', NULL)", "[(None,)]"),
+    sql("emoji", "SELECT llm_filter('Is it good? {}', '\U0001f600\U0001f44d')", "[("),
+    Case("1 MB cell", f"`{MEGABYTE}`", with_error_table(MEGABYTE), "over_context"),
+    sql("zero rows", "SELECT llm('Rate {}', i) FROM range(0) t(i)", "[]"),
+    Case("engine killed with SIGKILL", "kill -9 in the middle of 3,000 rows", killed_engine, "3000"),
+    Case("two threads on one connection", "both ask 50 rows at once", two_threads, "50"),
+    Case("port taken by something else", "a URL where no LLM server listens", port_taken, "404"),
+    Case("no disk space for the cache folder", "RELSERVE_CACHE_DIR cannot be written", no_disk, "cache folder"),
+]  # fmt: skip
+
+
+def seen(case: Case, con: Connection) -> str:
+    """What a user sees: the rows, or the error's type and message."""
+    try:
+        return str(case.run(con))
+    except (RelserveError, duckdb.Error) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def main() -> None:
+    """Print the table and the headline."""
+    args = arguments(__doc__ or "").parse_args()
+    con = connect(model="tiny", progress=False)
+    lines, missed, slowest = [], [], 0.0
+    for case in CASES:
+        if args.quick and case.run is killed_engine:
+            continue
+        started = time.monotonic()
+        text = seen(case, con)
+        slowest = max(slowest, time.monotonic() - started)
+        if case.key not in text:
+            missed.append(case.name)
+        shown = text if len(text) < 600 else text[:600] + " ..."
+        print(f"== {case.name}\n   {case.done}\n{shown}\n")
+        cell = shown.replace("|", "\\|").replace("\n", "<br>").replace("  ", "&nbsp;&nbsp;")
+        lines.append(f"| {case.name} | {case.done.replace('|', '&#124;')} | {cell} |")
+    con.close()
+    if not args.quick:
+        PAGE.write_text(LEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    headline = {"cases": len(lines), "not_as_said": missed, "slowest_s": round(slowest, 1)}
+    finish("bad_input", headline, [], args.quick)
+
+
+if __name__ == "__main__":
+    main()
