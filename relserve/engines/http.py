@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from relserve.engines.http_dialect import Dialect
 from relserve.engines.http_gate import Gate
 from relserve.engines.http_rows import Rows
-from relserve.engines.http_server import Server, base_url_of, client_of, find_served
+from relserve.engines.http_server import Server, base_url_of, clients_of, close_all, find_served
 from relserve.errors import EngineDeadError, EngineError, ModelError
 from relserve.relquery import Reply, Submission
 
@@ -79,8 +79,9 @@ class HttpEngine:
                 for one in came:
                     if isinstance(one, Exception):
                         raise one
-        except (EngineError, ModelError):
-            await self._forget(server)
+        except (EngineError, ModelError) as error:
+            self._running.discard(rows)
+            await self._forget(server, error)
             raise
         finally:
             self._running.discard(rows)
@@ -88,28 +89,29 @@ class HttpEngine:
 
     async def close(self) -> None:
         """See `Engine.close`; relQueries under way end with EngineDeadError."""
-        for rows in list(self._running):
-            rows.inbox.put_nowait(EngineDeadError(f"{self.model} was closed"))
         if self._server is not None:
-            await self._forget(self._server)
+            await self._forget(self._server, EngineDeadError(f"{self.model} was closed"))
 
     async def _started(self) -> Server:
         """The server, looked at once."""
         async with self._starting:
             if self._server is None:
-                client = client_of(self._base_url, self._api_key, self._timeout_s)
+                clients = clients_of(self._base_url, self._api_key, self._timeout_s, self._max_in_flight)
                 try:
-                    served = await find_served(client, self._url, self._wanted)
+                    served = await find_served(clients[0], self._url, self._wanted)
                 except BaseException:
-                    await client.close()
+                    await close_all(clients)
                     raise
                 log.info("%s serves %s (vLLM: %s)", self._url, served.model, served.is_vllm)
                 dialect, gate = Dialect(is_vllm=served.is_vllm), Gate(self._max_in_flight)
-                self._server = Server(self.model, client, served.model, dialect, gate)
+                self._server = Server(self.model, clients, served.model, dialect, gate)
             return self._server
 
-    async def _forget(self, server: Server) -> None:
-        """Let the next submission look at the server anew."""
+    async def _forget(self, server: Server, error: EngineError | ModelError) -> None:
+        """End the other relQueries at the server, and let the next submission look at it anew."""
         if self._server is server:
             self._server = None
-        await server.client.close()
+        for rows in self._running:
+            if rows.server is server:
+                rows.inbox.put_nowait(type(error)(str(error)))
+        await close_all(server.clients)

@@ -121,7 +121,7 @@ class Rows:
     async def _send(self, index: int, dialect: Dialect) -> Reply | Fault:
         try:
             body = dialect.body(self.server.model, self.submission.prompts[index], self.submission)
-            data = await self.server.client.post(dialect.path, cast_to=object, body=body)
+            data = await self.server.client(index).post(dialect.path, cast_to=object, body=body)
             return read_reply(data, index, dialect.wraps(self.submission.sampling.grammar))
         except (openai.OpenAIError, UnreadableReply, ValueError) as error:
             return fault_of(error)
@@ -167,7 +167,7 @@ class Rows:
         """The row's failure; an error where the server is gone rather than the row bad."""
         if fault.next is Next.LOOK:
             try:
-                await list_models(self.server.client)
+                await list_models(self.server.client(index))
             except openai.APIStatusError:
                 pass  # it is there, after all
             except (openai.APIConnectionError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -17,6 +18,10 @@ NO_KEY = "none"  # the openai package insists on a key; servers without keys ign
 CONNECT_S = 10.0
 LIST_S = 30.0
 MAX_LISTED = 20
+PER_POOL = 32
+MAX_POOLS = 16
+
+Clients = tuple[openai.AsyncOpenAI, ...]
 
 
 class Served(NamedTuple):
@@ -31,10 +36,14 @@ class Server:
     """A server that was found to serve the model, and what was learned of it since."""
 
     name: str  # by which users know it
-    client: openai.AsyncOpenAI
+    clients: Clients
     model: str
     dialect: Dialect
     gate: Gate
+
+    def client(self, index: int) -> openai.AsyncOpenAI:
+        """The client for a row."""
+        return self.clients[index % len(self.clients)]
 
 
 def base_url_of(url: str) -> str:
@@ -49,18 +58,35 @@ def base_url_of(url: str) -> str:
     return url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
 
 
-def client_of(base_url: str, api_key: str | None, timeout_s: float) -> openai.AsyncOpenAI:
-    """A client that does not retry by itself: the engine's gate must see every refusal."""
+def clients_of(base_url: str, api_key: str | None, timeout_s: float, max_in_flight: int) -> Clients:
+    """Clients that do not retry by themselves: the engine's gate must see every refusal.
+
+    Several, since a connection pool looks at all of its connections for each request: with 256 in one
+    pool that costs more than the request itself.
+    """
     # A proxy named in the environment cannot reach this machine's own ports.
     host = urlsplit(base_url).hostname or ""
     local = host in ("localhost", "::1") or host.startswith("127.")
-    return openai.AsyncOpenAI(
-        base_url=base_url,
-        api_key=api_key or NO_KEY,
-        max_retries=0,
-        timeout=openai.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
-        http_client=openai.DefaultAsyncHttpxClient(trust_env=not local),
+    # The gate limits connections; a second limit below its own would make rows time out while they queue.
+    limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
+        max_connections=None, max_keepalive_connections=max_in_flight
     )
+    return tuple(
+        openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=api_key or NO_KEY,
+            max_retries=0,
+            timeout=openai.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=not local, limits=limits),
+        )
+        for _ in range(min(MAX_POOLS, math.ceil(max_in_flight / PER_POOL)))
+    )
+
+
+async def close_all(clients: Clients) -> None:
+    """Close their connections."""
+    for client in clients:
+        await client.close()
 
 
 async def find_served(client: openai.AsyncOpenAI, url: str, wanted: str | None) -> Served:

@@ -69,8 +69,8 @@ class FakeServer:
         try:
             while await self._exchange(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError, Hangup):
-            pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, Hangup):
+            pass  # cancelled by stop(): asyncio's streams would log it if it went on
         finally:
             self._connections.discard(task)
             writer.close()

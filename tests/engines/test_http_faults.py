@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from email.utils import formatdate
 
@@ -11,7 +12,7 @@ from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, Hangup, said
 from vllm_servers import free_port
 
-from relserve.engines import http_rows
+from relserve.engines import http_rows, http_server
 from relserve.engines.http import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind, ModelError
@@ -238,6 +239,13 @@ def test_the_port_does_not_speak_http():
 
     with pytest.raises(EngineStartError, match="no LLM server answers"):
         spawn(go()).result(timeout=20)
+
+
+def test_the_port_takes_the_connection_and_says_nothing(monkeypatch):
+    monkeypatch.setattr(http_server, "LIST_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        with pytest.raises(EngineStartError, match=r"no LLM server answers .*in time"):
+            ask(HttpEngine(f"http://127.0.0.1:{mute.getsockname()[1]}"), ["a"])
 
 
 def test_url_must_be_one():

@@ -8,12 +8,12 @@ from contextlib import aclosing
 
 import pytest
 from asking import ask, collect, submission_of, texts
-from http_fakes import said
+from http_fakes import Answered, said
 
 from relserve.engines.http import HttpEngine
 from relserve.engines.http_gate import Gate
 from relserve.engines.loop import spawn
-from relserve.errors import EngineDeadError
+from relserve.errors import EngineDeadError, EngineStartError
 
 
 def slow(seconds):
@@ -28,7 +28,7 @@ async def eventually(condition, timeout_s=5.0):
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
 
 
 def test_all_rows_are_there_at_once_up_to_the_limit(fake):
@@ -137,6 +137,33 @@ def test_close_ends_what_is_under_way(fake):
 
     with pytest.raises(EngineDeadError, match="closed"):
         spawn(go()).result(timeout=10)
+
+
+def test_what_ends_one_relquery_for_good_ends_the_others_too(fake):
+    async def handler(body):
+        if body["messages"][-1]["content"] == "waits":
+            await asyncio.sleep(30)
+        return Answered(401, {"error": {"message": "the key was revoked"}})
+
+    engine = HttpEngine(fake(handler).url)
+
+    async def go():
+        waiting = asyncio.create_task(collect(engine, submission_of(["waits"])))
+        await eventually(lambda: engine.num_in_flight == 1)
+        return await asyncio.gather(waiting, collect(engine, submission_of(["x"])), return_exceptions=True)
+
+    errors = spawn(go()).result(timeout=10)
+    assert [type(error) for error in errors] == [EngineStartError] * 2
+    assert all("the key was revoked" in str(error) for error in errors)
+
+
+def test_more_requests_at_once_than_the_openai_package_allows_by_itself(fake):
+    async def handler(body):
+        await eventually(lambda: server.max_running == 1100, 60)
+        return said("x")
+
+    server = fake(handler)
+    ask(HttpEngine(server.url, max_in_flight=1100), ["x"] * 1100)
 
 
 def test_an_engine_starts_anew_after_close(fake):
