@@ -147,7 +147,7 @@ def _is_plain_output(node: exp.Expr, root: exp.Expr) -> bool:
     select = node.parent_select
     if not isinstance(select, exp.Select) or not _is_branch(select, root):
         return False
-    item = node
+    item: Any = node
     while item.parent is not select:
         item = item.parent
         if isinstance(item, _GUARDS) or (isinstance(item, exp.Anonymous) and item.name.lower() in FUNCTIONS):

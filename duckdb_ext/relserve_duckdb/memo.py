@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,11 +14,14 @@ from relserve_duckdb.site import Chunk, Site
 WAIT_S = 0.05  # how often a thread that waits for another one's answers looks at its cancel event
 
 
+Known = dict[str | None, Any]  # answers by prompt; the prompt None is that of a row with a NULL
+
+
 class Wanted(NamedTuple):
     """Distinct inputs of one site: for each its prompt, its values, and how many rows it stands for."""
 
     site: Site
-    prompts: list[str]
+    prompts: list[str | None]
     rows: list[tuple[Any, ...]]
     multiplicity: list[int]
 
@@ -27,37 +31,40 @@ class Tally:
     """Inputs of one site as they come: per prompt the first row's values and the number of rows."""
 
     site: Site
-    rows: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    rows: dict[str | None, tuple[Any, ...]] = field(default_factory=dict)
+    counts: Counter[str | None] = field(default_factory=Counter)
 
-    def add(self, prompt: str, row: tuple[Any, ...]) -> None:
-        if prompt in self.counts:
-            self.counts[prompt] += 1
-        else:
-            self.counts[prompt] = 1
-            self.rows[prompt] = row
+    def add(self, chunk: Chunk) -> None:
+        """Count a chunk's rows."""
+        self.counts.update(chunk.prompts)
+        for i in [i for i, prompt in enumerate(chunk.prompts) if prompt not in self.rows]:
+            self.rows[chunk.prompts[i]] = chunk.row(i)
 
-    def wanted(self) -> Wanted:
-        return Wanted(self.site, list(self.rows), list(self.rows.values()), list(self.counts.values()))
+    def wanted(self, known: Known, claimed: Container[str | None] = ()) -> Wanted | None:
+        """What is to be asked, with the rows that need no call for a NULL; None when nothing is."""
+        prompts = [p for p in self.rows if p is None or (p not in known and p not in claimed)]
+        if prompts in ([], [None]):
+            return None
+        rows, counts = [self.rows[p] for p in prompts], [self.counts[p] for p in prompts]
+        return Wanted(self.site, prompts, rows, counts)
 
 
 @dataclass
 class Collector:
-    """What a rehearsal's calls would ask; sites in the order of their first call."""
+    """What a rehearsal's calls would ask; sites in the order of their first call with something to ask."""
 
     tallies: dict[Site, Tally] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, chunk: Chunk, known: dict[str, Any]) -> None:
-        """Take a chunk's prompts that have no answer yet."""
+    def add(self, chunk: Chunk, known: Known) -> None:
+        """Take a chunk, unless every answer is known."""
         with self.lock:
             tally = self.tallies.get(chunk.site)
-            for prompt, row in zip(chunk.prompts, chunk.rows, strict=True):
-                if prompt is None or prompt in known:
-                    continue
-                if tally is None:
-                    tally = self.tallies[chunk.site] = Tally(chunk.site)
-                tally.add(prompt, row)
+            if tally is None:
+                if known.keys() >= set(chunk.prompts):
+                    return
+                tally = self.tallies[chunk.site] = Tally(chunk.site)
+            tally.add(chunk)
 
 
 class Memo:
@@ -68,8 +75,8 @@ class Memo:
     """
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[str, Options], dict[str, Any]] = {}
-        self._claimed: set[tuple[str, Options, str]] = set()
+        self._answers: dict[tuple[str, Options], Known] = {}
+        self._claims: dict[int, set[str | None]] = {}  # by id of the answers that they are for
         self._changed = threading.Condition()
 
     def clear(self) -> None:
@@ -77,10 +84,9 @@ class Memo:
         with self._changed:
             self._answers = {}
 
-    def known(self, site: Site) -> dict[str, Any]:
-        """The answers to the site's function and options, by prompt."""
-        key = (site.function, site.options)
-        return self._answers.get(key) or self._answers.setdefault(key, {})
+    def known(self, site: Site) -> Known:
+        """The answers to the site's function and options."""
+        return self._answers.setdefault((site.function, site.options), {None: None})
 
     def answer(
         self, chunk: Chunk, ask: Callable[[Wanted], Sequence[Any]], check: Callable[[], None]
@@ -92,45 +98,29 @@ class Memo:
             check: raises when the statement was cancelled.
         """
         known = self.known(chunk.site)
-        try:
-            return [None if prompt is None else known[prompt] for prompt in chunk.prompts]
-        except KeyError:
-            self._fill(chunk, known, ask, check)
-            return [None if prompt is None else known[prompt] for prompt in chunk.prompts]
-
-    def _fill(
-        self,
-        chunk: Chunk,
-        known: dict[str, Any],
-        ask: Callable[[Wanted], Sequence[Any]],
-        check: Callable[[], None],
-    ) -> None:
-        head = chunk.site.function, chunk.site.options
         while True:
-            mine = self._claim(chunk, known, head)
-            if mine.rows:
-                wanted = mine.wanted()
-                try:
-                    known.update(zip(wanted.prompts, ask(wanted), strict=True))
-                finally:
-                    with self._changed:
-                        self._claimed.difference_update((*head, prompt) for prompt in wanted.prompts)
-                        self._changed.notify_all()
-            with self._changed:
-                missing = [p for p in chunk.prompts if p is not None and p not in known]
-                if not missing:
-                    return
-                if any((*head, prompt) in self._claimed for prompt in missing):
-                    self._changed.wait(WAIT_S)
-            check()
+            try:
+                return list(map(known.__getitem__, chunk.prompts))
+            except KeyError:
+                check()
+                self._fill(chunk, known, ask)
 
-    def _claim(self, chunk: Chunk, known: dict[str, Any], head: tuple[str, Options]) -> Tally:
+    def _fill(self, chunk: Chunk, known: Known, ask: Callable[[Wanted], Sequence[Any]]) -> None:
+        """Ask what nobody is asking; if there is no such thing, wait a moment for the others."""
         mine = Tally(chunk.site)
+        mine.add(chunk)
         with self._changed:
-            for prompt, row in zip(chunk.prompts, chunk.rows, strict=True):
-                if prompt is None or prompt in known:
-                    continue
-                if prompt in mine.counts or (*head, prompt) not in self._claimed:
-                    mine.add(prompt, row)
-            self._claimed.update((*head, prompt) for prompt in mine.rows)
-        return mine
+            claimed = self._claims.setdefault(id(known), set())
+            wanted = mine.wanted(known, claimed)
+            if wanted is None:
+                self._changed.wait(WAIT_S)
+                return
+            claimed.update(wanted.prompts)
+        try:
+            known.update(zip(wanted.prompts, ask(wanted), strict=True))
+        finally:
+            with self._changed:
+                claimed.difference_update(wanted.prompts)
+                if not claimed:
+                    self._claims.pop(id(known), None)
+                self._changed.notify_all()

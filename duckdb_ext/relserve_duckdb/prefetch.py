@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from relserve.errors import Cancelled, RelserveError
 from relserve_duckdb.memo import Wanted
@@ -65,7 +66,7 @@ def prefetch(scope: Scope, play: Play) -> None:
                 return
     except duckdb.InterruptException:
         raise
-    except duckdb.Error as error:
+    except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow streams wrap DuckDB's errors
         if isinstance(scope.error, RelserveError) and not isinstance(scope.error, Cancelled):
             raise scope.error from error
         scope.check_cancel()
@@ -80,4 +81,5 @@ def _rehearse(scope: Scope, play: Play) -> list[Wanted]:
     with scope.collecting() as collector:
         for _ in play.batches():
             scope.check_cancel()
-    return [tally.wanted() for tally in collector.tallies.values()]
+    found = [tally.wanted(scope.memo.known(site)) for site, tally in collector.tallies.items()]
+    return [wanted for wanted in found if wanted is not None]

@@ -66,6 +66,7 @@ class Runner:
             self._run(variables, statement, None)
         self.scope.begin_statement()
         if not last.reads:
+            self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
             self._prefetch_text(variables, last, kwargs.get("params"))
             return variables.call(self.raw.sql, last.runnable, **kwargs), last.plans_only
         with self.scope.planning():
@@ -131,7 +132,7 @@ class Runner:
 
     def _prefetch_relation(self, relation: duckdb.DuckDBPyRelation) -> None:
         text = relation.sql_query()
-        if not self.lookout.mentions(text) or in_transaction(self.raw):
+        if not self.lookout.mentions(text) or in_transaction(self.raw.sql):
             return
         statement = read_select(text)
         if self._may_rehearse(statement, []):
@@ -163,7 +164,7 @@ class Runner:
         Any error aborts an open transaction; a rehearsal that fails must not do that to the user. Aside it
         may miss rows that the transaction has not committed; those are asked while the statement runs.
         """
-        if not in_transaction(self.raw):
+        if not in_transaction(self.raw.execute):
             return self.raw
         if self._helper is None:
             self._helper = self.raw.cursor()
@@ -171,10 +172,14 @@ class Runner:
         return self._helper
 
 
-def in_transaction(con: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the connection is inside BEGIN .. COMMIT: only then two statements share a transaction."""
-    one, other = (con.execute("SELECT txid_current()").fetchone() for _ in range(2))
-    return one == other
+def in_transaction(run: Callable[[str], Any]) -> bool:
+    """Whether a connection is inside BEGIN .. COMMIT: only then two statements share a transaction.
+
+    Args:
+        run: the connection's `execute`, which ends an unread result, or its `sql`, which refuses to.
+    """
+    one, other = (run("SELECT txid_current()").fetchall() for _ in range(2))
+    return bool(one == other)
 
 
 def _by_name(parameters: Any) -> Mapping[str, Any]:

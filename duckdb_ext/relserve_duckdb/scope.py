@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import pyarrow as pa
+
 from relserve.errors import Cancelled
 from relserve.session import Session
 from relserve_duckdb.memo import Collector, Memo, Wanted
@@ -101,9 +103,11 @@ class Scope:
         kind = ARROW_TYPES[sql_type_of(function)]
         chunk = read_chunk(function, columns)
         if chunk is None:
-            return to_arrow([None] * len(columns[0]), kind)
+            return pa.nulls(len(columns[0]), kind)
         if self.mode is Mode.COLLECT:
             known = self.memo.known(chunk.site)
             self.collector.add(chunk, known)
-            return to_arrow([None if p is None else known.get(p) for p in chunk.prompts], kind)
+            nothing = len(known) == 1  # only what NULL gives
+            n = len(chunk.prompts)
+            return pa.nulls(n, kind) if nothing else to_arrow(list(map(known.get, chunk.prompts)), kind)
         return to_arrow(self.memo.answer(chunk, self.ask, self.check_cancel), kind)

@@ -13,7 +13,7 @@ import pyarrow.types as kinds
 from relserve.errors import OptionError, UsageError
 from relserve.options import FUNCTIONS, Options, parse_options
 from relserve.relquery import RelQuery
-from relserve.template import Binding, Template
+from relserve.template import Binding, Template, text_of
 from relserve_duckdb.values import constant_of, values_of
 
 MAX_VALUES = 8  # values a call may give after its template
@@ -34,11 +34,15 @@ class Site(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What DuckDB handed to the UDF, read: its site, its rows' values and their prompts."""
+    """What DuckDB handed to the UDF, read: its site, its columns of values and its rows' prompts."""
 
     site: Site
-    rows: list[tuple[Any, ...]]
+    columns: list[list[Any]]
     prompts: list[str | None]
+
+    def row(self, i: int) -> tuple[Any, ...]:
+        """The values of row i."""
+        return tuple(column[i] for column in self.columns)
 
 
 def sql_type_of(function: str) -> str:
@@ -69,8 +73,8 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
         return None
     values, fields = _row_columns(template, given)
     site = find_site(function, template, options, len(given), fields)
-    rows = list(zip(*map(values_of, values), strict=True)) if values else [()] * len(columns[0])
-    return Chunk(site, rows, list(map(site.binding.render, rows)))
+    lists = list(map(values_of, values))
+    return Chunk(site, lists, _prompts(site.binding, lists, len(columns[0])))
 
 
 @lru_cache(maxsize=4096)
@@ -91,6 +95,18 @@ def varying_template(function: str) -> str:
         f"the template of {function}() must be the same for all rows; "
         f"give what varies as a value: {function}('{{}}', column)"
     )
+
+
+def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[str | None]:
+    """What `binding.render` gives for every row."""
+    if len(binding.slots) == 1:  # by far the most calls, and several times faster than row by row
+        head, tail = binding.template.literals
+        return [
+            None if value is None else f"{head}{value if type(value) is str else text_of(value)}{tail}"
+            for value in columns[binding.slots[0]]
+        ]
+    rows = zip(*columns, strict=True) if columns else iter([()] * num_rows)
+    return list(map(binding.render, rows))
 
 
 def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:

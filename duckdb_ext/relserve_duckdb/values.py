@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -44,10 +45,19 @@ def constant_of(column: pa.Array | pa.ChunkedArray) -> tuple[bool, Any]:
 def to_arrow(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Answers as a column; what a model spelled with lone surrogates is mended, not fatal."""
     try:
-        return pa.array(values, kind)
+        return _array(values, kind)
     except UnicodeEncodeError:
         mended = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
-        return pa.array(mended, kind)
+        return _array(mended, kind)
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if "pandas" in sys.modules:
+        return pa.array(values, kind)
+    # pa.array would import pandas, which takes seconds; a builder does not
+    builder = pa.lib.StringBuilder()
+    builder.append_values(values if kind == pa.string() else [None if v is None else repr(v) for v in values])
+    return builder.finish().cast(kind)
 
 
 def _reads_alike(kind: pa.DataType) -> bool:
