@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from relserve.engines.local_flight import Flight
-from relserve.engines.local_log import cause_of, size_of
-from relserve.engines.local_running import EngineGone, RunningEngine
+from relserve.engines.local_log import EngineGone, cause_of, size_of
+from relserve.engines.local_running import RunningEngine
 from relserve.engines.local_start import is_engine, launch
 from relserve.engines.local_thread import in_thread
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
@@ -25,7 +25,7 @@ from relserve.relquery import Reply, Submission
 
 logger = logging.getLogger(__name__)
 
-STOP_S = 20.0
+STOP_S = 2.0  # how long an engine may take to end by itself; it has nothing to save
 NO_ARGS: Mapping[str, Any] = {}
 
 
@@ -89,7 +89,8 @@ class LocalEngine:
             raise EngineDeadError(f"the engine for {self.model} was closed while it worked") from None
         if is_last:
             raise EngineDeadError(
-                f"the engine for {self.model} died twice during one query ({running.ending}){self._see_log()}"
+                f"the engine for {self.model} died twice during one query "
+                f"({running.ending(self._log_path)}){self._see_log()}"
             ) from None
 
     async def _up(self) -> RunningEngine:
@@ -110,14 +111,15 @@ class LocalEngine:
     async def _start(self, before: RunningEngine | None) -> RunningEngine:
         died = ""
         if before is not None and not before.closed:
-            died = f"the engine for {self.model} died ({before.ending}){self._see_log()}; "
+            ending = before.ending(self._log_path)
+            died = f"the engine for {self.model} died ({ending}){self._see_log()}; "
             in_thread(lambda: before.stop(STOP_S))
         self._announce(f"{died}starting engine for {self.model} ...")
         started = time.monotonic()
         log_end = size_of(self._log_path)
         try:
             running = await in_thread(lambda: launch(self.path, self._engine_args, self._log_path))
-            running.watch()
+            running.watch(log_end)
             await running.ask(running.client.get_supported_tasks())
         except Exception as error:
             cause = cause_of(error, self._log_path, log_end)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+from relserve.engines.local_log import EngineGone, one_line
 from relserve.engines.local_prompts import speakable
-from relserve.engines.local_running import EngineGone, RunningEngine
+from relserve.engines.local_running import RunningEngine
 from relserve.engines.local_thread import in_thread
 from relserve.errors import Failure, FailureKind
 from relserve.relquery import Reply, RowTimes, Sampling, Submission, Usage
@@ -41,7 +42,7 @@ class Flight:
         """Look at the engine's state again."""
         self._wake.set()
 
-    async def replies(self) -> AsyncIterator[list[Reply]]:
+    async def replies(self) -> AsyncGenerator[list[Reply], None]:
         """Replies as they come; closing it aborts what is unfinished.
 
         Raises:
@@ -89,7 +90,8 @@ class Flight:
             if number + 1 < len(chunks):
                 encoding = self._encode(chunks[number + 1])
             if isinstance(encoded, Exception):
-                self._fail(chunk, Failure(FailureKind.REFUSED, f"the prompt could not be rendered: {encoded}"))
+                problem = f"the prompt could not be rendered: {one_line(encoded)}"
+                self._fail(chunk, Failure(FailureKind.REFUSED, problem))
                 continue
             for i, (index, ids) in enumerate(zip(chunk, encoded, strict=True)):
                 await self._submit(index, ids, params)
@@ -121,11 +123,11 @@ class Flight:
             collector = await self._engine.client.add_request(request_id, prompt, params)
         except Exception as error:
             if self._engine.dead or self._engine.client.errored:
-                self._engine.mark_dead()
+                self._engine.mark_dead(one_line(error))
                 return None
             del self.pending[index]
             await self._engine.client.abort(request_id)
-            return self._fail([index], Failure(FailureKind.REFUSED, _one_line(error)))
+            return self._fail([index], Failure(FailureKind.REFUSED, one_line(error)))
         self._collectors[index] = collector
         # The collector sets this event when it has something; ours rings for the whole flight, which
         # saves a task and a wake-up per request.
@@ -151,8 +153,8 @@ class Flight:
                 continue
             try:
                 output = collector.get_nowait()
-            except Exception:  # vLLM hands every collector the error that ended its output loop
-                self._engine.mark_dead()
+            except Exception as error:  # vLLM hands every collector the error that ended its output loop
+                self._engine.mark_dead(one_line(error))
                 continue
             if output is not None and output.finished:
                 del self._collectors[index]
@@ -221,7 +223,3 @@ def _structured(sampling: Sampling) -> Any:
     if sampling.grammar.choices:
         return StructuredOutputsParams(choice=[speakable(c) for c in sampling.grammar.choices])
     return StructuredOutputsParams(regex=sampling.grammar.regex)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

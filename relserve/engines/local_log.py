@@ -1,16 +1,21 @@
-"""Why an engine did not start, in one line, from its log or from vLLM's exception."""
+"""Why an engine died or did not start, in one line, from its log or from vLLM's exception."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from relserve.engines.local_running import EngineGone
 from relserve.errors import EngineError
 
 # The last line of a traceback, behind what vLLM puts before every line:
 # "(EngineCore pid=7) ERROR 11-21 01:40:00 [core.py:9] ValueError: no memory"
-_ERROR_LINE = re.compile(r"^(?:\(EngineCore[^)]*\) )?(?:ERROR [^\]]*\] )?([A-Za-z_.]*(?:Error|Exception): .+)$", re.M)
+_ERROR_LINE = re.compile(
+    r"^(?:\(EngineCore[^)]*\) )?(?:ERROR [^\]]*\] )?([A-Za-z_.]*(?:Error|Exception): .+)$", re.MULTILINE
+)
+
+
+class EngineGone(Exception):
+    """The engine died, or was closed, while something was asked of it."""
 
 
 def size_of(path: Path | None) -> int:
@@ -27,10 +32,16 @@ def cause_of(error: Exception, log_path: Path | None, log_start: int) -> str:
         return str(error)
     if isinstance(error, EngineGone):
         return "it ended as soon as it was ready"
-    return _last_error(log_path, log_start) or " ".join(f"{type(error).__name__}: {error}".split())
+    return last_error(log_path, log_start) or one_line(error)
 
 
-def _last_error(log_path: Path | None, start: int) -> str:
+def one_line(error: BaseException) -> str:
+    """An exception in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def last_error(log_path: Path | None, start: int) -> str:
+    """The last line of a traceback in a log from `start` on, without vLLM's prefixes; "" for none."""
     if log_path is None:
         return ""
     try:

@@ -9,18 +9,16 @@ import threading
 from collections.abc import Coroutine
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from relserve.engines.local_log import EngineGone, last_error
 from relserve.engines.local_prompts import PromptEncoder
 
 if TYPE_CHECKING:
     from relserve.engines.local_flight import Flight
 
 T = TypeVar("T")
-
-
-class EngineGone(Exception):
-    """The engine died, or was closed, while something was asked of it."""
 
 
 class RunningEngine:
@@ -44,13 +42,20 @@ class RunningEngine:
         self.flights: set[Flight] = set()
         self.closed = False
         self._death = asyncio.Event()
+        self._why_dead = ""
+        self._log_start = 0
 
     @property
     def dead(self) -> bool:
         return self._death.is_set()
 
-    def watch(self) -> None:
-        """Notice the end of the process at once, independently of vLLM; to be called on the event loop."""
+    def watch(self, log_start: int) -> None:
+        """Notice the end of the process at once, independently of vLLM; to be called on the event loop.
+
+        Args:
+            log_start: where the engine's part of the log begins.
+        """
+        self._log_start = log_start
         loop = asyncio.get_running_loop()
 
         def wait() -> None:
@@ -60,8 +65,9 @@ class RunningEngine:
 
         threading.Thread(target=wait, name="relserve-engine-watch", daemon=True).start()
 
-    def mark_dead(self) -> None:
-        """It ended: let every flight know."""
+    def mark_dead(self, why: str = "") -> None:
+        """It ended, or is of no more use: let every flight know."""
+        self._why_dead = self._why_dead or why
         self._death.set()
         for flight in self.flights:
             flight.wake()
@@ -82,11 +88,13 @@ class RunningEngine:
             asked.cancel()
             death.cancel()
 
-    @property
-    def ending(self) -> str:
-        """How the process ended, in words."""
+    def ending(self, log_path: Path | None) -> str:
+        """How it ended, in words."""
         self._process.join(1)
-        return describe_exit(self._process.exitcode)
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            return describe_signal(-code)
+        return last_error(log_path, self._log_start) or self._why_dead or f"exit code {code}"
 
     def stop(self, timeout_s: float) -> None:
         """End the process, by force after `timeout_s`, and free what the client holds; blocks."""
@@ -100,16 +108,13 @@ class RunningEngine:
         self._process.join(1)
 
 
-def describe_exit(code: int | None) -> str:
-    """An exit code in words."""
-    if code is None:
-        return "its output loop failed"
-    if code >= 0:
-        return f"exit code {code}"
-    hint = "; out of memory?" if -code == signal.SIGKILL else ""
-    with contextlib.suppress(ValueError):
-        return f"killed by {signal.Signals(-code).name}{hint}"
-    return f"killed by signal {-code}{hint}"
+def describe_signal(number: int) -> str:
+    """The signal that ended a process, in words."""
+    hint = "; out of memory?" if number == signal.SIGKILL else ""
+    try:
+        return f"killed by {signal.Signals(number).name}{hint}"
+    except ValueError:
+        return f"killed by signal {number}"
 
 
 def _nothing() -> None:

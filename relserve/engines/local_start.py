@@ -19,6 +19,7 @@ from relserve.vllm_plugin.manners import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_
 from relserve.vllm_plugin.version import check_version
 
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
+CPU_WORKER = "relserve.vllm_plugin.cpu_worker.Worker"
 FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU, where it costs little
 ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
@@ -44,6 +45,7 @@ def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> 
     """
     with _starting:
         set_environment(ENVIRONMENT)
+        _quieten()
         allow_hub(not os.path.isdir(path))
         arguments = _arguments(path, engine_args)
         children = set(multiprocessing.active_children())
@@ -74,12 +76,20 @@ def allow_hub(allowed: bool) -> None:
     """
     if os.environ.get("HF_HUB_OFFLINE") not in (None, _OFFLINE):
         return
-    if allowed and os.environ.pop("HF_HUB_OFFLINE", None):
+    if not allowed:
+        os.environ["HF_HUB_OFFLINE"] = _OFFLINE
+    elif "HF_HUB_OFFLINE" in os.environ:
         import huggingface_hub.constants
 
+        del os.environ["HF_HUB_OFFLINE"]
         huggingface_hub.constants.HF_HUB_OFFLINE = False
-    elif not allowed:
-        os.environ["HF_HUB_OFFLINE"] = _OFFLINE
+
+
+def _quieten() -> None:
+    """Keep warnings about an absent GPU tool chain off the terminal, unless the user set a level."""
+    if os.environ["VLLM_LOGGING_LEVEL"] == ENVIRONMENT["VLLM_LOGGING_LEVEL"]:
+        for name in ("vllm.triton_utils.importing", "torch.utils.cpp_extension"):
+            logging.getLogger(name).setLevel(logging.ERROR)
 
 
 _OFFLINE = "yes"  # true to the hub's client, and told apart from a user's "1"
@@ -116,7 +126,7 @@ def _arguments(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     )
     if current_platform.is_cpu():
         set_environment(CPU_ENVIRONMENT)
-        ours |= dict(dtype=_cpu_dtype(path), enforce_eager=True, block_size=32)
+        ours |= dict(dtype=_cpu_dtype(path), enforce_eager=True, block_size=32, worker_cls=CPU_WORKER)
         if not _is_parallel(engine_args):
             from vllm.v1.executor.uniproc_executor import UniProcExecutor
 

@@ -1,4 +1,4 @@
-"""Blocking work off the event loop, in daemon threads: asyncio's own pool would hold up the interpreter's exit."""
+"""Blocking work off the event loop, in daemon threads: asyncio's pool would hold up the interpreter's end."""
 
 from __future__ import annotations
 

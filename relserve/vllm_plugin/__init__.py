@@ -1,4 +1,4 @@
-"""What runs inside vLLM's process: the relQuery scheduler, and the manners of an engine process of relserve."""
+"""What runs inside vLLM's process: the relQuery scheduler, and the manners of relserve's engine process."""
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+"""vLLM's CPU worker, mended: a seeded request must not end the engine.
+
+When a step computes only a part of a prompt, vLLM throws the sampled token away and turns the request's
+random generator back by an offset, which CPU generators do not have ("CPU Generator does not use offset",
+seen in 0.32): one `seed := 1` with temperature over a few hundred rows was enough.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from vllm.v1.worker.cpu_worker import CPUWorker
+
+
+class Worker(CPUWorker):
+    """Given to vLLM as `worker_cls`."""
+
+    def init_device(self) -> None:
+        super().init_device()  # type: ignore[no-untyped-call]
+        runner: Any = self.model_runner
+        if hasattr(runner, "discard_request_mask"):  # not in vLLM's second model runner
+            runner.sample_tokens = _Mended(runner)
+
+
+class _Mended:
+    """`sample_tokens` of a model runner, where samples that will be thrown away draw from a copy."""
+
+    def __init__(self, runner: Any) -> None:
+        self._runner, self._sample_tokens = runner, runner.sample_tokens
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        generators = self._runner.input_batch.generators
+        held = {}
+        if generators:
+            mask = self._runner.discard_request_mask.np[: self._runner.input_batch.num_reqs]
+            discarded = np.flatnonzero(mask)
+            held = {i: generators[i] for i in map(int, discarded) if i in generators}
+        for i, generator in held.items():
+            generators[i] = _Copy.of(generator)
+        try:
+            return self._sample_tokens(*args, **kwargs)
+        finally:
+            generators.update(held)
+
+
+class _Copy(torch.Generator):
+    """A generator that need not be turned back, because it is thrown away."""
+
+    @staticmethod
+    def of(generator: torch.Generator) -> _Copy:
+        copy = _Copy()
+        copy.set_state(generator.get_state())
+        return copy
+
+    def get_offset(self) -> int:
+        return 0
+
+    def set_offset(self, offset: int) -> torch.Generator:
+        return self

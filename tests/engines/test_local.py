@@ -1,0 +1,268 @@
+"""A local vLLM engine: odd prompts, cancelling, dying and coming back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from concurrent.futures import Future
+from contextlib import aclosing
+
+import psutil
+import pytest
+from asking import TIMEOUT_S, ask, collect, submission_of, texts
+
+from relserve.answers import Grammar
+from relserve.engines.local import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.errors import EngineDeadError, EngineStartError, FailureKind
+from relserve.relquery import Reply, phases_of
+
+pytestmark = pytest.mark.vllm
+
+PROMPTS = [f"Was guest {i} happy with the {dish}?" for i in range(20) for dish in ("soup", "steak", "pie")]
+LONG = dict(max_tokens=400, temperature=1.0, seed=7)  # busy for seconds; the seed ended vLLM's CPU engine
+
+
+@pytest.fixture(scope="module")
+def said() -> list[str]:
+    """What the engine announced."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def engine(model_path, tmp_path_factory, said):
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    log = tmp_path_factory.mktemp("local") / "engine.log"
+    engine = LocalEngine("tiny", str(model_path), announce=said.append, log_path=log)
+    assert engine.pid is None
+    yield engine
+    spawn(engine.close()).result(timeout=60)
+
+
+def wait_until(true, timeout_s: float = TIMEOUT_S) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def start(engine: LocalEngine, num: int = 60, **sampling) -> Future[list[Reply]]:
+    """A query that keeps the engine busy, once it is under way."""
+    asked = spawn(
+        collect(engine, submission_of([f"{p} Say why." for p in PROMPTS[:num]], **(LONG | sampling)))
+    )
+    wait_until(lambda: engine.num_unfinished > 0 or asked.done())
+    return asked
+
+
+def by_index(replies: list[Reply]) -> list[Reply]:
+    return sorted(replies, key=lambda reply: reply.index)
+
+
+def cpu_seconds(pid: int) -> float:
+    return sum(psutil.Process(pid).cpu_times()[:2])
+
+
+def test_concurrent_first_queries_start_one_engine(engine, said):
+    asked = [spawn(collect(engine, submission_of(PROMPTS[:5]))) for _ in range(3)]
+    answers = [by_index(a.result(timeout=TIMEOUT_S)) for a in asked]
+    assert texts(answers[0]) == texts(answers[1]) == texts(answers[2])
+    assert [line.split(" ready")[0] for line in said] == [
+        "starting engine for tiny ...",
+        "engine for tiny",
+    ]
+
+
+def test_replies_tell_tokens_and_times(engine):
+    prompts = [f"{p} It was a long evening with many courses." * 3 for p in PROMPTS]
+    replies = ask(engine, prompts, system="Be brief.")
+    for reply in replies:
+        assert reply.failure is None
+        assert reply.usage.prompt_tokens > 10
+        assert 1 <= reply.usage.output_tokens <= 8
+        t = reply.times
+        assert 0 < t.queued_s <= t.scheduled_s < t.first_token_s <= t.last_token_s
+    phases = phases_of([r.times for r in replies])
+    assert phases.core_s > 0
+    again = ask(engine, prompts, system="Be brief.")
+    assert texts(again) == texts(replies)
+    assert sum(r.usage.cached_tokens for r in again) > 0
+
+
+def test_the_system_prompt_counts(engine):
+    plain, told = ask(engine, PROMPTS[:1])[0], ask(engine, PROMPTS[:1], system="Be brief. " * 20)[0]
+    assert told.usage.prompt_tokens > plain.usage.prompt_tokens + 20
+
+
+@pytest.mark.parametrize(
+    ("grammar", "allowed"),
+    [
+        (Grammar(choices=("yes", "no")), {"yes", "no"}),
+        (Grammar(choices=("très bon", "naja 🙃", "no")), {"très bon", "naja 🙃", "no"}),
+        (Grammar(regex="[0-9]{1,2}"), {str(i) for i in range(100)} | {f"{i:02}" for i in range(10)}),
+    ],
+)
+def test_grammars_hold(engine, grammar, allowed):
+    replies = ask(engine, PROMPTS, grammar=grammar, max_tokens=24, temperature=1.0)
+    assert set(texts(replies)) <= allowed
+
+
+def test_a_hopeless_regex_fails_its_rows_only(engine):
+    replies = ask(engine, PROMPTS[:3], grammar=Grammar(regex="(unclosed"))
+    assert {r.failure.kind for r in replies} == {FailureKind.REFUSED}
+    assert ask(engine, PROMPTS[:1])[0].failure is None
+    assert engine.num_unfinished == 0
+
+
+def test_stop_strings_end_a_reply(engine):
+    free = ask(engine, PROMPTS[:1], max_tokens=40)[0].text
+    stop = free[len(free) // 2 :][:4]
+    assert ask(engine, PROMPTS[:1], max_tokens=40, stop=(stop,))[0].text == free[: free.index(stop)]
+
+
+def test_odd_prompts_fail_alone_or_not_at_all(engine):
+    odd = ["\ud83d", "a\udc00b", "\0", "🦆" * 50, "", "x " * 500_000, "fine"]
+    replies = ask(engine, odd, system="\ud83d system")
+    kinds = [r.failure.kind if r.failure else None for r in replies]
+    assert kinds == [None, None, None, None, None, FailureKind.OVER_CONTEXT, None]
+    assert "context holds 4096" in replies[5].failure.message
+
+
+def test_a_prompt_fits_up_to_the_last_token(engine):
+    room = next(n for n in range(4000, 4096) if tokens_of(engine, "a " * n) >= 4094)
+    replies = ask(engine, ["a " * n for n in range(room, room + 6)])
+    for reply in replies:
+        if reply.failure is None:
+            assert reply.usage.prompt_tokens + reply.usage.output_tokens <= 4096
+    kinds = {r.failure.kind for r in replies if r.failure}
+    assert kinds == {FailureKind.OVER_CONTEXT}
+    assert replies[0].failure is None
+
+
+def tokens_of(engine: LocalEngine, prompt: str) -> int:
+    return len(engine._running.encoder.encode([prompt], None)[0])
+
+
+def test_ten_thousand_requests_are_submitted_quickly(engine):
+    async def submit() -> float:
+        started = time.monotonic()
+        prompts = [f"Guest {i}: {PROMPTS[i % 60]}" for i in range(10_000)]
+        asked = asyncio.ensure_future(collect(engine, submission_of(prompts, **LONG)))
+        longest = 0.0
+        while engine.num_unfinished < 9_000:
+            before = time.monotonic()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.monotonic() - before)
+            assert not asked.done()
+        took = time.monotonic() - started
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        assert longest < 1, "the loop was blocked"
+        return took
+
+    assert spawn(submit()).result(timeout=TIMEOUT_S) < 8  # 2 s on a quiet machine
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.05, 1.0])
+def test_cancelling_aborts_everything_in_one_call(engine, wait_s, monkeypatch):
+    calls: list[int] = []
+    abort = engine._running.client.abort
+
+    async def counted(ids, *args, **kwargs):
+        calls.append(len(ids))
+        await abort(ids, *args, **kwargs)
+
+    monkeypatch.setattr(engine._running.client, "abort", counted)
+    asked = spawn(collect(engine, submission_of(PROMPTS * 20, **LONG)))
+    if wait_s:
+        wait_until(lambda: engine.num_unfinished > 0)
+    time.sleep(wait_s)
+    asked.cancel()
+    wait_until(lambda: engine.num_unfinished == 0, 1)
+    time.sleep(1)
+    spent = cpu_seconds(engine.pid)
+    time.sleep(0.5)
+    assert cpu_seconds(engine.pid) - spent < 0.2
+    assert len(calls) <= 1
+    assert ask(engine, PROMPTS[:2])[0].failure is None
+
+
+def test_leaving_the_stream_early_aborts(engine):
+    async def first() -> int:
+        async with aclosing(engine.answer(submission_of(PROMPTS * 5, max_tokens=50))) as stream:
+            async for replies in stream:
+                return len(replies)
+        return 0
+
+    assert spawn(first()).result(timeout=TIMEOUT_S) > 0
+    assert engine.num_unfinished == 0
+
+
+def test_a_dead_engine_is_restarted_once_for_all(engine, said):
+    expected = spawn(collect(engine, submission_of(PROMPTS[:20], max_tokens=100))).result(timeout=TIMEOUT_S)
+    del said[:]
+    asked = [spawn(collect(engine, submission_of(PROMPTS[:20], max_tokens=100))) for _ in range(2)]
+    wait_until(lambda: engine.num_unfinished >= 40)
+    pid = engine.pid
+    os.kill(pid, signal.SIGKILL)
+    for a in asked:
+        assert texts(by_index(a.result(timeout=TIMEOUT_S))) == texts(by_index(expected))
+    assert engine.pid not in (None, pid)
+    assert len(said) == 2
+    assert said[0].startswith("the engine for tiny died (killed by SIGKILL; out of memory?); its log is ")
+
+
+def test_two_deaths_in_one_query_raise_and_the_next_works(engine, said):
+    asked = start(engine)
+    os.kill(engine.pid, signal.SIGKILL)
+    wait_until(lambda: engine.num_unfinished == 0)
+    wait_until(lambda: engine.num_unfinished > 0)
+    os.kill(engine.pid, signal.SIGKILL)
+    with pytest.raises(EngineDeadError, match=r"died twice during one query .*SIGKILL.*engine\.log"):
+        asked.result(timeout=TIMEOUT_S)
+    wait_until(lambda: engine.pid is None)
+    assert ask(engine, PROMPTS[:2])[0].failure is None
+    assert engine.pid is not None
+
+
+def test_closing_under_a_query_ends_it(engine):
+    asked, pid = start(engine), engine.pid
+    began = time.monotonic()
+    spawn(engine.close()).result(timeout=60)
+    with pytest.raises(EngineDeadError, match="was closed while it worked"):
+        asked.result(timeout=10)
+    assert time.monotonic() - began < 5
+    assert engine.pid is None
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_start_that_fails_says_why_and_can_be_tried_again(model_path, tmp_path):
+    (tmp_path / "model").mkdir()
+    for file in model_path.iterdir():
+        if file.is_file():
+            (tmp_path / "model" / file.name).write_bytes(file.read_bytes())
+    weights = tmp_path / "model" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    engine = LocalEngine("broken", str(tmp_path / "model"), log_path=tmp_path / "engine.log")
+    with pytest.raises(
+        EngineStartError, match=r"broken did not start: .*[Ss]afetensor.*its log is .*engine.log"
+    ) as e:
+        ask(engine, ["hi"])
+    assert "\n" not in str(e.value)
+    assert engine.pid is None
+
+
+def test_a_folder_without_a_model_is_a_start_error(tmp_path):
+    engine = LocalEngine("nothing", str(tmp_path))
+    for _ in range(2):
+        with pytest.raises(EngineStartError, match=r"nothing did not start: .*config"):
+            ask(engine, ["hi"])
+
+
+def test_an_unknown_engine_argument_is_a_start_error(model_path):
+    engine = LocalEngine("tiny", str(model_path), engine_args={"max_modle_len": 5})
+    with pytest.raises(EngineStartError, match="max_modle_len"):
+        ask(engine, ["hi"])

@@ -1,0 +1,66 @@
+"""What a request says of its relQuery, also when a stranger wrote it."""
+
+from __future__ import annotations
+
+import pytest
+
+from relserve.errors import EngineStartError
+from relserve.vllm_plugin.identity import Identity, identify
+from relserve.vllm_plugin.version import check_version
+
+ID = "rel-1.1.0-0123abcd"
+
+
+def test_extra_args_name_the_relquery():
+    args = {"rel_id": "rel-7", "rel_rows": 40, "rel_ol": 3}
+    assert identify(ID, args, 16) == Identity("rel-7", 40, 3)
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({"rel_id": "r", "rel_rows": "40", "rel_ol": "3"}, Identity("r", 40, 3)),
+        ({"rel_id": "r", "rel_rows": 40.0, "rel_ol": 2.9}, Identity("r", 40, 2)),
+        ({"rel_id": 5}, Identity("5", 1, 16)),
+        ({"rel_id": "r", "rel_rows": -1, "rel_ol": 0}, Identity("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": "many", "rel_ol": None}, Identity("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": float("inf"), "rel_ol": float("nan")}, Identity("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": [], "rel_ol": {}}, Identity("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": True}, Identity("r", 1, 16)),
+        ({"rel_id": "r", "rel_ol": 99}, Identity("r", 1, 16)),  # no more than max_tokens
+        ({"rel_id": ""}, Identity(ID, 1, 16)),
+        ({"rel_id": ["r"]}, Identity(ID, 1, 16)),
+        ({}, Identity(ID, 1, 16)),
+        (None, Identity(ID, 1, 16)),
+        ("rel_id", Identity(ID, 1, 16)),
+    ],
+)
+def test_nonsense_is_left_aside(args, expected):
+    assert identify(ID, args, 16) == expected
+
+
+@pytest.mark.parametrize("max_tokens", [None, 0, -5])
+def test_a_missing_cap_is_one_token(max_tokens):
+    assert identify(ID, None, max_tokens).output_cap == 1
+
+
+def test_a_list_of_prompts_in_one_http_call_is_one_relquery():
+    rows = [identify(f"cmpl-8a4f-b1-{i}-0123abcd", None, 4).rel_id for i in range(3)]
+    assert rows == ["cmpl-8a4f-b1"] * 3
+    other = identify("cmpl-8a4f-b2-0-0123abcd", None, 4).rel_id
+    assert other not in rows
+
+
+def test_a_chat_call_is_a_relquery_of_its_own():
+    assert identify("chatcmpl-8a4f-0-0123abcd", None, 4).rel_id == "chatcmpl-8a4f-0-0123abcd"
+
+
+@pytest.mark.parametrize("version", ["0.26.0", "0.32.0+cpu", "0.33.1.dev12+gabc"])
+def test_tested_versions_pass(version):
+    check_version(version)
+
+
+@pytest.mark.parametrize("version", ["0.25.9", "0.34.0", "1.0.0", "0.6.6", "dev", ""])
+def test_other_versions_are_refused_with_the_range(version):
+    with pytest.raises(EngineStartError, match=rf"tested with vLLM 0\.26 to 0\.33, this is {version}"):
+        check_version(version)
