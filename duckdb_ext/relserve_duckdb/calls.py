@@ -75,12 +75,9 @@ def are_tangled(calls: Sequence[Call]) -> bool:
     `llm_filter('{}?', a) OR llm_filter('{}?', b)` asks about b only where the answer about a is no; a
     rehearsal could not tell the two apart and would ask both for every row.
     """
-    heads = [(c.function, c.template and c.template.sql(), str(c.options)) for c in calls]
-    twice = {head for head in heads if heads.count(head) > 1}
-    return any(
-        head in twice and call.node.find_ancestor(*_GUARDS) is not None
-        for head, call in zip(heads, calls, strict=True)
-    )
+    heads = [(call.function, call.template, call.options) for call in calls]
+    guarded = [call.node.find_ancestor(*_GUARDS) is not None for call in calls]
+    return any(heads.count(head) > 1 for head, guard in zip(heads, guarded, strict=True) if guard)
 
 
 def _read(node: exp.Anonymous) -> Call:

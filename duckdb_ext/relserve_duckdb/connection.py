@@ -16,7 +16,7 @@ from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
-from relserve_duckdb.relation import Relation, unwrapped
+from relserve_duckdb.relation import Reading, Relation, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
 
@@ -61,6 +61,8 @@ class Connection:
         with self._lock:
             if self._asks_nothing(query):
                 variables.call(self.raw.execute, query, parameters)
+                if self._lookout.is_changed_by(query):
+                    self._lookout.learn(self.raw, query)
             else:
                 with guarded(self._scope, self.raw):
                     self._runner.execute(variables, query, parameters)
@@ -96,10 +98,10 @@ class Connection:
             self._runner.one_shot.discard(view_name)
         return self
 
-    def perform(self, relation: duckdb.DuckDBPyRelation, plans_only: bool, run: Callable[[], Any]) -> Any:
+    def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation of this connection will ask, then run what reads it."""
         with self._lock, guarded(self._scope, self.raw):
-            return self._runner.perform(relation, plans_only, run)
+            return self._runner.perform(relation, reading, run)
 
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
@@ -114,7 +116,8 @@ class Connection:
 
     def close(self) -> None:
         """Close; a result that is still streaming asks nothing more."""
-        self.interrupt()
+        with suppress(duckdb.ConnectionException):  # closed before
+            self.interrupt()
         with self._lock:
             with suppress(duckdb.Error):
                 self._functions.remove(self.raw)
@@ -142,11 +145,12 @@ class Connection:
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
             if self._asks_nothing(query):
-                found, plans_only = variables.call(self.raw.sql, query, **kwargs), False
+                found = variables.call(self.raw.sql, query, **kwargs)
+                reading = self._runner.reading_of(variables, query)
             else:
                 with guarded(self._scope, self.raw):
-                    found, plans_only = self._runner.sql(variables, query, kwargs)
-        return None if found is None else Relation(found, self, plans_only)
+                    found, reading = self._runner.sql(variables, query, kwargs)
+        return None if found is None else Relation(found, self, reading)
 
     def _fetch(self, method: Any, *args: Any, **kwargs: Any) -> Any:
         with self._lock, guarded(self._scope, self.raw):
@@ -155,4 +159,5 @@ class Connection:
     def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:
         with self._lock:
             relation = method(*map(unwrapped, args), **kwargs)
-        return Relation(relation, self, plans_only=False)
+        once = any(is_one_shot(arg) for arg in (*args, *kwargs.values()))
+        return Relation(relation, self, Reading.ONCE if once else Reading.PREFETCH)

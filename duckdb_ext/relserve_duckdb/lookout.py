@@ -11,8 +11,11 @@ _MACROS = (
     "SELECT function_name, macro_definition FROM duckdb_functions() "
     "WHERE macro_definition IS NOT NULL AND NOT internal AND NOT starts_with(function_name, 'llm')"
 )
-_PREPARE = re.compile(r"(?is)\bprepare\s+(\w+)\b(.*)")
-_CHANGES = re.compile(r"(?i)\b(create|attach|prepare|alter|use)\b")
+_LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_PREPARE = re.compile(_LEAD + r"prepare\s+(\w+)\b(.*)")
+_CHANGES = re.compile(
+    _LEAD + r"(create\s+(or\s+replace\s+)?(temp(orary)?\s+)?(view|macro|function)|prepare|attach)\b"
+)
 
 
 class Lookout:
@@ -36,11 +39,13 @@ class Lookout:
         lower = text.lower()
         return "\n".join(sql for name, sql in self._texts.items() if name in lower)
 
-    def watch(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
+    def is_changed_by(self, text: str) -> bool:
+        """Whether running the text may have made such a name."""
+        return _CHANGES.match(text) is not None
+
+    def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
         """Learn what a text that has just run made."""
-        if not _CHANGES.search(text):
-            return
-        if match := _PREPARE.search(text):
+        if match := _PREPARE.match(text):
             self._texts[match[1].lower()] = match[2]
         self._learn(con, f"{_VIEWS} UNION ALL {_MACROS}")
 

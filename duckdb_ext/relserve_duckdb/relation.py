@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,18 +17,26 @@ _EXECUTING = frozenset(
 )
 
 
+class Reading(Enum):
+    """What reading a relation's rows takes."""
+
+    PREFETCH = "it may be read twice"
+    ONCE = "something below it can be read only once"
+    PLAN = "it tells about a plan; its calls ask nothing"
+
+
 class Stage(Protocol):
     """Where relations run: the connection they belong to."""
 
-    def perform(self, relation: duckdb.DuckDBPyRelation, plans_only: bool, run: Callable[[], Any]) -> Any:
+    def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what the relation will ask, then run."""
 
 
 class Relation:
     """A `duckdb.DuckDBPyRelation` as a proxy: methods that read rows prefetch first."""
 
-    def __init__(self, raw: duckdb.DuckDBPyRelation, stage: Stage, plans_only: bool = False) -> None:
-        self._raw, self._stage, self._plans_only = raw, stage, plans_only
+    def __init__(self, raw: duckdb.DuckDBPyRelation, stage: Stage, reading: Reading) -> None:
+        self._raw, self._stage, self._reading = raw, stage, reading
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyRelation:
@@ -62,20 +71,23 @@ class Relation:
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """The plan; asks nothing unless it is to be analysed, which runs the query."""
-        plans_only = "analyze" not in f"{args} {kwargs}".lower()
-        return str(self._stage.perform(self._raw, plans_only, lambda: self._raw.explain(*args, **kwargs)))
+        reading = self._reading if "analyze" in f"{args} {kwargs}".lower() else Reading.PLAN
+        return str(self._stage.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
 
     def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         run = partial(method, *map(unwrapped, args), **{k: unwrapped(v) for k, v in kwargs.items()})
-        return self._wrap(self._perform(run) if name in _EXECUTING else run())
+        result = self._perform(run) if name in _EXECUTING else run()
+        others = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Relation)]
+        return self._wrap(result, *others)
 
     def _perform(self, run: Callable[[], Any]) -> Any:
-        return self._stage.perform(self._raw, self._plans_only, run)
+        return self._stage.perform(self._raw, self._reading, run)
 
-    def _wrap(self, value: Any) -> Any:
-        if isinstance(value, duckdb.DuckDBPyRelation):
-            return Relation(value, self._stage, self._plans_only)
-        return value
+    def _wrap(self, value: Any, *others: Relation) -> Any:
+        if not isinstance(value, duckdb.DuckDBPyRelation):
+            return value
+        once = any(other._reading is Reading.ONCE for other in others)
+        return Relation(value, self._stage, Reading.ONCE if once else self._reading)
 
 
 def unwrapped(value: Any) -> Any:

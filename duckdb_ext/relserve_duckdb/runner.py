@@ -16,6 +16,7 @@ from relserve_duckdb.frames import Variables
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
+from relserve_duckdb.relation import Reading
 from relserve_duckdb.scope import Scope
 from relserve_duckdb.statements import Statement, read_select, split
 
@@ -54,31 +55,36 @@ class Runner:
         """
         statements = self.check(query, parameters)
         for statement in statements:
-            self._run(variables, statement, parameters if statement is statements[-1] else None)
+            values = parameters if statement is statements[-1] else None
+            self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
 
-    def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, bool]:
-        """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and whether it only plans."""
+    def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, Reading]:
+        """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and how to read it."""
         statements = self.check(query, kwargs.get("params"))
         if not statements:  # nothing but a comment
-            return variables.call(self.raw.sql, query, **kwargs), False
+            return variables.call(self.raw.sql, query, **kwargs), Reading.PREFETCH
         *first, last = statements
         for statement in first:
-            self._run(variables, statement, None)
-        self.scope.begin_statement()
+            self._run(variables, statement, None, self.raw.execute)
         if not last.reads:
             self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
-            self._prefetch_text(variables, last, kwargs.get("params"))
-            return variables.call(self.raw.sql, last.runnable, **kwargs), last.plans_only
+            run = partial(self.raw.sql, **kwargs)
+            return self._run(variables, last, kwargs.get("params"), run), Reading.PREFETCH
         with self.scope.planning():
-            return variables.call(self.raw.sql, last.runnable, **kwargs), last.plans_only
+            relation = variables.call(self.raw.sql, last.runnable, **kwargs)
+        return relation, Reading.PLAN if last.plans_only else self.reading_of(variables, last.text)
 
-    def perform(self, relation: duckdb.DuckDBPyRelation, plans_only: bool, run: Callable[[], Any]) -> Any:
+    def reading_of(self, variables: Variables, text: str) -> Reading:
+        """How to read a relation over this text."""
+        return Reading.ONCE if self._used_up(variables, text) else Reading.PREFETCH
+
+    def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation will ask, then run what reads it."""
         self.scope.begin_statement()
-        if plans_only:
+        if reading is Reading.PLAN:
             with self.scope.planning():
                 return run()
-        if self.prefetches:
+        if self.prefetches and reading is Reading.PREFETCH:
             self._prefetch_relation(relation)
         return run()
 
@@ -98,19 +104,26 @@ class Runner:
         if self._helper is not None:
             self._helper.close()
 
-    def _run(self, variables: Variables, statement: Statement, parameters: Any) -> None:
+    def _run(
+        self, variables: Variables, statement: Statement, parameters: Any, run: Callable[..., Any]
+    ) -> Any:
         self.scope.begin_statement()
         if statement.plans_only:
             with self.scope.planning():
-                variables.call(self.raw.execute, statement.runnable, parameters)
+                result = variables.call(run, statement.runnable)
         else:
             self._prefetch_text(variables, statement, parameters)
-            variables.call(self.raw.execute, statement.runnable, parameters)
-        self.lookout.watch(self.raw, statement.text)
+            result = variables.call(run, statement.runnable)
+        if self.lookout.is_changed_by(statement.text):
+            self.lookout.learn(self.raw, statement.text)
+        return result
 
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         text = statement.rehearsal
-        if not text or not self.prefetches or not self._may_rehearse(statement, variables.one_shot()):
+        if not text or not self.prefetches or not self._may_rehearse(statement):
+            return
+        if names := self._used_up(variables, statement.text):
+            log.debug("no prefetch: %s can be read only once", names)
             return
         con = self._stage()
         try:
@@ -135,7 +148,7 @@ class Runner:
         if not self.lookout.mentions(text) or in_transaction(self.raw.sql):
             return
         statement = read_select(text)
-        if self._may_rehearse(statement, []):
+        if self._may_rehearse(statement):
             independent = self._is_independent(statement)
             plan = partial(relation.explain, format="json")
             prefetch(self.scope, Play(plan, relation.to_arrow_reader, independent))
@@ -145,7 +158,7 @@ class Runner:
             return False
         return are_independent(statement.calls, statement.root)
 
-    def _may_rehearse(self, statement: Statement, one_shot: list[str]) -> bool:
+    def _may_rehearse(self, statement: Statement) -> bool:
         text = statement.text
         if found := _ONCE.search(f"{text}\n{self.lookout.hidden(text)}"):
             log.debug("no prefetch: %s may give other rows when read again", found[0])
@@ -153,10 +166,12 @@ class Runner:
         if are_tangled(statement.calls):
             log.debug("no prefetch: a guard decides between calls that look alike")
             return False
-        used_up = [name for name in (*one_shot, *self.one_shot) if name.lower() in text.lower()]
-        if used_up:
-            log.debug("no prefetch: %s can be read only once", used_up)
-        return not used_up
+        return True
+
+    def _used_up(self, variables: Variables, text: str) -> list[str]:
+        """What the text reads that can be read only once."""
+        lower = text.lower()
+        return [name for name in (*variables.one_shot(), *self.one_shot) if name.lower() in lower]
 
     def _stage(self) -> duckdb.DuckDBPyConnection:
         """Where to rehearse a text: on a connection aside while the user's transaction is open.

@@ -10,8 +10,9 @@ from typing import Any
 import duckdb
 import sqlglot
 from duckdb import StatementType as Type
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
+from relserve.errors import UsageError
 from relserve_duckdb.calls import Call, find_calls
 
 log = logging.getLogger(__name__)
@@ -54,9 +55,14 @@ def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
 
     Raises:
         duckdb.ParserException: as DuckDB does.
+        UsageError: a text with half a surrogate pair, which UTF-8 cannot hold.
     """
     if not isinstance(query, str):
         return [_read(query, query)]
+    try:
+        query.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"character {error.start} of the query is half a surrogate pair") from error
     parsed = con.extract_statements(query)
     if len(parsed) == 1 or any(each.type == Type.MULTI for each in parsed):
         return [_read(each, query) for each in parsed[:1]]
@@ -100,7 +106,11 @@ def _rehearsal(kind: Type, body: str, root: exp.Expr | None) -> str:
     if kind == Type.SELECT or isinstance(root, exp.Query):
         return body
     query = _source_of(root) if root is not None else None
-    return query.sql("duckdb") if query is not None else ""
+    try:
+        return query.sql("duckdb", unsupported_level=ErrorLevel.RAISE) if query is not None else ""
+    except sqlglot.errors.UnsupportedError as error:
+        log.debug("sqlglot cannot write the SELECT of %r: %s", body[:200], error)
+        return ""
 
 
 def _source_of(root: exp.Expr) -> exp.Expr | None:
