@@ -64,15 +64,17 @@ class ScriptedEngine:
         self.submissions.append(submission)
         done = 0
         try:
-            for start in range(0, len(submission.prompts), self.chunk):
+            while done < len(submission.prompts):
                 await asyncio.sleep(self.pause_s)
-                if self.dies_after is not None and self.num_answered >= self.dies_after:
-                    raise EngineDeadError("the scripted engine died, as it was told to")
-                prompts = submission.prompts[start : start + self.chunk]
-                replies = [self._reply(start + i, p, submission) for i, p in enumerate(prompts)]
+                prompts = submission.prompts[done : done + self.chunk]
+                if self.dies_after is not None:
+                    prompts = prompts[: max(0, self.dies_after - self.num_answered)]
+                    if not prompts:
+                        raise EngineDeadError("the scripted engine died, as it was told to")
+                replies = [self._reply(done + i, p, submission) for i, p in enumerate(prompts)]
                 self.num_answered += len(replies)
-                yield replies
                 done += len(replies)
+                yield replies
         finally:
             self.aborted += len(submission.prompts) - done
 

@@ -81,16 +81,12 @@ def test_it_dies_when_told_to_and_what_came_stands():
     assert engine.aborted == 6
 
 
-@pytest.mark.xfail(reason="dies_after is only looked at between chunks", strict=True)
 def test_it_dies_after_exactly_so_many_replies():
     with pytest.raises(EngineDeadError):
         ask(ScriptedEngine(dies_after=4), TEN)
 
 
-LEFT = pytest.mark.xfail(reason="a chunk counts as done only once the next one is asked for", strict=True)
-
-
-@pytest.mark.parametrize("how", [pytest.param("left", marks=LEFT), "cancelled"])
+@pytest.mark.parametrize("how", ["left", "cancelled"])
 def test_what_was_delivered_is_not_counted_as_aborted(how):
     engine, came = ScriptedEngine(chunk=4, pause_s=0.05), []
 
