@@ -26,6 +26,7 @@ from relserve.relquery import Reply, Submission
 logger = logging.getLogger(__name__)
 
 STOP_S = 2.0  # how long an engine may take to end by itself; it has nothing to save
+STOP_AT_EXIT_S = 0.5  # the same when the interpreter ends
 NO_ARGS: Mapping[str, Any] = {}
 
 
@@ -145,7 +146,7 @@ class LocalEngine:
 
     def _stop_at_exit(self) -> None:
         if self._running is not None and self._owner == os.getpid():
-            self._running.stop(STOP_S)
+            self._running.stop(STOP_AT_EXIT_S)
 
 
 _engines: weakref.WeakSet[LocalEngine] = weakref.WeakSet()
@@ -158,7 +159,7 @@ def _stop_all() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(STOP_S + 1)
+        thread.join(STOP_AT_EXIT_S + 2)
     if any(engine._starting is not None for engine in _engines):
         for process in multiprocessing.active_children():
             if is_engine(process):

@@ -26,12 +26,13 @@ time.sleep(float(sys.argv[3]))
 """
 
 
-def run(name="EngineCore", log="", sleep=0.0, parent=None, **popen):
+def run(name="EngineCore", log="", sleep=0.0, parent=None):
     env = {**os.environ, PARENT_VARIABLE: str(parent or os.getpid())}
     if log:
         env[LOG_VARIABLE] = str(log)
     command = [sys.executable, "-c", CHILD, name, str(log), str(sleep)]
-    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=env, stdout=pipe, stderr=pipe, text=True)
 
 
 def test_output_goes_to_the_log(tmp_path):
