@@ -127,6 +127,7 @@ class LocalEngine:
             problem = f"the engine for {self.model} did not start: {cause}{self._see_log()}"
             raise (EngineDeadError(died + problem) if died else EngineStartError(problem)) from error
         self._running = running
+        _stop_at_exit()
         self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
         return running
 
@@ -144,7 +145,7 @@ class LocalEngine:
             running.mark_dead()
             await in_thread(lambda: running.stop(STOP_S))
 
-    def _stop_at_exit(self) -> None:
+    def _end(self) -> None:
         if self._running is not None and self._owner == os.getpid():
             self._running.stop(STOP_AT_EXIT_S)
 
@@ -152,10 +153,15 @@ class LocalEngine:
 _engines: weakref.WeakSet[LocalEngine] = weakref.WeakSet()
 
 
-@atexit.register
+def _stop_at_exit() -> None:
+    """Come before what vLLM registered when it started, which would wait for seconds."""
+    atexit.unregister(_stop_all)
+    atexit.register(_stop_all)
+
+
 def _stop_all() -> None:
     """Leave no engine behind, also none that was just starting."""
-    threads = [threading.Thread(target=engine._stop_at_exit, daemon=True) for engine in _engines]
+    threads = [threading.Thread(target=engine._end, daemon=True) for engine in _engines]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -164,3 +170,6 @@ def _stop_all() -> None:
         for process in multiprocessing.active_children():
             if is_engine(process):
                 process.kill()
+
+
+_stop_at_exit()

@@ -1,5 +1,6 @@
 """What an engine process runs in place of the user's script, before anything else."""
 
-from relserve.vllm_plugin.manners import behave
+from relserve.vllm_plugin.manners import behave, own_resource_tracker
 
-behave()
+if behave():
+    own_resource_tracker()

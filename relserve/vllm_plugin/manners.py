@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from multiprocessing import resource_tracker
 from typing import Any
 
 PARENT_VARIABLE = "RELSERVE_ENGINE_PARENT"  # pid of the process that started the engine
@@ -22,14 +23,18 @@ POLL_S = 0.5
 _behaving = False
 
 
-def behave() -> None:
-    """Leave the terminal's process group, log to a file, and end when the parent has ended."""
+def behave() -> bool:
+    """Leave the terminal's process group, log to a file, and end when the parent has ended.
+
+    Returns:
+        Whether it did: not in processes of others, and not twice.
+    """
     global _behaving
     parent = os.environ.get(PARENT_VARIABLE, "")
     if _behaving or not parent.isdigit():
-        return
+        return False
     if not multiprocessing.current_process().name.startswith(PROCESS_NAME):
-        return
+        return False
     _behaving = True
     _end_without(int(parent))
     with contextlib.suppress(OSError):
@@ -37,6 +42,19 @@ def behave() -> None:
     if path := os.environ.get(LOG_VARIABLE):
         _log_to(path)
     threading.Thread(target=_watch, args=(int(parent),), name="relserve-parent-watch", daemon=True).start()
+    return True
+
+
+def own_resource_tracker() -> None:
+    """Give the engine a resource tracker of its own, to be called before anything uses one.
+
+    With its parent's, a killed engine makes the user's script warn of "leaked semaphore objects" at its end.
+    """
+    tracker = getattr(resource_tracker, "_resource_tracker", None)
+    inherited = getattr(tracker, "_fd", None)
+    if tracker is not None and inherited is not None:
+        tracker._fd = None
+        os.close(inherited)
 
 
 def _watch(parent: int) -> None:
