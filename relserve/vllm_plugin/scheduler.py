@@ -1,12 +1,14 @@
-"""vLLM's scheduler, which knows of each request's relQuery; for now it keeps vLLM's own order.
+"""vLLM's scheduler, which knows of each request's relQuery and lets a policy steer it.
 
 `vllm serve --scheduler-cls relserve.vllm_plugin.scheduler.make` uses it in a stock server.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import vllm
@@ -14,8 +16,12 @@ from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 
 from relserve.vllm_plugin.identity import Identity, identify
+from relserve.vllm_plugin.settings import read
+from relserve.vllm_plugin.steering import Steering
 from relserve.vllm_plugin.tracking import Tracker
 from relserve.vllm_plugin.version import check_version
+
+logger = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     _Base = Scheduler
@@ -24,18 +30,29 @@ else:
 
 
 class RelQueryTracking(_Base):
-    """Mixin over vLLM's schedulers: tells a Tracker what happens, changes nothing."""
+    """Mixin over vLLM's schedulers: tells a Tracker what happens, and lets Steering choose each step's rows.
+
+    The variant "stock", and whatever Steering does not handle, leave vLLM's own order as it is.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.tracker = Tracker()
+        settings = read(self.vllm_config.additional_config)
+        self.steering = Steering(self, settings) if _steers(self, settings.variant) else None
 
     def add_request(self, request: Any) -> None:
+        identity = identity_of(request)
+        if self.steering is not None:
+            self.steering.arrive(request, identity)
         super().add_request(request)
-        self.tracker.arrive(request.request_id, identity_of(request), time.monotonic())
+        self.tracker.arrive(request.request_id, identity, time.monotonic())
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
-        output = super().schedule(*args, **kwargs)
+        if self.steering is None:
+            output = super().schedule(*args, **kwargs)
+        else:
+            output = self.steering.schedule(partial(super().schedule, *args, **kwargs))
         tracker = self.tracker
         if output.preempted_req_ids:
             tracker.preempt(output.preempted_req_ids)
@@ -47,6 +64,8 @@ class RelQueryTracking(_Base):
         return output
 
     def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
+        if self.steering is not None:
+            self.steering.step_done(args[0] if args else kwargs["scheduler_output"])
         outputs = super().update_from_output(*args, **kwargs)
         tracker = self.tracker
         for of_client in outputs.values():
@@ -69,6 +88,28 @@ class RelQueryTracking(_Base):
         for request_id in ended:
             self.tracker.end(request_id, now_s, aborted=True)
         return result
+
+    def shutdown(self) -> None:
+        """End; leaves the counters where the settings say."""
+        if self.steering is not None:
+            self.steering.write_report()
+        super().shutdown()
+
+
+def _steers(scheduler: Any, variant: str) -> bool:
+    """Whether a policy may hide rows from this scheduler; says once in the log why not."""
+    config = scheduler.vllm_config
+    reasons = {
+        "speculative decoding": config.speculative_config is not None,
+        "LoRA": config.lora_config is not None,
+        "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
+        "a KV connector": getattr(scheduler, "connector", None) is not None,
+        "--scheduling-policy priority": config.scheduler_config.policy != "fcfs",
+    }
+    found = [name for name, present in reasons.items() if present]
+    if found and variant != "stock":
+        logger.warning("relQueries are scheduled in vLLM's own order because of %s", ", ".join(found))
+    return variant != "stock" and not found
 
 
 class RelQueryScheduler(RelQueryTracking, Scheduler):

@@ -1,0 +1,57 @@
+"""The scheduler's settings, from vLLM's `additional_config["relserve"]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from relserve.errors import UsageError
+from relserve.policies.cost import CostModel
+from relserve.policies.variants import NAMES
+
+KEY = "relserve"
+# Where nothing was measured yet: a small model on a CPU; the first steps correct it.
+FIRST_GUESS = CostModel(1e-4, 5e-3, 2e-4, 5e-3)
+
+
+@dataclass(frozen=True)
+class SchedulerSettings:
+    """How relQueries are scheduled.
+
+    Attributes:
+        variant: a name of `relserve.policies.variants.NAMES`, or "stock" for vLLM's own order.
+        starvation_s: threshold of the starvation guard in seconds per row; 0 for no guard.
+        sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
+        cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
+        report_path: file to which the scheduler's counters are written at shutdown.
+    """
+
+    variant: str = "stock"
+    starvation_s: float = 1.0
+    sample_size: int = 10
+    cost_path: str = ""
+    report_path: str = ""
+
+    @property
+    def first_cost(self) -> CostModel:
+        """The cost model to begin with."""
+        return CostModel.load(Path(self.cost_path)) if self.cost_path else FIRST_GUESS
+
+
+def read(additional_config: Any) -> SchedulerSettings:
+    """The settings of an engine.
+
+    Raises:
+        UsageError: an unknown setting or variant.
+    """
+    given = additional_config.get(KEY, {}) if isinstance(additional_config, Mapping) else {}
+    known = [f.name for f in fields(SchedulerSettings)]
+    for name in given:
+        if name not in known:
+            raise UsageError(f"relserve's scheduler has no setting {name!r}; there are: {', '.join(known)}")
+    settings = SchedulerSettings(**given)
+    if settings.variant not in (*NAMES, "stock"):
+        raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
+    return settings

@@ -1,0 +1,73 @@
+"""The policies inside vLLM's real scheduler, with a made-up model: same tokens, no leaks, no stalls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from relserve.errors import UsageError
+from relserve.policies.variants import NAMES
+from relserve.tiny import MODEL_DIR
+from tests.vllm_plugin.fake_worker import Arrival, Ran, run, scheduler_of, workload
+
+pytestmark = pytest.mark.vllm
+MODEL = str(MODEL_DIR)
+VARIANTS = ("stock", *NAMES)
+
+
+def check(arrivals: list[Arrival], ran: Ran, scheduler: Any) -> None:
+    expected = {a.request_id: a.expected() for a in arrivals if a.request_id not in ran.aborted}
+    assert {r: t for r, t in ran.tokens.items() if r in expected} == expected
+    assert ran.leaked_blocks == 0
+    assert not scheduler.requests
+    assert not scheduler.running
+    assert len(scheduler.waiting) == 0
+    assert not scheduler.tracker.active
+    if scheduler.steering is not None:
+        assert len(scheduler.steering.queue) == 0
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
+@pytest.mark.parametrize("abort_every", [0, 37], ids=["", "aborts"])
+def test_tokens_are_the_same_and_nothing_is_left(
+    variant: str, is_async: bool, num_blocks: int, abort_every: int
+) -> None:
+    arrivals = workload(3)
+    scheduler = scheduler_of(MODEL, variant, is_async, num_blocks)
+    check(arrivals, run(scheduler, arrivals, is_async, abort_every), scheduler)
+
+
+def test_stock_is_step_identical_to_vllm() -> None:
+    arrivals = workload(5)
+    ours = run(scheduler_of(MODEL, "stock", False, 60), arrivals, False)
+    theirs = run(scheduler_of(MODEL, "vllm", False, 60), arrivals, False)
+    assert ours.num_steps == theirs.num_steps
+    assert ours.finished_order == theirs.finished_order
+
+
+@pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+mixed", "dpu+marginal"])
+def test_a_short_relquery_overtakes_a_long_one(variant: str) -> None:
+    long = [Arrival(0, f"q0-{i}", [i + 1] * 200, 20, {"rel_id": "long", "rel_rows": 60}) for i in range(60)]
+    short = [Arrival(5, f"q1-{i}", [900 + i] * 50, 3, {"rel_id": "short", "rel_rows": 3}) for i in range(3)]
+    ran = run(scheduler_of(MODEL, variant, False, 400), [*long, *short], False)
+    fcfs = run(scheduler_of(MODEL, "stock", False, 400), [*long, *short], False)
+    place = max(ran.finished_order.index(f"q1-{i}") for i in range(3))
+    assert place < 0.5 * max(fcfs.finished_order.index(f"q1-{i}") for i in range(3))
+
+
+def test_a_paused_plan_never_stalls_the_engine() -> None:
+    """Many relQueries on a pool that holds two rows."""
+    arrivals = workload(9, num_rels=30, max_rows=6)
+    for variant in VARIANTS:
+        scheduler = scheduler_of(MODEL, variant, False, 30)
+        check(arrivals, run(scheduler, arrivals, False), scheduler)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(UsageError, match="no scheduling variant 'nonsense'; there are: stock, fcfs"):
+        scheduler_of(MODEL, "nonsense", False, 40)
+    with pytest.raises(UsageError, match="has no setting 'treshold'"):
+        scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
