@@ -73,7 +73,7 @@ def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
     text = parsed.query
     plans_only, body = _body(parsed.type, text)
     root = _parse(body)
-    if isinstance(root, exp.Create):
+    if isinstance(root, exp.Create) and not plans_only:
         plans_only = not (root.kind == "TABLE" and isinstance(root.expression, exp.Query))
     calls = tuple(find_calls(root)) if root is not None else ()
     rehearsal = "" if plans_only else _rehearsal(parsed.type, body, root)
