@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -44,6 +44,7 @@ class Connection:
         self.raw = raw
         self.session = session
         self._scope = Scope(session, progress)
+        self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._functions = Functions(self._scope)
         self._functions.register(raw)
@@ -64,16 +65,15 @@ class Connection:
                 if self._lookout.is_changed_by(query):
                     self._lookout.learn(self.raw, query)
             else:
-                with guarded(self._scope, self.raw):
+                with self._asking():
                     self._runner.execute(variables, query, parameters)
         return self
 
     def executemany(self, query: Any, parameters: Any = None) -> Connection:
         """As `DuckDBPyConnection.executemany`; llm calls in it ask as each set of parameters comes."""
         variables = Variables(sys._getframe(1))
-        with self._lock, guarded(self._scope, self.raw):
+        with self._lock, self._asking():
             self._runner.check(query)
-            self._scope.begin_statement()
             variables.call(self.raw.executemany, query, parameters)
         return self
 
@@ -100,7 +100,7 @@ class Connection:
 
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation of this connection will ask, then run what reads it."""
-        with self._lock, guarded(self._scope, self.raw):
+        with self._lock, self._asking():
             return self._runner.perform(relation, reading, run)
 
     def cursor(self) -> Connection:
@@ -131,6 +131,8 @@ class Connection:
         self.close()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "raw":  # not there yet, as while being unpickled
+            raise AttributeError(name)
         found = getattr(self.raw, name)
         if name in _FETCHES:
             return partial(self._fetch, found)
@@ -139,8 +141,17 @@ class Connection:
     def _asks_nothing(self, query: Any) -> bool:
         if not isinstance(query, str) or self._lookout.mentions(query):
             return False
-        self._scope.begin_statement()
+        self._asks = False
+        self._scope.begin()
         return True
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Something that may make llm calls runs inside."""
+        self._asks = True
+        self._scope.begin()
+        with guarded(self._scope, self.raw):
+            yield
 
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
@@ -148,13 +159,16 @@ class Connection:
                 found = variables.call(self.raw.sql, query, **kwargs)
                 reading = self._runner.reading_of(variables, query)
             else:
-                with guarded(self._scope, self.raw):
+                with self._asking():
                     found, reading = self._runner.sql(variables, query, kwargs)
         return None if found is None else Relation(found, self, reading)
 
     def _fetch(self, method: Any, *args: Any, **kwargs: Any) -> Any:
-        with self._lock, guarded(self._scope, self.raw):
-            return method(*args, **kwargs)
+        with self._lock:
+            if not self._asks:
+                return method(*args, **kwargs)
+            with guarded(self._scope, self.raw):
+                return method(*args, **kwargs)
 
     def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:
         with self._lock:

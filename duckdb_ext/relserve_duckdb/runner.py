@@ -80,12 +80,13 @@ class Runner:
 
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation will ask, then run what reads it."""
-        self.scope.begin_statement()
+        self.scope.forget()
         if reading is Reading.PLAN:
             with self.scope.planning():
                 return run()
         if self.prefetches and reading is Reading.PREFETCH:
             self._prefetch_relation(relation)
+            self.scope.check_cancel()
         return run()
 
     def check(self, query: Any, parameters: Any = None) -> list[Statement]:
@@ -107,12 +108,13 @@ class Runner:
     def _run(
         self, variables: Variables, statement: Statement, parameters: Any, run: Callable[..., Any]
     ) -> Any:
-        self.scope.begin_statement()
+        self.scope.forget()
         if statement.plans_only:
             with self.scope.planning():
                 result = variables.call(run, statement.runnable)
         else:
             self._prefetch_text(variables, statement, parameters)
+            self.scope.check_cancel()
             result = variables.call(run, statement.runnable)
         if self.lookout.is_changed_by(statement.text):
             self.lookout.learn(self.raw, statement.text)
@@ -120,7 +122,7 @@ class Runner:
 
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         text = statement.rehearsal
-        if not text or not self.prefetches or not self._may_rehearse(statement):
+        if not (text and self.prefetches and self.lookout.mentions(text) and self._may_rehearse(statement)):
             return
         if names := self._used_up(variables, statement.text):
             log.debug("no prefetch: %s can be read only once", names)

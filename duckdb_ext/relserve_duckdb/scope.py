@@ -43,10 +43,14 @@ class Scope:
     cancel: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
 
-    def begin_statement(self) -> None:
-        """A new statement starts: forget what the last one knew."""
-        self.memo.clear()
+    def begin(self) -> None:
+        """The user starts something new; what was cancelled before is over."""
         self.cancel.clear()
+        self.forget()
+
+    def forget(self) -> None:
+        """A statement starts: drop what the last one knew."""
+        self.memo.clear()
         self.error = None
 
     @contextmanager

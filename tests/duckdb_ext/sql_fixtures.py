@@ -47,7 +47,7 @@ class Made(NamedTuple):
     engine: ScriptedEngine
 
     def rows(self, sql: str, parameters: Any = None) -> list[tuple[Any, ...]]:
-        return self.con.execute(sql, parameters).fetchall()
+        return list(self.con.execute(sql, parameters).fetchall())
 
     @property
     def asked(self) -> tuple[int, int]:

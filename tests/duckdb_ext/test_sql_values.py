@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from sql_fixtures import ODD_TEXTS, Made
+from sql_fixtures import ODD_TEXTS, Made, make
+
+from relserve.engines.scripted import echo
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Made]:
+    """One connection for all tests here."""
+    made = make(script=echo)
+    yield made
+    made.con.close()
+
 
 PRINTED_ALIKE = [
     "1", "-5::TINYINT", "170141183460469231731687303715884105727::HUGEINT", "true",
