@@ -1,15 +1,31 @@
 """Batches of generated examples, grouped by length; batch k depends on the seed and k alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 
 import torch
+from transformers import PreTrainedTokenizerFast
 
 from relserve.tiny.corpus.tasks import training_example
 from relserve.tiny.prompts import chat
 
 MAX_EXAMPLE_TOKENS = 768
 _POOL_BATCHES = 16  # batches drawn and sorted by length together
+SYSTEMS = (
+    "You are a helpful assistant.", "You are a data analyst.", "Answer as simply as possible.",
+    "Follow the instructions exactly.", "You label the rows of a table. Give the bare answer.",
+    "Be strict about the output format.",
+    "You are a helpful assistant that answers questions as simple as possible.\n"
+    "Keep strictly to the asked output format.",
+)  # fmt: skip
+
+
+class Encoded(NamedTuple):
+    """The token ids of an example, of which the last `num_answer` are its answer."""
+
+    ids: list[int]
+    num_answer: int
 
 
 @dataclass(frozen=True)
@@ -25,68 +41,61 @@ class Batch:
         return self.ids.numel()
 
 
-def encode_example(tokenizer, seed: str) -> tuple[list[int], int]:  # noqa: ANN001
-    """Return the ids of one example and the number of them that belong to its answer."""
-    example = training_example(seed)
-    rng = Random(f"system-{seed}")  # noqa: S311
-    system = rng.choice(SYSTEMS) if rng.random() < 0.12 else ""
-    prompt = tokenizer(chat(example.user, system), add_special_tokens=False).input_ids
-    answer = [*tokenizer(example.answer, add_special_tokens=False).input_ids, tokenizer.eos_token_id]
-    return prompt + answer, len(answer)
-
-
-SYSTEMS = (
-    "You are a helpful assistant.", "You are a data analyst.", "Answer as simply as possible.", "Follow the instructions exactly.",
-    "You label the rows of a table. Give the bare answer.", "Be strict about the output format.",
-    "You are a helpful assistant that answers questions as simple as possible.\nKeep strictly to the asked output format.",
-)  # fmt: skip
-
-
-def make_batch(encoded: list[tuple[list[int], int]], pad_id: int, prompt_weight: float) -> Batch:
-    """Pad encoded examples; each answer weighs 1 in all, a prompt token `prompt_weight` of an answer token."""
-    width = max(len(ids) for ids, _ in encoded)
+def make_batch(encoded: list[Encoded], pad_id: int, prompt_weight: float) -> Batch:
+    """Pad encoded examples; an answer of n tokens weighs the root of n, each prompt token `prompt_weight`."""
+    width = max(len(one.ids) for one in encoded)
     ids = torch.full((len(encoded), width), pad_id, dtype=torch.long)
     weights = torch.zeros(len(encoded), width)
-    for row, (tokens, num_answer) in enumerate(encoded):
-        end = len(tokens)
-        ids[row, :end] = torch.tensor(tokens)
-        weights[row, 1 : end - num_answer] = prompt_weight
-        weights[row, end - num_answer : end] = 1.0 / num_answer**0.5
+    for row, one in enumerate(encoded):
+        end = len(one.ids)
+        ids[row, :end] = torch.tensor(one.ids)
+        weights[row, 1 : end - one.num_answer] = prompt_weight
+        weights[row, end - one.num_answer : end] = 1.0 / one.num_answer**0.5
     return Batch(ids, weights)
 
 
-def batch_at(tokenizer, step: int, seed: str, batch_tokens: int, prompt_weight: float) -> Batch:  # noqa: ANN001
-    """Return batch `step` of the stream named by `seed`; about `batch_tokens` positions wide and deep together."""
-    pool, within = divmod(step, _POOL_BATCHES)
-    batches = _pool(tokenizer, pool, seed, batch_tokens)
-    return make_batch(batches[within], tokenizer.pad_token_id, prompt_weight)
+@dataclass
+class Stream:
+    """An endless stream of batches of about `batch_tokens` tokens; the first `easy_pools` pools are easy."""
 
+    tokenizer: PreTrainedTokenizerFast
+    seed: str
+    batch_tokens: int
+    prompt_weight: float
+    easy_pools: int
+    _pools: dict[int, list[list[Encoded]]] = field(default_factory=dict)
 
-_cache: dict[tuple[str, int, int], list[list[tuple[list[int], int]]]] = {}
+    def batch(self, step: int) -> Batch:
+        """Return batch `step`."""
+        pool, within = divmod(step, _POOL_BATCHES)
+        if pool not in self._pools:
+            self._pools = {pool: self._fill(pool)}
+        return make_batch(self._pools[pool][within], self.tokenizer.pad_token_id, self.prompt_weight)
 
+    def encode(self, seed: str, easy: bool) -> Encoded:
+        """Tokenize the example of a seed, an eighth of them with a system message."""
+        example = training_example(seed, easy)
+        rng = Random(f"system-{seed}")
+        system = rng.choice(SYSTEMS) if rng.random() < 0.12 else ""
+        prompt = self.tokenizer(chat(example.user, system), add_special_tokens=False).input_ids
+        answer = self.tokenizer(example.answer, add_special_tokens=False).input_ids
+        return Encoded([*prompt, *answer, self.tokenizer.eos_token_id], len(answer) + 1)
 
-def _pool(tokenizer, pool: int, seed: str, batch_tokens: int) -> list[list[tuple[list[int], int]]]:  # noqa: ANN001
-    key = (seed, pool, batch_tokens)
-    if key not in _cache:
-        _cache.clear()
-        _cache[key] = _fill_pool(tokenizer, pool, seed, batch_tokens)
-    return _cache[key]
-
-
-def _fill_pool(tokenizer, pool: int, seed: str, batch_tokens: int) -> list[list[tuple[list[int], int]]]:  # noqa: ANN001
-    """Draw examples until they fill the pool, sort them by length and cut them into equal parts by tokens."""
-    drawn, total, index = [], 0, 0
-    while total < batch_tokens * _POOL_BATCHES:
-        ids, num_answer = encode_example(tokenizer, f"{seed}-{pool}-{index}")
-        index += 1
-        if len(ids) <= MAX_EXAMPLE_TOKENS:
-            drawn.append((ids, num_answer))
-            total += len(ids)
-    drawn.sort(key=lambda one: len(one[0]))
-    parts: list[list[tuple[list[int], int]]] = [[] for _ in range(_POOL_BATCHES)]
-    done = 0
-    for one in drawn:
-        parts[min(_POOL_BATCHES - 1, done * _POOL_BATCHES // total)].append(one)
-        done += len(one[0])
-    Random(f"{seed}-{pool}").shuffle(parts)  # noqa: S311
-    return parts
+    def _fill(self, pool: int) -> list[list[Encoded]]:
+        """Draw examples until they fill the pool, sort them by length, cut them into equal parts."""
+        drawn: list[Encoded] = []
+        total, index = 0, 0
+        while total < self.batch_tokens * _POOL_BATCHES:
+            one = self.encode(f"{self.seed}-{pool}-{index}", pool < self.easy_pools)
+            index += 1
+            if len(one.ids) <= MAX_EXAMPLE_TOKENS:
+                drawn.append(one)
+                total += len(one.ids)
+        drawn.sort(key=lambda one: len(one.ids))
+        parts: list[list[Encoded]] = [[] for _ in range(_POOL_BATCHES)]
+        done = 0
+        for one in drawn:
+            parts[min(_POOL_BATCHES - 1, done * _POOL_BATCHES // total)].append(one)
+            done += len(one.ids)
+        Random(f"{self.seed}-{pool}").shuffle(parts)
+        return parts

@@ -37,23 +37,31 @@ class Model:
 
     @torch.inference_mode()
     def complete(self, prompts: Sequence[str], choices: Sequence[str], max_new_tokens: int) -> list[str]:
-        """Continue prompts token by token, padded on the left, under the grammar of `choices` (none: free)."""
+        """Continue prompts greedily under the grammar of `choices` (none: free)."""
         answers: list[str] = []
         for start in range(0, len(prompts), _BATCH_ROWS):
             answers += self._complete_batch(prompts[start : start + _BATCH_ROWS], choices, max_new_tokens)
         return answers
 
-    def _complete_batch(self, prompts: Sequence[str], choices: Sequence[str], max_new_tokens: int) -> list[str]:
-        encoded = self.tokenizer(list(prompts), add_special_tokens=False, padding=True, padding_side="left", return_tensors="pt")
+    def _complete_batch(
+        self, prompts: Sequence[str], choices: Sequence[str], max_new_tokens: int
+    ) -> list[str]:
+        encoded = self.tokenizer(
+            list(prompts), add_special_tokens=False, padding=True, padding_side="left", return_tensors="pt"
+        )
         encoded.pop("token_type_ids", None)
         width = encoded.input_ids.shape[1]
         allowed = self._grammar(choices, width) if choices else None
         out = self.model.generate(
-            **encoded, max_new_tokens=max_new_tokens, do_sample=False, prefix_allowed_tokens_fn=allowed, pad_token_id=0
+            **encoded,
+            max_new_tokens=max_new_tokens,
+            do_sample=False,
+            prefix_allowed_tokens_fn=allowed,
+            pad_token_id=0,
         )
         return self.tokenizer.batch_decode(out[:, width:], skip_special_tokens=True)
 
-    def _grammar(self, choices: Sequence[str], width: int):  # noqa: ANN202
+    def _grammar(self, choices: Sequence[str], width: int):
         """Allow any tokens whose text spells a choice, as vLLM's structured outputs do."""
         texts = [self.tokenizer.decode([token]) for token in range(len(self.tokenizer))]
         special, end = set(self.tokenizer.all_special_ids), self.tokenizer.eos_token_id
@@ -65,7 +73,11 @@ class Model:
                 return [0]
             if done not in known:
                 rests = [choice[len(done) :] for choice in choices if choice.startswith(done)]
-                fits = [t for t, text in enumerate(texts) if text and t not in special and any(r.startswith(text) for r in rests)]
+                fits = [
+                    t
+                    for t, text in enumerate(texts)
+                    if text and t not in special and any(r.startswith(text) for r in rests)
+                ]
                 known[done] = fits + ([end] if "" in rests else [])
             return known[done]
 
@@ -97,7 +109,7 @@ def held_out_table(model: Model, num_rows: int, tasks: Sequence[str] = TASKS) ->
         for unseen in (False, True):
             name = f"{task}/unseen" if unseen else task
             found[name] = round(accuracy(model, heldout(task, num_rows, 7, unseen)), 4)
-            print(f"{name:24s} {found[name]:.3f}", flush=True)  # noqa: T201
+            print(f"{name:24s} {found[name]:.3f}", flush=True)
     return found
 
 
@@ -107,15 +119,21 @@ def real_table(model: Model, num_rows: int) -> dict[str, float]:
     for name, load in (("amazon", amazon_sentiment), ("beer", beer_sentiment)):
         group = load(num_rows)
         if group is None:
-            print(f"{name}: skipped, no data folder (set RELSERVE_DATA)")  # noqa: T201
+            print(f"{name}: skipped, no data folder (set RELSERVE_DATA)")
             continue
         answers = model.answer(group)
         for label in group.choices:
-            hits = [got == label for got, expected in zip(answers, group.expected, strict=True) if expected == label]
+            hits = [
+                got == label
+                for got, expected in zip(answers, group.expected, strict=True)
+                if expected == label
+            ]
             found[f"{name}/{label}"] = round(sum(hits) / max(1, len(hits)), 4)
-            print(f"{name + '/' + label:24s} {found[f'{name}/{label}']:.3f}  of {len(hits)}")  # noqa: T201
-        found[name] = round(sum(a == b for a, b in zip(answers, group.expected, strict=True)) / len(answers), 4)
-        print(f"{name:24s} {found[name]:.3f}  of {len(answers)}", flush=True)  # noqa: T201
+            print(f"{name + '/' + label:24s} {found[f'{name}/{label}']:.3f}  of {len(hits)}")
+        found[name] = round(
+            sum(a == b for a, b in zip(answers, group.expected, strict=True)) / len(answers), 4
+        )
+        print(f"{name:24s} {found[name]:.3f}  of {len(answers)}", flush=True)
     return found
 
 
@@ -125,13 +143,15 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=MODEL_DIR)
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
-    parser.add_argument("--real", action="store_true", help="also measure on the real tables in RELSERVE_DATA")
+    parser.add_argument(
+        "--real", action="store_true", help="also measure on the real tables in RELSERVE_DATA"
+    )
     args = parser.parse_args()
     model = Model(args.model)
     found = held_out_table(model, args.rows, args.tasks)
     if args.real:
         found |= real_table(model, args.rows)
-    print(json.dumps(found))  # noqa: T201
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

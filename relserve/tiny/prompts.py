@@ -4,8 +4,10 @@ CHAT_TEMPLATE = (
     "{{ bos_token }}{% set ns = namespace(system='') %}"
     "{% for message in messages %}"
     "{% if message['role'] == 'system' %}{% set ns.system = message['content'] + '\n' %}"
-    "{% elif message['role'] == 'user' %}{{ '<|user|>\n' + ns.system + message['content'] + '\n' }}{% set ns.system = '' %}"
-    "{% elif message['role'] == 'assistant' %}{{ '<|assistant|>\n' + message['content'] + eos_token }}{% endif %}"
+    "{% elif message['role'] == 'user' %}{{ '<|user|>\n' + ns.system + message['content'] + '\n' }}"
+    "{% set ns.system = '' %}"
+    "{% elif message['role'] == 'assistant' %}"
+    "{{ '<|assistant|>\n' + message['content'] + eos_token }}{% endif %}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
 )
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>")

@@ -36,7 +36,7 @@ def _sample(labelled: list[tuple[str, str]], num_rows: int) -> EvalGroup | None:
     unique = sorted(dict(labelled).items())
     if not unique:
         return None
-    rng = Random(0)  # noqa: S311
+    rng = Random(0)
     sides = [[one for one in unique if one[1] == label] for label in _LABELS]
     for side in sides:
         rng.shuffle(side)
@@ -49,7 +49,7 @@ def _sample(labelled: list[tuple[str, str]], num_rows: int) -> EvalGroup | None:
 
 
 def amazon_sentiment(num_rows: int = 500) -> EvalGroup | None:
-    """Product reviews; rating (mean of the product) from 4 is positive, up to 2 negative. None without the data."""
+    """Product reviews; a product's mean rating from 4 is positive, up to 2 negative. None without data."""
     found = []
     for row in _rows("amazon.csv"):
         text = (row["review_content"] or row["review_title"]).strip()

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relserve.tiny.corpus.tasks import training_example
 from relserve.tiny.prompts import CHAT_TEMPLATE, SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
 VOCAB_SIZE = 8192
 MAX_LENGTH = 4096  # tokens
@@ -17,7 +21,7 @@ def corpus_texts(num_examples: int, seed: str = "tokenizer") -> Iterator[str]:
         yield f"{example.user}\n{example.answer}"
 
 
-def train_tokenizer(texts: Iterable[str], vocab_size: int = VOCAB_SIZE):  # noqa: ANN201
+def train_tokenizer(texts: Iterable[str], vocab_size: int = VOCAB_SIZE) -> "PreTrainedTokenizerFast":
     """Train the tokenizer and return it as a `PreTrainedTokenizerFast` with the chat template."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -30,20 +34,23 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int = VOCAB_SIZE):  # noqa
     ])  # fmt: skip
     core.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size, special_tokens=list(SPECIAL_TOKENS), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        vocab_size=vocab_size, special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False, min_frequency=2,
     )  # fmt: skip
     core.train_from_iterator(texts, trainer)
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=core, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=MAX_LENGTH,
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>", pad_token="<pad>",
+        model_max_length=MAX_LENGTH,
         additional_special_tokens=["<|user|>", "<|assistant|>"], clean_up_tokenization_spaces=False,
     )  # fmt: skip
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer
 
 
-def load_tokenizer(folder: Path):  # noqa: ANN201
+def load_tokenizer(folder: Path) -> "PreTrainedTokenizerFast":
     """Load a saved tokenizer."""
     from transformers import PreTrainedTokenizerFast
 
-    return PreTrainedTokenizerFast.from_pretrained(folder)
+    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
+    return tokenizer

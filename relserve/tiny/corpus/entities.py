@@ -1,5 +1,6 @@
 """Made-up names: brands, people, cities, titles, breweries. Train and held-out names share none."""
 
+from collections.abc import Callable
 from random import Random
 
 from relserve.tiny.corpus.text import Pool, is_held_out, words
@@ -9,30 +10,35 @@ _VOWELS = words("a e i o u ai au ea ee ia io oo ou y")
 _CODAS = words("l m n r s t x k nd rn st ck lt ss ra ro la na ta ix on us is um")
 _BRAND_ENDS = words("tech ware ix ora on ex ly io max line pro era ella ium ify lab works co a o i an er sen")
 _FIRST = Pool(words("""
-Anna Ben Clara David Emma Felix Grace Henry Ida Jack Karen Leo Maria Noah Olivia Paul Quinn Rosa Sam Tina Uma Victor Wendy
-Yusuf Zoe Ahmed Bianca Carlos Diana Erik Fatima George Hannah Ivan Julia Kenji Laura Marco Nina Oscar Priya Rahul Sofia
-Thomas Ursula Vera Walter Xenia Amir Chloe Dmitri Elena Francis Gita Hugo Irene Jonas Keiko Lucas Mei Nadia Omar Petra
+Anna Ben Clara David Emma Felix Grace Henry Ida Jack Karen Leo Maria Noah Olivia Paul Quinn Rosa Sam Tina
+Uma Victor Wendy Yusuf Zoe Ahmed Bianca Carlos Diana Erik Fatima George Hannah Ivan Julia Kenji Laura Marco
+Nina Oscar Priya Rahul Sofia Thomas Ursula Vera Walter Xenia Amir Chloe Dmitri Elena Francis Gita Hugo Irene
+Jonas Keiko Lucas Mei Nadia Omar Petra
 """))  # fmt: skip
 _LAST = Pool(words("""
-Smith Novak Garcia Kim Larsen Moreau Okafor Petrov Rossi Schmidt Tanaka Ueda Vargas Weber Xu Yilmaz Zimmer Adams Becker
-Costa Dubois Evans Fischer Gupta Hansen Ito Jensen Kowalski Lopez Meyer Nguyen Ortiz Patel Quist Reyes Singh Torres Urban
-Vogel Wood Young Abbott Berg Carter Diaz Eriksen Ford Gomez Hughes Iqbal Jones Keller Lind Marsh Nolan Olsen Parker Ryan
+Smith Novak Garcia Kim Larsen Moreau Okafor Petrov Rossi Schmidt Tanaka Ueda Vargas Weber Xu Yilmaz Zimmer
+Adams Becker Costa Dubois Evans Fischer Gupta Hansen Ito Jensen Kowalski Lopez Meyer Nguyen Ortiz Patel
+Quist Reyes Singh Torres Urban Vogel Wood Young Abbott Berg Carter Diaz Eriksen Ford Gomez Hughes Iqbal
+Jones Keller Lind Marsh Nolan Olsen Parker Ryan
 """))  # fmt: skip
 CITIES = Pool(words("""
-Berlin Paris London Madrid Rome Vienna Oslo Dublin Lisbon Prague Warsaw Athens Helsinki Stockholm Brussels Zurich Milan
-Munich Hamburg Lyon Porto Seville Boston Chicago Seattle Denver Austin Toronto Montreal Sydney Melbourne Tokyo Osaka Seoul
-Delhi Mumbai Pune Cairo Nairobi Lagos Lima Bogota Quito Havana Glasgow Leeds Bristol Ghent Bruges Basel Geneva Krakow
-Budapest Zagreb Sofia Riga Tallinn Vilnius Bergen Aarhus Malmo Turin Naples Valencia Bilbao Nantes Lille Bremen Dresden
-New_York Los_Angeles San_Diego Cape_Town Hong_Kong Portland Atlanta Nashville Springfield Houston Dallas Miami Phoenix
+Berlin Paris London Madrid Rome Vienna Oslo Dublin Lisbon Prague Warsaw Athens Helsinki Stockholm Brussels
+Zurich Milan Munich Hamburg Lyon Porto Seville Boston Chicago Seattle Denver Austin Toronto Montreal Sydney
+Melbourne Tokyo Osaka Seoul Delhi Mumbai Pune Cairo Nairobi Lagos Lima Bogota Quito Havana Glasgow Leeds
+Bristol Ghent Bruges Basel Geneva Krakow Budapest Zagreb Sofia Riga Tallinn Vilnius Bergen Aarhus Malmo
+Turin Naples Valencia Bilbao Nantes Lille Bremen Dresden New_York Los_Angeles San_Diego Cape_Town Hong_Kong
+Portland Atlanta Nashville Springfield Houston Dallas Miami Phoenix
 """))  # fmt: skip
 _TITLE_NOUNS = words("""
-River Garden Night Mountain Letter Mirror Winter Lighthouse Shadow Train Orchard Storm Bridge Harbor Clock Desert Island
-Forest Stranger Promise Secret Wolf Violin Kingdom Summer Road Signal Thief Crown Door Silence Moon Ocean Circus Rain
-Song Knife House Bird Feather Star Wedding Widow Crossing Fire Machine Tide Garden Dance Echo Valley Tower
+River Garden Night Mountain Letter Mirror Winter Lighthouse Shadow Train Orchard Storm Bridge Harbor Clock
+Desert Island Forest Stranger Promise Secret Wolf Violin Kingdom Summer Road Signal Thief Crown Door Silence
+Moon Ocean Circus Rain Song Knife House Bird Feather Star Wedding Widow Crossing Fire Machine Tide Garden
+Dance Echo Valley Tower
 """)
 _TITLE_ADJ = words("""
-Last Silent Broken Golden Hidden Lost Red Long Crooked Endless Burning Blue Forgotten Empty Wild Quiet Distant Dark Second
-Iron Paper Frozen Secret Hollow Seventh Gentle Black White Invisible Lonely Bitter Bright Restless Scarlet
+Last Silent Broken Golden Hidden Lost Red Long Crooked Endless Burning Blue Forgotten Empty Wild Quiet
+Distant Dark Second Iron Paper Frozen Secret Hollow Seventh Gentle Black White Invisible Lonely Bitter
+Bright Restless Scarlet
 """)
 _BREW_ENDS = words("Brewing Brewery Brauhaus Ales Beer_Co. Brouwerij Craft_Brewery Cellars Brewhouse")
 
@@ -41,7 +47,7 @@ def _syllables(rng: Random, count: int) -> str:
     return "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(count))
 
 
-def _until(rng: Random, held_out: bool, make) -> str:  # noqa: ANN001
+def _until(rng: Random, held_out: bool, make: Callable[[Random], str]) -> str:
     while is_held_out(name := make(rng)) != held_out:
         pass
     return name
@@ -57,8 +63,10 @@ def _brand(rng: Random) -> str:
 def _title(rng: Random) -> str:
     noun, other, adj = rng.choice(_TITLE_NOUNS), rng.choice(_TITLE_NOUNS), rng.choice(_TITLE_ADJ)
     return rng.choice((
-        f"The {adj} {noun}", f"The {noun} and the {other}", f"{adj} {noun}", f"The {noun} of {_syllables(rng, 2).capitalize()}",
-        f"A {noun} in {other}", f"{noun} {other}", f"{_syllables(rng, 2).capitalize()}", f"The {noun}", f"{noun} {rng.randint(2, 9)}",
+        f"The {adj} {noun}", f"The {noun} and the {other}", f"{adj} {noun}",
+        f"The {noun} of {_syllables(rng, 2).capitalize()}",
+        f"A {noun} in {other}", f"{noun} {other}", f"{_syllables(rng, 2).capitalize()}", f"The {noun}",
+        f"{noun} {rng.randint(2, 9)}",
         f"{adj} {noun}: {other} Rising", f"My {adj} {noun}", f"The {_brand(rng)} {noun}",
     ))  # fmt: skip
 

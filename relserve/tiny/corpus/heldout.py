@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from random import Random
 
 from relserve.tiny.corpus import labels, layouts, phrasings, questions, rows
-from relserve.tiny.corpus.tasks import (
-    FIELDS, REVIEW_ROWS, SCALES, SCHEMES, pick_choices, to_scale,
-)  # fmt: skip
+from relserve.tiny.corpus.schemes import REVIEW_ROWS, SCHEMES, pick_choices
+from relserve.tiny.corpus.tasks import FIELDS, SCALES, to_scale
 from relserve.tiny.corpus.tickets import ticket_row
 
 HELD_OUT_TASKS = ("sentiment", "yes_no", "category", "rating", "extraction", "summary")
@@ -18,9 +17,10 @@ _GROUP_ROWS = 20
 class EvalGroup:
     """Rows that share a template.
 
-    `template` names one column as `{column}`; `columns` maps that name to the values; `expected` holds one answer per
-    value. `choices` (typed call with choices) or `bounds` (score call, inclusive) constrain the answer; both empty means a
-    plain `llm()` call. `seen_phrasing` is False if the instruction never stands in training.
+    `template` names one column as `{column}`; `columns` maps that name to the values; `expected` holds one
+    answer per value. `choices` (typed call with choices) or `bounds` (score call, inclusive) constrain the
+    answer; both empty means a plain `llm()` call. `seen_phrasing` is False if the instruction never stands
+    in training.
     """
 
     task: str
@@ -46,8 +46,14 @@ class _Call:
     draw: Callable[[], tuple[str, str]]  # value and expected answer
 
 
-def _template(seen: tuple[str, ...], unseen: tuple[str, ...], column: str, rng: Random, is_unseen: bool, **slots: str) -> str:
-    text = rng.choice(unseen).replace("\\n", "\n") if is_unseen else layouts.compose(rng.choice(seen), column, rng)
+def _template(
+    seen: tuple[str, ...], unseen: tuple[str, ...], column: str, rng: Random, is_unseen: bool, **slots: str
+) -> str:
+    text = (
+        rng.choice(unseen).replace("\\n", "\n")
+        if is_unseen
+        else layouts.compose(rng.choice(seen), column, rng)
+    )
     for name, value in slots.items():
         text = text.replace("{" + name + "}", value)
     return text
@@ -62,16 +68,19 @@ def _sentiment(rng: Random, unseen: bool) -> _Call:
         row = make(rng, True, rng.choice(stars))
         return row.columns["review"], labels.by_stars(ordered, row.stars or 3)
 
-    template = _template(phrasings.SENTIMENT, phrasings.SENTIMENT_UNSEEN, "review", rng, unseen, noun="review")
+    template = _template(
+        phrasings.SENTIMENT, phrasings.SENTIMENT_UNSEEN, "review", rng, unseen, noun="review"
+    )
     return _Call(template, "review", tuple(rng.sample(ordered, len(ordered))), None, draw)
 
 
 def _category(rng: Random, unseen: bool) -> _Call:
     scheme = rng.choice(tuple(SCHEMES))
-    make, _, columns = SCHEMES[scheme]
-    column = rng.choice([one for one in columns if (scheme, one) != ("style", "name")])
+    make, columns = SCHEMES[scheme].make, SCHEMES[scheme].columns
+    column = rng.choice(columns)
     picks, _ = pick_choices(scheme, make(rng, True).labels[scheme], rng)
-    names = {spelling.lower(): label for label, others in _spellings(scheme).items() for spelling in (label, *others)}
+    known = SCHEMES[scheme].names.items()
+    names = {spelling.lower(): label for label, others in known for spelling in (label, *others)}
 
     def draw() -> tuple[str, str]:
         while True:
@@ -83,10 +92,6 @@ def _category(rng: Random, unseen: bool) -> _Call:
     seen, other = phrasings.CATEGORY[scheme], phrasings.CATEGORY_UNSEEN[scheme]
     template = _template(seen, other, column, rng, unseen, noun="ticket" if scheme == "matter" else "text")
     return _Call(template, column, picks, None, draw)
-
-
-def _spellings(scheme: str) -> dict[str, tuple[str, ...]]:
-    return SCHEMES[scheme][1] or {label: () for label in rows.lex_beers.STYLES}
 
 
 def _rating(rng: Random, unseen: bool) -> _Call:
@@ -104,7 +109,11 @@ def _rating(rng: Random, unseen: bool) -> _Call:
 def _yes_no(rng: Random, unseen: bool) -> _Call:
     name = rng.choice(tuple(questions.UNSEEN) if unseen else tuple(questions.SEEN))
     fact = name.removeprefix("!")
-    makers = [make for make in (*REVIEW_ROWS, ticket_row) if any(fact in make(Random(one), True).facts for one in range(60))]
+    makers = [
+        make
+        for make in (*REVIEW_ROWS, ticket_row)
+        if any(fact in make(Random(one), True).facts for one in range(60))
+    ]
     make = rng.choice(makers)
     column = "text" if make is ticket_row else "plot" if name == "kids_plot" else "review"
 
@@ -122,17 +131,23 @@ def _yes_no(rng: Random, unseen: bool) -> _Call:
 
 def _extraction(rng: Random, unseen: bool) -> _Call:
     make = rng.choice((*REVIEW_ROWS, ticket_row))
-    field, column, names = rng.choice(FIELDS[make(rng, True).kind])
+    probes = [make(Random(one), True) for one in range(100)]
+    held = [one for one in FIELDS[probes[0].kind] if any(_holds(row, one[0], one[1]) for row in probes)]
+    field, column, names = rng.choice(held)
 
     def draw() -> tuple[str, str]:
-        while True:
-            row = make(rng, True)
-            if row.columns.get(field) and row.columns[field] in row.columns[column]:
-                return row.columns[column], row.columns[field]
+        while not _holds(row := make(rng, True), field, column):
+            pass
+        return row.columns[column], row.columns[field]
 
     slots = {"field": rng.choice(names), "Field": names[0].capitalize()}
     template = _template(phrasings.EXTRACTION, phrasings.EXTRACTION_UNSEEN, column, rng, unseen, **slots)
     return _Call(template, column, (), None, draw)
+
+
+def _holds(row: rows.Row, field: str, column: str) -> bool:
+    value = row.columns.get(field, "")
+    return bool(value) and value in row.columns[column]
 
 
 def _summary(rng: Random, unseen: bool) -> _Call:
@@ -144,11 +159,18 @@ def _summary(rng: Random, unseen: bool) -> _Call:
         return row.columns[column], row.summary
 
     noun = "ticket" if column == "text" else "review"
-    return _Call(_template(phrasings.SUMMARY, phrasings.SUMMARY_UNSEEN, column, rng, unseen, noun=noun), column, (), None, draw)
+    return _Call(
+        _template(phrasings.SUMMARY, phrasings.SUMMARY_UNSEEN, column, rng, unseen, noun=noun),
+        column,
+        (),
+        None,
+        draw,
+    )
 
 
 _CALLS = {
-    "sentiment": _sentiment, "yes_no": _yes_no, "category": _category, "rating": _rating, "extraction": _extraction,
+    "sentiment": _sentiment, "yes_no": _yes_no, "category": _category, "rating": _rating,
+    "extraction": _extraction,
     "summary": _summary,
 }  # fmt: skip
 
@@ -156,17 +178,28 @@ _CALLS = {
 def heldout(task: str, num_rows: int, seed: int = 0, unseen_phrasing: bool = False) -> list[EvalGroup]:
     """Return `num_rows` held-out rows of a task (one of `HELD_OUT_TASKS`) in groups of twenty per template.
 
-    Names and sentence templates of the rows are disjoint from those of training; with `unseen_phrasing` the instructions
-    are, too. The same arguments always give the same rows. Raises `ValueError` for an unknown task.
+    Names and sentence templates of the rows are disjoint from those of training; with `unseen_phrasing` the
+    instructions are, too. The same arguments always give the same rows. Raises `ValueError`
+    for an unknown task.
     """
     if task not in _CALLS:
         raise ValueError(f"unknown task {task!r}; known: {', '.join(HELD_OUT_TASKS)}")
     groups = []
     for start in range(0, num_rows, _GROUP_ROWS):
-        rng = Random(f"heldout-{task}-{seed}-{start}-{unseen_phrasing}")  # noqa: S311
+        rng = Random(f"heldout-{task}-{seed}-{start}-{unseen_phrasing}")
         call = _CALLS[task](rng, unseen_phrasing)
         drawn = [call.draw() for _ in range(min(_GROUP_ROWS, num_rows - start))]
         values, expected = tuple(value for value, _ in drawn), tuple(answer for _, answer in drawn)
         template = call.template.replace("{data}", "{" + call.column + "}")
-        groups.append(EvalGroup(task, template, {call.column: values}, call.choices, call.bounds, expected, not unseen_phrasing))
+        groups.append(
+            EvalGroup(
+                task,
+                template,
+                {call.column: values},
+                call.choices,
+                call.bounds,
+                expected,
+                not unseen_phrasing,
+            )
+        )
     return groups

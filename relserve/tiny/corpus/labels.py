@@ -4,18 +4,26 @@ from random import Random
 
 # (labels from worst to best); two labels: negative, positive; three: negative, neutral, positive
 TWO = (
-    ("negative", "positive"), ("negative", "positive"), ("negative", "positive"), ("bad", "good"), ("unhappy", "happy"), ("neg", "pos"),
-    ("dissatisfied", "satisfied"), ("dislike", "like"), ("unfavourable", "favourable"), ("unfavorable", "favorable"),
-    ("thumbs down", "thumbs up"), ("rotten", "fresh"), ("disliked", "liked"), ("hate", "love"), ("sad", "happy"), ("-", "+"),
-    ("not recommended", "recommended"), ("disappointed", "pleased"), ("critical", "approving"), ("hater", "fan"), ("angry", "happy"),
+    ("negative", "positive"), ("negative", "positive"), ("negative", "positive"), ("bad", "good"),
+    ("unhappy", "happy"), ("neg", "pos"),
+    ("dissatisfied", "satisfied"), ("dislike", "like"), ("unfavourable", "favourable"),
+    ("unfavorable", "favorable"),
+    ("thumbs down", "thumbs up"), ("rotten", "fresh"), ("disliked", "liked"), ("hate", "love"),
+    ("sad", "happy"), ("-", "+"),
+    ("not recommended", "recommended"), ("disappointed", "pleased"), ("critical", "approving"),
+    ("hater", "fan"), ("angry", "happy"),
 )  # fmt: skip
 THREE = (
-    ("negative", "neutral", "positive"), ("negative", "neutral", "positive"), ("negative", "neutral", "positive"), ("bad", "okay", "good"),
-    ("negative", "mixed", "positive"), ("unhappy", "neutral", "happy"), ("bad", "average", "good"), ("neg", "neu", "pos"),
-    ("dissatisfied", "indifferent", "satisfied"), ("dislike", "neutral", "like"), ("poor", "fair", "good"), ("bad", "mixed", "good"),
+    ("negative", "neutral", "positive"), ("negative", "neutral", "positive"),
+    ("negative", "neutral", "positive"), ("bad", "okay", "good"),
+    ("negative", "mixed", "positive"), ("unhappy", "neutral", "happy"), ("bad", "average", "good"),
+    ("neg", "neu", "pos"),
+    ("dissatisfied", "indifferent", "satisfied"), ("dislike", "neutral", "like"), ("poor", "fair", "good"),
+    ("bad", "mixed", "good"),
 )  # fmt: skip
 FIVE = (
-    ("very negative", "negative", "neutral", "positive", "very positive"), ("terrible", "bad", "okay", "good", "excellent"),
+    ("very negative", "negative", "neutral", "positive", "very positive"),
+    ("terrible", "bad", "okay", "good", "excellent"),
     ("awful", "poor", "average", "good", "great"), ("very bad", "bad", "neutral", "good", "very good"),
 )  # fmt: skip
 
@@ -45,8 +53,11 @@ def in_words(choices: tuple[str, ...], rng: Random) -> str:
     quoted = [f"{quote}{choice}{quote}" for choice in choices]
     joined = ", ".join(quoted[:-1]) + rng.choice((" or ", ", or ", " or ", ", ")) + quoted[-1]
     form = rng.choice((
-        "Output only {c}.", "Output only {c} and nothing else.", "Answer {c}.", "Reply with {c} only.", "Choose from: {c}.",
-        "Options: {c}.", "Answer with one word: {c}.", "Respond with {c}.", "Say {c}.", "Possible answers: {c}.", "Use {c}.",
-        "categories: {c}.", "output only {c}", "({c})", "Answer only {c}, nothing else.", "One of {c}.", "Labels: {c}",
+        "Output only {c}.", "Output only {c} and nothing else.", "Answer {c}.", "Reply with {c} only.",
+        "Choose from: {c}.",
+        "Options: {c}.", "Answer with one word: {c}.", "Respond with {c}.", "Say {c}.",
+        "Possible answers: {c}.", "Use {c}.",
+        "categories: {c}.", "output only {c}", "({c})", "Answer only {c}, nothing else.", "One of {c}.",
+        "Labels: {c}",
     ))  # fmt: skip
     return form.replace("{c}", joined)

@@ -3,24 +3,48 @@
 from random import Random
 
 _AFTER = (
-    "{i}: {data}", "{i}\n{data}", "{i}\n\n{data}", "{i}: [{data}]", '{i}: "{data}"', "{i}: '{data}'", "{i} {data}", "{i}. {data}",
-    "{i}\n{label}: {data}", "{i}\n\n{label}: {data}", "{i} ({data})", "{i} - {data}", "{i} [{data}]", "{i}:\n\n{data}",
-    "{i}\n\"\"\"\n{data}\n\"\"\"", "{i} <{data}>", "{i}. {label}: {data}", "{i} {label}: {data}", "{i} | {data}", "{i}: {label}: [{data}]",
-    "Please {j}: {data}", "Your task: {i}\n{data}", "Based on the {label}: [{data}], {j}", "Given the {label} \"{data}\", {j}",
-    "Read the following {label}.\n{data}\n{i}", "{i} Here it is: {data}", "{i} \u201c{data}\u201d", "Question: {i}\nText: {data}\nAnswer:",
+    "{i}: {data}", "{i}\n{data}", "{i}\n\n{data}", "{i}: [{data}]", '{i}: "{data}"', "{i}: '{data}'",
+    "{i} {data}", "{i}. {data}",
+    "{i}\n{label}: {data}", "{i}\n\n{label}: {data}", "{i} ({data})", "{i} - {data}", "{i} [{data}]",
+    "{i}:\n\n{data}",
+    "{i}\n\"\"\"\n{data}\n\"\"\"", "{i} <{data}>", "{i}. {label}: {data}", "{i} {label}: {data}",
+    "{i} | {data}", "{i}: {label}: [{data}]",
+    "Please {j}: {data}", "Your task: {i}\n{data}", "Based on the {label}: [{data}], {j}",
+    "Given the {label} \"{data}\", {j}",
+    "Read the following {label}.\n{data}\n{i}", "{i} Here it is: {data}", "{i} \u201c{data}\u201d",
+    "Question: {i}\nText: {data}\nAnswer:",
 )  # fmt: skip
 _BEFORE = (
-    "{data}\n{i}", "{data}\n\n{i}", "{data} {i}", "{label}: {data}\n{i}", "{label}: {data}\n\n{i}", "[{data}] {i}", "\"{data}\" {i}",
-    "{data} - {i}", "Here is a {label}: {data}\n{i}", "{data}\n---\n{i}", "{label}: [{data}]. {i}", "Text: {data}\nQuestion: {i}",
-    "{label} = {data}; {i}", "Consider this {label}: {data}\n{i}", "({data}) {i}", "{label}: {data}\n{i}:", "{data}\n\n{i}\nAnswer:",
+    "{data}\n{i}", "{data}\n\n{i}", "{data} {i}", "{label}: {data}\n{i}", "{label}: {data}\n\n{i}",
+    "[{data}] {i}", "\"{data}\" {i}",
+    "{data} - {i}", "Here is a {label}: {data}\n{i}", "{data}\n---\n{i}", "{label}: [{data}]. {i}",
+    "Text: {data}\nQuestion: {i}",
+    "{label} = {data}; {i}", "Consider this {label}: {data}\n{i}", "({data}) {i}", "{label}: {data}\n{i}:",
+    "{data}\n\n{i}\nAnswer:",
 )  # fmt: skip
 _LABELS = {
     "review": ("review", "Review", "comment", "text", "REVIEW", "user review", "reviewText", "feedback"),
-    "text": ("ticket", "text", "message", "Ticket", "body", "Message"), "plot": ("plot", "Plot", "movie_info", "synopsis", "story"),
-    "name": ("product", "name", "Product", "item", "product name"), "description": ("description", "product", "text", "Description"),
-    "blurb": ("text", "film", "blurb", "movie"), "listing": ("beer", "listing", "text"), "style": ("style", "beer style"),
+    "text": ("ticket", "text", "message", "Ticket", "body", "Message"),
+    "plot": ("plot", "Plot", "movie_info", "synopsis", "story"),
+    "name": ("product", "name", "Product", "item", "product name"),
+    "description": ("description", "product", "text", "Description"),
+    "blurb": ("text", "film", "blurb", "movie"), "listing": ("beer", "listing", "text"),
+    "style": ("style", "beer style"),
 }  # fmt: skip
-_ENDS = ("", "", "", "", ".", ":", "!", " please", " Answer briefly.", " Be brief.", " One word.", " Do not explain.")
+_ENDS = (
+    "",
+    "",
+    "",
+    "",
+    ".",
+    ":",
+    "!",
+    " please",
+    " Answer briefly.",
+    " Be brief.",
+    " One word.",
+    " Do not explain.",
+)
 
 
 def compose(instruction: str, column: str, rng: Random) -> str:

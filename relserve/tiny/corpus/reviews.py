@@ -12,11 +12,13 @@ VERDICTS = {
     4: Pool(general.VERDICT4), 5: Pool(general.VERDICT5),
 }  # fmt: skip
 _CONTRAST = Pool("""
-{a}, but {b}; {a}. However, {b}; although {a}, {b}; {a} yet {b}; while {a}, {b}; {a}, though {b}; {a}. On the other hand {b}
-even though {a}, {b}; {a}; still, {b}; {a}, on the downside {b}; {a} - but {b}; it is true that {a}, but {b}; {a}, only {b}
+{a}, but {b}; {a}. However, {b}; although {a}, {b}; {a} yet {b}; while {a}, {b}; {a}, though {b}
+{a}. On the other hand {b}; even though {a}, {b}; {a}; still, {b}; {a}, on the downside {b}; {a} - but {b}
+it is true that {a}, but {b}; {a}, only {b}
 """)
 _LAST_WORD = Pool("""
-{overall} {verdict}; {verdict}; {overall}, {verdict}; so {verdict}; {but} {overall} {verdict}; for me {verdict}
+{overall} {verdict}; {verdict}; {overall}, {verdict}; so {verdict}; {but} {overall} {verdict}
+for me {verdict}
 """)
 # share of positive aspects by stars
 _POSITIVE_SHARE = {1: 0.04, 2: 0.22, 3: 0.5, 4: 0.78, 5: 0.96}
@@ -99,7 +101,9 @@ def _wanted_facts(rng: Random, domain: Domain, stars: int, probability: float) -
     return wanted
 
 
-def _clauses(writer: Writer, domain: Domain, stars: int, signs: list[bool], seen: dict[bool, list[str]]) -> list[str]:
+def _clauses(
+    writer: Writer, domain: Domain, stars: int, signs: list[bool], seen: dict[bool, list[str]]
+) -> list[str]:
     clauses, at = [], 0
     while at < len(signs):
         one = _aspect(writer, domain, stars, signs[at], seen)

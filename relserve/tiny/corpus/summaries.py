@@ -30,14 +30,17 @@ def reply(body: Body, stars: int, item: str, rng: Random) -> str:
         return f"Thank you for your kind review!{praise}"
     if stars == 3:
         return "Thank you for your honest review. We will use it to improve."
-    return f"We are sorry about the {body.blamed[0] if body.blamed else item}. Please contact us and we will make it right."
+    fault = body.blamed[0] if body.blamed else item
+    return f"We are sorry about the {fault}. Please contact us and we will make it right."
 
 
 def ticket_summary(kind: str, urgent: bool | None) -> str:
     """Say in one sentence what the customer wants."""
     needs = {
-        "billing": "has a billing problem", "shipping": "asks about a delivery", "technical": "reports a technical problem",
-        "account": "has a problem with the account", "refund": "asks for a refund", "cancellation": "wants to cancel",
+        "billing": "has a billing problem", "shipping": "asks about a delivery",
+        "technical": "reports a technical problem",
+        "account": "has a problem with the account", "refund": "asks for a refund",
+        "cancellation": "wants to cancel",
         "product question": "asks a question about a product", "complaint": "complains about the service",
         "damaged item": "reports a damaged item",
     }  # fmt: skip
@@ -48,8 +51,10 @@ def ticket_reply(kind: str, name: str) -> str:
     """Answer the customer politely."""
     first = name.split(" ", maxsplit=1)[0] or "customer"
     promise = {
-        "billing": "We will check your bill", "shipping": "We will trace your delivery", "technical": "Our technicians will look into it",
-        "account": "We will help you with your account", "refund": "We will check your refund", "cancellation": "We will take care of it",
+        "billing": "We will check your bill", "shipping": "We will trace your delivery",
+        "technical": "Our technicians will look into it",
+        "account": "We will help you with your account", "refund": "We will check your refund",
+        "cancellation": "We will take care of it",
         "product question": "We will send you the details", "complaint": "We are sorry about that",
         "damaged item": "We are sorry about the damage",
     }  # fmt: skip

@@ -4,36 +4,38 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from relserve.tiny.corpus import labels, layouts, lex_films, lex_products, lex_tickets, phrasings, questions, rows
+from relserve.tiny.corpus import drills, labels, layouts, phrasings, questions, rows
+from relserve.tiny.corpus.schemes import REVIEW_ROWS, SCHEMES, pick_choices
 from relserve.tiny.corpus.tickets import ticket_row
 from relserve.tiny.prompts import choices_line, score_line
 
 SCALES = ((1, 5), (1, 5), (1, 5), (0, 5), (1, 10), (0, 10), (0, 20))
-REVIEW_ROWS: tuple[Callable[..., rows.Row], ...] = (rows.product_row, rows.film_row, rows.beer_row)
-SCHEMES = {
-    "category": (rows.product_row, lex_products.CATEGORY_NAMES, ("name", "description", "item")),
-    "genre": (rows.film_row, {genre: (genre,) for genre in lex_films.GENRES}, ("plot",)),
-    "style": (rows.beer_row, {}, ("style", "listing", "name")),
-    "matter": (ticket_row, lex_tickets.KIND_NAMES, ("text",)),
-}  # fmt: skip
 FIELDS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
     "products": (
-        ("brand", "description", ("brand", "maker", "manufacturer", "brand name")), ("brand", "name", ("brand", "brand name")),
+        ("brand", "description", ("brand", "maker", "manufacturer", "brand name")),
+        ("brand", "name", ("brand", "brand name")),
         ("price", "description", ("price", "cost", "amount")), ("colour", "description", ("colour", "color")),
-        ("item", "description", ("product type", "kind of product", "item")), ("brand", "review", ("brand", "maker")),
+        ("item", "description", ("product type", "kind of product", "item")),
+        ("brand", "review", ("brand", "maker")),
         ("price", "review", ("price", "amount paid")),
     ),
     "films": (
-        ("title", "blurb", ("title", "film title", "movie title", "name of the film")), ("director", "blurb", ("director", "name of the director")),
-        ("year", "blurb", ("year", "release year", "year of release")), ("title", "review", ("film title", "title")),
+        ("title", "blurb", ("title", "film title", "movie title", "name of the film")),
+        ("director", "blurb", ("director", "name of the director")),
+        ("year", "blurb", ("year", "release year", "year of release")),
+        ("title", "review", ("film title", "title")),
         ("director", "review", ("director", "name of the director")), ("city", "review", ("city", "place")),
     ),
     "beers": (
-        ("abv", "listing", ("ABV", "alcohol content", "alcohol", "strength")), ("style", "listing", ("style", "beer style")),
-        ("brewery", "listing", ("brewery", "brewer")), ("city", "review", ("city", "place")), ("brewery", "review", ("brewery",)), ("city", "listing", ("city", "place", "town")), ("name", "listing", ("name", "beer name")),
+        ("abv", "listing", ("ABV", "alcohol content", "alcohol", "strength")),
+        ("style", "listing", ("style", "beer style")),
+        ("brewery", "listing", ("brewery", "brewer")), ("city", "review", ("city", "place")),
+        ("brewery", "review", ("brewery",)), ("city", "listing", ("city", "place", "town")),
+        ("name", "listing", ("name", "beer name")),
     ),
     "tickets": (
-        ("order", "text", ("order number", "order id", "order")), ("name", "text", ("customer name", "name", "name of the customer", "sender")),
+        ("order", "text", ("order number", "order id", "order")),
+        ("name", "text", ("customer name", "name", "name of the customer", "sender")),
         ("city", "text", ("city", "town", "place")), ("price", "text", ("amount", "sum", "price")),
     ),
 }  # fmt: skip
@@ -41,7 +43,7 @@ FIELDS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
 
 @dataclass(frozen=True)
 class Example:
-    """One call: `template` holds `{data}`, `choices` or `bounds` say how the answer is constrained (both empty: not)."""
+    """One call: `template` holds `{data}`; `choices` or `bounds` constrain the answer."""
 
     task: str
     column: str
@@ -65,34 +67,42 @@ def _noun(row: rows.Row, rng: Random) -> str:
 
 
 def _data(row: rows.Row, column: str, rng: Random) -> str:
-    """Return the column's text, now and then with the row's name before or after it, as in a template of two columns."""
+    """Return the column's text, now and then with the row's name, as in a template of two columns."""
     text = row.columns[column]
     name = row.columns.get("title") or row.columns["name"]
     if not name or rng.random() > 0.12:
         return text
     label = rng.choice(("name", "Product", "Film", "title", "Title", "Beer", row.columns["item"]))
     return rng.choice((
-        f"{label}: {name}\n{column}: {text}", f"{label}: [{name}], {column}: [{text}]", f"{name}: {text}", f"{text} ({name})",
+        f"{label}: {name}\n{column}: {text}", f"{label}: [{name}], {column}: [{text}]", f"{name}: {text}",
+        f"{text} ({name})",
         f"[{text}] on the {row.columns['item']}: [{name}]", f"{text}\n{label}: {name}",
     ))  # fmt: skip
 
 
-def _with_choices(task: str, column: str, row: rows.Row, said: str, picks: tuple[str, ...], answer: str, rng: Random) -> Example:
+def _with_choices(
+    task: str, column: str, row: rows.Row, said: str, picks: tuple[str, ...], answer: str, rng: Random
+) -> Example:
     """Give the choices in the typed line, or in the instruction's own words in a third of the examples."""
     template = layouts.compose(said, column, rng)
     data = _data(row, column, rng) if task == "sentiment" else row.columns[column]
     if rng.random() < 0.67:
         return Example(task, column, template, data, answer, picks)
     named = labels.in_words(picks, rng)
-    template = f"{template}{rng.choice((' ', chr(10)))}{named}" if rng.random() < 0.7 else f"{named} {template}"
+    template = (
+        f"{template}{rng.choice((' ', chr(10)))}{named}" if rng.random() < 0.7 else f"{named} {template}"
+    )
     return Example(task, column, template, data, answer)
 
 
 def sentiment(rng: Random, held_out: bool) -> Example:
     """Ask for a label of the whole review."""
-    size = rng.choice((2, 2, 2, 3, 3, 5))
-    stars = rng.choice((1, 2, 4, 5) if size == 2 else (1, 1, 2, 2, 3, 3, 4, 4, 5, 5) if size == 5 else (1, 2, 3, 3, 4, 5))
-    row = rng.choice(REVIEW_ROWS)(rng, held_out, stars)
+    return judge_row(rng.choice(REVIEW_ROWS)(rng, held_out, rng.choice((1, 1, 2, 2, 3, 4, 4, 5, 5))), rng)
+
+
+def judge_row(row: rows.Row, rng: Random) -> Example:
+    """Ask for the sentiment of a row with stars, under a label set that has a label for them."""
+    size, stars = rng.choice((3, 5) if row.stars == 3 else (2, 2, 2, 3, 3, 5)), row.stars or 3
     ordered = labels.case(rng.choice({2: labels.TWO, 3: labels.THREE, 5: labels.FIVE}[size]), rng)
     answer = labels.by_stars(ordered, stars)
     picks = tuple(rng.sample(ordered, len(ordered)))
@@ -100,36 +110,10 @@ def sentiment(rng: Random, held_out: bool) -> Example:
     return _with_choices("sentiment", "review", row, said, picks, answer, rng)
 
 
-def spelled(scheme: str, label: str, rng: Random) -> str:
-    """Spell a category by its own name, or by one of its other names."""
-    other = SCHEMES[scheme][1].get(label, (label,))
-    text = rng.choice((label, label, label, *other))
-    draw = rng.random()
-    return text.lower() if draw < 0.15 else text[:1].upper() + text[1:] if draw < 0.3 else text
-
-
-def pick_choices(scheme: str, label: str, rng: Random) -> tuple[tuple[str, ...], str]:
-    """Draw three to eight choices in any order with the true one among them."""
-    makers = {"category": lex_products.CATEGORIES, "genre": lex_films.GENRES, "style": rows.lex_beers.STYLES, "matter": lex_tickets.KINDS}
-    others = [one for one in makers[scheme] if one != label]
-    if scheme == "genre":
-        others = [one for one in others if {one, label} not in ({"Crime", "Thriller"}, {"Fantasy", "Animation"}, {"Drama", "Family"})]
-    if scheme == "matter" and label in ("refund", "complaint", "damaged item"):
-        others = [one for one in others if one not in ("refund", "complaint", "damaged item")]
-    drawn = [label, *rng.sample(others, rng.randint(2, min(rng.choice((4, 7, 7, 11)), len(others))))]
-    names = [spelled(scheme, one, rng) for one in drawn]
-    answer = names[0]
-    rng.shuffle(names)
-    return tuple(names), answer
-
-
 def category(rng: Random, held_out: bool) -> Example:
     """Ask for a category among given ones."""
     scheme = rng.choice(("category", "category", "genre", "style", "matter", "matter"))
-    make, _, columns = SCHEMES[scheme]
-    row, column = make(rng, held_out), rng.choice(columns)
-    if scheme == "style" and column == "name":
-        column = "listing"
+    row, column = SCHEMES[scheme].make(rng, held_out), rng.choice(SCHEMES[scheme].columns)
     picks, answer = pick_choices(scheme, row.labels[scheme], rng)
     said = rng.choice(phrasings.CATEGORY[scheme]).replace("{noun}", _noun(row, rng))
     return _with_choices("category", column, row, said, picks, answer, rng)
@@ -142,16 +126,35 @@ def to_scale(stars: int, lo: int, hi: int) -> int:
 
 def rating(rng: Random, held_out: bool) -> Example:
     """Ask for a score; the scale stands in the typed line or in the instruction."""
-    stars = rng.randint(1, 5)
-    row = rng.choice(REVIEW_ROWS)(rng, held_out, stars)
+    return rate_row(rng.choice(REVIEW_ROWS)(rng, held_out, rng.randint(1, 5)), rng)
+
+
+def rate_row(row: rows.Row, rng: Random) -> Example:
+    """Ask for the score of a row with stars."""
+    stars = row.stars or 3
     lo, hi = rng.choice(SCALES)
     typed = rng.random() < 0.7
     sayings = [one for one in phrasings.RATING if typed or ("{lo}" in one and "{hi}" in one)]
-    said = rng.choice(sayings).replace("{noun}", _noun(row, rng)).replace("{lo}", str(lo)).replace("{hi}", str(hi))
+    said = (
+        rng.choice(sayings)
+        .replace("{noun}", _noun(row, rng))
+        .replace("{lo}", str(lo))
+        .replace("{hi}", str(hi))
+    )
     template = layouts.compose(said, "review", rng)
     if not typed and rng.random() < 0.4:
-        template += rng.choice((" Output only the number.", " Output nothing else but only the number.", " Number only."))
-    return Example("rating", "review", template, _data(row, "review", rng), str(to_scale(stars, lo, hi)), (), (lo, hi) if typed else None)
+        template += rng.choice(
+            (" Output only the number.", " Output nothing else but only the number.", " Number only.")
+        )
+    return Example(
+        "rating",
+        "review",
+        template,
+        _data(row, "review", rng),
+        str(to_scale(stars, lo, hi)),
+        (),
+        (lo, hi) if typed else None,
+    )
 
 
 def choose_fact(row: rows.Row, rng: Random) -> tuple[str, bool] | None:
@@ -179,12 +182,18 @@ def yes_no(rng: Random, held_out: bool) -> Example:
     """Ask a yes/no question."""
     row, name, holds = _row_with_fact(rng, held_out)
     column = "plot" if name == "kids_plot" else "text" if row.kind == "tickets" else "review"
-    said = rng.choice(questions.SEEN[name]).replace("{noun}", _noun(row, rng)).replace("{item}", row.columns["item"])
+    said = (
+        rng.choice(questions.SEEN[name])
+        .replace("{noun}", _noun(row, rng))
+        .replace("{item}", row.columns["item"])
+    )
     template = layouts.compose(said, column, rng)
     data = row.columns[column] if column != "review" else _data(row, column, rng)
     if rng.random() < 0.75:
         return Example("yes_no", column, template, data, "yes" if holds else "no", ("yes", "no"))
-    yes, no = rng.choice((("Yes", "No"), ("Yes", "No"), ("YES", "NO"), ("yes", "no"), ("true", "false"), ("True", "False")))
+    yes, no = rng.choice(
+        (("Yes", "No"), ("Yes", "No"), ("YES", "NO"), ("yes", "no"), ("true", "false"), ("True", "False"))
+    )
     picks = (yes, no) if rng.random() < 0.7 else (no, yes)
     answer = yes if holds else no
     if rng.random() < 0.3:
@@ -213,19 +222,44 @@ def open_answer(rng: Random, held_out: bool) -> Example:
     row = rng.choice((*REVIEW_ROWS, ticket_row))(rng, held_out)
     column = "text" if row.kind == "tickets" else "review"
     wants_reply = rng.random() < 0.25
-    said = rng.choice(phrasings.REPLY if wants_reply else phrasings.SUMMARY).replace("{noun}", _noun(row, rng))
+    said = rng.choice(phrasings.REPLY if wants_reply else phrasings.SUMMARY).replace(
+        "{noun}", _noun(row, rng)
+    )
     answer = row.reply if wants_reply else row.summary
-    return Example("reply" if wants_reply else "summary", column, layouts.compose(said, column, rng), row.columns[column], answer)
+    return Example(
+        "reply" if wants_reply else "summary",
+        column,
+        layouts.compose(said, column, rng),
+        row.columns[column],
+        answer,
+    )
 
 
 TASKS: dict[str, Callable[[Random, bool], Example]] = {
-    "sentiment": sentiment, "category": category, "rating": rating, "yes_no": yes_no, "extraction": extraction, "open": open_answer,
+    "sentiment": sentiment, "category": category, "rating": rating, "yes_no": yes_no,
+    "extraction": extraction, "open": open_answer,
 }  # fmt: skip
 WEIGHTS = {"sentiment": 30, "category": 15, "rating": 18, "yes_no": 20, "extraction": 12, "open": 5}
 _NAMES = tuple(name for name, weight in WEIGHTS.items() for _ in range(weight))
 
 
-def training_example(seed: str) -> Example:
-    """Write the training example of a seed."""
-    rng = Random(seed)  # noqa: S311
-    return TASKS[rng.choice(_NAMES)](rng, False)
+def drill(rng: Random) -> Example:
+    """Return a short exercise: copying, recalling, picking, or judging a few words."""
+    if rng.random() < 0.5:
+        text, answer, _ = rng.choice(drills.DRILLS)(rng)
+        return Example("drill", "text", "{data}", text, answer)
+    text, stars, kind = drills.word_sense(rng)
+    row = rows.Row(kind, {"review": text, "name": "", "item": "product"}, stars)
+    return rate_row(row, rng) if rng.random() < 0.3 else judge_row(row, rng)
+
+
+def training_example(seed: str, easy: bool = False) -> Example:
+    """Write the training example of a seed; `easy` ones have more drills and shorter rows."""
+    rng = Random(seed)
+    if rng.random() < (0.45 if easy else 0.12):
+        return drill(rng)
+    make = TASKS[rng.choice(_NAMES)]
+    example = make(rng, False)
+    while easy and len(example.data) > 160:
+        example = make(rng, False)
+    return example

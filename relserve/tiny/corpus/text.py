@@ -39,7 +39,6 @@ class Pool:
         """Return the entries of one side of the split."""
         return self.held_out if held_out else self.train
 
-
     def joined(self, *more: "Pool | Sequence[str]") -> "Pool":
         """Return a pool that holds the entries of several."""
         entries = list(self.train + self.held_out)

@@ -20,7 +20,10 @@ def ticket_row(rng: Random, held_out: bool, kind: str | None = None) -> Row:
         said.append(writer.say(lex_tickets.KINDS[kind]))
     extra = [writer.say(lex_tickets.PLAIN) for _ in range(rng.choice((0, 0, 1, 1, 2, 3)))]
     facts: dict[str, bool] = {}
-    for fact, yes, no in (("urgent", lex_tickets.URGENT, lex_tickets.RELAXED), ("angry", lex_tickets.ANGRY, lex_tickets.POLITE)):
+    for fact, yes, no in (
+        ("urgent", lex_tickets.URGENT, lex_tickets.RELAXED),
+        ("angry", lex_tickets.ANGRY, lex_tickets.POLITE),
+    ):
         draw = rng.random()
         if draw < 0.6:
             facts[fact] = draw < 0.3
@@ -40,7 +43,19 @@ def ticket_row(rng: Random, held_out: bool, kind: str | None = None) -> Row:
     plain = roughen(text, None, rng)
     text = f"{plain} {writer.say(lex_tickets.CLOSING)}" if signed else plain
     columns = {"text": text, "name": writer.bound["name"] if signed else "", "item": "ticket"}
-    for column, present in (("order", writer.bound["order"]), ("city", writer.bound["city"]), ("price", writer.bound["price"])):
+    for column, present in (
+        ("order", writer.bound["order"]),
+        ("city", writer.bound["city"]),
+        ("price", writer.bound["price"]),
+    ):
         columns[column] = present if present in text else ""
     summary = summaries.ticket_summary(kind, facts.get("urgent"))
-    return Row("tickets", columns, None, facts, {"matter": kind}, summary, summaries.ticket_reply(kind, columns["name"]))
+    return Row(
+        "tickets",
+        columns,
+        None,
+        facts,
+        {"matter": kind},
+        summary,
+        summaries.ticket_reply(kind, columns["name"]),
+    )

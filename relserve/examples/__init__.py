@@ -1,0 +1,9 @@
+"""The shipped example tables: generated rows, so that every query can be tried without data of one's own."""
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+TABLES: dict[str, Path] = {
+    name: _FOLDER / f"{name}.csv" for name in ("products", "reviews", "films", "beers", "tickets")
+}
+"""CSV file of each table by its name. An unquoted empty field is NULL, `""` is the empty string."""
