@@ -9,12 +9,14 @@ from typing import Any, Protocol
 
 import duckdb
 
-# what reads rows; everything else only builds another relation or tells about columns
+# what reads all rows; what is in neither set only builds another relation or tells about columns
 _EXECUTING = frozenset(
     "fetchall fetchdf fetchnumpy fetch_arrow_table fetch_arrow_reader fetch_record_batch df to_df pl arrow "
-    "to_arrow_table to_arrow_reader to_dicts iter_rows torch tf show preview create to_table insert_into "
-    "write_csv to_csv write_parquet to_parquet materialize _repr_html_ _repr_mimebundle_".split()
+    "to_arrow_table to_arrow_reader to_dicts iter_rows torch tf create to_table insert_into "
+    "write_csv to_csv write_parquet to_parquet materialize".split()
 )
+_SHOWING = frozenset(["show", "preview", "_repr_html_", "_repr_mimebundle_"])
+MAX_SHOWN = 10_000  # DuckDB evaluates so many rows to show some of them
 
 
 class Reading(Enum):
@@ -45,7 +47,7 @@ class Relation:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns; counting the rows runs the query."""
-        return self._perform(lambda: self._raw.shape)  # type: ignore[no-any-return]
+        return self._count(lambda: self._raw.shape)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._raw, name)
@@ -58,13 +60,13 @@ class Relation:
         return name in self._raw
 
     def __len__(self) -> int:
-        return int(self._perform(lambda: len(self._raw)))
+        return int(self._count(lambda: len(self._raw)))
 
     def __repr__(self) -> str:
-        return str(self._perform(lambda: repr(self._raw)))
+        return str(self._show(lambda: repr(self._raw)))
 
     def __str__(self) -> str:
-        return str(self._perform(lambda: str(self._raw)))
+        return str(self._show(lambda: str(self._raw)))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._perform(lambda: self._raw.__arrow_c_stream__(requested_schema))
@@ -76,12 +78,20 @@ class Relation:
 
     def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         run = partial(method, *map(unwrapped, args), **{k: unwrapped(v) for k, v in kwargs.items()})
+        if name in _SHOWING:
+            return self._show(run)
         result = self._perform(run) if name in _EXECUTING else run()
         others = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Relation)]
         return self._wrap(result, *others)
 
     def _perform(self, run: Callable[[], Any]) -> Any:
         return self._stage.perform(self._raw, self._reading, run)
+
+    def _show(self, run: Callable[[], Any]) -> Any:
+        return self._stage.perform(self._raw.limit(MAX_SHOWN), self._reading, run)
+
+    def _count(self, run: Callable[[], Any]) -> Any:
+        return self._stage.perform(self._raw.aggregate("count(*)"), self._reading, run)
 
     def _wrap(self, value: Any, *others: Relation) -> Any:
         if not isinstance(value, duckdb.DuckDBPyRelation):

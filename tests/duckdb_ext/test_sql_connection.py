@@ -100,6 +100,15 @@ def test_relations_prefetch_when_read(made: Made) -> None:
     assert made.rows("SELECT count(*) FROM copied") == [(3,)]
 
 
+def test_relation_asks_no_more_than_it_shows_or_counts(made: Made) -> None:
+    made.rows("CREATE TABLE many AS SELECT i FROM range(30000) r(i)")
+    relation = _sql(made, "SELECT llm('x {}', i) AS y FROM many")
+    assert (len(relation), relation.shape) == (30000, (30000, 1))
+    assert made.asked == (0, 0)
+    assert "x 0" in repr(relation)
+    assert made.asked == (10000, 1)
+
+
 def test_relations_of_every_origin(made: Made) -> None:
     assert made.con.table("u").project("llm('t {}', uname) AS y").count("y").fetchall() == [(300,)]
     assert made.con.from_arrow(_reader()).project("llm('o {}', a)").fetchall() == [
