@@ -15,6 +15,7 @@ from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
 from relserve.answers import Grammar
 from relserve.engines.local import LocalEngine
+from relserve.engines.local_flight import Flight
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind
 from relserve.relquery import Reply, phases_of
@@ -145,24 +146,29 @@ def tokens_of(engine: LocalEngine, prompt: str) -> int:
     return len(engine._running.encoder.encode([prompt], None)[0])
 
 
-def test_ten_thousand_requests_are_submitted_quickly(engine):
-    async def submit() -> float:
-        started = time.monotonic()
+def test_ten_thousand_requests_are_submitted_quickly(engine, monkeypatch):
+    feed, spent = Flight._feed, []
+
+    async def timed(flight: Flight) -> None:
+        before = time.thread_time()  # of the event loop's thread; a busy machine does not count
+        await feed(flight)
+        spent.append(time.thread_time() - before)
+
+    async def submit() -> None:
         prompts = [f"Guest {i}: {PROMPTS[i % 60]}" for i in range(10_000)]
         asked = asyncio.ensure_future(collect(engine, submission_of(prompts, **LONG)))
         longest = 0.0
-        while engine.num_unfinished < 9_000:
-            before = time.monotonic()
+        while not spent:
+            before = time.thread_time()
             await asyncio.sleep(0.001)
-            longest = max(longest, time.monotonic() - before)
-            assert not asked.done()
-        took = time.monotonic() - started
+            longest = max(longest, time.thread_time() - before)
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
-        assert longest < 1, "the loop was blocked"
-        return took
+        assert longest < 0.5, "the loop was blocked"
 
-    assert spawn(submit()).result(timeout=TIMEOUT_S) < 8  # 2 s on a quiet machine
+    monkeypatch.setattr(Flight, "_feed", timed)
+    spawn(submit()).result(timeout=TIMEOUT_S)
+    assert spent[0] < 2.5  # 0.5 s was seen, with the replies that come meanwhile
 
 
 @pytest.mark.parametrize("wait_s", [0.0, 0.05, 1.0])
