@@ -24,10 +24,10 @@ def through_sql(num_rows: int) -> tuple[list[str], list[str | None], dict[str, o
     con.execute("SELECT llm('warm up')").fetchall()
     started = time.perf_counter()
     call = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
-    answers = con.execute(f"SELECT id, review, {call} AS a FROM beer WHERE id <= {num_rows}").to_arrow_table()
+    answers = con.sql(f"SELECT id, review, {call} AS a FROM beer WHERE id <= {num_rows}").to_arrow_table()
     seconds = time.perf_counter() - started
     answers = answers.sort_by("id")
-    records = con.execute("FROM llm_queries() WHERE function = 'llm_classify'").to_arrow_table().to_pylist()
+    records = con.sql("FROM llm_queries() WHERE function = 'llm_classify'").to_arrow_table().to_pylist()
     assert len(records) == 1, f"{len(records)} relQueries instead of one"
     con.close()
     return answers["review"].to_pylist(), answers["a"].to_pylist(), records[0], seconds

@@ -25,7 +25,7 @@ def run(num_rows: int, num_distinct: int) -> tuple[float, int, int]:
         f"FROM range({num_rows}) t(i)"
     )
     started = time.perf_counter()
-    answers = con.execute(QUERY).to_arrow_table()
+    answers = con.sql(QUERY).to_arrow_table()
     seconds = time.perf_counter() - started
     assert answers.num_rows == num_rows
     assert answers["answer"].null_count == 0

@@ -7,7 +7,7 @@ import sys
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import duckdb
 import pyarrow as pa
@@ -31,7 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-MAX_CELL = 80  # characters of a cell that a table shows
+MAX_CELL = 100  # characters of a cell that a table shows
+PLAIN_WIDTH = 140  # columns where the output is not a terminal
 MAX_ROWS = 40  # rows that a table shows
 
 
@@ -62,15 +63,15 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 @app.command("demo")
 def demo_command(model: Model = None) -> None:
     """Run the example queries on the shipped tables and show what each cost."""
-    console = Console()
+    console = _console()
     started = time.monotonic()
     con = api.connect(model=model)
     for query in demo.prepare(con):
-        console.print(f"\n[bold]-- {query.title}[/bold]")
-        console.print(query.sql, style="cyan", highlight=False, markup=False)
-        _print_table(console, con.execute(query.sql).to_arrow_table())
+        console.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
+        console.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+        _print_table(console, _rows(con, query.sql))
     console.print("\n[bold]-- What each of these relQueries took: llm_queries()[/bold]")
-    _print_table(console, con.execute(demo.STATS).to_arrow_table())
+    _print_table(console, _rows(con, demo.STATS))
     con.close()
     console.print(f"\nDone in {time.monotonic() - started:.0f} s. Your own data: relserve sql --help")
 
@@ -98,11 +99,11 @@ def sql_command(
     con = api.connect(str(db) if db else ":memory:", model=model)
     if examples:
         demo.prepare(con)
-    result = con.execute(statements)
-    if result.description:
-        _write(result.to_arrow_table(), format)
+    relation = con.sql(statements)
+    if relation is not None:
+        _write(relation.to_arrow_table(), format)
     if stats:
-        _print_table(Console(stderr=True), con.execute(demo.STATS).to_arrow_table())
+        _print_table(_console(stderr=True), _rows(con, demo.STATS))
     con.close()
 
 
@@ -112,7 +113,7 @@ def models_command() -> None:
     table = Table("model", "what it is", box=None, header_style="bold")
     for name, what in registry.KINDS.items():
         table.add_row(name, what)
-    console = Console()
+    console = _console()
     console.print(table)
     console.print(f"\nThe default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:")
     console.print("  SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')", markup=False)
@@ -132,9 +133,21 @@ def main() -> None:
         sys.exit(0)
 
 
+def _console(stderr: bool = False) -> Console:
+    """A console as wide as the terminal; where there is none, wide enough for a table."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=PLAIN_WIDTH)
+
+
+def _rows(con: api.Connection, query: str) -> pa.Table:
+    relation = con.sql(query)
+    assert relation is not None
+    return relation.to_arrow_table()
+
+
 def _write(table: pa.Table, format: Format) -> None:
     if format is Format.table:
-        _print_table(Console(), table)
+        _print_table(_console(), table)
     elif format is Format.csv:
         pyarrow.csv.write_csv(_flat(table), sys.stdout.buffer)
     elif format is Format.json:
@@ -156,7 +169,11 @@ def _flat(table: pa.Table) -> pa.Table:
 
 
 def _print_table(console: Console, table: pa.Table) -> None:
-    shown = Table(*table.column_names, header_style="bold", row_styles=["", "dim"])
+    shown = Table(header_style="bold")
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        is_text = pa.types.is_string(column.type)
+        side: Literal["left", "right"] = "left" if is_text else "right"
+        shown.add_column(name, no_wrap=not is_text, justify=side, min_width=min(len(name), 12))
     for row in zip(*(column.to_pylist() for column in table.slice(0, MAX_ROWS).columns), strict=True):
         shown.add_row(*(_cell(value) for value in row))
     console.print(shown, markup=False)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from relserve.api import Connection
 
 STATS = """
-SELECT function, rows, distinct_prompts AS asked, failed_rows AS failed, prompt_tokens, cached_tokens,
-       output_tokens, round(seconds, 2) AS seconds, round(waiting_s, 2) AS waiting_s,
+SELECT function, rows, distinct_prompts AS asked, failed_rows AS failed, prompt_tokens AS tokens_in,
+       cached_tokens AS cached, output_tokens AS tokens_out, round(waiting_s, 2) AS waiting_s,
        round(core_s, 2) AS core_s, round(tail_s, 2) AS tail_s
 FROM llm_queries()
 """
@@ -30,7 +30,8 @@ class Query(NamedTuple):
 def prepare(con: Connection) -> list[Query]:
     """Create the shipped tables as TEMP tables on a connection; gives the demo's queries."""
     for name, path in TABLES.items():
-        con.raw.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM read_csv('{path}', header = true)")
+        source = f"read_csv('{path}', header = true, nullstr = '', allow_quoted_nulls = false)"
+        con.raw.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM {source}")
     return list(queries((files("relserve.examples") / "demo.sql").read_text(encoding="utf-8")))
 
 

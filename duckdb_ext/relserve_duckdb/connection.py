@@ -19,6 +19,7 @@ from relserve_duckdb.macros import Functions
 from relserve_duckdb.relation import Reading, Relation, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
+from relserve_duckdb.turns import Turns
 
 _FETCHES = frozenset(
     "fetchone fetchmany fetchall fetchdf fetch_df df fetch_df_chunk fetchnumpy pl torch tf "
@@ -46,6 +47,7 @@ class Connection:
         self._scope = Scope(session, progress)
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
+        self._turns = Turns()
         self._functions = Functions(self._scope)
         self._functions.register(raw)
         self._functions.create_macros(raw)
@@ -60,6 +62,7 @@ class Connection:
         """As `DuckDBPyConnection.execute`."""
         variables = Variables(sys._getframe(1))
         with self._lock:
+            self._turns.take()
             if self._asks_nothing(query):
                 variables.call(self.raw.execute, query, parameters)
                 if self._lookout.is_changed_by(query):
@@ -73,6 +76,7 @@ class Connection:
         """As `DuckDBPyConnection.executemany`; llm calls in it ask as each set of parameters comes."""
         variables = Variables(sys._getframe(1))
         with self._lock, self._asking():
+            self._turns.take()
             self._runner.check(query)
             variables.call(self.raw.executemany, query, parameters)
         return self
@@ -165,6 +169,7 @@ class Connection:
 
     def _fetch(self, method: Any, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
+            self._turns.check()
             if not self._asks:
                 return method(*args, **kwargs)
             with guarded(self._scope, self.raw):

@@ -134,6 +134,11 @@ class LocalEngine:
     def _see_log(self) -> str:
         return f"; its log is {self._log_path}" if self._log_path is not None else ""
 
+    async def reset_prefix_cache(self) -> None:
+        """Forget every cached prefix, as benchmarks need; starts the engine if it is not running."""
+        running = await self._up()
+        await running.ask(running.client.reset_prefix_cache())
+
     async def close(self) -> None:
         """End the engine's process and free everything; it starts anew if asked again."""
         if self._starting is not None:

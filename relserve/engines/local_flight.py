@@ -79,9 +79,7 @@ class Flight:
 
     async def _feed(self) -> None:
         """Tokenise and submit, a chunk being tokenised while the one before is submitted."""
-        chunks = [
-            self._indices[i : i + ENCODE_CHUNK] for i in range(0, len(self._indices), ENCODE_CHUNK)
-        ]
+        chunks = [self._indices[i : i + ENCODE_CHUNK] for i in range(0, len(self._indices), ENCODE_CHUNK)]
         params = await in_thread(lambda: sampling_params(self._engine, self._submission))
         encoding = self._encode(chunks[0]) if chunks else None
         for number, chunk in enumerate(chunks):

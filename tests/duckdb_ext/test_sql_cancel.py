@@ -14,6 +14,8 @@ import duckdb
 import pytest
 from sql_fixtures import make
 
+from relserve.engines.scripted import echo
+
 QUERIES = {
     "prefetch": "SELECT llm('x {}', id) FROM p",
     "aggregate": "SELECT count(llm('x {}', id)) FROM p",
@@ -26,6 +28,8 @@ PROGRAM = """
 import json, os, signal, sys, threading, time
 sys.path[:0] = {paths!r}
 from sql_fixtures import make
+
+from relserve.engines.scripted import echo
 made = make(prefetch={prefetch}, chunk=4, pause_s=0.2)
 made.rows("SELECT llm('warm {{}}', id) FROM p LIMIT 3")
 runs = {{name: lambda sql=sql: made.rows(sql) for name, sql in {queries!r}.items()}}
@@ -120,3 +124,26 @@ def _in_threads(work: Any, n: int) -> None:
     for thread in threads:
         thread.join(timeout=60)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_a_result_that_another_thread_ended_is_an_error_not_somebody_elses_rows() -> None:
+    con = make(script=echo).con
+    con.execute("SELECT llm('{}', i) FROM range(5) t(i)")
+    other = threading.Thread(target=lambda: con.execute("SELECT 'theirs'"))
+    other.start()
+    other.join()
+    with pytest.raises(
+        duckdb.InvalidInputException, match=r"give each thread a connection of its own.*cursor"
+    ):
+        con.fetchall()
+    assert con.execute("SELECT llm('{}', 1)").fetchall() == [("1",)]
+
+
+def test_a_thread_may_read_what_another_one_executed() -> None:
+    con = make(script=echo).con
+    con.execute("SELECT llm('{}', 7)")
+    rows: list[tuple[str]] = []
+    reader = threading.Thread(target=lambda: rows.extend(con.fetchall()))
+    reader.start()
+    reader.join()
+    assert rows == [("7",)]

@@ -80,8 +80,8 @@ class Arrival:
             {"eos_token_id": None} if "eos_token_id" in inspect.signature(Request.__init__).parameters else {}
         )
         return Request(
-            request_id=self.request_id, prompt_token_ids=self.prompt, sampling_params=params, pooling_params=None,
-            block_hasher=get_request_block_hasher(BLOCK_SIZE, sha256), **more,
+            request_id=self.request_id, prompt_token_ids=self.prompt, sampling_params=params,
+            pooling_params=None, block_hasher=get_request_block_hasher(BLOCK_SIZE, sha256), **more,
         )  # fmt: skip
 
     def expected(self) -> list[int]:
