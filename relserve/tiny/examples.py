@@ -62,9 +62,9 @@ def product_tables(rng: Random) -> tuple[list[Sequence[Value]], list[Sequence[Va
         texts.append((product, row.columns["review"], row.stars))
     texts += [(rng.randint(1, _NUM_PRODUCTS), text, stars) for text, stars in _ODD_REVIEWS]
     texts += [rng.choice(texts) for _ in range(10)]
-    for product, stars, num_parts in ((1, 5, 60), (2, 1, 40)):
-        parts = [product_row(rng, False, stars, items[product - 1]) for _ in range(num_parts)]
-        texts.append((product, " ".join(part.columns["review"] for part in parts), stars))
+    for product, given, num_parts in ((1, 5, 60), (2, 1, 40)):
+        parts = [product_row(rng, False, given, items[product - 1]) for _ in range(num_parts)]
+        texts.append((product, " ".join(part.columns["review"] for part in parts), given))
     rng.shuffle(texts)
     for number, (product, text, stars) in enumerate(texts, 1):
         reviews.append((number, product, text, stars))

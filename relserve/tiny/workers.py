@@ -31,6 +31,6 @@ class Workers:
 def join_workers() -> Workers:
     """Join the processes that `torchrun` started, on CPU; alone outside of it."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
-    if count > 1:
+    if count > 1 and not distributed.is_initialized():
         distributed.init_process_group("gloo")
     return Workers(int(os.environ.get("RANK", "0")), count)

@@ -134,7 +134,7 @@ Were the author to fill in a form ({lo}..{hi}), which number would be ticked? {d
 Entry: [{data}]\\nMarks between {lo} and {hi}
 Somebody said "{data}". Express the approval as a figure, {lo} up to {hi}.
 From {lo}, meaning dreadful, up to {hi}, meaning superb, where does this stand: {data}
-Measure the approval in the words below; minimum {lo}, maximum {hi}.\\n{data}
+Measure the approval in the words below, minimum {lo}, maximum {hi}.\\n{data}
 Quantify contentment ({lo} minimum, {hi} maximum). {data}
 """)
 EXTRACTION = lines("""

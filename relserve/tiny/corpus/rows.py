@@ -84,7 +84,7 @@ def _domain(kind: str) -> Domain:
     )  # fmt: skip
 
 
-_DOMAINS = {kind: _domain(kind) for kind in _MODULES}
+DOMAINS = {kind: _domain(kind) for kind in _MODULES}
 _LEXICONS = {
     kind: {
         **lex_general.LEXICON, **lex_clauses.LEXICON, **module.LEXICON,
@@ -124,7 +124,7 @@ def product_row(rng: Random, held_out: bool, stars: int | None = None, item: str
         category = next(name for name, items in lex_products.CATEGORIES.items() if item in items)
     plain = item.removeprefix("pair of ")
     writer.bound["item"] = rng.choice((plain, "product", "product", "item", "thing", plain))
-    body = write_body(writer, _DOMAINS["products"], stars, rng.choice(REVIEW_SIZES))
+    body = write_body(writer, DOMAINS["products"], stars, rng.choice(REVIEW_SIZES))
     brand, cost = writer.bound["brand"], writer.bound["price"]
     code = rng.choice(
         (
@@ -166,7 +166,7 @@ def product_row(rng: Random, held_out: bool, stars: int | None = None, item: str
         "colour": colour,
         "description": description, "item": plain,
     }  # fmt: skip
-    facts = _askable_facts(body, stars, _DOMAINS["products"])
+    facts = _askable_facts(body, stars, DOMAINS["products"])
     summary, reply = summaries.review_summary(body, stars, plain), summaries.reply(body, stars, plain, rng)
     return Row("products", columns, stars, facts, {"category": category}, summary, reply)
 
@@ -175,7 +175,7 @@ def film_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
     """Write a film with its plot and a review."""
     writer = make_writer("films", rng, held_out)
     stars = stars or _stars(rng)
-    body = write_body(writer, _DOMAINS["films"], stars, rng.choice(REVIEW_SIZES))
+    body = write_body(writer, DOMAINS["films"], stars, rng.choice(REVIEW_SIZES))
     genre = rng.choice(tuple(lex_films.GENRES))
     title, director, year = writer.bound["title"], writer.bound["director"], writer.bound["year"]
     hooks = lex_films.GENRES[genre]
@@ -195,7 +195,7 @@ def film_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
         f"{title} was made in {year} by {director}.",
         f"In {title}, {director} tells of a {role} who {hook}. Released {year}.",
     ))  # fmt: skip
-    facts = _askable_facts(body, stars, _DOMAINS["films"])
+    facts = _askable_facts(body, stars, DOMAINS["films"])
     if genre in lex_films.NOT_FOR_KIDS or genre in lex_films.KID_FRIENDLY:
         facts["kids_plot"] = genre in lex_films.KID_FRIENDLY
     review = body.text
@@ -220,7 +220,7 @@ def beer_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
     family = rng.choice(tuple(lex_beers.STYLES))
     style = rng.choice(lex_beers.STYLES[family])
     writer.bound["style"] = style
-    body = write_body(writer, _DOMAINS["beers"], stars, rng.choice(REVIEW_SIZES))
+    body = write_body(writer, DOMAINS["beers"], stars, rng.choice(REVIEW_SIZES))
     brewery, abv, city = writer.bound["brewery"], writer.bound["abv"], writer.bound["city"]
     stem = brewery.split(" ", maxsplit=1)[0]
     name = rng.choice(
@@ -236,7 +236,7 @@ def beer_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
         f"name: {name}; style: {style}; ABV: {abv}; brewery: {brewery}",
         f"{brewery} of {city} brews {name}, a {style} ({abv}).",
     ))  # fmt: skip
-    facts = _askable_facts(body, stars, _DOMAINS["beers"])
+    facts = _askable_facts(body, stars, DOMAINS["beers"])
     columns = {
         "review": roughen(body.text, stars, rng), "name": name, "style": style, "abv": abv,
         "brewery": brewery, "city": city,
