@@ -12,7 +12,7 @@ from relserve.policies.state import NOBODY, Plan, RelState
 
 
 class Candidate(NamedTuple):
-    """The next prefill batch: whose it is, its uncached tokens, and how many rows it admits."""
+    """A prefill batch of one relQuery: its uncached tokens, and how many rows it admits."""
 
     state: RelState
     tokens: float
@@ -24,16 +24,24 @@ class Situation:
     """What there is to choose from in one step.
 
     Attributes:
-        decoding: relQueries with rows that can decode, most urgent first.
-        candidate: the prefill batch of the most urgent relQuery that has one; None if nothing fits.
-        num_waiting: relQueries none of whose rows decode yet, |R-|.
+        order: all relQueries, most urgent first.
+        candidates: prefill batches in that order, each fitting if those before it are taken too.
         cost: the cost model.
     """
 
-    decoding: list[RelState]
-    candidate: Candidate | None
-    num_waiting: int
+    order: list[RelState]
+    candidates: list[Candidate]
     cost: CostModel
+
+    @property
+    def decoding(self) -> list[RelState]:
+        """relQueries with rows that can decode, R+, most urgent first."""
+        return [state for state in self.order if state.num_decoding]
+
+    @property
+    def num_waiting(self) -> int:
+        """relQueries none of whose rows decode yet, |R-|."""
+        return sum(not state.num_decoding for state in self.order)
 
 
 class Arrangement(Protocol):
@@ -48,7 +56,7 @@ class Mixed:
 
     def decide(self, situation: Situation) -> Plan:
         """See `Arrangement.decide`."""
-        return Plan(None, None, None, "mixed")
+        return Plan(None, None, sum(c.num_rows for c in situation.candidates), "mixed")
 
 
 Transition = Callable[[Situation], bool]
@@ -73,107 +81,94 @@ def by_total_latency(situation: Situation) -> bool:
 
 
 def latency_change(situation: Situation) -> float:
-    """Change of total latency, in seconds, when the candidate prefill runs before the decodes (Eq. 17)."""
-    candidate, cost = situation.candidate, situation.cost
-    assert candidate is not None
+    """Change of total latency, in seconds, when the first candidate runs before the decodes (Eq. 17)."""
+    candidate, cost, decoding = situation.candidates[0], situation.cost, situation.decoding
     cap = candidate.state.output_cap
-    paused_s = cost.prefill(candidate.tokens) * len(situation.decoding)
+    paused_s = cost.prefill(candidate.tokens) * len(decoding)
     slower_s = sum(
-        cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap)
-        for r in situation.decoding
+        cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap) for r in decoding
     )
-    shared = min(cap, max(r.max_decode_left for r in situation.decoding))
+    shared = min(cap, max(r.max_decode_left for r in decoding))
     return paused_s + slower_s - situation.num_waiting * cost.decode_base_s * shared
 
 
 class Exclusive:
-    """ABA: a step is a prefill of one relQuery or a decode of all (section 4.3).
+    """ABA: a step is a prefill or a decode of all (section 4.3).
 
     A more urgent relQuery preempts; inside one relQuery prefill goes first; at the transition from one to
-    the next, `transition` says whether the next one's prefill goes first.
+    the next, `transition` says whether the next one's prefill goes first. `one_relquery` keeps a prefill to
+    the rows of one relQuery, as the paper does; else the next ones fill it up.
     """
 
-    def __init__(self, transition: Transition) -> None:
-        self._transition = transition
+    def __init__(self, transition: Transition, one_relquery: bool = True) -> None:
+        self._transition, self._one_relquery = transition, one_relquery
 
     def decide(self, situation: Situation) -> Plan:
         """See `Arrangement.decide`."""
-        candidate = situation.candidate
-        if candidate is None:
+        if not situation.candidates:
             return Plan(None, NOBODY, 0, "no candidate")
-        prefill = Plan(NOBODY, frozenset((candidate.state.rel_id,)), candidate.num_rows, "nothing decodes")
+        taken = situation.candidates[:1] if self._one_relquery else situation.candidates
+        reason = self._reason(situation)
+        if reason == "transition: decode":
+            return Plan(None, NOBODY, 0, reason)
+        return _prefill(NOBODY, taken, reason)
+
+    def _reason(self, situation: Situation) -> str:
         if not situation.decoding:
-            return prefill
-        running, waiting = urgency(situation.decoding[0]), urgency(candidate.state)
-        if situation.decoding[0] is candidate.state:
-            return _because(prefill, "internal")
-        if running[0] > waiting[0]:
-            return _because(prefill, "preemption")
-        if running[0] == waiting[0]:
-            return _because(prefill, "internal")
-        if self._transition(situation):
-            return _because(prefill, "transition: prefill")
-        return Plan(None, NOBODY, 0, "transition: decode")
+            return "nothing decodes"
+        first, head = situation.decoding[0], situation.candidates[0].state
+        if first is head or urgency(first)[0] == urgency(head)[0]:
+            return "internal"
+        if urgency(first) > urgency(head):
+            return "preemption"
+        return "transition: prefill" if self._transition(situation) else "transition: decode"
 
 
 class Marginal:
-    """Ours: a step takes work in order of urgency for as long as it lowers the total latency.
+    """Ours: all decodes, mixed with prefills in order of urgency for as long as they lower the total latency.
 
-    The work items are each relQuery's decodes and the candidate prefill, most urgent first. An item of c
-    seconds delays each relQuery whose work is already in the step by c. Left out, it needs a step of its
-    own later, whose base s is then paid by its relQuery and by all that come after. The item joins when
+    A candidate of c seconds delays every relQuery ahead of it that is at work. It saves a step's base, and
+    its decodes will share those of the running rows (Eq. 16) instead of needing s seconds of bases of their
+    own, which is time that it and all that wait behind it are spared. So it joins when
 
-        (relQueries before it) * c < s * (relQueries from it on)
+        (relQueries at work ahead of it) * c < s * (waiting relQueries from it on)
 
-    For decodes c and s are those of one step (Eq. 9). For the prefill they are those of Eq. 15 and 16: it
-    also widens the decodes that follow, and shares their base. Where bases dominate (decodes on a GPU) all is
-    mixed; where slopes dominate (long prefills, CPUs) the urgent go alone.
+    with c and s as in Eq. 15 and 16, but of a mixed step, which has one base. The first that does not pay
+    ends the list: nothing less urgent may overtake. With many waiting all is mixed, with few the urgent run
+    alone.
     """
 
     def decide(self, situation: Situation) -> Plan:
         """See `Arrangement.decide`."""
-        total = len(situation.decoding) + situation.num_waiting
-        head = situation.candidate.state if situation.candidate is not None else None
-        before: set[str] = set()
-        decode: set[str] = set()
-        admits, behind = False, 0
-        for state, is_prefill in _by_urgency(situation, head):
-            seconds, saved_s = self._prefill(situation) if is_prefill else self._decode(situation, state)
-            others = len(before - {state.rel_id})
-            if others * seconds < saved_s * max(1, total - behind):
-                before.add(state.rel_id)
-                if is_prefill:
-                    admits = True
-                else:
-                    decode.add(state.rel_id)
-            behind += not is_prefill
-        whole = len(decode) == len(situation.decoding)
-        reason = ("mixed" if admits else "decode") + ("" if whole else ", the urgent alone")
-        return Plan(None if whole else frozenset(decode), None if admits else NOBODY, None, reason)
-
-    @staticmethod
-    def _decode(situation: Situation, state: RelState) -> tuple[float, float]:
-        cost = situation.cost
-        return cost.decode_per_request_s * state.num_decoding, cost.decode_base_s
-
-    @staticmethod
-    def _prefill(situation: Situation) -> tuple[float, float]:
-        cost, candidate = situation.cost, situation.candidate
-        assert candidate is not None
+        taken: list[Candidate] = []
+        by_rel = {candidate.state.rel_id: candidate for candidate in situation.candidates}
         longest = max((r.max_decode_left for r in situation.decoding), default=0)
+        waiting = situation.num_waiting
+        at_work = 0
+        for state in situation.order:
+            candidate = by_rel.pop(state.rel_id, None)
+            if candidate is not None:
+                if not self._pays(situation.cost, candidate, longest, at_work, max(waiting, 1)):
+                    break
+                taken.append(candidate)
+                longest = max(longest, state.output_cap)
+            if not by_rel:
+                break
+            at_work += bool(state.num_decoding) or candidate is not None
+            waiting -= not state.num_decoding
+        if taken:
+            return _prefill(None, taken, "mixed")
+        return Plan(None, NOBODY, 0, "decode first" if situation.candidates else "no candidate")
+
+    @staticmethod
+    def _pays(cost: CostModel, candidate: Candidate, longest: int, at_work: int, waiting: int) -> bool:
         shared = min(candidate.state.output_cap, longest)
         wider_s = cost.decode_per_request_s * candidate.num_rows * shared
+        delay_s = cost.prefill_per_token_s * candidate.tokens + wider_s
         saved_s = cost.prefill_base_s + cost.decode_base_s * shared
-        return cost.prefill_per_token_s * candidate.tokens + wider_s, saved_s
+        return at_work * delay_s < saved_s * waiting
 
 
-def _by_urgency(situation: Situation, head: RelState | None) -> list[tuple[RelState, bool]]:
-    """Work items, most urgent first; a relQuery's own prefill comes before its decodes (core running)."""
-    items = [(state, False) for state in situation.decoding]
-    if head is not None:
-        items.append((head, True))
-    return sorted(items, key=lambda item: (urgency(item[0]), not item[1]))
-
-
-def _because(plan: Plan, reason: str) -> Plan:
-    return Plan(plan.decode, plan.prefill, plan.max_admit, reason)
+def _prefill(decode: frozenset[str] | None, taken: list[Candidate], reason: str) -> Plan:
+    rows = sum(candidate.num_rows for candidate in taken)
+    return Plan(decode, frozenset(candidate.state.rel_id for candidate in taken), rows, reason)

@@ -16,6 +16,7 @@ from relserve.policies.arrange import (
     latency_change,
 )
 from relserve.policies.cost import CostModel
+from relserve.policies.priority import urgency
 from relserve.policies.state import NOBODY, RelState
 
 COST = CostModel(1e-3, 0.01, 1e-3, 0.05)
@@ -34,8 +35,10 @@ def rel(
 def situation(
     decoding: list[RelState], head: RelState | None, rows: int = 4, num_waiting: int = 1
 ) -> Situation:
-    candidate = None if head is None else Candidate(head, 100.0 * rows, rows)
-    return Situation(decoding, candidate, num_waiting, COST)
+    candidates = [] if head is None else [Candidate(head, 100.0 * rows, rows)]
+    others = [rel(f"other {i}", 1e6, waiting=1) for i in range(num_waiting - (head is not None))]
+    heads = [] if head is None or head in decoding else [head]
+    return Situation(sorted([*decoding, *heads, *others], key=urgency), candidates, COST)
 
 
 ABA = Exclusive(by_total_latency)
@@ -84,20 +87,22 @@ def test_mixed_holds_nothing_back() -> None:
     assert plan.prefills("w")
 
 
-def test_marginal_mixes_where_the_base_dominates_and_lets_the_urgent_go_alone_where_slopes_do() -> None:
-    decoding = [rel("a", 1.0, 30, 15), rel("b", 2.0, 30, 15)]
-    gpu = CostModel(1e-4, 5e-3, 1e-5, 2e-2)
-    cpu = CostModel(1e-4, 1e-4, 1e-3, 1e-4)
-    assert Marginal().decide(Situation(decoding, None, 0, gpu)).decode is None
-    assert Marginal().decide(Situation(decoding, None, 0, cpu)).decode == frozenset({"a"})
-
-
 def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_delays() -> None:
-    decoding, head = [rel("a", 1.0, 10, 10)], rel("w", 5.0, waiting=4, cap=10)
+    running, head = rel("a", 1.0, 10, 10), rel("w", 5.0, waiting=4, cap=10)
     gpu = CostModel(1e-3, 5e-3, 1e-5, 2e-2)
-    long = Candidate(head, 2000.0, 4)
-    assert Marginal().decide(Situation(decoding, long, 40, gpu)).prefill is None
-    assert Marginal().decide(Situation(decoding, long, 1, gpu)).prefill == NOBODY
+    long = [Candidate(head, 2000.0, 4)]
+    behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
+    assert Marginal().decide(Situation([running, head, *behind], long, gpu)).prefill == frozenset({"w"})
+    assert Marginal().decide(Situation([running, head], long, gpu)).prefill == NOBODY
+
+
+def test_marginal_never_lets_the_less_urgent_overtake() -> None:
+    running = rel("a", 1.0, 10, 10)
+    big, small = rel("big", 5.0, waiting=40, cap=10), rel("small", 6.0, waiting=1, cap=10)
+    candidates = [Candidate(big, 2000.0, 40), Candidate(small, 1.0, 1)]
+    plan = Marginal().decide(Situation([running, big, small], candidates, CostModel(1e-3, 5e-3, 1e-5, 2e-3)))
+    assert plan.prefill == NOBODY
+    assert plan.reason == "decode first"
 
 
 plans = st.tuples(st.floats(0, 100), st.integers(1, 50), st.integers(1, 20))
@@ -117,5 +122,4 @@ def test_every_arrangement_always_lets_something_run(
         plan = arrangement.decide(situation(decoding, waiting, num_waiting=num_waiting + 1))
         runs = any(plan.decodes(r.rel_id) for r in decoding) or (waiting is not None and plan.prefills("w"))
         assert runs, arrangement
-        if isinstance(arrangement, Marginal) and decoding and not plan.decodes(decoding[0].rel_id):
-            assert plan.prefill is None  # only a more urgent prefill goes before the most urgent decodes
+        assert isinstance(arrangement, Exclusive) or plan.decode is None
