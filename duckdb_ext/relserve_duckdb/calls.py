@@ -42,6 +42,8 @@ def check_call(call: Call, parameters: Parameters) -> None:
         UsageError: too many values, or a column as the template.
         TemplateError, OptionError: see `Template.bind` and `parse_options`.
     """
+    if isinstance(call.node.parent, exp.Dot):
+        return  # `template.llm(value)` or `main.llm(..)`: DuckDB alone knows what it is given
     if len(call.values) > MAX_VALUES:
         raise UsageError(too_many_values(call.function))
     if call.template is None:
@@ -52,8 +54,8 @@ def check_call(call: Call, parameters: Parameters) -> None:
     text = _constant(call.template, parameters)
     if isinstance(text, str):
         template = Template.parse(text)
-        whole_row = len(call.values) == 1 and isinstance(call.values[0], exp.Column) and template.names
-        if not whole_row:
+        by_name = len(call.values) == 1 and template.names
+        if not (by_name and _may_be_row(call.values[0], parameters)):
             template.bind(len(call.values))
 
 
@@ -78,6 +80,12 @@ def are_tangled(calls: Sequence[Call]) -> bool:
     heads = [(call.function, call.template, call.options) for call in calls]
     guarded = [call.node.find_ancestor(*_GUARDS) is not None for call in calls]
     return any(heads.count(head) > 1 for head, guard in zip(heads, guarded, strict=True) if guard)
+
+
+def _may_be_row(value: exp.Expr, parameters: Parameters) -> bool:
+    """Whether a value may be a STRUCT, whose fields only DuckDB knows."""
+    constant = _constant(value, parameters)
+    return constant is _UNKNOWN or isinstance(constant, Mapping)
 
 
 def _read(node: exp.Anonymous) -> Call:

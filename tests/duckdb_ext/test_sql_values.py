@@ -8,6 +8,7 @@ import pytest
 from sql_fixtures import ODD_TEXTS, Made, make
 
 from relserve.engines.scripted import echo
+from relserve.errors import TemplateError
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +80,21 @@ def test_columns_named_like_parameters_of_the_macro(made: Made) -> None:
         "SELECT llm('{}', prompt || a0 || max_tokens) FROM (SELECT 'p' prompt, 'a' a0, 'm' max_tokens)"
     )
     assert rows == [("pam",)]
+
+
+@pytest.mark.parametrize(
+    "row", ["t", "coalesce(t, t)", "{'a': 1, 'b': 2}", "struct_pack(a := 1, b := 2)", "s.s"]
+)
+def test_a_whole_row_may_be_any_expression(made: Made, row: str) -> None:
+    source = "(SELECT 1 AS a, 2 AS b) t, (SELECT {'s': {'a': 1, 'b': 2}} AS s)"
+    assert made.rows(f"SELECT llm('{{a}}-{{b}}', {row}) FROM {source}") == [("1-2",)]
+
+
+def test_a_whole_row_as_parameter(made: Made) -> None:
+    assert made.rows("SELECT llm('{a}-{b}', $1)", [{"a": 1, "b": 2}]) == [("1-2",)]
+    with pytest.raises(TemplateError, match="{b} has no argument"):
+        made.rows("SELECT llm('{a}-{b}', $1)", ["text"])
+
+
+def test_method_call(made: Made) -> None:
+    assert made.rows("SELECT '<{}>'.llm(a) FROM (SELECT 1 AS a)") == [("<1>",)]
