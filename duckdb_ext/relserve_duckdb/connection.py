@@ -29,6 +29,9 @@ _RELATIONS = frozenset(
     "table view values from_df from_arrow from_parquet from_csv_auto read_csv read_json read_parquet "
     "table_function".split()
 )
+_CHAINED = frozenset(
+    "begin commit rollback checkpoint append unregister create_function remove_function".split()
+)
 
 
 class Connection:
@@ -64,6 +67,8 @@ class Connection:
         with self._lock:
             self._turns.take()
             if self._asks_nothing(query):
+                self._asks = False
+                self._scope.forget()
                 variables.call(self.raw.execute, query, parameters)
                 if self._lookout.is_changed_by(query):
                     self._lookout.learn(self.raw, query)
@@ -77,6 +82,7 @@ class Connection:
         variables = Variables(sys._getframe(1))
         with self._lock, self._asking():
             self._turns.take()
+            self._scope.forget()
             self._runner.check(query)
             variables.call(self.raw.executemany, query, parameters)
         return self
@@ -134,20 +140,21 @@ class Connection:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.raw)})
+
     def __getattr__(self, name: str) -> Any:
         if name == "raw":  # not there yet, as while being unpickled
             raise AttributeError(name)
         found = getattr(self.raw, name)
         if name in _FETCHES:
             return partial(self._fetch, found)
-        return partial(self._relation, found) if name in _RELATIONS else found
+        if name in _RELATIONS:
+            return partial(self._relation, found)
+        return partial(self._chained, found) if name in _CHAINED else found
 
     def _asks_nothing(self, query: Any) -> bool:
-        if not isinstance(query, str) or self._lookout.mentions(query):
-            return False
-        self._asks = False
-        self._scope.begin()
-        return True
+        return isinstance(query, str) and not self._lookout.mentions(query)
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -174,6 +181,11 @@ class Connection:
                 return method(*args, **kwargs)
             with guarded(self._scope, self.raw):
                 return method(*args, **kwargs)
+
+    def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Connection:
+        """A method that gives its connection back, to be chained: `con.begin().execute(..)`."""
+        method(*args, **kwargs)
+        return self
 
     def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:
         with self._lock:

@@ -19,7 +19,7 @@ class Variables:
     def __init__(self, frame: FrameType) -> None:
         self._frame = frame
 
-    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """function(*args, **kwargs), with these variables in its caller's frame.
 
         A partial adds no Python frame, so the function's caller is the frame of the evaluated text.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
 from typing import Any, Protocol
 
 import duckdb
+
+from relserve_duckdb.frames import Variables
 
 # what reads all rows; what is in neither set only builds another relation or tells about columns
 _EXECUTING = frozenset(
@@ -50,8 +53,13 @@ class Relation:
         return self._count(lambda: self._raw.shape)  # type: ignore[no-any-return]
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_raw":  # not there yet, as while being copied
+            raise AttributeError(name)
         found = getattr(self._raw, name)
         return partial(self._call, name, found) if callable(found) else self._wrap(found)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._raw)})
 
     def __getitem__(self, key: Any) -> Any:
         return self._wrap(self._raw[key])
@@ -77,7 +85,9 @@ class Relation:
         return str(self._stage.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
 
     def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        run = partial(method, *map(unwrapped, args), **{k: unwrapped(v) for k, v in kwargs.items()})
+        variables = Variables(sys._getframe(1))  # `filter("x IN (FROM my_dataframe)")` names one of them
+        named = {key: unwrapped(value) for key, value in kwargs.items()}
+        run = partial(variables.call, method, *map(unwrapped, args), **named)
         if name in _SHOWING:
             return self._show(run)
         result = self._perform(run) if name in _EXECUTING else run()

@@ -46,7 +46,7 @@ class Scope:
     def begin(self) -> None:
         """The user starts something new; what was cancelled before is over."""
         self.cancel.clear()
-        self.forget()
+        self.error = None
 
     def forget(self) -> None:
         """A statement starts: drop what the last one knew."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,38 @@ def test_unread_result_is_not_lost_to_a_relation(made: Made) -> None:
     with pytest.raises(duckdb.Error, match="unfinished result"):
         _sql(made, "SELECT llm('r {}', body) FROM p").fetchall()
     assert len(made.con.fetchall()) == 10000
+
+
+def test_making_a_relation_leaves_an_unread_result_its_answers(made: Made) -> None:
+    made.con.execute("SELECT llm('x {}', body) FROM p")
+    for text in ("SELECT 1", "SELECT llm('y {}', body) FROM p"):
+        assert made.con.sql(text) is not None
+    assert len(made.con.fetchall()) == 10000
+    assert made.asked == (500, 1)
+
+
+def test_relation_methods_see_the_variables_of_the_caller(made: Made) -> None:
+    mine = pa.table({"a": [1, 2]})
+    assert _sql(made, "SELECT 2 AS i").filter("i IN (SELECT a FROM mine)").fetchall() == [(2,)]
+    assert _sql(made, "SELECT 2 AS i").query("two", "SELECT llm('{}', a) FROM mine, two").fetchall() == [
+        ("1",),
+        ("2",),
+    ]
+    assert mine.num_rows == 2
+
+
+def test_proxies_copy_and_list_what_is_behind_them(made: Made) -> None:
+    relation = _sql(made, "SELECT llm('x {}', 1) AS y")
+    assert {"fetchall", "df", "filter", "explain"} <= set(dir(relation))
+    assert {"fetchall", "df", "table", "interrupt"} <= set(dir(made.con))
+    assert copy.copy(relation).fetchall() == [("x 1",)]
+
+
+def test_chained_calls_stay_on_the_proxy(made: Made) -> None:
+    assert made.con.begin().execute("SELECT llm('x {}', 1)") is made.con
+    assert made.con.rollback() is made.con
+    made.con.register("seen", DATA)
+    assert made.con.unregister("seen") is made.con
 
 
 def test_failing_statement_aborts_the_transaction_and_ours_never_does(made: Made) -> None:
