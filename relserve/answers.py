@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from relserve.errors import Failure, FailureKind
 
 MAX_LISTED_NUMBERS = 1001  # a score with at most so many possible values is decoded as a choice
+SCORE_STEP = 0.01  # between the values of a score whose bounds are not whole
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class YesNo:
 class Number:
     """A number from lo to hi: DOUBLE.
 
-    Whole numbers when both bounds are whole and at least 2 apart, else steps of 0.01.
+    Whole numbers when both bounds are whole and at least 2 apart, else steps of SCORE_STEP.
     """
 
     lo: float
@@ -132,7 +133,7 @@ class Number:
 
     @cached_property
     def grammar(self) -> Grammar:
-        step = 1.0 if self.whole else 0.01
+        step = 1.0 if self.whole else SCORE_STEP
         first, last = math.ceil(self.lo / step - 1e-9), math.floor(self.hi / step + 1e-9)
         if last - first < MAX_LISTED_NUMBERS:
             return Grammar(choices=tuple(_plain(round(i * step, 2)) for i in range(first, last + 1)))
@@ -155,7 +156,7 @@ class Number:
 
 def _plain(number: float) -> str:
     """A number without a needless fraction: 5 for 5.0."""
-    return str(int(number)) if number == int(number) else f"{number:g}"
+    return str(int(number)) if number == int(number) else f"{number:.12g}"
 
 
 def _unparsable(text: str, wanted: str) -> Answer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from relserve.answers import AnswerType, Choice, Number, Text, YesNo
+from relserve.answers import SCORE_STEP, AnswerType, Choice, Number, Text, YesNo
 from relserve.errors import OptionError
 
 
@@ -47,7 +47,7 @@ class FunctionSpec(NamedTuple):
 
 def _whole(low: int, high: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1 != 0:
             raise OptionError(f"{name} must be a whole number, not {value!r}")
         if not low <= value <= high:
             raise OptionError(f"{name} must be from {low} to {high}, not {value}")
@@ -144,6 +144,8 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     options = Options(**{name: OPTIONS[name].check(name, value) for name, value in set_ones.items()})
     if options.lo >= options.hi:
         raise OptionError(f"lo must be below hi, not {options.lo:g} and {options.hi:g}")
+    if options.hi - options.lo < SCORE_STEP - 1e-9:
+        raise OptionError(f"lo and hi must be at least {SCORE_STEP} apart, the step of a score")
     return options
 
 

@@ -43,7 +43,7 @@ def test_yes_and_no_are_booleans() -> None:
     assert YesNo().parse("maybe").failure
 
 
-bounds = st.floats(-1e4, 1e4).map(lambda x: round(x, 2))
+bounds = st.floats(-1e6, 1e6).map(lambda x: round(x, 2))
 
 
 @given(bounds, bounds)
@@ -81,6 +81,7 @@ def test_scores_out_of_range_or_not_numbers_fail(reply: str) -> None:
 def test_whole_bounds_give_whole_numbers() -> None:
     assert Number(1, 5).grammar.choices == ("1", "2", "3", "4", "5")
     assert Number(0, 1).grammar.choices[:3] == ("0", "0.01", "0.02")
+    assert Number(100000.5, 100001).grammar.choices[:2] == ("100000.5", "100000.51")
     assert Number(1, 5).instruction == "Answer with a number from 1 to 5."
 
 

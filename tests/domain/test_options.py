@@ -30,6 +30,8 @@ def test_every_option_of_every_function_is_declared() -> None:
         ("llm", {"max_tokens": "five"}, "max_tokens must be a whole number, not 'five'"),
         ("llm", {"max_tokens": 0}, "max_tokens must be from 1 to"),
         ("llm", {"max_tokens": True}, "whole number"),
+        ("llm", {"max_tokens": float("inf")}, "whole number"),
+        ("llm", {"seed": float("nan")}, "whole number"),
         ("llm", {"temperature": -1}, "temperature must be from 0 to 2, not -1"),
         ("llm", {"temperature": float("nan")}, "temperature must be a number"),
         ("llm", {"on_error": "ignore"}, "on_error must be 'null'"),
@@ -40,6 +42,7 @@ def test_every_option_of_every_function_is_declared() -> None:
         ("llm_classify", {"choices": ["a", ""]}, "choices holds ''; each must be a text"),
         ("llm_classify", {"choices": ["a", None]}, "choices holds None"),
         ("llm_score", {"lo": 5, "hi": 1}, "lo must be below hi, not 5 and 1"),
+        ("llm_score", {"lo": 0.001, "hi": 0.004}, "lo and hi must be at least 0.01 apart"),
         ("llm_score", {"hi": float("inf")}, "hi must be a number"),
     ],
 )
