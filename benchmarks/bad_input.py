@@ -151,6 +151,8 @@ CASES = [
     sql("empty string", "SELECT llm_filter('Is it good? {}', '')", "[("),
     sql("NULL", "SELECT llm_filter('Is it good? {}', NULL)", "[(None,)]"),
     sql("emoji", "SELECT llm_filter('Is it good? {}', '\U0001f600\U0001f44d')", "[("),
+    Case("lone surrogate", "a parameter that is half a character, '\\ud83d'",
+         lambda con: con.execute("SELECT llm_filter('Good? {}', ?)", ["\ud83d"]).fetchall(), "urrogate"),
     Case("1 MB cell", f"`{MEGABYTE}`", with_error_table(MEGABYTE), "over_context"),
     sql("zero rows", "SELECT llm('Rate {}', i) FROM range(0) t(i)", "[]"),
     Case("engine killed with SIGKILL", "kill -9 in the middle of 3,000 rows", killed_engine, "3000"),

@@ -38,7 +38,8 @@ class Worker:
     def __init__(self, variant: str, starvation_s: float) -> None:
         command = [
             sys.executable, "-m", "benchmarks.relquery_worker", "--variant", variant,
-            "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS), "--kv-tokens", str(KV_TOKENS),
+            "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS),
+            "--kv-tokens", str(KV_TOKENS),
             "--settings", json.dumps({"starvation_s": starvation_s}),
         ]  # fmt: skip
         self.variant = variant
@@ -138,13 +139,15 @@ def main() -> None:
         base = found["vllm"]["mean_s"]
         rows = [[v, *f.values(), base / f["mean_s"]] for v, f in found.items()]
         print(
-            f"\nload {load}, {args.seeds} seeds of {args.relqueries} relQueries, outputs equal: {len(shas) == 1}"
+            f"\nload {load}, {args.seeds} seeds of {args.relqueries} relQueries, "
+            f"outputs equal: {len(shas) == 1}"
         )
         print(table(["variant", *columns, "vllm/this"], rows))
         print(f"clairvoyant, simulated with the fitted cost model: mean {clair:.3f} s", flush=True)
         per_seed = {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()}
         details["loads"][str(load)] = {
-            "variants": found, "mean_s_per_seed": per_seed, "outputs_equal": len(shas) == 1, "clairvoyant_s": clair,
+            "variants": found, "mean_s_per_seed": per_seed, "outputs_equal": len(shas) == 1,
+            "clairvoyant_s": clair,
             "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
         }  # fmt: skip
         headline[f"load_{load}"] = {v: [f["mean_s"], f["p99_s"]] for v, f in found.items()}

@@ -51,7 +51,7 @@ def prompts_of(table: str, kind: str, rows: Sequence[dict[str, str]]) -> list[st
 
 
 def output_tokens(cap: int, rng: random.Random) -> int:
-    """A true output length below a cap: short answers anywhere below it, long ones from a quarter of it on."""
+    """A true output length below a cap: short ones anywhere below it, long ones from a quarter of it on."""
     return rng.randint(1 if cap <= 10 else cap // 4, cap)
 
 
