@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 
 from relserve.session import Session
+from relserve_duckdb.cursors import Cursors
 from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.lookout import Lookout
@@ -23,7 +24,7 @@ from relserve_duckdb.turns import Turns
 
 _FETCHES = frozenset(
     "fetchone fetchmany fetchall fetchdf fetch_df df fetch_df_chunk fetchnumpy pl torch tf "
-    "to_arrow_table to_arrow_reader".split()
+    "to_arrow_table to_arrow_reader complete".split()
 )
 _RELATIONS = frozenset(
     "table view values from_df from_arrow from_parquet from_csv_auto read_csv read_json read_parquet "
@@ -55,6 +56,7 @@ class Connection:
         self._functions.register(raw)
         self._functions.create_macros(raw)
         self._lookout = Lookout(raw)
+        self._cursors = Cursors()
         self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch)
 
     @property
@@ -115,7 +117,11 @@ class Connection:
 
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
-        return Connection(self.raw.cursor(), self.session, self._scope.show_progress, self._runner.prefetches)
+        raw = self.raw.cursor()
+        new = Connection(raw, self.session, self._scope.show_progress, self._runner.prefetches)
+        new._cursors = self._cursors
+        self._cursors.add(new, raw, new._functions)
+        return new
 
     duplicate = cursor
 
@@ -129,8 +135,10 @@ class Connection:
         with suppress(duckdb.ConnectionException):  # closed before
             self.interrupt()
         with self._lock:
-            with suppress(duckdb.Error):
-                self._functions.remove(self.raw)
+            # an unread result or an open transaction would keep the functions in the catalog
+            for end in (self.raw.abort, self.raw.rollback, partial(self._functions.remove, self.raw)):
+                with suppress(duckdb.Error):
+                    end()
             self._runner.close()
             self.raw.close()
 

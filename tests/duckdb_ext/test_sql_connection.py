@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,45 @@ def test_user_file_keeps_no_trace(tmp_path: Path) -> None:
     assert again.execute("SELECT rate(title) FROM p LIMIT 2").fetchall() == [(None,), ("rate title 1",)]
     assert again.execute("SELECT y FROM vv LIMIT 1").fetchall() == [("v text 2",)]
     again.close()
+
+
+def _functions_in_catalog(made: Made) -> int:
+    names = "SELECT count(*) FROM duckdb_functions() WHERE starts_with(function_name, '__llm')"
+    return int(made.con.raw.execute(names).fetchall()[0][0])
+
+
+def test_a_closed_cursor_leaves_no_functions(made: Made) -> None:
+    before = _functions_in_catalog(made)
+    for text in ("SELECT llm('x {}', id) FROM p", "BEGIN; SELECT llm('x {}', 1)"):
+        with made.con.cursor() as cursor:
+            cursor.execute(text).fetchone()
+            assert _functions_in_catalog(made) == 2 * before
+        assert _functions_in_catalog(made) == before
+
+
+def test_dropped_cursors_leave_no_functions_once_they_are_read(made: Made) -> None:
+    before = _functions_in_catalog(made)
+    for _ in range(5):
+        made.con.cursor().execute("SELECT llm('x {}', 1)").fetchall()
+    reader = _sql_reader(made.con.cursor())
+    gc.collect()
+    made.con.cursor()
+    assert sum(batch.num_rows for batch in reader) == 10000
+    gc.collect()
+    made.con.cursor()
+    assert _functions_in_catalog(made) <= 3 * before
+
+
+def _sql_reader(cursor: Connection) -> pa.RecordBatchReader:
+    relation = cursor.sql("SELECT llm('x {}', id) FROM p")
+    assert relation is not None
+    return relation.to_arrow_reader(100)
+
+
+def test_complete_runs_a_result_to_its_end(made: Made) -> None:
+    made.con.execute("SELECT llm('x {}', id, on_error := 'raise') FROM p").complete()
+    assert made.engine.num_prompts == 10000
+    assert made.rows("SELECT 1") == [(1,)]
 
 
 def test_read_only_database(tmp_path: Path) -> None:
