@@ -44,7 +44,12 @@ class Connection:
     """
 
     def __init__(
-        self, raw: duckdb.DuckDBPyConnection, session: Session, progress: bool | None, prefetch: bool
+        self,
+        raw: duckdb.DuckDBPyConnection,
+        session: Session,
+        progress: bool | None,
+        prefetch: bool,
+        parent: Connection | None = None,
     ) -> None:
         self.raw = raw
         self.session = session
@@ -55,8 +60,8 @@ class Connection:
         self._functions = Functions(self._scope)
         self._functions.register(raw)
         self._functions.create_macros(raw)
-        self._lookout = Lookout(raw)
-        self._cursors = Cursors()
+        self._lookout: Lookout = parent._lookout if parent else Lookout(raw)
+        self._cursors: Cursors = parent._cursors if parent else Cursors()
         self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch)
 
     @property
@@ -118,8 +123,7 @@ class Connection:
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
         raw = self.raw.cursor()
-        new = Connection(raw, self.session, self._scope.show_progress, self._runner.prefetches)
-        new._cursors = self._cursors
+        new = Connection(raw, self.session, self._scope.show_progress, self._runner.prefetches, self)
         self._cursors.add(new, raw, new._functions)
         return new
 

@@ -35,6 +35,8 @@ def guarded(scope: Scope, con: duckdb.DuckDBPyConnection) -> Iterator[None]:
             if isinstance(ours, Cancelled):
                 raise duckdb.InterruptException("INTERRUPT Error: Interrupted!") from error
             raise ours from error
+        finally:
+            scope.error = None  # its traceback holds the connection, which holds the scope through DuckDB
 
 
 def _behind(error: duckdb.Error, scope: Scope) -> BaseException | None:

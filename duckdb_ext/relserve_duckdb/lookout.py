@@ -19,25 +19,25 @@ _CHANGES = re.compile(
 
 
 class Lookout:
-    """Knows the names behind which a connection's llm calls may hide.
+    """Knows the names behind which the llm calls of a connection and its cursors may hide.
 
-    Views and macros made on another connection after this one was attached stay unknown until the next
-    CREATE or ATTACH here: their calls are answered all the same, but without prefetch.
+    Views and macros made behind its back, on DuckDB's own connection, stay unknown until the next CREATE or
+    ATTACH here: their calls are answered all the same, but without prefetch.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self._texts: dict[str, str] = {}
-        self._learn(con, _VIEWS)
+        self._texts: dict[str, str] = {}  # replaced, never changed: cursors read it in their threads
+        self._learn(con)
 
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
         lower = text.lower()
-        return "llm" in lower or any(name in lower for name in self._texts)
+        return "llm" in lower or any(_is_word(name, lower) for name in self._texts)
 
     def hidden(self, text: str) -> str:
         """The definitions of the views and macros that the text mentions, "" for none."""
         lower = text.lower()
-        return "\n".join(sql for name, sql in self._texts.items() if name in lower)
+        return "\n".join(sql for name, sql in self._texts.items() if _is_word(name, lower))
 
     def is_changed_by(self, text: str) -> bool:
         """Whether running the text may have made such a name."""
@@ -46,15 +46,21 @@ class Lookout:
     def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
         """Learn what a text that has just run made."""
         if match := _PREPARE.match(text):
-            self._texts[match[1].lower()] = match[2]
-        self._learn(con, f"{_VIEWS} UNION ALL {_MACROS}")
+            self._texts = {**self._texts, match[1].lower(): match[2]}
+        self._learn(con)
 
-    def _learn(self, con: duckdb.DuckDBPyConnection, query: str) -> None:
+    def _learn(self, con: duckdb.DuckDBPyConnection) -> None:
         try:
-            found = [(name.lower(), sql or "") for name, sql in con.execute(query).fetchall()]
+            rows = con.execute(f"{_VIEWS} UNION ALL {_MACROS}").fetchall()
         except duckdb.Error:
             return  # inside an aborted transaction nothing can be asked
+        found = [(name.lower(), sql or "") for name, sql in rows]
         num_known = -1
         while num_known != len(self._texts):  # views over views
             num_known = len(self._texts)
-            self._texts.update((name, sql) for name, sql in found if self.mentions(sql))
+            self._texts = {**self._texts, **{name: sql for name, sql in found if self.mentions(sql)}}
+
+
+def _is_word(name: str, text: str) -> bool:
+    """Whether the name stands in the text, not as a part of a longer one."""
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -46,7 +46,6 @@ class Scope:
     def begin(self) -> None:
         """The user starts something new; what was cancelled before is over."""
         self.cancel.clear()
-        self.error = None
 
     def forget(self) -> None:
         """A statement starts: drop what the last one knew."""

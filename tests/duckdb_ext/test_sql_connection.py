@@ -198,9 +198,23 @@ def test_user_file_keeps_no_trace(tmp_path: Path) -> None:
         "p", "u", "empty", "nulls", "v", "vv", "z", "odd"
     }  # fmt: skip
     again = attach(plain, Session(lambda model: ScriptedEngine(script=echo)))
+    again.execute("SELECT rate(body) FROM p").fetchall()
+    assert [q.num_distinct for q in again.session.history.queries()] == [500]
     assert again.execute("SELECT rate(title) FROM p LIMIT 2").fetchall() == [(None,), ("rate title 1",)]
     assert again.execute("SELECT y FROM vv LIMIT 1").fetchall() == [("v text 2",)]
     again.close()
+
+
+def test_a_cursor_prefetches_views_that_another_one_made(made: Made) -> None:
+    with made.con.cursor() as one, made.con.cursor() as other:
+        one.execute("CREATE VIEW fresh AS SELECT llm('f {}', id) AS y FROM p")
+        assert len(other.execute("FROM fresh").fetchall()) == 10000
+    assert made.asked == (10000, 1)
+
+
+def test_a_short_name_of_a_view_is_no_part_of_other_words(made: Made) -> None:
+    assert not made.con._lookout.mentions("SELECT avg(rated) FROM values_of")  # `v`, `rate`
+    assert made.con._lookout.mentions('SELECT "RATE"(1) FROM "V"')
 
 
 def _functions_in_catalog(made: Made) -> int:
