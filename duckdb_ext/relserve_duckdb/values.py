@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from typing import Any
@@ -17,19 +18,20 @@ _local = threading.local()
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The column's values, one a row.
 
-    Text, integers, booleans, doubles, blobs, lists and structs are Python values; everything else (dates,
-    decimals, floats of 32 bits, intervals, maps ..) is the text that DuckDB prints for it, because Python
-    prints many of those otherwise or cannot hold them (the year 20000, infinity).
+    Text, integers, booleans, doubles and blobs are Python values, and so are lists and structs; everything
+    else (dates, decimals, floats of 32 bits, intervals, maps ..) is the text that DuckDB prints for it,
+    because Python prints many of those otherwise or cannot hold them (the year 20000, infinity). Inside
+    lists and structs they are what DuckDB's JSON makes of them.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = array.type
     if _reads_alike(kind):
         return list(array.to_pylist())
-    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_struct(kind):
-        try:
+    if _is_list_or_struct(kind):
+        if _is_json_alike(kind):
             return list(array.to_pylist())
-        except (ValueError, OverflowError, ArithmeticError):
-            return _in_duckdb(array, "to_json(v)::VARCHAR")
+        texts = _in_duckdb(array, "to_json(v)::VARCHAR")
+        return [None if text is None else json.loads(text) for text in texts]
     return _in_duckdb(array, "to_json(v)::VARCHAR" if kinds.is_map(kind) else "v::VARCHAR")
 
 
@@ -66,6 +68,17 @@ def _reads_alike(kind: pa.DataType) -> bool:
         or kinds.is_integer(kind) or kinds.is_boolean(kind) or kinds.is_float64(kind)
         or kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_null(kind)
     )  # fmt: skip
+
+
+def _is_list_or_struct(kind: pa.DataType) -> bool:
+    return bool(kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_struct(kind))
+
+
+def _is_json_alike(kind: pa.DataType) -> bool:
+    """Whether the JSON of the Python value is that of DuckDB."""
+    if _is_list_or_struct(kind):
+        return all(_is_json_alike(kind.field(i).type) for i in range(kind.num_fields))
+    return _reads_alike(kind) and not (kinds.is_binary(kind) or kinds.is_large_binary(kind))
 
 
 def _in_duckdb(array: pa.Array, expression: str) -> list[Any]:

@@ -45,6 +45,10 @@ def test_value_reads_as_duckdb_prints_it(made: Made, expression: str) -> None:
         ("MAP {'k': 1}", '{"k":1}'),
         ("[DATE '2024-02-29']", '["2024-02-29"]'),
         ("['infinity'::DATE]", '["infinity"]'),
+        ("{'d': 1.50::DECIMAL(9, 2)}", '{"d": 1.5}'),
+        ("{'b': 'x\\xAA'::BLOB, 'i': INTERVAL 1 day}", '{"b": "x\\\\xAA", "i": "1 day"}'),
+        ("[{'m': MAP {'k': 1}, 'e': 'a'::ENUM('a')}]", '[{"m": {"k": 1}, "e": "a"}]'),
+        ("[1.0::DOUBLE, NULL]", "[1.0, null]"),
         ("'a\\x00b'::BLOB", "a\0b"),
     ],
 )
