@@ -1,0 +1,52 @@
+"""Every example of the README runs, and every setting and option is in the docs."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from relserve import demo
+from relserve.api import connect
+from relserve.options import FUNCTIONS, OPTIONS
+from relserve.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_examples_run(code: str) -> None:
+    exec(compile(code, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("code", blocks("sql"))
+def test_sql_examples_run(code: str) -> None:
+    with connect(model="scripted", progress=False) as con:
+        demo.prepare(con)
+        con.execute(code).fetchall()
+
+
+def test_there_are_examples() -> None:
+    assert blocks("python")
+    assert blocks("sql")
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *OPTIONS])
+def test_the_readme_names_every_function_and_option(name: str) -> None:
+    assert f"`{name}" in README
+
+
+@pytest.mark.parametrize("setting", [f.name for f in fields(Settings)])
+def test_the_settings_page_has_every_setting(setting: str) -> None:
+    assert f"RELSERVE_{setting.upper()}" in (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_files_that_docs_point_to_exist() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
