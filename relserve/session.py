@@ -181,5 +181,5 @@ def _next(
 
 
 def _abort(future: Future[None]) -> None:
-    """Cancel the pump, which aborts the requests in the engine, and give it a moment to do so."""
+    """Cancel the pump, which aborts the requests in the engine; the caller does not wait for it."""
     future.cancel()

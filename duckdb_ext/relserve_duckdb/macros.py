@@ -17,7 +17,7 @@ import pyarrow.types as kinds
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from relserve.history import ERROR_SCHEMA, QUERY_SCHEMA
-from relserve.options import FUNCTIONS, OPTIONS
+from relserve.options import FUNCTIONS
 from relserve_duckdb.scope import Scope
 from relserve_duckdb.site import MAX_VALUES, UNSET, sql_type_of
 
@@ -80,11 +80,6 @@ class Functions:
         )
 
 
-def option_types(function: str) -> dict[str, str]:
-    """The SQL type of each option of a function."""
-    return {name: OPTIONS[name].sql_type for name in FUNCTIONS[function].options}
-
-
 def _call(scope: Scope, function: str, *columns: Any) -> Any:
     return scope.call(function, columns)
 
@@ -98,10 +93,6 @@ def _rows_of(table: Callable[[], pa.Table], calls: Any) -> pa.Array:
     n = len(calls)
     repeated = pa.concat_arrays([structs] * n) if n != 1 else structs
     return pa.ListArray.from_arrays([i * len(structs) for i in range(n + 1)], repeated)
-
-
-def _none_of(table: pa.Table) -> pa.Array:
-    return pa.array([], pa.struct(list(table.schema)))
 
 
 def _plain_times(table: pa.Table) -> pa.Table:
