@@ -26,6 +26,7 @@ def child() -> None:
     from relserve.api import connect
     from relserve.engines.registry import find_engine
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
     con = connect(model="tiny", progress=False)
     create_beer_table(con)
     con.execute("SELECT llm('warm up')").fetchall()

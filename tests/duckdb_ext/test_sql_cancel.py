@@ -26,6 +26,7 @@ QUERIES = {
 # A process of its own: SIGINT reaches the main thread, as from a terminal
 PROGRAM = """
 import json, os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
 sys.path[:0] = {paths!r}
 from sql_fixtures import make
 
