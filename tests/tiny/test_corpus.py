@@ -31,10 +31,13 @@ def test_examples_depend_on_the_seed_alone(easy: bool) -> None:
 
 
 @pytest.mark.parametrize("pool", [*VERDICTS.values(), rows.DOMAINS["beers"].good, lex_films.NEUTRAL])
-def test_sentence_templates_are_split(pool: Pool) -> None:
+def test_sentence_templates_are_split_and_sayings_shared(pool: Pool) -> None:
     assert pool.train
     assert pool.held_out
     assert not set(pool.train) & set(pool.held_out)
+    assert set(pool.part(False)) & set(pool.part(True)) == set(pool.shared)
+    assert all("{" in entry for entry in pool.train + pool.held_out)
+    assert not any("{" in entry for entry in pool.shared)
 
 
 @pytest.mark.parametrize("draw", [brand, title, person, city])
@@ -43,10 +46,10 @@ def test_names_are_split(draw) -> None:
     assert not train & {draw(Random(one), True) for one in range(300)}
 
 
-def test_sentences_of_held_out_rows_are_not_trained_on() -> None:
-    templates = set(rows.DOMAINS["films"].good.train)
-    assert not templates & set(rows.DOMAINS["films"].good.held_out)
-    assert rows.film_row(Random(3), True) != rows.film_row(Random(3), False)
+@pytest.mark.parametrize("make", MAKERS)
+def test_held_out_rows_are_other_rows(make) -> None:
+    train = {tuple(make(Random(one), False).columns.values()) for one in range(200)}
+    assert not train & {tuple(make(Random(one), True).columns.values()) for one in range(200)}
 
 
 def test_phrasings_of_training_and_evaluation_are_disjoint() -> None:

@@ -16,12 +16,19 @@ from relserve.tiny.corpus import (
 from relserve.tiny.corpus.text import Writer
 from relserve.tiny.prompts import choices_line
 
-_KEYS = ("brand", "price", "city", "name", "title", "order number", "director", "colour", "year", "maker",
-"amount", "product",
-         "customer", "place", "style", "code", "author", "item", "size", "email")  # fmt: skip
+_KEYS = (
+    "brand", "price", "city", "name", "title", "order number", "director", "colour", "year", "maker",
+    "amount", "product", "customer", "place", "style", "code", "author", "item", "size", "email",
+)  # fmt: skip
 _TIERS = {1: "adj1", 2: "adj2", 3: "adj3", 4: "adj4", 5: "adj5"}
 _TRAITS = {2: "bad_trait", 4: "good_trait"}
 _NOUNS = {2: "neg_noun", 5: "pos_noun"}
+_SOUP = (
+    "{w}, {w} and {w}", "{w} {aspect}, {w} {aspect}", "{w}. {w}. {w}.", "{w} {w} {w} {w}", "{aspect} {w} {w}",
+    "{n}. {w}.", "{w}. {n}.", "{n}. {w} {aspect}. {n}.", "{aspect} {w}, {aspect} {w}, {aspect} {w}",
+    "{w} - {w}", "so {w} and {w}", "{n}, {n}, {w}, {w}", "{w}! {w}! {n}", "{w} {aspect} with {w} {aspect}",
+    "{w}/{w}", "{aspect}, {aspect} and {aspect} {w}", "found it {w}", "think {w}, {w}, {w}",
+)  # fmt: skip
 _BARE = (
     "{w}",
     "{w}",
@@ -67,6 +74,7 @@ def recall(rng: Random) -> tuple[str, str, tuple[str, ...]]:
     text = gap.join(f"{key}{link}{held}" for key, held in pairs.items())
     wanted = rng.choice(keys)
     said = rng.choice(phrasings.EXTRACTION).replace("{field}", wanted).replace("{Field}", wanted.capitalize())
+    said = layouts.blur(rng, wanted) if rng.random() < 0.4 else said
     return layouts.compose(said, "text", rng).replace("{data}", text), pairs[wanted], ()
 
 
@@ -117,7 +125,10 @@ def word_sense(rng: Random) -> tuple[str, int, str]:
             stars,
             kind,
         )
-    return writer.fill(rng.choice(_BARE).replace("{w}", "{" + slot + "}")), stars, kind
+    if rng.random() < 0.5:
+        return writer.fill(rng.choice(_BARE).replace("{w}", "{" + slot + "}")), stars, kind
+    soup = rng.choice(_SOUP).replace("{n}", rng.choice(rows.DOMAINS[kind].neutral.part(False)))
+    return writer.fill(soup.replace("{w}", "{" + slot + "}")), stars, kind
 
 
 DRILLS = (repeat, recall, recall, pick)

@@ -14,13 +14,13 @@ Anna Ben Clara David Emma Felix Grace Henry Ida Jack Karen Leo Maria Noah Olivia
 Uma Victor Wendy Yusuf Zoe Ahmed Bianca Carlos Diana Erik Fatima George Hannah Ivan Julia Kenji Laura Marco
 Nina Oscar Priya Rahul Sofia Thomas Ursula Vera Walter Xenia Amir Chloe Dmitri Elena Francis Gita Hugo Irene
 Jonas Keiko Lucas Mei Nadia Omar Petra
-"""))  # fmt: skip
+"""), split_all=True)  # fmt: skip
 _LAST = Pool(words("""
 Smith Novak Garcia Kim Larsen Moreau Okafor Petrov Rossi Schmidt Tanaka Ueda Vargas Weber Xu Yilmaz Zimmer
 Adams Becker Costa Dubois Evans Fischer Gupta Hansen Ito Jensen Kowalski Lopez Meyer Nguyen Ortiz Patel
 Quist Reyes Singh Torres Urban Vogel Wood Young Abbott Berg Carter Diaz Eriksen Ford Gomez Hughes Iqbal
 Jones Keller Lind Marsh Nolan Olsen Parker Ryan
-"""))  # fmt: skip
+"""), split_all=True)  # fmt: skip
 CITIES = Pool(words("""
 Berlin Paris London Madrid Rome Vienna Oslo Dublin Lisbon Prague Warsaw Athens Helsinki Stockholm Brussels
 Zurich Milan Munich Hamburg Lyon Porto Seville Boston Chicago Seattle Denver Austin Toronto Montreal Sydney
@@ -28,7 +28,7 @@ Melbourne Tokyo Osaka Seoul Delhi Mumbai Pune Cairo Nairobi Lagos Lima Bogota Qu
 Bristol Ghent Bruges Basel Geneva Krakow Budapest Zagreb Sofia Riga Tallinn Vilnius Bergen Aarhus Malmo
 Turin Naples Valencia Bilbao Nantes Lille Bremen Dresden New_York Los_Angeles San_Diego Cape_Town Hong_Kong
 Portland Atlanta Nashville Springfield Houston Dallas Miami Phoenix
-"""))  # fmt: skip
+"""), split_all=True)  # fmt: skip
 _TITLE_NOUNS = words("""
 River Garden Night Mountain Letter Mirror Winter Lighthouse Shadow Train Orchard Storm Bridge Harbor Clock
 Desert Island Forest Stranger Promise Secret Wolf Violin Kingdom Summer Road Signal Thief Crown Door Silence

@@ -47,6 +47,27 @@ _ENDS = (
 )
 
 
+_COMMON = tuple(
+    """
+the a of to in for on with as at by from this that it is are was be we you they there here one some any
+all each other what which who how when where please tell give me us let see look find say name need want
+would could should can must make take put write read think decide work out going given above below
+following line text words data row entry case table column value field list note part kind sort best right
+own new first last only just also then so now well very somebody someone person people client user thing
+matter point question answer result form word number box mark label choose help understand consider check
+over again before after into under about between through quick short simple
+""".split()
+)
+
+
+def blur(rng: Random, keep: str = "") -> str:
+    """Write an instruction of common words around the one that matters: no wording is to be law."""
+    said = [rng.choice(_COMMON) for _ in range(rng.randint(0, 9))]
+    said.insert(rng.randint(0, len(said)), keep)
+    text = " ".join(part for part in said if part) or "Answer"
+    return text[:1].upper() + text[1:] + rng.choice(("", "", "?", "."))
+
+
 def compose(instruction: str, column: str, rng: Random) -> str:
     """Join an instruction and a column into a template with one `{data}`."""
     draw = rng.random()

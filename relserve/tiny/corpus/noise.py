@@ -19,6 +19,22 @@ def typo(text: str, rng: Random) -> str:
     return text[:at] + text[at + 1] + text[at] + text[at + 2 :]
 
 
+_NEEDED = frozenset(
+    """
+not no never n't without hardly barely far anything but however still yet although though while lacks
+lacking nothing neither nor isn't don't didn't doesn't can't won't wouldn't could should too less more
+worse better expected thought
+""".split()
+)
+
+
+def drop_words(text: str, rng: Random) -> str:
+    """Leave out a few words, never one that turns the meaning round."""
+    share = rng.choice((0.08, 0.15, 0.25))
+    kept = [word for word in text.split(" ") if rng.random() > share or word.lower().strip(".,!") in _NEEDED]
+    return " ".join(kept) or text
+
+
 def _casing(text: str, rng: Random) -> str:
     draw = rng.random()
     if draw < 0.10:
@@ -38,6 +54,8 @@ def roughen(text: str, stars: int | None, rng: Random) -> str:
     if rng.random() < 0.5:
         return text
     text = _casing(text, rng)
+    if rng.random() < 0.15:
+        text = drop_words(text, rng)
     for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
         text = typo(text, rng)
     draw = rng.random()

@@ -104,7 +104,7 @@ def make_writer(kind: str, rng: Random, held_out: bool) -> Writer:
         "director": entities.person(rng, held_out),
         "brewery": entities.brewery(rng, held_out), "name": entities.person(rng, held_out),
         "abv": f"{rng.randint(30, 120) / 10}%",
-        "order": entities.order_number(rng),
+        "order": entities.order_number(rng), "style": "Pale Ale",
     }  # fmt: skip
     return writer
 

@@ -107,6 +107,7 @@ def judge_row(row: rows.Row, rng: Random) -> Example:
     answer = labels.by_stars(ordered, stars)
     picks = tuple(rng.sample(ordered, len(ordered)))
     said = rng.choice(phrasings.SENTIMENT).replace("{noun}", _noun(row, rng))
+    said = layouts.blur(rng) if rng.random() < 0.2 else said
     return _with_choices("sentiment", "review", row, said, picks, answer, rng)
 
 
@@ -116,6 +117,7 @@ def category(rng: Random, held_out: bool) -> Example:
     row, column = SCHEMES[scheme].make(rng, held_out), rng.choice(SCHEMES[scheme].columns)
     picks, answer = pick_choices(scheme, row.labels[scheme], rng)
     said = rng.choice(phrasings.CATEGORY[scheme]).replace("{noun}", _noun(row, rng))
+    said = layouts.blur(rng) if rng.random() < 0.2 else said
     return _with_choices("category", column, row, said, picks, answer, rng)
 
 
@@ -140,6 +142,11 @@ def rate_row(row: rows.Row, rng: Random) -> Example:
         .replace("{noun}", _noun(row, rng))
         .replace("{lo}", str(lo))
         .replace("{hi}", str(hi))
+    )
+    said = (
+        layouts.blur(rng, f"{lo} {hi}" if rng.random() < 0.5 else "")
+        if typed and rng.random() < 0.2
+        else said
     )
     template = layouts.compose(said, "review", rng)
     if not typed and rng.random() < 0.4:
@@ -214,6 +221,7 @@ def extraction(rng: Random, held_out: bool) -> Example:
     """Ask for a value that stands in the text."""
     row, column, name, value = _row_with_field(rng, held_out)
     said = rng.choice(phrasings.EXTRACTION).replace("{field}", name).replace("{Field}", name.capitalize())
+    said = layouts.blur(rng, name) if rng.random() < 0.25 else said
     return Example("extraction", column, layouts.compose(said, column, rng), row.columns[column], value)
 
 
@@ -239,7 +247,7 @@ TASKS: dict[str, Callable[[Random, bool], Example]] = {
     "sentiment": sentiment, "category": category, "rating": rating, "yes_no": yes_no,
     "extraction": extraction, "open": open_answer,
 }  # fmt: skip
-WEIGHTS = {"sentiment": 30, "category": 15, "rating": 18, "yes_no": 20, "extraction": 12, "open": 5}
+WEIGHTS = {"sentiment": 30, "category": 15, "rating": 18, "yes_no": 26, "extraction": 12, "open": 5}
 _NAMES = tuple(name for name, weight in WEIGHTS.items() for _ in range(weight))
 
 

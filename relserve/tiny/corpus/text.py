@@ -27,23 +27,29 @@ def is_held_out(entry: str) -> bool:
 
 
 class Pool:
-    """Entries divided into a training part and a held-out part that share none."""
+    """Entries divided into a training part and a held-out part that share none.
 
-    def __init__(self, block: str | Sequence[str]) -> None:
+    A fixed saying (`waste of money`) is vocabulary, as a word is: nothing else could teach its meaning, so
+    both sides use it. `shared` holds these; names have no slots either, and are divided with `split_all`.
+    """
+
+    def __init__(self, block: str | Sequence[str], split_all: bool = False) -> None:
         entries = lines(block) if isinstance(block, str) else tuple(block)
-        held = tuple(entry for entry in entries if is_held_out(entry)) or entries[-1:]
-        self.held_out = held
-        self.train = tuple(entry for entry in entries if entry not in held) or entries[:-1]
+        self.shared = () if split_all else tuple(entry for entry in entries if "{" not in entry)
+        slotted = tuple(entry for entry in entries if entry not in set(self.shared))
+        self.held_out = tuple(entry for entry in slotted if is_held_out(entry))
+        self.train = tuple(entry for entry in slotted if entry not in self.held_out)
+        self._parts = (self.train + self.shared, self.held_out + self.shared or self.train)
 
     def part(self, held_out: bool) -> tuple[str, ...]:
-        """Return the entries of one side of the split."""
-        return self.held_out if held_out else self.train
+        """Return the entries that one side of the split draws from."""
+        return self._parts[held_out]
 
     def joined(self, *more: "Pool | Sequence[str]") -> "Pool":
         """Return a pool that holds the entries of several."""
-        entries = list(self.train + self.held_out)
+        entries = list(self.train + self.held_out + self.shared)
         for other in more:
-            entries += [*other.train, *other.held_out] if isinstance(other, Pool) else other
+            entries += (other.train + other.held_out + other.shared) if isinstance(other, Pool) else other
         return Pool(entries)
 
 
