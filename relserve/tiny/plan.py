@@ -32,7 +32,7 @@ class Plan:
     intermediate: int = 704
     vocab: int = VOCAB_SIZE
     tokenizer_examples: int = 60000
-    save_every_s: float = 180.0
+    save_every_s: float = 90.0
 
     def config(self, vocab: int) -> LlamaConfig:
         """Return the Llama configuration: a key and value head for each query head, tied embeddings."""

@@ -70,7 +70,12 @@ even the {aspect} is {good_any}; great {aspect}; nice {aspect}; good {aspect}; e
 lovely {aspect}; awesome {aspect}; best {aspect}; amazing {aspect}; my {person} and I {loved} it
 my {person} {loved} the {aspect}; we {love} it; everybody {loved} it; two thumbs up; great job
 the {aspect} exceeded my expectations; it lives up to its name; it lives up to the hype; worth the wait
-can't get enough of it
+can't get enough of it; the {best_of} {item} I know; one of the {best_of} I have had
+what the {best_of} {item} should be like; {best_of} of them all; I can't believe how {good_any} it is
+forget {brand}, get this; see all the other happy comments, they are right; words fail me, so {good_any}
+no superlative is too much; the definition of {good_any}; made for the gods; I want more
+I could have this every day; very impressed by the {aspect}; the {aspect} is just right
+quite the {pos_noun}
 """)
 BAD = Pool("""
 I {hate} the {aspect}; I {hated} the {aspect}; what a {neg_noun}; it is a {neg_noun}; a real {neg_noun}
@@ -104,8 +109,23 @@ the {aspect} fell below my expectations; it does not live up to its name; not wo
 had enough of it; could do with more {virtue}; the {aspect} should be {good_any}, but it is {bad_any}
 not {good_any} enough; needs more {virtue}; where is the {virtue}; too {bad_trait}; way too {bad_trait}
 a bit too {bad_trait}; just {bad_trait}; just plain {bad_any}; {bad_any} at best
+the {worst_of} {item} I know; one of the {worst_of} I have had; what no {item} should be like
+{worst_of} of them all; I can't believe how {bad_any} it is; get {brand} instead
+see all the other angry comments, they are right; words fail me, so {bad_any}; no insult is too much
+the definition of {bad_any}; made for nobody; I want no more of it; I could not bear this again
+very let down by the {aspect}; the {aspect} is just wrong; quite the {neg_noun}
 """)
 
+BEST_OF = words("""
+best finest smoothest tastiest richest cleanest nicest loveliest sharpest greatest strongest coolest
+smartest warmest funniest freshest prettiest sturdiest kindest fairest most_beautiful most_satisfying
+most_impressive most_enjoyable
+""")
+WORST_OF = words("""
+worst blandest dullest weakest ugliest cheapest flimsiest thinnest silliest saddest laziest noisiest
+nastiest dumbest poorest foulest slowest stalest clumsiest lamest most_boring most_annoying most_useless
+most_disappointing
+""")
 VIRTUES = {
     "products": words("""
         quality style comfort power value care precision strength convenience speed reliability support grip
@@ -138,7 +158,8 @@ PROBLEMS = {
 }  # fmt: skip
 
 LEXICON = {
-    "love": LOVE, "loved": LOVED, "hate": HATE, "hated": HATED, "pos_noun": POS_NOUN, "neg_noun": NEG_NOUN,
+    "best_of": BEST_OF, "worst_of": WORST_OF, "love": LOVE, "loved": LOVED, "hate": HATE, "hated": HATED,
+    "pos_noun": POS_NOUN, "neg_noun": NEG_NOUN,
     "pos_adv": POS_ADV,
     "neg_adv": NEG_ADV, "good_any": ("{adj5}", "{adj4}", "{adj4}", "{good_trait}", "{good_trait}"),
     "bad_any": ("{adj1}", "{adj2}", "{adj2}", "{bad_trait}", "{bad_trait}"),

@@ -118,12 +118,20 @@ def _clauses(
     return clauses
 
 
+def _plain_note(writer: Writer, domain: Domain, size: int) -> Body:
+    said = [writer.say(domain.neutral) for _ in range(size)]
+    return Body(fix_articles(" ".join(sentence(clause) for clause in said)), {}, (), ())
+
+
 def write_body(writer: Writer, domain: Domain, stars: int, size: int) -> Body:
     """Write a review of about `size` sentences whose overall verdict is `stars` (1 to 5)."""
     rng = writer.rng
     seen: dict[bool, list[str]] = {True: [], False: []}
     num_neutral = sum(rng.random() < 0.35 for _ in range(size))
     num_polar = max(0, size - num_neutral - (1 if size == 1 else 0))
+    if domain.fact_is_polar and stars >= 4 and size > 1 and writer.chance(0.15):
+        # a tasting note that only lists flavours comes from a drinker who was content
+        return _plain_note(writer, domain, size)
     wanted = _wanted_facts(rng, domain, stars, 0.0 if size == 1 else 0.3)
     signs = _signs(writer, stars, num_polar)
     middle = _clauses(writer, domain, stars, signs, seen)
