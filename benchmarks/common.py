@@ -78,7 +78,7 @@ def finish(name: str, headline: dict[str, Any], details: Any, quick: bool) -> No
     if not quick:
         RESULTS.mkdir(parents=True, exist_ok=True)
         saved = {"headline": headline, "details": details, "provenance": provenance()}
-        (RESULTS / f"{name}.json").write_text(json.dumps(saved, indent=1, ensure_ascii=False) + "\n")
+        (RESULTS / f"{name}.json").write_text(json.dumps(saved, indent=1, ensure_ascii=False, default=str) + "\n")
     print(json.dumps(headline, ensure_ascii=False), flush=True)
 
 

@@ -23,6 +23,7 @@ from relserve.relquery import Reply, phases_of
 pytestmark = pytest.mark.vllm
 
 PROMPTS = [f"Was guest {i} happy with the {dish}?" for i in range(20) for dish in ("soup", "steak", "pie")]
+MANY = [f"Was guest {i} happy with the soup? Say why." for i in range(1500)]  # replies may be short: many
 LONG = dict(max_tokens=400, temperature=1.0, seed=7)  # busy for seconds; the seed ended vLLM's CPU engine
 
 
@@ -49,11 +50,9 @@ def wait_until(true, timeout_s: float = TIMEOUT_S) -> None:
         time.sleep(0.02)
 
 
-def start(engine: LocalEngine, num: int = 60, **sampling) -> Future[list[Reply]]:
+def start(engine: LocalEngine, num: int = 1000, **sampling) -> Future[list[Reply]]:
     """A query that keeps the engine busy, once it is under way."""
-    asked = spawn(
-        collect(engine, submission_of([f"{p} Say why." for p in PROMPTS[:num]], **(LONG | sampling)))
-    )
+    asked = spawn(collect(engine, submission_of(MANY[:num], **(LONG | sampling))))
     wait_until(lambda: engine.num_unfinished > 0 or asked.done())
     return asked
 
@@ -207,10 +206,10 @@ def test_leaving_the_stream_early_aborts(engine):
 
 
 def test_a_dead_engine_is_restarted_once_for_all(engine, said):
-    expected = spawn(collect(engine, submission_of(PROMPTS[:20], max_tokens=100))).result(timeout=TIMEOUT_S)
+    expected = spawn(collect(engine, submission_of(MANY[:600], max_tokens=100))).result(timeout=TIMEOUT_S)
     del said[:]
-    asked = [spawn(collect(engine, submission_of(PROMPTS[:20], max_tokens=100))) for _ in range(2)]
-    wait_until(lambda: engine.num_unfinished >= 40)
+    asked = [spawn(collect(engine, submission_of(MANY[:600], max_tokens=100))) for _ in range(2)]
+    wait_until(lambda: engine.num_unfinished >= 100)
     pid = engine.pid
     os.kill(pid, signal.SIGKILL)
     for a in asked:

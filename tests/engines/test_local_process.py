@@ -33,6 +33,8 @@ thread.join()
 print("pid", engine.pid, flush=True)
 """
 INTERRUPTED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
 try:
     print("waiting", flush=True)
     time.sleep(60)
@@ -41,8 +43,8 @@ except KeyboardInterrupt:
     time.sleep(60)
 """
 LEAVES_IN_MID_QUERY = """
-spawn(collect(engine, submission_of(["Say why."] * 200, max_tokens=1000)))
-while engine.num_unfinished < 200:
+spawn(collect(engine, submission_of([f"{i}: say why." for i in range(2000)], max_tokens=1000)))
+while engine.num_unfinished < 100:
     time.sleep(0.01)
 print("leaving", time.time(), flush=True)
 """
