@@ -1,5 +1,6 @@
 """Short exercises: copying values, and the meaning of single words. Per token they teach more than rows."""
 
+import re
 from random import Random
 
 from relserve.tiny.corpus import (
@@ -13,7 +14,7 @@ from relserve.tiny.corpus import (
     phrasings,
     rows,
 )
-from relserve.tiny.corpus.text import Writer
+from relserve.tiny.corpus.text import Writer, sentence
 from relserve.tiny.prompts import choices_line
 
 _KEYS = (
@@ -44,7 +45,7 @@ _BARE = (
 
 def value(rng: Random) -> str:
     """Invent a value worth copying."""
-    kind = rng.randrange(8)
+    kind = rng.randrange(12)
     if kind == 0:
         return entities.price(rng)
     if kind == 1:
@@ -57,7 +58,15 @@ def value(rng: Random) -> str:
         return entities.city(rng, False)
     if kind == 5:
         return rng.choice(lex_general.ADJ2 + lex_general.ADJ4 + lex_products.ASPECT)
+    if kind > 8:
+        letters = rng.choice(_ALPHABETS)
+        return " ".join(_gibberish(letters, rng) for _ in range(rng.choice((1, 1, 2, 3))))
     return entities.brand(rng, False)
+
+
+def _gibberish(letters: str, rng: Random) -> str:
+    word = "".join(rng.choice(letters) for _ in range(rng.randint(2, 10)))
+    return word.capitalize() if rng.random() < 0.4 else word
 
 
 def repeat(rng: Random) -> tuple[str, str, tuple[str, ...]]:
@@ -131,4 +140,53 @@ def word_sense(rng: Random) -> tuple[str, int, str]:
     return writer.fill(soup.replace("{w}", "{" + slot + "}")), stars, kind
 
 
+def _ticket_fact(rng: Random) -> tuple[str, str, bool, str]:
+    """Return a sentence or two of a ticket, a fact's name, and whether it holds."""
+    writer = rows.make_writer("products", rng, False)
+    writer.bound["item"] = rng.choice(("laptop", "kettle", "jacket", "drill"))
+    holds, name = rng.random() < 0.5, rng.choice(("urgent", "angry", "refund"))
+    yes, no = {
+        "urgent": (lex_tickets.URGENT, lex_tickets.RELAXED), "angry": (lex_tickets.ANGRY, lex_tickets.POLITE),
+        "refund": (lex_tickets.REFUND_ASK, lex_tickets.NO_REFUND_ASK),
+    }[name]  # fmt: skip
+    said = [writer.say(yes if holds else no)]
+    if rng.random() < 0.5:
+        said.append(writer.say(lex_tickets.PLAIN))
+    rng.shuffle(said)
+    return " ".join(sentence(one) for one in said), name, holds, "tickets"
+
+
+def fact(rng: Random) -> tuple[str, str, bool, str]:
+    """Return a few sentences of a row, a fact's name, whether it holds, and the kind of row.
+
+    Where a mention is denied another matter is mentioned, so that the words decide and not their being there.
+    """
+    kind = rng.choice(("products", "products", "films", "films", "beers", "tickets"))
+    if kind == "tickets":
+        return _ticket_fact(rng)
+    domain, writer = rows.DOMAINS[kind], rows.make_writer(kind, rng, False)
+    names = [name for name in domain.facts if name not in ("buy_again", "order_again")]
+    name, holds = rng.choice(names), rng.random() < 0.5
+    if domain.fact_is_polar:
+        said = writer.say(domain.facts[name]["good" if holds else "bad"])
+    else:
+        other = name if holds else rng.choice([one for one in names if one != name])
+        said = writer.say(domain.facts[other][rng.choice(("good", "bad"))])
+    parts = [said] + [
+        writer.say(rng.choice((domain.neutral, domain.good, domain.bad)))
+        for _ in range(rng.choice((0, 1, 2)))
+    ]
+    rng.shuffle(parts)
+    text = " ".join(sentence(one) for one in parts)
+    if not holds and not domain.fact_is_polar and re.search(rows.MENTIONS[name], text, re.IGNORECASE):
+        return fact(rng)
+    return text, name, holds, kind
+
+
+_ALPHABETS = (
+    "abcdefghijklmnopqrstuvwxyz",
+    "aeioubcdfgklmnprst",
+    "abcdefghijklmnopqrstuvwxyz0123456789-",
+    "äöüéèçñøåßаеиостр",
+)
 DRILLS = (repeat, recall, recall, pick)

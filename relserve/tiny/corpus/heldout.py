@@ -49,14 +49,10 @@ class _Call:
 def _template(
     seen: tuple[str, ...], unseen: tuple[str, ...], column: str, rng: Random, is_unseen: bool, **slots: str
 ) -> str:
-    text = (
-        rng.choice(unseen).replace("\\n", "\n")
-        if is_unseen
-        else layouts.compose(rng.choice(seen), column, rng)
-    )
+    text = rng.choice(unseen).replace("\\n", "\n") if is_unseen else rng.choice(seen)
     for name, value in slots.items():
         text = text.replace("{" + name + "}", value)
-    return text
+    return text if is_unseen else layouts.compose(text, column, rng)
 
 
 def _sentiment(rng: Random, unseen: bool) -> _Call:

@@ -245,4 +245,10 @@ FACTS: dict[str, dict[str, Pool]] = {
     },
 }  # fmt: skip
 
-LEXICON = {"aspect": ASPECT, "good_trait": GOOD_TRAIT, "bad_trait": BAD_TRAIT, "well": WELL}
+LEXICON = {
+    "item": ("product", "item", "thing"),
+    "aspect": ASPECT,
+    "good_trait": GOOD_TRAIT,
+    "bad_trait": BAD_TRAIT,
+    "well": WELL,
+}

@@ -40,7 +40,7 @@ class Row:
     reply: str = ""
 
 
-_MENTIONS = {
+MENTIONS = {
     "price": r"price|cheap|expens|cost|money|afford|worth|value|pa(y|id)|[$€£₹]|penn|bargain|sale|budget",
     "shipping": r"ship|deliver|arriv|parcel|pack|courier|transit",
     "battery": r"batter|charg",
@@ -60,10 +60,10 @@ def _askable_facts(body: Body, stars: int, domain: Domain) -> dict[str, bool]:
         if name in ("buy_again", "order_again"):
             facts[name] = wanted
         elif domain.fact_is_polar:
-            others = len(re.findall(_MENTIONS[name], body.text, re.IGNORECASE))
+            others = len(re.findall(MENTIONS[name], body.text, re.IGNORECASE))
             if others <= 1 or name == "dark":
                 facts[name] = wanted
-        elif wanted or not re.search(_MENTIONS[name], body.text, re.IGNORECASE):
+        elif wanted or not re.search(MENTIONS[name], body.text, re.IGNORECASE):
             facts[name] = wanted
     if stars != 3:
         facts["satisfied"] = stars > 3

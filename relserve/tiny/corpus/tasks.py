@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from relserve.tiny.corpus import drills, labels, layouts, phrasings, questions, rows
-from relserve.tiny.corpus.schemes import REVIEW_ROWS, SCHEMES, pick_choices
+from relserve.tiny.corpus.schemes import REVIEW_ROWS, SCHEMES, RowMaker, pick_choices
 from relserve.tiny.corpus.tickets import ticket_row
 from relserve.tiny.prompts import choices_line, score_line
 
@@ -164,31 +164,44 @@ def rate_row(row: rows.Row, rng: Random) -> Example:
     )
 
 
-def choose_fact(row: rows.Row, rng: Random) -> tuple[str, bool] | None:
-    """Draw a yes/no question that the row answers; yes and no come about equally often."""
-    facts = [(name, holds) for name, holds in row.facts.items() if name in questions.SEEN]
-    wanted = rng.random() < 0.5
-    matching = [one for one in facts if one[1] == wanted]
-    if not matching:
-        return None
-    name, holds = rng.choice(matching)
+_REVIEW_FACTS = ("satisfied", "satisfied", "satisfied", "recommends")
+_FACTS: dict[RowMaker, tuple[str, ...]] = {
+    rows.product_row: (*_REVIEW_FACTS, "buy_again", "price", "shipping", "battery", "gift"),
+    rows.film_row: (
+        *_REVIEW_FACTS,
+        "order_again",
+        "acting",
+        "ending",
+        "music",
+        "kids",
+        "kids_plot",
+        "kids_plot",
+    ),
+    rows.beer_row: (*_REVIEW_FACTS, "order_again", "bitter", "sweet", "dark"),
+    ticket_row: ("urgent", "angry", "refund", "order_number"),
+}
+
+
+def row_with_fact(rng: Random, held_out: bool) -> tuple[rows.Row, str, bool]:
+    """Draw a question, an answer (yes and no equally often for each question) and a row that it holds for."""
+    make = rng.choice(tuple(_FACTS))
+    name, wanted = rng.choice(_FACTS[make]), rng.random() < 0.5
+    while (row := make(rng, held_out)).facts.get(name) is not wanted:
+        pass
     if name == "satisfied" and rng.random() < 0.4:
-        return "!satisfied", not holds
-    return name, holds
-
-
-def _row_with_fact(rng: Random, held_out: bool) -> tuple[rows.Row, str, bool]:
-    while True:
-        row = rng.choice((*REVIEW_ROWS, ticket_row))(rng, held_out)
-        found = choose_fact(row, rng)
-        if found:
-            return row, *found
+        return row, "!satisfied", not wanted
+    return row, name, wanted
 
 
 def yes_no(rng: Random, held_out: bool) -> Example:
     """Ask a yes/no question."""
-    row, name, holds = _row_with_fact(rng, held_out)
+    row, name, holds = row_with_fact(rng, held_out)
     column = "plot" if name == "kids_plot" else "text" if row.kind == "tickets" else "review"
+    return ask_fact(row, column, name, holds, rng)
+
+
+def ask_fact(row: rows.Row, column: str, name: str, holds: bool, rng: Random) -> Example:
+    """Ask about one fact of a row, mostly as the filter function does."""
     said = (
         rng.choice(questions.SEEN[name])
         .replace("{noun}", _noun(row, rng))
@@ -198,11 +211,8 @@ def yes_no(rng: Random, held_out: bool) -> Example:
     data = row.columns[column] if column != "review" else _data(row, column, rng)
     if rng.random() < 0.75:
         return Example("yes_no", column, template, data, "yes" if holds else "no", ("yes", "no"))
-    yes, no = rng.choice(
-        (("Yes", "No"), ("Yes", "No"), ("YES", "NO"), ("yes", "no"), ("true", "false"), ("True", "False"))
-    )
-    picks = (yes, no) if rng.random() < 0.7 else (no, yes)
-    answer = yes if holds else no
+    yes, no = rng.choice((("Yes", "No"), ("Yes", "No"), ("YES", "NO"), ("yes", "no"), ("true", "false")))
+    picks, answer = (yes, no) if rng.random() < 0.7 else (no, yes), yes if holds else no
     if rng.random() < 0.3:
         return Example("yes_no", column, template, data, answer, picks)
     return Example("yes_no", column, f"{template} {labels.in_words(picks, rng)}", data, answer)
@@ -247,15 +257,23 @@ TASKS: dict[str, Callable[[Random, bool], Example]] = {
     "sentiment": sentiment, "category": category, "rating": rating, "yes_no": yes_no,
     "extraction": extraction, "open": open_answer,
 }  # fmt: skip
-WEIGHTS = {"sentiment": 30, "category": 15, "rating": 18, "yes_no": 26, "extraction": 12, "open": 5}
+WEIGHTS = {"sentiment": 24, "category": 14, "rating": 14, "yes_no": 34, "extraction": 20, "open": 5}
 _NAMES = tuple(name for name, weight in WEIGHTS.items() for _ in range(weight))
 
 
 def drill(rng: Random) -> Example:
     """Return a short exercise: copying, recalling, picking, or judging a few words."""
-    if rng.random() < 0.5:
+    draw = rng.random()
+    if draw < 0.35:
         text, answer, _ = rng.choice(drills.DRILLS)(rng)
         return Example("drill", "text", "{data}", text, answer)
+    if draw < 0.65:
+        text, name, holds, kind = drills.fact(rng)
+        column = "text" if kind == "tickets" else "review"
+        item = {"films": "film", "beers": "beer"}.get(kind, "product")
+        return ask_fact(
+            rows.Row(kind, {column: text, "name": "", "item": item}, None), column, name, holds, rng
+        )
     text, stars, kind = drills.word_sense(rng)
     row = rows.Row(kind, {"review": text, "name": "", "item": "product"}, stars)
     return rate_row(row, rng) if rng.random() < 0.3 else judge_row(row, rng)
@@ -264,10 +282,11 @@ def drill(rng: Random) -> Example:
 def training_example(seed: str, easy: bool = False) -> Example:
     """Write the training example of a seed; `easy` ones have more drills and shorter rows."""
     rng = Random(seed)
-    if rng.random() < (0.45 if easy else 0.12):
+    if rng.random() < (0.45 if easy else 0.2):
         return drill(rng)
     make = TASKS[rng.choice(_NAMES)]
     example = make(rng, False)
-    while easy and len(example.data) > 160:
+    is_short = easy or rng.random() < 0.35
+    while is_short and len(example.data) > 160:
         example = make(rng, False)
     return example
