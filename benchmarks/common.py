@@ -78,7 +78,8 @@ def finish(name: str, headline: dict[str, Any], details: Any, quick: bool) -> No
     if not quick:
         RESULTS.mkdir(parents=True, exist_ok=True)
         saved = {"headline": headline, "details": details, "provenance": provenance()}
-        (RESULTS / f"{name}.json").write_text(json.dumps(saved, indent=1, ensure_ascii=False, default=str) + "\n")
+        text = json.dumps(saved, indent=1, ensure_ascii=False, default=str)
+        (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     print(json.dumps(headline, ensure_ascii=False), flush=True)
 
 
