@@ -88,7 +88,7 @@ def allow_hub(allowed: bool) -> None:
 def _quieten() -> None:
     """Keep warnings about an absent GPU tool chain off the terminal, unless the user set a level."""
     if os.environ["VLLM_LOGGING_LEVEL"] == ENVIRONMENT["VLLM_LOGGING_LEVEL"]:
-        for name in ("vllm.triton_utils.importing", "torch.utils.cpp_extension"):
+        for name in ("vllm.triton_utils.importing", "torch.utils.cpp_extension", "torch._library.triton"):
             logging.getLogger(name).setLevel(logging.ERROR)
 
 
