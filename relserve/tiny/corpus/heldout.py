@@ -121,7 +121,14 @@ def _yes_no(rng: Random, unseen: bool) -> _Call:
 
     item = make(Random(0), True).columns["item"] if make is not rows.product_row else "product"
     slots = {"noun": "ticket" if column == "text" else "review", "item": item}
-    template = _template(questions.SEEN[name], questions.UNSEEN.get(name, ()), column, rng, unseen, **slots)
+    template = _template(
+        (*questions.SEEN[name], questions.ask(name, rng)),
+        questions.UNSEEN.get(name, ()),
+        column,
+        rng,
+        unseen,
+        **slots,
+    )
     return _Call(template, column, ("yes", "no"), None, draw)
 
 

@@ -1,5 +1,8 @@
 """Yes/no questions by fact: how they are asked in training and how only in evaluation."""
 
+from random import Random
+
+from relserve.tiny.corpus.question_parts import composed
 from relserve.tiny.corpus.text import lines
 
 _SATISFIED = """
@@ -109,27 +112,41 @@ SEEN: dict[str, tuple[str, ...]] = {
         did the customer name an order number?; does it mention an order number?; order number present?
     """),
 }  # fmt: skip
+COMPOSED = {name: composed(name) for name in SEEN}
+
+
+def ask(name: str, rng: Random) -> str:
+    """Draw a question of training: one of the written ones or a composed one."""
+    return rng.choice(SEEN[name] if rng.random() < 0.4 else COMPOSED[name])
+
+
 UNSEEN: dict[str, tuple[str, ...]] = {
     "satisfied": lines("""
-        Did this go down well with whoever wrote it? {data}
-        {data}\\n\\nWas that written by someone content?
-        Judging by "{data}", was the experience a good one?
+        Would whoever wrote the following be glad to have spent the money? {data}
+        {data}\\n\\nDo these words come from somebody who liked what they got?
+        Say whether "{data}" was said by a happy person
+        Opinion: {data}\\nIs this opinion on the good side?
     """),
-    "recommends": lines("Should friends of the author be told to get one, going by this: {data}"),
-    "buy_again": lines("{data}\\nCan we expect a second purchase from this person?"),
+    "!satisfied": lines("Is there mostly complaining in these lines: {data}"),
+    "recommends": lines("If the author met a friend, would that friend hear good things about it? {data}"),
+    "buy_again": lines("{data}\\nDo we see this customer a second time for the same product?"),
     "price": lines("""
-        Is there a word about money in the following? {data}; {data}\\nCheck: cost comes up above.
+        Find out if the author says what it cost or whether it was expensive: {data}
+        {data}\\nIs money spoken of?
     """),
-    "shipping": lines("Tell me if transport or arrival of the parcel comes up: {data}"),
-    "battery": lines("Does '{data}' touch on how it is powered or its battery?"),
-    "acting": lines("{data}\\nAnything on the actors' work?"),
-    "ending": lines("Look for a remark on the finale or the ending in: {data}"),
-    "kids_plot": lines("Could a six-year-old watch this with us? {data}"),
-    "bitter": lines("Going by the note [{data}], should I expect bitterness?"),
-    "dark": lines("{data}\\nSo is the drink of a dark shade?"),
+    "shipping": lines("Please check if the way the parcel was delivered plays a role in: {data}"),
+    "battery": lines("'{data}' - is the battery spoken about in there?"),
+    "acting": lines("{data}\\nDo we hear about the performance of the actors?"),
+    "ending": lines("Say if the author speaks about how the film ends: {data}"),
+    "music": lines("Are the songs or the soundtrack spoken of in [{data}]?"),
+    "kids_plot": lines("Tonight the children are at home. Could we all see this one? {data}"),
+    "bitter": lines("I look for bitter beers. Is this one of them? {data}"),
+    "dark": lines("{data}\\nWould the beer look dark on the table?"),
     "urgent": lines("""
-        Must somebody look at this right away? {data}; {data}\\n\\nIs the sender pressed for time?
+        Does somebody have to work on this message at once? {data}
+        {data}\\n\\nIs the customer waiting for an answer right now?
     """),
-    "angry": lines('Has the sender lost their temper in "{data}"?'),
-    "refund": lines("{data}\\nAre we expected to pay something back?"),
-}
+    "angry": lines("Is [{data}] the voice of an angry customer?"),
+    "refund": lines("{data}\\nDo they hope to see their money again?"),
+}  # fmt: skip
+"""Templates that never stand in training, written after the last change to its phrasings."""

@@ -1,5 +1,6 @@
 """The body of a review: aspects, mentions and a verdict that agree with a number of stars."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
@@ -118,8 +119,12 @@ def _clauses(
     return clauses
 
 
+_WEAK = re.compile(r"light|faint|slight|average|fade|little|hint|dusty|had this")
+
+
 def _plain_note(writer: Writer, domain: Domain, size: int) -> Body:
-    said = [writer.say(domain.neutral) for _ in range(size)]
+    full = [entry for entry in domain.neutral.part(writer.held_out) if not _WEAK.search(entry)]
+    said = [writer.say(full) for _ in range(size)]
     return Body(fix_articles(" ".join(sentence(clause) for clause in said)), {}, (), ())
 
 
@@ -129,7 +134,7 @@ def write_body(writer: Writer, domain: Domain, stars: int, size: int) -> Body:
     seen: dict[bool, list[str]] = {True: [], False: []}
     num_neutral = sum(rng.random() < 0.35 for _ in range(size))
     num_polar = max(0, size - num_neutral - (1 if size == 1 else 0))
-    if domain.fact_is_polar and stars >= 4 and size > 1 and writer.chance(0.15):
+    if domain.fact_is_polar and stars >= 4 and size > 1 and writer.chance(0.10):
         # a tasting note that only lists flavours comes from a drinker who was content
         return _plain_note(writer, domain, size)
     wanted = _wanted_facts(rng, domain, stars, 0.0 if size == 1 else 0.3)

@@ -202,11 +202,7 @@ def yes_no(rng: Random, held_out: bool) -> Example:
 
 def ask_fact(row: rows.Row, column: str, name: str, holds: bool, rng: Random) -> Example:
     """Ask about one fact of a row, mostly as the filter function does."""
-    said = (
-        rng.choice(questions.SEEN[name])
-        .replace("{noun}", _noun(row, rng))
-        .replace("{item}", row.columns["item"])
-    )
+    said = questions.ask(name, rng).replace("{noun}", _noun(row, rng)).replace("{item}", row.columns["item"])
     template = layouts.compose(said, column, rng)
     data = row.columns[column] if column != "review" else _data(row, column, rng)
     if rng.random() < 0.75:
@@ -257,7 +253,7 @@ TASKS: dict[str, Callable[[Random, bool], Example]] = {
     "sentiment": sentiment, "category": category, "rating": rating, "yes_no": yes_no,
     "extraction": extraction, "open": open_answer,
 }  # fmt: skip
-WEIGHTS = {"sentiment": 24, "category": 14, "rating": 14, "yes_no": 34, "extraction": 20, "open": 5}
+WEIGHTS = {"sentiment": 20, "category": 13, "rating": 13, "yes_no": 40, "extraction": 26, "open": 5}
 _NAMES = tuple(name for name, weight in WEIGHTS.items() for _ in range(weight))
 
 
