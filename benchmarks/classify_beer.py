@@ -14,6 +14,7 @@ import pyarrow as pa
 from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect
+from relserve.engines.local_start import cpu_dtype
 from relserve.tiny import MODEL_DIR
 
 
@@ -38,7 +39,7 @@ def directly(reviews: list[str | None]) -> tuple[list[str | None], float]:
     from vllm import LLM, SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
-    llm = LLM(str(MODEL_DIR), dtype="float32", enforce_eager=True, block_size=32, disable_log_stats=True)
+    llm = LLM(str(MODEL_DIR), dtype=cpu_dtype(str(MODEL_DIR)), enforce_eager=True, block_size=32)
     lead = f"Answer with exactly one of: {', '.join(CHOICES)}.\n"
     template = classify_template().replace("{review}", "%s")
     asked = {r: [{"role": "user", "content": lead + template % r}] for r in reviews if r is not None}

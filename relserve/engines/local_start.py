@@ -20,7 +20,7 @@ from relserve.vllm_plugin.version import check_version
 
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
 CPU_WORKER = "relserve.vllm_plugin.cpu_worker.Worker"
-FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU, where it costs little
+FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU that has no bfloat16 arithmetic
 ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
@@ -126,7 +126,7 @@ def _arguments(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     )
     if current_platform.is_cpu():
         set_environment(CPU_ENVIRONMENT)
-        ours |= dict(dtype=_cpu_dtype(path), enforce_eager=True, block_size=32, worker_cls=CPU_WORKER)
+        ours |= dict(dtype=cpu_dtype(path), enforce_eager=True, block_size=32, worker_cls=CPU_WORKER)
         if not _is_parallel(engine_args):
             from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
@@ -140,9 +140,13 @@ def _is_parallel(engine_args: Mapping[str, Any]) -> bool:
     return any(engine_args.get(f"{kind}_parallel_size", 1) > 1 for kind in ("tensor", "pipeline", "data"))
 
 
-def _cpu_dtype(path: str) -> str:
+def cpu_dtype(path: str) -> str:
+    """The number format in which a model runs fastest on this CPU, as vLLM names it."""
+    import torch
     from transformers import AutoConfig
 
+    if torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported():
+        return "auto"  # 1.6 times as many tokens a second as float32, and the same answers (classify_beer)
     try:
         config = AutoConfig.from_pretrained(path).get_text_config()
         return "float32" if num_parameters(config) < FLOAT32_BELOW else "auto"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import time
@@ -163,10 +164,15 @@ def test_ten_thousand_requests_are_submitted_quickly(engine, monkeypatch):
             longest = max(longest, time.thread_time() - before)
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
-        assert longest < 0.5, "the loop was blocked"
+        assert longest < 0.5, f"the loop was blocked for {longest:.2f} s"
 
     monkeypatch.setattr(Flight, "_feed", timed)
-    spawn(submit()).result(timeout=TIMEOUT_S)
+    gc.collect()
+    gc.freeze()  # collecting all that the tests before this one left behind took half a second
+    try:
+        spawn(submit()).result(timeout=TIMEOUT_S)
+    finally:
+        gc.unfreeze()
     assert spent[0] < 2.5  # 0.5 s was seen, with the replies that come meanwhile
 
 
