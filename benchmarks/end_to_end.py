@@ -2,8 +2,8 @@
 
 2,000 beer reviews, 30 % of them duplicates, classified by the embedded model; the prefix cache is emptied
 before each run, and both are timed in turn in one process. Three layouts of the same rows: a table that
-DuckDB hands over as one chunk; a filter over 10,000 reviews, and one over 100,000, where the chunks are what the
-filter leaves.
+DuckDB hands over as one chunk; a filter over 10,000 reviews, and one over 100,000, where the chunks are what
+the filter leaves.
 """
 
 from __future__ import annotations

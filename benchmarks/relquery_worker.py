@@ -36,7 +36,7 @@ def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
     kwargs: dict[str, Any] = dict(
-        model=str(MODEL_DIR), dtype="float32", enforce_eager=True, block_size=BLOCK_SIZE,
+        model=str(MODEL_DIR), enforce_eager=True, block_size=BLOCK_SIZE,
         max_num_seqs=max_num_seqs, max_num_batched_tokens=max_tokens, max_model_len=1024,
         num_gpu_blocks_override=kv_tokens // BLOCK_SIZE, distributed_executor_backend=UniProcExecutor,
     )  # fmt: skip
