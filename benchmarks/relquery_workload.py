@@ -45,9 +45,9 @@ def prompts_of(table: str, kind: str, rows: Sequence[dict[str, str]]) -> list[st
     templates = _templates()["templates"]
     assert isinstance(templates, dict)
     template = Template.parse(templates[table][kind])
-    names = [COLUMNS.get(n, n) if table == "amazon" else n for n in template.names]
-    binding = template.bind(1, names)
-    return [binding.render([row[n] for n in names]) or "" for row in rows]
+    columns = [COLUMNS.get(n, n) if table == "amazon" else n for n in template.names]
+    binding = template.bind(1, template.names)
+    return [binding.render([row[c] for c in columns]) or "" for row in rows]
 
 
 def output_tokens(cap: int, rng: random.Random) -> int:
