@@ -19,28 +19,31 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import RESULTS, arguments, finish, table
-from benchmarks.relquery_workload import Encode, relqueries
+from benchmarks.relquery_workload import encoder, relqueries
 from relserve.policies.cost import CostModel
 from relserve.policies.state import Limits
 from relserve.policies.variants import DEFAULT, make
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.run import clairvoyant, simulate
 from relserve.simulator.workload import RelSpec, retimed
-from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import SchedulerSettings
 
-VARIANTS = ("vllm", "vllm priority", "static", "dpu+pp", "dpu+dp", "dpu+aba", "dpu+mixed", "dpu+marginal")
+GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
+VARIANTS = (
+    "vllm", "vllm priority", "static", "dpu+pp", "dpu+dp", "dpu+aba", "dpu+mixed", DEFAULT, *GUARDED
+)  # fmt: skip
 MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 64, 1024, 12_000
 
 
 class Worker:
     """An engine in a process of its own."""
 
-    def __init__(self, variant: str, starvation_s: float) -> None:
+    def __init__(self, variant: str) -> None:
         command = [
-            sys.executable, "-m", "benchmarks.relquery_worker", "--variant", variant,
+            sys.executable, "-m", "benchmarks.relquery_worker", "--variant", variant.removesuffix(" guarded"),
             "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS),
             "--kv-tokens", str(KV_TOKENS),
-            "--settings", json.dumps({"starvation_s": starvation_s}),
+            "--settings", json.dumps({"patience": GUARDED.get(variant, 0.0)}),
         ]  # fmt: skip
         self.variant = variant
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -73,14 +76,6 @@ class Worker:
         return answer
 
 
-def encoder() -> Encode:
-    """Prompts to token ids by the embedded model's tokenizer."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(MODEL_DIR)
-    return lambda prompts: tokenizer(prompts, add_special_tokens=False)["input_ids"]
-
-
 def statistics_of(runs: list[dict[str, Any]]) -> dict[str, float]:
     """Latency statistics in seconds over all relQueries of several runs, and mean phases."""
     rels = np.array([r for run in runs for r in run["rels"].values()])
@@ -104,16 +99,15 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.9, 1.0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--relqueries", type=int, default=40)
+    parser.add_argument("--relqueries", type=int, default=60)
     parser.add_argument("--max-rows", type=int, default=100)
-    parser.add_argument("--starvation-s", type=float, default=0.0, help="guard's threshold, s a row; 0: none")
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     args = parser.parse_args()
     if args.quick:
         args.loads, args.seeds, args.relqueries, args.max_rows = [1.0], 1, 12, 20
-        args.variants = ["vllm", "vllm priority", "dpu+aba", "dpu+marginal"]
+        args.variants = ["vllm", "vllm priority", "dpu+aba", *VARIANTS[-2:]]
     encode = encoder()
-    workers = [Worker(v, args.starvation_s) for v in args.variants]
+    workers = [Worker(v) for v in args.variants]
     warm_up = relqueries(6, 10, 1e6, 999, encode)
     for worker in workers:
         worker.serve(warm_up)

@@ -16,6 +16,7 @@ from functools import cache
 from benchmarks.common import data_folder
 from relserve.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.template import Template
+from relserve.tiny import MODEL_DIR
 
 TABLES = ("amazon", "rotten", "beer")
 KINDS = ("binary", "classify", "regression", "summarize", "open")
@@ -23,6 +24,14 @@ KINDS = ("binary", "classify", "regression", "summarize", "open")
 COLUMNS = {"description": "about_product", "reviewText": "review_content", "Format": "category"}
 
 Encode = Callable[[list[str]], list[list[int]]]
+
+
+def encoder() -> Encode:
+    """Prompts to token ids by the embedded model's tokenizer."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(MODEL_DIR)
+    return lambda prompts: tokenizer(prompts, add_special_tokens=False)["input_ids"]
 
 
 @cache
@@ -56,7 +65,13 @@ def output_tokens(cap: int, rng: random.Random) -> int:
 
 
 def relqueries(
-    count: int, max_rows: int, rate: float, seed: int, encode: Encode, max_prompt: int = 700
+    count: int,
+    max_rows: int,
+    rate: float,
+    seed: int,
+    encode: Encode,
+    max_prompt: int = 700,
+    tables: Sequence[str] = TABLES,
 ) -> list[RelSpec]:
     """A trace of `count` relQueries arriving as a Poisson process.
 
@@ -69,7 +84,7 @@ def relqueries(
     assert isinstance(caps, dict)
     trace = []
     for i, arrival_s in enumerate(poisson_arrivals(rate, count, rng)):
-        table, kind = rng.choice(TABLES), rng.choice(KINDS)
+        table, kind = rng.choice(tables), rng.choice(KINDS)
         rows = rng.choices(_rows(table), k=rng.randint(1, max_rows))
         cap = int(caps[kind])
         encoded = encode(prompts_of(table, kind, rows))

@@ -89,3 +89,14 @@ def _wave_s(rows: int, tokens: float, output_cap: int, cost: CostModel, limits: 
     rows_a_batch = max(1, int(limits.max_num_batched_tokens / tokens))
     prefill_s = cost.prefill_per_token_s * rows * tokens + cost.prefill_base_s * ceil(rows / rows_a_batch)
     return prefill_s + output_cap * cost.decode(rows)
+
+
+def backlog_s(states: Iterable[RelState], cost: CostModel, limits: Limits) -> float:
+    """Predicted seconds until relQueries are all done, with the engine full: bases are shared by all rows."""
+    seconds = 0.0
+    a_row_s = cost.decode_per_request_s + cost.decode_base_s / limits.max_num_seqs
+    for state in states:
+        tokens = state.waiting_tokens * state.miss_ratio + state.num_unseen * state.mean_tokens
+        outputs = (state.num_waiting + state.num_unseen) * state.output_cap + state.sum_decode_left
+        seconds += cost.prefill_per_token_s * (tokens + state.prefill_left) + a_row_s * outputs
+    return seconds

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from relserve.policies.cost import CostModel
-from relserve.policies.decompose import pem, pem_exact
+from relserve.policies.decompose import backlog_s, pem, pem_exact
 from relserve.policies.state import Limits, RelState
 
 MissRatio = Callable[[RelState], float]
@@ -73,24 +73,64 @@ class Dynamic:
             state.changed = False
 
 
-class StarvationGuard:
-    """Puts a relQuery first that has waited too long for its size (Eq. 13).
+class Guard(Protocol):
+    """Marks relQueries as starved; they go first, the earliest to come foremost, until they are finished."""
 
-    unit_waiting_time(R) = waiting_time(R) / req(R_0); above `threshold_s` (seconds per row) its priority
-    value counts as zero, until it is finished.
+    def update(self, states: Sequence[RelState], now_s: float, cost: CostModel, limits: Limits) -> None:
+        """Mark the starved among the relQueries in the engine."""
+
+
+class NoGuard:
+    """Nobody is starved."""
+
+    def update(self, states: Sequence[RelState], now_s: float, cost: CostModel, limits: Limits) -> None:
+        """See `Guard.update`."""
+
+
+class StarvationGuard:
+    """The paper's: a relQuery that has waited too long for its size (Eq. 13).
+
+    unit_waiting_time(R) = waiting_time(R) / req(R_0), with the waiting time that ends when its first row is
+    scheduled; above `threshold_s` (seconds per row) its priority value counts as zero.
     """
 
-    def __init__(self, threshold_s: float | None) -> None:
+    def __init__(self, threshold_s: float) -> None:
         self.threshold_s = threshold_s
 
-    def update(self, states: Iterable[RelState], now_s: float) -> None:
-        """Mark the starved; None as threshold marks none."""
-        if self.threshold_s is None:
-            return
+    def update(self, states: Sequence[RelState], now_s: float, cost: CostModel, limits: Limits) -> None:
+        """See `Guard.update`."""
         for state in states:
             if not state.starved and state.first_scheduled_s is None:
                 waited_s = now_s - state.arrival_s
                 state.starved = waited_s / max(state.num_rows, 1) > self.threshold_s
+
+
+class PatienceGuard:
+    """Ours: a relQuery that is in the engine for longer than FCFS would have kept relQueries lately.
+
+    For each arrival it is predicted how long it would take first come, first served: its own work and all
+    that is there. Above `patience` times the mean of the latest of these a relQuery is starved. So the tail
+    stays near that of FCFS whatever the model and the load, without a threshold in seconds; and one whose
+    first rows ran and whose other rows wait is not forgotten, as Eq. 13 forgets it.
+    """
+
+    MEMORY = 20  # arrivals
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self._mean_s, self._num = 0.0, 0
+
+    def update(self, states: Sequence[RelState], now_s: float, cost: CostModel, limits: Limits) -> None:
+        """See `Guard.update`."""
+        for state in states:
+            if state.fcfs_s is None:
+                before = (s for s in states if s.arrival_s <= state.arrival_s)
+                state.fcfs_s = backlog_s(before, cost, limits)
+                self._num += 1
+                weight = max(1 / self._num, 1 / self.MEMORY)
+                self._mean_s += weight * (state.fcfs_s - self._mean_s)
+        for state in states:
+            state.starved = state.starved or now_s - state.arrival_s > self.patience * self._mean_s
 
 
 def urgency(state: RelState) -> tuple[float, float, str]:

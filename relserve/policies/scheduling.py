@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from relserve.policies.arrange import Arrangement, Candidate, Situation
 from relserve.policies.cost import CostModel
-from relserve.policies.priority import MissRatio, Priority, StarvationGuard, urgency
+from relserve.policies.priority import Guard, MissRatio, Priority, urgency
 from relserve.policies.state import Limits, Plan, RelState, Room
 
 
@@ -23,7 +23,7 @@ class SchedulingPolicy:
     name: str
     priority: Priority
     arrangement: Arrangement
-    guard: StarvationGuard
+    guard: Guard
     room_share: float | None = None
 
     def order(
@@ -37,7 +37,7 @@ class SchedulingPolicy:
         """All relQueries, most urgent first, with priorities up to date."""
         states = list(states)
         self.priority.update(states, cost, limits, miss_ratio)
-        self.guard.update(states, now_s)
+        self.guard.update(states, now_s, cost, limits)
         return sorted(states, key=urgency)
 
     def plan(self, order: list[RelState], room: Room, cost: CostModel, limits: Limits) -> Plan:

@@ -52,6 +52,7 @@ class RelState:
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
     priority: float | None = None  # of the last update (Eq. 8); lower is more urgent
+    fcfs_s: float | None = None  # predicted at arrival: its latency if all went first come, first served
     starved: bool = False
     changed: bool = True  # since the last update: a row arrived, ran or finished
 

@@ -12,16 +12,24 @@ from relserve.policies.arrange import (
     always_prefill,
     by_total_latency,
 )
-from relserve.policies.priority import Arrival, Dynamic, StarvationGuard, Static
+from relserve.policies.priority import (
+    Arrival,
+    Dynamic,
+    Guard,
+    NoGuard,
+    PatienceGuard,
+    StarvationGuard,
+    Static,
+)
 from relserve.policies.scheduling import SchedulingPolicy
 
-NO_GUARD = StarvationGuard(None)
+NO_GUARD = NoGuard()
 DEFAULT = "dpu+marginal"
 ROOM_SHARE = (
     0.25  # outputs end before their caps; measured in the simulator: 0 preempts more, 1 admits too few
 )
 
-_MAKERS: dict[str, Callable[[StarvationGuard], SchedulingPolicy]] = {
+_MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
     "fcfs": lambda _: SchedulingPolicy("fcfs", Arrival(), Mixed(), NO_GUARD),
     "static": lambda _: SchedulingPolicy("static", Static(), Mixed(), NO_GUARD),
     "fcfs+pp": lambda _: SchedulingPolicy("fcfs+pp", Arrival(), Exclusive(always_prefill, False), NO_GUARD),
@@ -37,15 +45,20 @@ _MAKERS: dict[str, Callable[[StarvationGuard], SchedulingPolicy]] = {
 NAMES = tuple(_MAKERS)
 
 
-def make(name: str, starvation_s: float | None = None) -> SchedulingPolicy:
+def make(name: str, starvation_s: float = 0.0, patience: float = 0.0) -> SchedulingPolicy:
     """The variant of that name.
 
     Args:
-        starvation_s: threshold of the starvation guard in seconds per row; None for no guard.
+        starvation_s: threshold of the paper's starvation guard in seconds per row; 0 for none.
+        patience: of our guard, in mean FCFS latencies; 0 for none. At most one guard can be chosen.
 
     Raises:
-        ValueError: no such variant; the message lists them.
+        ValueError: no such variant (the message lists them), or two guards.
     """
     if name not in _MAKERS:
         raise ValueError(f"no scheduling variant {name!r}; there are: {', '.join(NAMES)}")
-    return _MAKERS[name](StarvationGuard(starvation_s))
+    if starvation_s and patience:
+        raise ValueError("starvation_s and patience are two guards against the same; set one of them to 0")
+    if starvation_s:
+        return _MAKERS[name](StarvationGuard(starvation_s))
+    return _MAKERS[name](PatienceGuard(patience) if patience else NO_GUARD)

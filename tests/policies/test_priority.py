@@ -2,12 +2,22 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.priority import Arrival, Dynamic, StarvationGuard, Static, urgency
+from relserve.policies.priority import (
+    Arrival,
+    Dynamic,
+    NoGuard,
+    PatienceGuard,
+    StarvationGuard,
+    Static,
+    urgency,
+)
 from relserve.policies.state import Limits, RelState
+from relserve.policies.variants import make
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
 LIMITS = Limits(64, 2048, 12_000)
@@ -85,7 +95,7 @@ def test_nobody_waits_past_the_threshold_without_being_put_first(
 ) -> None:
     old, small = relation("old", rows, 0.0), relation("small", 1, now)
     Dynamic().update([old, small], COST, LIMITS, cold)
-    StarvationGuard(threshold).update([old, small], now)
+    StarvationGuard(threshold).update([old, small], now, COST, LIMITS)
     assert old.starved is (now / rows > threshold)
     if old.starved:
         assert order([small, old])[0] == "old"
@@ -95,14 +105,42 @@ def test_the_starved_go_in_order_of_arrival_and_stay_first() -> None:
     rng = random.Random(0)
     states = [relation(f"r{i}", rng.randrange(1, 100), float(i)) for i in range(20)]
     Dynamic().update(states, COST, LIMITS, cold)
-    StarvationGuard(0.001).update(states, 1000.0)
+    StarvationGuard(0.001).update(states, 1000.0, COST, LIMITS)
     assert order(states) == [f"r{i}" for i in range(20)]
-    StarvationGuard(None).update(states, 1000.0)
+    NoGuard().update(states, 1000.0, COST, LIMITS)
     assert all(s.starved for s in states)
 
 
 def test_a_relquery_that_has_started_is_not_starved() -> None:
     state = relation("r", 1)
     state.first_scheduled_s = 5.0
-    StarvationGuard(0.1).update([state], 100.0)
+    StarvationGuard(0.1).update([state], 100.0, COST, LIMITS)
     assert not state.starved
+
+
+def test_patience_is_measured_in_mean_latencies_of_fcfs() -> None:
+    states = [relation(f"r{i}", 10, 0.0) for i in range(4)]
+    Dynamic().update(states, COST, LIMITS, cold)
+    guard = PatienceGuard(2.0)
+    guard.update(states, 0.0, COST, LIMITS)
+    expected = states[0].fcfs_s
+    assert expected is not None
+    assert all(s.fcfs_s == expected for s in states)  # they came together
+    guard.update(states, 1.99 * expected, COST, LIMITS)
+    assert not any(s.starved for s in states)
+    guard.update(states, 2.01 * expected, COST, LIMITS)
+    assert all(s.starved for s in states)
+
+
+def test_patience_also_ends_for_a_relquery_that_has_started() -> None:
+    state = relation("r", 10, 0.0)
+    guard = PatienceGuard(1.0)
+    guard.update([state], 0.0, COST, LIMITS)
+    state.first_scheduled_s = 0.0
+    guard.update([state], 1e6, COST, LIMITS)
+    assert state.starved
+
+
+def test_two_guards_at_once_are_refused() -> None:
+    with pytest.raises(ValueError, match="two guards"):
+        make("dpu+aba", starvation_s=1.0, patience=1.0)
