@@ -1,0 +1,100 @@
+"""A 5-row query from a second connection while a 5,000-row query runs, all through SQL, on one local engine.
+
+The same is done on an engine with vLLM's own order (FCFS) and on one with relserve's, in one invocation.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from typing import Any
+
+from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
+from benchmarks.common import arguments, finish, table
+from relserve.api import Connection, connect
+from relserve.engines.local import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.policies.variants import DEFAULT
+from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import SchedulerSettings
+
+HEAD_START_S = 2.0
+
+
+class Side:
+    """One engine, and two connections on it."""
+
+    def __init__(self, variant: str) -> None:
+        settings = {"relserve": {"variant": variant, "patience": SchedulerSettings().patience}}
+        self.engine = LocalEngine("tiny", str(MODEL_DIR), engine_args={"additional_config": settings})
+        self.big, self.small = (connect(engine=self.engine, progress=False) for _ in range(2))
+        for con in (self.big, self.small):
+            create_beer_table(con)
+        self.small.execute("SELECT llm('warm up')").fetchall()
+
+    def run(self, num_rows: int, num_small: int) -> tuple[float, float, list[tuple[Any, ...]]]:
+        """Seconds of the small and of the big query, and the small one's answers."""
+        spawn(self.engine.reset_prefix_cache()).result()
+        big_s: list[float] = []
+        thread = threading.Thread(target=lambda: big_s.append(timed(self.big, big_query(num_rows))[0]))
+        thread.start()
+        time.sleep(HEAD_START_S)
+        if not thread.is_alive():
+            raise RuntimeError("the big query ended before the small one began; give it more rows")
+        small_s, answers = timed(self.small, small_query(num_small))
+        thread.join()
+        return small_s, big_s[0], sorted(answers)
+
+    def close(self) -> None:
+        """End connections and engine."""
+        self.big.close()
+        self.small.close()
+        spawn(self.engine.close()).result()
+
+
+def big_query(num_rows: int) -> str:
+    """Classify the first reviews."""
+    call = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
+    return f"SELECT id, {call} FROM beer WHERE id <= {num_rows}"
+
+
+def small_query(num_rows: int) -> str:
+    """Rate the last reviews."""
+    call = "llm_score('Rate the beer from 1 to 5: {review}', review)"
+    return f"SELECT id, {call} FROM beer WHERE id > {10_000 - num_rows}"
+
+
+def timed(con: Connection, query: str) -> tuple[float, list[tuple[Any, ...]]]:
+    """Seconds and rows of a query."""
+    started = time.perf_counter()
+    rows = con.execute(query).fetchall()
+    return time.perf_counter() - started, rows
+
+
+def main() -> None:
+    """Print the table and the headline."""
+    args = arguments(__doc__ or "").parse_args()
+    num_rows, num_small, repeats = (2_000, 5, 1) if args.quick else (5_000, 5, 3)
+    runs: list[list[Any]] = []
+    expected: list[tuple[Any, ...]] | None = None
+    for variant in ("stock", DEFAULT):
+        side = Side(variant)
+        for repeat in range(repeats):
+            small_s, big_s, answers = side.run(num_rows, num_small)
+            assert expected in (None, answers), "the engines answer differently"
+            expected = answers
+            runs.append([variant, repeat, small_s, big_s])
+        side.close()
+    print(table(["scheduler", "run", f"{num_small}-row query, s", f"{num_rows}-row query, s"], runs))
+    of = {v: [statistics.median(r[i] for r in runs if r[0] == v) for i in (2, 3)] for v in ("stock", DEFAULT)}
+    headline = {
+        "fcfs_small_s": round(of["stock"][0], 3), "ours_small_s": round(of[DEFAULT][0], 3),
+        "times_sooner": round(of["stock"][0] / of[DEFAULT][0], 1),
+        "big_slower_by": round(of[DEFAULT][1] / of["stock"][1] - 1, 3),
+    }  # fmt: skip
+    finish("second_connection", headline, runs, args.quick)
+
+
+if __name__ == "__main__":
+    main()
