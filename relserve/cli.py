@@ -1,4 +1,4 @@
-"""The command line: `relserve demo`, `relserve sql`, `relserve models`."""
+"""The command line: `relserve demo`, `sql`, `models` and `top`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 import relserve
-from relserve import api, demo
+from relserve import api, demo, top
 from relserve.engines import registry
 from relserve.errors import Cancelled, RelserveError
 from relserve.output import Format, console, print_table, write
@@ -100,6 +100,38 @@ def models_command() -> None:
     screen.print(table)
     screen.print(f"\nThe default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:")
     screen.print("  SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')", markup=False)
+
+
+@app.command("top")
+def top_command(
+    once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON a look, for programs.")] = False,
+) -> None:
+    """Show live what every vLLM engine with relserve's scheduler has to do, like top. Ctrl-C ends it.
+
+    One block an engine: those that `relserve sql` and Python scripts started, and servers started by
+    `vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make`. In it one line a relQuery, in the
+    order in which they are served:
+
+    * **rows**: answered / in all (distinct prompts; an HTTP request by a stranger is a relQuery of one row)
+    * **phase**: waiting (no row was scheduled yet), core running (not every row has its first token yet),
+      tail running (the last rows end)
+    * **priority**: by which the variant orders, lower first; seconds left (`dpu..`), tokens (`static..`),
+      empty where the order is that of arrival (`stock`, `fcfs..`)
+    * **left**: predicted time until its end if it had the engine to itself; under `stock`, if it goes on as
+      so far
+    * **since arrival**: time since its first row came
+
+    Examples:
+
+    * `relserve top`
+    * `relserve top --once --json | jq '.engines[].rels[].rel_id'`
+    * `watch -n 5 relserve top --once`
+
+    Engines of other users, or with another RELSERVE_CACHE_DIR, are not seen.
+    """
+    top.run(once=once, interval_s=interval, as_json=json)
 
 
 def main() -> None:

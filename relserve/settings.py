@@ -33,7 +33,10 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def _cache_dir() -> Path:
+def cache_dir() -> Path:
+    """The cache folder alone: for an engine's process, which a mistake in another setting must not end."""
+    if given := os.environ.get(PREFIX + "CACHE_DIR"):
+        return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "relserve"
 
@@ -50,14 +53,16 @@ class Settings:
     engine_args: Mapping[str, Any] = _setting(
         None, 'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}', _json_object
     )
-    cache_dir: Path = _setting(None, "folder for engine logs (default ~/.cache/relserve)", Path)
+    cache_dir: Path = _setting(
+        None, "folder for engine logs, status files and calibrations (default ~/.cache/relserve)", Path
+    )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 
     def __post_init__(self) -> None:
         if self.engine_args is None:
             object.__setattr__(self, "engine_args", {})
         if self.cache_dir is None:
-            object.__setattr__(self, "cache_dir", _cache_dir())
+            object.__setattr__(self, "cache_dir", cache_dir())
 
 
 def load(environ: Mapping[str, str] | None = None) -> Settings:

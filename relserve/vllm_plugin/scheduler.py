@@ -17,6 +17,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 
 from relserve.vllm_plugin.identity import Identity, identify
 from relserve.vllm_plugin.settings import read
+from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
 from relserve.vllm_plugin.tracking import Tracker
 from relserve.vllm_plugin.version import check_version
@@ -40,6 +41,7 @@ class RelQueryTracking(_Base):
         self.tracker = Tracker()
         settings = read(self.vllm_config.additional_config)
         self.steering = Steering(self, settings) if _steers(self, settings.variant) else None
+        self.publisher = Publisher(self, settings.variant if self.steering is not None else "stock")
 
     def add_request(self, request: Any) -> None:
         identity = identity_of(request)
@@ -75,6 +77,7 @@ class RelQueryTracking(_Base):
                     tracker.token(output.request_id, now_s)
                 if output.finish_reason is not None:
                     tracker.end(output.request_id, now_s)
+        self.publisher.tick()
         return outputs
 
     def finish_requests(self, request_ids: str | Iterable[str] | None, *args: Any, **kwargs: Any) -> Any:
@@ -87,10 +90,12 @@ class RelQueryTracking(_Base):
         now_s = time.monotonic()
         for request_id in ended:
             self.tracker.end(request_id, now_s, aborted=True)
+        self.publisher.tick()
         return result
 
     def shutdown(self) -> None:
-        """End; leaves the counters where the settings say."""
+        """End; leaves the counters where the settings say, and no status."""
+        self.publisher.close()
         if self.steering is not None:
             self.steering.write_report()
         super().shutdown()

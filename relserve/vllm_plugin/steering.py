@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relserve.policies.cost import OnlineCost, StepSample
+from relserve.policies.decompose import pem
+from relserve.policies.priority import urgency
 from relserve.policies.state import Limits, Plan, RelState, Room
 from relserve.policies.variants import make as make_policy
 from relserve.vllm_plugin.identity import Identity
@@ -33,7 +35,7 @@ class Steering:
     def __init__(self, scheduler: RelQueryTracking, settings: SchedulerSettings) -> None:
         self.scheduler: Any = scheduler
         self.settings = settings
-        self.policy = make_policy(settings.variant, settings.starvation_s or None)
+        self.policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
         self.cost = OnlineCost(settings.first_cost)
         self.view = RelView(settings.sample_size)
         self.queue = RelQueue(state_of)
@@ -150,6 +152,14 @@ class Steering:
             tokens += row.num_tokens
             cached += find(row.block_hashes, row.num_tokens - 1)[1]
         return 1.0 - cached / max(tokens, 1)
+
+    def outlook(self, rel_id: str) -> tuple[float | None, float] | None:
+        """By what a relQuery is ordered, None for its arrival, and the predicted seconds that it has left."""
+        state = self.view.states.get(rel_id)
+        if state is None:
+            return None
+        value = None if state.priority in (None, state.arrival_s) else urgency(state)[0]
+        return value, pem(state, self.cost.model, self.limits)
 
     def report(self) -> dict[str, Any]:
         """Counters for benchmarks."""

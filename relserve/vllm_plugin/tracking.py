@@ -29,6 +29,7 @@ class RelState:
         rows_expected: rows announced, or seen if that is more.
         output_cap: most tokens that a row may answer.
         aborted: rows that ended without an answer; not counted in `finished`.
+        past_core: rows that have had their first token, or ended without one.
         last_active_s: when a row last arrived or ended.
     """
 
@@ -42,6 +43,7 @@ class RelState:
     running: int = 0
     finished: int = 0
     aborted: int = 0
+    past_core: int = 0
     first_scheduled_s: float | None = None
     last_first_token_s: float | None = None
     last_token_s: float | None = None
@@ -52,14 +54,21 @@ class RelState:
         return self.waiting + self.running
 
     @property
+    def phase(self) -> str:
+        """The phase that it is in, in words."""
+        if self.first_scheduled_s is None:
+            return "waiting"
+        return "core running" if self.past_core < self.rows_expected else "tail running"
+
+    @property
     def phases(self) -> Phases | None:
         """Waiting, core and tail seconds so far (RelServe, section 3); None before its first token."""
         if self.first_scheduled_s is None or self.last_first_token_s is None or self.last_token_s is None:
             return None
         return Phases(
             self.first_scheduled_s - self.first_arrival_s,
-            self.last_first_token_s - self.first_scheduled_s,
-            self.last_token_s - self.last_first_token_s,
+            max(0.0, self.last_first_token_s - self.first_scheduled_s),
+            max(0.0, self.last_token_s - self.last_first_token_s),
         )
 
 
@@ -135,6 +144,7 @@ class Tracker:
         row.rel.last_token_s = now_s
         if not row.has_token:
             row.has_token = True
+            row.rel.past_core += 1
             row.rel.last_first_token_s = now_s
 
     def end(self, request_id: str, now_s: float, aborted: bool = False) -> None:
@@ -147,6 +157,8 @@ class Tracker:
             rel.waiting -= 1
         else:
             rel.running -= 1
+        if not row.has_token:
+            rel.past_core += 1
         if aborted:
             rel.aborted += 1
         else:

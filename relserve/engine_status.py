@@ -1,0 +1,125 @@
+"""What the engines of this machine are doing: a small file that each writes and `relserve top` reads."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import socket
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from relserve.settings import cache_dir
+
+FORMAT = 1  # of the files; a reader leaves those of another format alone
+_NAME = re.compile(r"engine-(\d+)(-\d+)?\.json(\.tmp)?")
+
+
+class RelStatus(NamedTuple):
+    """One unfinished relQuery in an engine.
+
+    Attributes:
+        rows: rows (distinct prompts) that it has in all; `done` of them are answered, `failed` were aborted.
+        phase: "waiting", "core running" or "tail running" (RelServe, section 3).
+        priority: by which the variant orders, lower first: predicted seconds left (dpu), or tokens (static);
+            None where the order is that of arrival.
+        left_s: predicted seconds of work left; None when nothing tells yet.
+        age_s: seconds since its first row arrived, when the status was written.
+    """
+
+    rel_id: str
+    rows: int
+    done: int
+    failed: int
+    phase: str
+    priority: float | None
+    left_s: float | None
+    age_s: float
+
+
+class EngineStatus(NamedTuple):
+    """One engine; `rels` are its relQueries in the order in which they are served.
+
+    Attributes:
+        started: when its process started, in the kernel's ticks; None where /proc does not say.
+        written_s: when this was written, in seconds of the wall clock.
+        running, waiting: requests.
+        kv_used: share of the KV cache in use.
+        num_rels: relQueries in all; `rels` holds the first of them.
+    """
+
+    pid: int
+    started: int | None
+    model: str
+    variant: str
+    written_s: float
+    running: int
+    waiting: int
+    kv_used: float
+    num_rels: int
+    rels: list[RelStatus]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"format": FORMAT, **self._asdict(), "rels": [rel._asdict() for rel in self.rels]}
+
+    @classmethod
+    def of_dict(cls, found: dict[str, Any]) -> EngineStatus:
+        """What `as_dict` gave; raises ValueError or TypeError for anything else."""
+        if found.get("format") != FORMAT:
+            raise ValueError("not a status of this format")
+        fields = {name: value for name, value in found.items() if name != "format"}
+        return cls(**{**fields, "rels": [RelStatus(**rel) for rel in fields["rels"]]})
+
+
+def state_dir() -> Path:
+    """The folder of the status files; one a machine, for a cache folder may be shared by several."""
+    return cache_dir() / "state" / socket.gethostname()
+
+
+def read_engines(folder: Path) -> list[EngineStatus]:
+    """The engines that run, by pid; removes what processes left that have ended."""
+    found = []
+    for path in sorted(folder.glob("engine-*")):
+        name = _NAME.fullmatch(path.name)
+        if name is None:
+            continue
+        status = None if name[3] else _read(path)
+        if not is_alive(int(name[1]), None if status is None else status.started):
+            with contextlib.suppress(OSError):
+                path.unlink()
+        elif status is not None:
+            found.append(status)
+    return sorted(found, key=lambda status: status.pid)
+
+
+def _read(path: Path) -> EngineStatus | None:
+    try:
+        return EngineStatus.of_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def is_alive(pid: int, started: int | None) -> bool:
+    """Whether a process runs, and is the one that started then, not another with the same number."""
+    if Path("/proc/self/stat").exists():
+        now = started_at(pid)
+        return now is not None and started in (None, now)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def started_at(pid: int) -> int | None:
+    """When a running process started, in the kernel's ticks; None if it has ended or there is no /proc."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()  # the name before it may hold spaces
+    return None if fields[0] in "ZX" else int(fields[19])

@@ -1,0 +1,176 @@
+"""Publishing what the engine is doing, for `relserve top`: a file renewed about once a second.
+
+The scheduler's thread only makes a snapshot; a thread of its own writes it, so that a slow or full disk
+costs no step anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import os
+import threading
+import time
+import weakref
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from relserve.engine_status import EngineStatus, RelStatus, started_at, state_dir
+from relserve.vllm_plugin.tracking import RelState
+
+if TYPE_CHECKING:
+    from relserve.vllm_plugin.scheduler import RelQueryTracking
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 1.0
+MAX_RELS = 32  # relQueries in a snapshot, which is made within a step
+MAX_ID = 200  # characters of a relQuery's id
+CLOSE_S = 0.5  # how long the engine's end may wait for the disk
+
+_numbers = itertools.count(1)
+
+
+class StatusFile:
+    """Writes the latest status to a file, in a thread of its own; the file goes when this does.
+
+    Failures are logged once and otherwise ignored.
+    """
+
+    def __init__(self, folder: Path, every_s: float = EVERY_S) -> None:
+        number = next(_numbers)  # two engines in one process have two files
+        name = f"engine-{os.getpid()}.json" if number == 1 else f"engine-{os.getpid()}-{number}.json"
+        self.path = folder / name
+        self._box = _Box(self.path, every_s)
+        # Also at the interpreter's end, and for a scheduler that was never shut down.
+        self._end = weakref.finalize(self, self._box.close)
+        threading.Thread(target=self._box.run, name="relserve-status", daemon=True).start()
+
+    def put(self, status: EngineStatus) -> None:
+        """Have this written, in place of what was put before and is not written yet; takes microseconds."""
+        self._box.latest = status
+        self._box.news.set()
+
+    def close(self) -> None:
+        """Remove the file, and write no more."""
+        self._end()
+
+
+class _Box:
+    """What the scheduler's thread and the writing thread share."""
+
+    def __init__(self, path: Path, every_s: float) -> None:
+        self.path, self.every_s = path, every_s
+        self.latest: EngineStatus | None = None
+        self.news, self.closing, self.closed = threading.Event(), threading.Event(), threading.Event()
+        self._has_failed = False
+
+    def run(self) -> None:
+        """Write what comes, at most once in `every_s`."""
+        while not self.closing.is_set():
+            self.news.wait()
+            self.news.clear()
+            if not self.closing.is_set():
+                self._write()
+                self.closing.wait(self.every_s)
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+        self.closed.set()
+
+    def _write(self) -> None:
+        status = self.latest
+        if status is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = self.path.with_name(self.path.name + ".tmp")
+            unfinished.write_text(json.dumps(status.as_dict()) + "\n", encoding="utf-8")
+            os.replace(unfinished, self.path)
+        except Exception as error:  # of any kind: it must not reach the engine's log as a traceback
+            if not self._has_failed:
+                logger.warning("relserve top will not see this engine: %s", error)
+            self._has_failed = True
+
+    def close(self) -> None:
+        self.closing.set()
+        self.news.set()
+        self.closed.wait(CLOSE_S)
+
+
+class Publisher:
+    """Tells about once a second, and when it becomes idle, what a scheduler has to do."""
+
+    def __init__(self, scheduler: RelQueryTracking, variant: str, every_s: float = EVERY_S) -> None:
+        # Weakly: a scheduler that is dropped without a shutdown takes its file along.
+        self._scheduler = weakref.ref(scheduler)
+        self._variant, self._every_s = variant, every_s
+        self._model = str(scheduler.vllm_config.model_config.model)
+        self._pid, self._started = os.getpid(), started_at(os.getpid())
+        self.file: StatusFile | None = None
+        with contextlib.suppress(Exception):  # no host name, no threads left: serve all the same
+            self.file = StatusFile(state_dir(), every_s)
+        self._next_s = 0.0
+        self._told_idle = False
+        self.tick()
+
+    def tick(self) -> None:
+        """To be called after every step and abort: publishes if it is time."""
+        scheduler = self._scheduler()
+        if self.file is None or scheduler is None:
+            return
+        is_idle = not len(scheduler.tracker)
+        now_s = time.monotonic()
+        if self._told_idle if is_idle else now_s < self._next_s:
+            return
+        self._told_idle, self._next_s = is_idle, now_s + self._every_s
+        try:
+            self.file.put(self.snapshot(scheduler, now_s))
+        except Exception:
+            logger.warning("no status for relserve top any more", exc_info=True)
+            self.file = None
+
+    def snapshot(self, scheduler: Any, now_s: float) -> EngineStatus:
+        """What there is to do now."""
+        active, steering = scheduler.tracker.active, scheduler.steering
+        num_running = len(scheduler.running)
+        rels = []
+        if len(scheduler.tracker):  # else those that linger for announced rows would seem stuck
+            ids = iter(active) if steering is None else (r for r in steering.queue.order if r in active)
+            rels = [_status_of(active[rel_id], steering, now_s) for rel_id in islice(ids, MAX_RELS)]
+        return EngineStatus(
+            pid=self._pid, started=self._started, model=self._model, variant=self._variant,
+            written_s=time.time(), running=num_running, waiting=len(scheduler.tracker) - num_running,
+            kv_used=_kv_used(scheduler), num_rels=len(active) if rels else 0, rels=rels,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Remove the file."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+def _status_of(rel: RelState, steering: Any, now_s: float) -> RelStatus:
+    outlook = None if steering is None else steering.outlook(rel.rel_id)
+    priority, left_s = (None, _extrapolated_s(rel, now_s)) if outlook is None else outlook
+    return RelStatus(
+        rel.rel_id[:MAX_ID], rel.rows_expected, rel.finished, rel.aborted, rel.phase,
+        priority, left_s, now_s - rel.first_arrival_s,
+    )  # fmt: skip
+
+
+def _extrapolated_s(rel: RelState, now_s: float) -> float | None:
+    """Seconds left if rows go on being answered as fast as so far; None before one was."""
+    if rel.first_scheduled_s is None or not rel.finished:
+        return None
+    left = max(rel.rows_expected - rel.finished - rel.aborted, 0)
+    return (now_s - rel.first_scheduled_s) * left / rel.finished
+
+
+def _kv_used(scheduler: Any) -> float:
+    pool = scheduler.kv_cache_manager.block_pool
+    num_blocks = max(pool.num_gpu_blocks - 1, 1)  # one is vLLM's own
+    return max(0.0, 1.0 - float(pool.get_num_free_blocks() / num_blocks))

@@ -1,0 +1,147 @@
+"""`relserve top`: reading what engines wrote, and how it looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from relserve.engine_status import EngineStatus, RelStatus, is_alive, read_engines, started_at, state_dir
+from relserve.tiny import MODEL_DIR
+from relserve.top import NOBODY, draw, duration
+
+RELS = [
+    RelStatus("rel-7-1", 10_000, 120, 0, "core running", 12.345, 12.345, 3.0),
+    RelStatus("evil\x1b[2J" + "x" * 60, 3, 1, 2, "tail running", None, None, 100.0),
+]
+COMMAND = [sys.executable, "-c", "from relserve.cli import main; main()", "top"]
+
+
+def status(pid: int, **changes: Any) -> EngineStatus:
+    made = EngineStatus(
+        pid, started_at(pid), str(MODEL_DIR), "dpu+marginal", time.time(), 5, 7, 0.25, 9, RELS
+    )
+    return made._replace(**changes)
+
+
+def write(folder: Path, engine: EngineStatus) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"engine-{engine.pid}.json"
+    path.write_text(json.dumps(engine.as_dict()))
+    return path
+
+
+def drawn(engines: list[EngineStatus], now_s: float | None = None) -> str:
+    screen = Console(width=140, color_system=None)
+    with screen.capture() as captured:
+        screen.print(draw(engines, time.time() if now_s is None else now_s))
+    return captured.get()
+
+
+def ended_pid() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+def test_dead_engines_are_ignored_and_their_files_removed(tmp_path: Path) -> None:
+    living, dead = write(tmp_path, status(os.getpid())), write(tmp_path, status(ended_pid()))
+    leftover = tmp_path / f"engine-{ended_pid()}.json.tmp"
+    other = tmp_path / "engine-notes.txt"
+    for path in (leftover, other):
+        path.write_text("half")
+    assert [engine.pid for engine in read_engines(tmp_path)] == [os.getpid()]
+    assert not dead.exists()
+    assert not leftover.exists()
+    assert living.exists()
+    assert other.exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only /proc tells when a process started")
+def test_another_process_with_the_same_number_is_not_the_engine(tmp_path: Path) -> None:
+    path = write(tmp_path, status(os.getpid(), started=1))
+    assert read_engines(tmp_path) == []
+    assert not path.exists()
+
+
+def test_a_zombie_is_dead() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    deadline = time.monotonic() + 10
+    while started_at(child.pid) is not None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not is_alive(child.pid, None)
+    child.wait()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": 1}', '{"format": 2, "pid": 1}', '{"format": 1, "rels": [1]}']
+)
+def test_files_that_are_no_status_are_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / f"engine-{os.getpid()}.json"
+    path.write_text(text)
+    assert read_engines(tmp_path) == []
+    assert path.exists()
+
+
+def test_no_folder_is_no_engine(tmp_path: Path) -> None:
+    assert read_engines(tmp_path / "none") == []
+
+
+def test_it_shows_each_relquery_and_no_control_characters() -> None:
+    text = drawn([status(os.getpid())])
+    in_head = (f"engine {os.getpid()}", "tiny", "dpu+marginal", "9 relQueries", "25% used")
+    in_rows = ("120/10,000", "core running", "12.35", "12 s", "1/3 (2 aborted)", "tail running", "1 min 40 s")
+    for part in (*in_head, *in_rows, "and 7 more"):
+        assert part in text
+    assert "\x1b" not in text
+    assert "no news" not in text
+
+
+def test_it_says_when_an_engine_is_idle_or_silent() -> None:
+    assert "idle" in drawn([status(os.getpid(), running=0, waiting=0, rels=[], num_rels=0)])
+    assert "no news for 20 s" in drawn([status(os.getpid(), written_s=1000.0)], now_s=1020.0)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (0.04, "0.0 s"), (9.96, "10 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (185, "3 min 05 s"),
+    (7500, "2 h 05 min"),
+])  # fmt: skip
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_the_command_prints_once_for_pipes_and_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    empty = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60, check=True)
+    assert empty.stdout.strip() == NOBODY
+    write(state_dir(), status(os.getpid()))
+    done = subprocess.run(
+        [*COMMAND, "--once", "--json"], capture_output=True, text=True, timeout=60, check=True
+    )
+    (engine,) = json.loads(done.stdout)["engines"]
+    assert engine["rels"][0]["rel_id"] == "rel-7-1"
+    once = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=60, check=True)
+    assert "rel-7-1" in once.stdout
+
+
+def test_ctrl_c_ends_it_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    child = subprocess.Popen(
+        [*COMMAND, "--json", "--interval", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    for _ in range(3):
+        assert json.loads(child.stdout.readline())["engines"] == []
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=20)
+    assert (child.returncode, errors) == (0, b"")
