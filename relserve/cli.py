@@ -1,11 +1,12 @@
-"""The command line: `relserve demo`, `sql`, `models` and `top`."""
+"""The command line: `relserve demo`, `sql`, `models`, `top` and `calibrate`."""
 
 from __future__ import annotations
 
 import sys
 import time
+from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import duckdb
 import pyarrow as pa
@@ -14,6 +15,7 @@ from rich.table import Table
 
 import relserve
 from relserve import api, demo, top
+from relserve.calibration import fitting, run
 from relserve.engines import registry
 from relserve.errors import Cancelled, RelserveError
 from relserve.output import Format, console, print_table, write
@@ -118,7 +120,7 @@ def top_command(
     * **phase**: waiting (no row was scheduled yet), core running (not every row has its first token yet),
       tail running (the last rows end)
     * **priority**: by which the variant orders, lower first; seconds left (`dpu..`), tokens (`static..`),
-      empty where the order is that of arrival (`stock`, `fcfs..`)
+      0 for what the guard puts first; empty where the order is that of arrival (`stock`, `fcfs..`)
     * **left**: predicted time until its end if it had the engine to itself; under `stock`, if it goes on as
       so far
     * **since arrival**: time since its first row came
@@ -132,6 +134,56 @@ def top_command(
     Engines of other users, or with another RELSERVE_CACHE_DIR, are not seen.
     """
     top.run(once=once, interval_s=interval, as_json=json)
+
+
+@app.command("calibrate")
+def calibrate_command(
+    model: Annotated[str, typer.Option(metavar="NAME", help="'tiny', a folder or a hub id.")] = "tiny",
+    out: Annotated[Path | None, typer.Option(help="File to write (default: where engines look).")] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Longest time to measure, after the start.")] = 40.0,
+) -> None:
+    """Measure how long this machine takes for a model's steps, for relserve's scheduler to predict with.
+
+    Starts an engine, runs prefills and decodes of several sizes on random tokens, and fits the cost model
+    (seconds a prompt token, seconds a decoding row, and a base each). Engine arguments are those of
+    RELSERVE_ENGINE_ARGS. Let nothing else run meanwhile.
+
+    Without --out the file goes to the cache folder under a name made of the model and the hardware, and from
+    then on every engine of that model on such a machine starts with it, unless its variant is `stock`. A file
+    written elsewhere is named by the scheduler's setting `cost_path`. Without a calibration an engine starts
+    with a guess and learns from its own steps.
+
+    Examples:
+
+    * `relserve calibrate`
+    * `relserve calibrate --model ~/models/qwen --out cost.json`
+    """
+    settings, screen = load(), console()
+    path = run.path_of(model)
+    screen.print(f"starting an engine for {model} ...", highlight=False, markup=False)
+    log_path = settings.cache_dir / "logs" / "calibrate.log"
+    with screen.status("") as line:
+
+        def tell(message: dict[str, Any]) -> None:
+            if "ready" in message:
+                sizes = f"{message['ready']['max_tokens']:,} tokens, {message['ready']['max_seqs']:,} rows"
+                screen.print(f"measuring steps of up to {sizes} ...", highlight=False, markup=False)
+            elif "measured" in message:
+                line.update(f"{message['measured']:,} steps measured")
+
+        measured = run.measure(path, settings.engine_args, seconds, log_path, tell)
+    found = fitting.calibrate(measured.samples)
+    screen.print(run.table(found))
+    target = out or measured.cost_path
+    found.model.save(target)
+    screen.print(f"\nsaved to {target}", highlight=False, markup=False, soft_wrap=True)
+    if target == measured.cost_path:
+        screen.print("Engines of this model on this machine find it there.")
+    else:
+        setting = dumps({"relserve": {"variant": "dpu+marginal", "cost_path": str(target.resolve())}})
+        for use in (f"vllm serve .. --additional-config '{setting}'",
+                    f"RELSERVE_ENGINE_ARGS='{{\"additional_config\": {setting}}}'"):  # fmt: skip
+            screen.print(f"Use it: {use}", highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> None:

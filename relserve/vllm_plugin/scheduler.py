@@ -39,7 +39,8 @@ class RelQueryTracking(_Base):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.tracker = Tracker()
-        settings = read(self.vllm_config.additional_config)
+        config = self.vllm_config
+        settings = read(config.additional_config, str(config.model_config.model))
         self.steering = Steering(self, settings) if _steers(self, settings.variant) else None
         self.publisher = Publisher(self, settings.variant if self.steering is not None else "stock")
 

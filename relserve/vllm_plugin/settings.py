@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from relserve.cost_file import find_cost
 from relserve.errors import UsageError
 from relserve.policies.cost import CostModel
 from relserve.policies.variants import NAMES
@@ -43,8 +44,12 @@ class SchedulerSettings:
         return CostModel.load(Path(self.cost_path)) if self.cost_path else FIRST_GUESS
 
 
-def read(additional_config: Any) -> SchedulerSettings:
+def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     """The settings of an engine.
+
+    Args:
+        model: as vLLM's configuration names it; its calibration on this machine is used where `cost_path` is
+            not given.
 
     Raises:
         UsageError: an unknown setting or variant.
@@ -57,4 +62,6 @@ def read(additional_config: Any) -> SchedulerSettings:
     settings = SchedulerSettings(**given)
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
+    if model and not settings.cost_path and settings.variant != "stock":
+        settings = replace(settings, cost_path=find_cost(model))
     return settings

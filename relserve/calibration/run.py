@@ -1,0 +1,110 @@
+"""Start the measured engine in a process of its own, follow it, and show what came out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.table import Table
+
+from relserve.calibration.fitting import Calibration
+from relserve.engines.local_log import last_error, size_of
+from relserve.engines.registry import HUB_ID
+from relserve.errors import EngineStartError, ModelError
+from relserve.policies.cost import StepSample
+from relserve.tiny import MODEL_DIR
+
+WORKER = "relserve.calibration.worker"
+
+
+class Measured(NamedTuple):
+    """The samples of a run, and the file in which engines look for a model made of them."""
+
+    samples: list[StepSample]
+    cost_path: Path
+
+
+def path_of(name: str) -> str:
+    """What vLLM is to load for a model's name: "tiny", a folder, or a hub id.
+
+    Raises:
+        ModelError: the name leads to no model that vLLM could run here.
+    """
+    path = MODEL_DIR if name == "tiny" else Path(name).expanduser()
+    if (path / "config.json").is_file():
+        return str(path)
+    if path.exists() or not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~")):
+        raise ModelError(
+            f"no model {name!r} to calibrate: give 'tiny', a folder with a config.json, or a hub id"
+        )
+    return name
+
+
+def measure(
+    path: str,
+    engine_args: Mapping[str, Any],
+    seconds: float,
+    log_path: Path,
+    tell: Callable[[dict[str, Any]], None],
+) -> Measured:
+    """Measure for at most about `seconds` after the start; blocks.
+
+    Args:
+        log_path: file to whose end vLLM's own output goes.
+        tell: given every message of the engine's process, see `relserve.calibration.worker`.
+
+    Raises:
+        EngineStartError: the engine did not start, or died.
+    """
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    log_start = size_of(log_path)
+    with log_path.open("a") as log:
+        # A session of its own: Ctrl-C comes here, and here the process is ended.
+        worker = subprocess.Popen(
+            [sys.executable, "-m", WORKER], text=True, stderr=log, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    last: dict[str, Any] = {}
+    try:
+        worker.stdin.write(json.dumps(dict(path=path, engine_args=dict(engine_args), seconds=seconds)) + "\n")
+        worker.stdin.flush()
+        for line in worker.stdout:
+            last = json.loads(line)
+            tell(last)
+    except BrokenPipeError:
+        pass  # it died; the log says why
+    finally:
+        worker.kill()
+        worker.wait()
+    if "samples" not in last:
+        why = last_error(log_path, log_start) or f"exit code {worker.returncode}"
+        raise EngineStartError(f"the engine to calibrate ended: {why}; its log is {log_path}")
+    return Measured([StepSample(*sample) for sample in last["samples"]], Path(last["cost_path"]))
+
+
+def table(found: Calibration) -> Table:
+    """The coefficients of the fit and its error, by kind of step."""
+    shown = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    shown.add_column("step")
+    for name in ("measured", "a unit", "base", "median error"):
+        shown.add_column(name, justify="right")
+    model = found.model
+    units = {
+        "prefill": (f"{model.prefill_per_token_s * 1e6:,.2f} us/token", model.prefill_base_s),
+        "decode": (f"{model.decode_per_request_s * 1e6:,.2f} us/row", model.decode_base_s),
+        "mixed": ("both", model.shared_base_s),
+    }
+    for kind, quality in found.quality.items():
+        unit, base_s = units[kind]
+        shown.add_row(
+            kind, f"{quality.num_steps:,}", unit, f"{base_s * 1e3:.3f} ms", f"{quality.median_error:.1%}"
+        )
+    total = sum(quality.num_steps for quality in found.quality.values())
+    shown.add_row("all", f"{total:,}", "", "", f"{found.median_error:.1%}")
+    return shown

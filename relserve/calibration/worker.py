@@ -1,0 +1,149 @@
+"""The engine that is measured, in this process; started by `relserve.calibration.run`.
+
+Reads one JSON object from stdin, {"path", "engine_args", "seconds"}, and answers with lines of JSON on
+stdout: {"ready": limits}, {"measured": steps so far}, and at the end {"samples": [..], "cost_path": ..}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from typing import Any, TextIO
+
+os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+
+from relserve.calibration.points import CONTEXT, NUM_DECODES, Point, points, prompt_lengths
+from relserve.cost_file import cost_path
+from relserve.engines import local_start
+from relserve.errors import EngineStartError
+from relserve.policies.cost import CostModel, OnlineCost, StepSample
+
+MAX_ROUNDS = 8
+VARIANT = "fcfs"  # steps of both kinds may be mixed, no row is held back
+
+
+class Recorder(OnlineCost):
+    """Stands where the scheduler keeps its cost model: keeps every step's sample, and learns nothing."""
+
+    def __init__(self, start: CostModel) -> None:
+        super().__init__(start)
+        self.samples: list[StepSample] = []
+
+    def add(self, sample: StepSample) -> None:
+        """Keep it."""
+        self.samples.append(sample)
+
+
+class Bench:
+    """An LLMEngine, fed with prompts of random tokens, that are in no prefix cache."""
+
+    def __init__(self, path: str, engine_args: dict[str, Any]) -> None:
+        self.engine = build(path, engine_args)
+        scheduler = self._scheduler = self.engine.engine_core.engine_core.scheduler
+        if scheduler.steering is None:
+            raise EngineStartError("these engine arguments leave the order of requests to vLLM (see its log)")
+        self.recorder = scheduler.steering.cost = Recorder(scheduler.steering.cost.model)
+        config = self.engine.vllm_config
+        self.model: str = config.model_config.model
+        self.max_model_len: int = config.model_config.max_model_len
+        limits = scheduler.steering.limits
+        self.max_seqs = max(1, min(limits.max_num_seqs, limits.kv_tokens // (2 * CONTEXT)))
+        self.max_tokens = min(limits.max_num_batched_tokens, limits.kv_tokens // 2)
+        self._vocabulary: int = config.model_config.get_vocab_size()
+        self._random, self._number = random.Random(0), 0
+
+    def measure(self, point: Point) -> None:
+        """Run the steps of a point; the recorder has their samples."""
+        if not point.num_decodes:
+            self._add(point.prefill_tokens, self.max_seqs, 1)
+        else:
+            # Few enough that the last rows start before the first end.
+            in_two_steps = 2 * self.max_tokens // point.num_decodes
+            context = max(1, min(CONTEXT, self.max_model_len // 2, in_two_steps))
+            for _ in range(point.num_decodes):
+                self._add(context, 1, min(NUM_DECODES + 1, self.max_model_len - context))
+            # Until every row decodes; the steps on the way are samples as well.
+            while any(
+                request.is_prefill_chunk or not request.num_output_tokens for request in self._requests()
+            ):
+                self.engine.step()
+            if point.prefill_tokens:
+                self._add(point.prefill_tokens, self.max_seqs - point.num_decodes, 1)
+        while self.engine.has_unfinished_requests():
+            self.engine.step()
+
+    def close(self) -> None:
+        """Leave nothing for `relserve top`."""
+        self._scheduler.shutdown()
+
+    def _requests(self) -> list[Any]:
+        return list(self._scheduler.requests.values())
+
+    def _add(self, tokens: int, max_rows: int, num_output: int) -> None:
+        from vllm import SamplingParams
+
+        params = SamplingParams(max_tokens=num_output, temperature=0, ignore_eos=True, detokenize=False)
+        for length in prompt_lengths(tokens, max_rows, self.max_model_len - num_output):
+            prompt = [self._random.randrange(self._vocabulary) for _ in range(length)]
+            self._number += 1
+            self.engine.add_request(f"calibrate-{self._number}", {"prompt_token_ids": prompt}, params)
+
+
+def build(path: str, engine_args: dict[str, Any]) -> Any:
+    """The engine as LocalEngine would start it, but in this process, and with a policy to time its steps.
+
+    Its arguments are taken from there, private or not: a copy of them would measure something else one day.
+    """
+    local_start.set_environment(local_start.ENVIRONMENT)
+    local_start.allow_hub(not os.path.isdir(path))
+    arguments = local_start._arguments(path, engine_args)
+    from vllm import EngineArgs
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+    arguments |= dict(
+        scheduler_cls=local_start.SCHEDULER, additional_config={"relserve": {"variant": VARIANT}}
+    )
+    return LLMEngine.from_engine_args(EngineArgs(**arguments))
+
+
+def measure(bench: Bench, seconds: float, out: TextIO) -> list[StepSample]:
+    """Rounds over all points until time is up; each round in another order, so that drift hits all alike."""
+    todo = points(bench.max_tokens, bench.max_seqs)
+    for point in todo[:6]:  # first steps are slower
+        bench.measure(point)
+    bench.recorder.samples.clear()
+    deadline_s, parent = time.monotonic() + seconds, os.getppid()
+    for _ in range(MAX_ROUNDS):
+        for point in todo:
+            if time.monotonic() > deadline_s or os.getppid() != parent:
+                return bench.recorder.samples
+            bench.measure(point)
+            say(out, measured=len(bench.recorder.samples))
+        random.Random(len(bench.recorder.samples)).shuffle(todo)
+    return bench.recorder.samples
+
+
+def say(out: TextIO, **message: Any) -> None:
+    """One line to the parent."""
+    out.write(json.dumps(message) + "\n")
+    out.flush()
+
+
+def main() -> None:
+    """Measure what stdin asks for."""
+    order = json.loads(sys.stdin.readline())
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # vLLM prints to stdout now and then
+    bench = Bench(order["path"], order["engine_args"])
+    say(out, ready=dict(max_tokens=bench.max_tokens, max_seqs=bench.max_seqs))
+    samples = measure(bench, order["seconds"], out)
+    say(out, samples=samples, cost_path=str(cost_path(bench.model)))
+    bench.close()
+    os._exit(0)  # vLLM's own end takes seconds
+
+
+if __name__ == "__main__":
+    main()

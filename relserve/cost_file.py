@@ -1,0 +1,80 @@
+"""Where a calibrated cost model is kept: one file for each model on each kind of machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import platform
+import re
+from pathlib import Path
+
+from relserve.policies.cost import CostModel
+from relserve.settings import cache_dir
+
+logger = logging.getLogger(__name__)
+
+# Offline, vLLM puts the hub's local copy in place of a hub id.
+_HUB_COPY = re.compile(r"/models--([^/]+?)--([^/]+)/snapshots/[^/]+/?$")
+
+
+def cost_path(model: str) -> Path:
+    """The file for a model, as vLLM's configuration names it, on this machine; it need not exist."""
+    plain = re.sub(r"[^\w.-]+", "_", Path(model).name)[-40:]
+    return cache_dir() / "cost" / f"{plain}-{_short(model_key(model))}-{_short(machine_key())}.json"
+
+
+def find_cost(model: str) -> str:
+    """The path of a usable calibration of a model on this machine; "" if there is none."""
+    path = cost_path(model)
+    try:
+        CostModel.load(path)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError, TypeError) as error:
+        logger.warning(
+            "the calibration %s cannot be used (%s); relserve calibrate makes a new one", path, error
+        )
+        return ""
+    return str(path)
+
+
+def model_key(model: str) -> str:
+    """What a model's step times depend on: of a folder its config.json, wherever it is; else its hub id."""
+    if copy := _HUB_COPY.search(model):
+        return f"{copy[1]}/{copy[2]}"
+    try:
+        return json.dumps(
+            json.loads((Path(model) / "config.json").read_text(encoding="utf-8")), sort_keys=True
+        )
+    except (OSError, ValueError):
+        return model
+
+
+def machine_key() -> str:
+    """The hardware: processor and how many cores, and the GPUs; not its name, which containers make up."""
+    return json.dumps([platform.machine(), _processor(), os.cpu_count(), _gpus()])
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def _gpus() -> list[str]:
+    """NVIDIA's driver lists its GPUs here, without the seconds that CUDA takes to start."""
+    found = []
+    for path in Path("/proc/driver/nvidia/gpus").glob("*/information"):
+        try:
+            found.append(path.read_text(encoding="utf-8").partition("\n")[0].partition(":")[2].strip())
+        except OSError:
+            continue
+    return sorted(found)
+
+
+def _short(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:8]

@@ -1,0 +1,119 @@
+"""`relserve calibrate`: its points, its fit, and a run on a real engine."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relserve.calibration import run
+from relserve.calibration.fitting import calibrate, kind_of
+from relserve.calibration.points import points, prompt_lengths
+from relserve.errors import EngineStartError, ModelError
+from relserve.policies.cost import CostModel, StepSample
+
+TRUE = CostModel(8e-5, 4e-3, 2e-4, 3e-3, mixed_base_s=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "max_seqs"), [(1, 1), (2, 2), (16, 1), (48, 8), (2048, 256), (8192, 1000)]
+)
+def test_points_fit_the_engine_and_reach_its_limits(max_tokens: int, max_seqs: int) -> None:
+    found = points(max_tokens, max_seqs)
+    assert len(found) == len(set(found)) or max_tokens < 16
+    for point in found:
+        assert point.prefill_tokens + point.num_decodes > 0
+        assert point.prefill_tokens <= max_tokens
+        assert point.num_decodes <= max_seqs
+        if point.prefill_tokens and point.num_decodes:
+            assert point.num_decodes < max_seqs
+            assert sum(point) <= max_tokens
+    assert (max_tokens, 0) in found
+    assert (0, max_seqs) in found
+
+
+def test_a_round_cut_short_has_every_kind() -> None:
+    first = points(4096, 128)[:9]
+    assert {kind_of(StepSample(*point, 1.0)) for point in first} == {"prefill", "decode", "mixed"}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "max_rows", "longest"), [(1, 1, 9), (1000, 64, 1023), (5000, 3, 9000), (999, 500, 10)]
+)
+def test_prompts_make_up_the_prefill(tokens: int, max_rows: int, longest: int) -> None:
+    lengths = prompt_lengths(tokens, max_rows, longest)
+    assert sum(lengths) == tokens
+    assert len(lengths) <= max_rows
+    assert 0 < min(lengths) <= max(lengths) <= longest
+
+
+def test_the_fit_comes_with_its_error_by_kind() -> None:
+    rng = random.Random(1)
+    samples = [
+        StepSample(*point, TRUE.step(*point) * rng.uniform(0.95, 1.05)) for point in points(2048, 64) * 8
+    ]
+    found = calibrate(samples)
+    assert found.model.prefill(1000) == pytest.approx(TRUE.prefill(1000), rel=0.05)
+    assert found.model.decode(30) == pytest.approx(TRUE.decode(30), rel=0.05)
+    assert set(found.quality) == {"prefill", "decode", "mixed"}
+    assert sum(q.num_steps for q in found.quality.values()) == len(samples)
+    assert 0.005 < found.median_error < 0.05
+    assert run.table(found).row_count == 4
+
+
+def test_too_few_steps_are_an_error() -> None:
+    with pytest.raises(ValueError, match="at least 8"):
+        calibrate([StepSample(10, 0, 1.0)])
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "scripted", "http://127.0.0.1:1/v1", "/tmp"])
+def test_models_that_cannot_be_measured(name: str) -> None:
+    with pytest.raises(ModelError, match="to calibrate: give 'tiny'"):
+        run.path_of(name)
+    assert run.path_of("org/name") == "org/name"
+
+
+def test_an_engine_that_ends_is_told_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "broken_worker.py"
+    broken.write_text("import sys\nprint('{\"measured\": 1}', flush=True)\nraise ValueError('no memory')\n")
+    monkeypatch.setattr(run, "WORKER", "broken_worker")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    told: list[dict[str, Any]] = []
+    with pytest.raises(EngineStartError, match="ended: ValueError: no memory; its log is"):
+        run.measure("org/name", {}, 1.0, tmp_path / "logs" / "log", told.append)
+    assert told == [{"measured": 1}]
+
+
+@pytest.mark.vllm
+def test_a_run_on_the_tiny_model(tmp_path: Path) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    out = tmp_path / "cost.json"
+    environ = {
+        **os.environ, "RELSERVE_CACHE_DIR": str(tmp_path),
+        "RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 16, "max_num_batched_tokens": 512, "max_model_len": 256}',
+    }  # fmt: skip
+    command = "from relserve.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "calibrate", "--out", str(out), "--seconds", "6"],
+        env=environ, capture_output=True, text=True, timeout=250, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "512 tokens, 16 rows",
+        "prefill",
+        "decode",
+        "mixed",
+        "median error",
+        f"saved to {out}",
+        "cost_path",
+    ):
+        assert part in done.stdout
+    model = CostModel.load(out)
+    assert 0 < model.step(1, 0) < model.step(500, 0) < 10
+    assert 0 < model.step(0, 1) < 1
+    assert not list(tmp_path.glob("state/*/*")), "the measured engine left its status"
