@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from relserve.vllm_plugin.scheduler import RelQueryTracking
 
 EVERYTHING = Plan(None, None, None, "everything")
+SAMPLE_EVERY = 8  # steps between looks into the prefix cache for one relQuery
 
 
 class Steering:
@@ -50,6 +51,7 @@ class Steering:
         )
         self._pending: dict[int, tuple[float, int, int]] = {}
         self._last_end_s = 0.0
+        self._sampled_at: dict[str, int] = {}
         self._force = False
 
     def _limits(self) -> Limits:
@@ -75,8 +77,10 @@ class Steering:
         )
         rank = {state.rel_id: i for i, state in enumerate(order)}
         running = sorted(s.running, key=lambda r: rank[state_of(r).rel_id])
-        shown = [r for r in running if _may_run(r, plan)]
-        hidden = [r for r in running if not _may_run(r, plan)]
+        shown: list[Any] = []
+        hidden: list[Any] = []
+        for request in running:
+            (shown if _may_run(request, plan) else hidden).append(request)
         self.policy_s += time.perf_counter() - began
         output = self._narrowed(step, shown, hidden, plan)
         began = time.perf_counter()
@@ -141,7 +145,15 @@ class Steering:
         return Room(max(slots, 0), free * self.limits.block_size)
 
     def _miss_ratio(self, state: RelState) -> float:
-        """Eq. 11, by looking sampled rows up in vLLM's prefix cache without touching it."""
+        """Eq. 11, by looking sampled rows up in vLLM's prefix cache without touching it.
+
+        Looked up anew after SAMPLE_EVERY steps; in between the ratio hardly moves.
+        """
+        if self.num_steps - self._sampled_at.get(state.rel_id, -SAMPLE_EVERY) < SAMPLE_EVERY:
+            return state.miss_ratio
+        if len(self._sampled_at) > 2 * len(self.view.states):
+            self._sampled_at = {k: v for k, v in self._sampled_at.items() if k in self.view.states}
+        self._sampled_at[state.rel_id] = self.num_steps
         manager = self.scheduler.kv_cache_manager
         rows = self.queue.rows(state.rel_id)
         if not manager.enable_caching or not rows:
@@ -179,5 +191,5 @@ class Steering:
 
 
 def _may_run(request: Any, plan: Plan) -> bool:
-    rel_id = state_of(request).rel_id
-    return plan.prefills(rel_id) if request.is_prefill_chunk else plan.decodes(rel_id)
+    allowed = plan.prefill if request.is_prefill_chunk else plan.decode
+    return allowed is None or state_of(request).rel_id in allowed
