@@ -1,4 +1,4 @@
-"""A real model under every variant: tokens of stock vLLM, structured outputs included, and no leaked blocks."""
+"""A real model under every variant: stock vLLM's tokens, structured outputs too, and no leaked blocks."""
 
 from __future__ import annotations
 
