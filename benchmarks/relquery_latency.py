@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,15 @@ MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 64, 1024, 12_000
 
 
 class Worker:
-    """An engine in a process of its own."""
+    """An engine in a process of its own; `settings` are of relserve's scheduler."""
 
-    def __init__(self, variant: str) -> None:
+    def __init__(self, variant: str, settings: Mapping[str, Any] | None = None) -> None:
+        settings = {"patience": GUARDED.get(variant, 0.0)} if settings is None else settings
         command = [
             sys.executable, "-m", "benchmarks.relquery_worker", "--variant", variant.removesuffix(" guarded"),
             "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS),
             "--kv-tokens", str(KV_TOKENS),
-            "--settings", json.dumps({"patience": GUARDED.get(variant, 0.0)}),
+            "--settings", json.dumps(settings),
         ]  # fmt: skip
         self.variant = variant
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -72,22 +72,25 @@ def relqueries(
     encode: Encode,
     max_prompt: int = 700,
     tables: Sequence[str] = TABLES,
+    num_rows: int | None = None,
+    kind: str | None = None,
 ) -> list[RelSpec]:
     """A trace of `count` relQueries arriving as a Poisson process.
 
     Args:
         rate: relQueries a second.
         encode: prompts to token ids; longer prompts are cut to `max_prompt` tokens.
+        num_rows, kind: of every relQuery, where they shall not be drawn.
     """
     rng = random.Random(f"relqueries {seed}")
     caps = _templates()["max_tokens"]
     assert isinstance(caps, dict)
     trace = []
     for i, arrival_s in enumerate(poisson_arrivals(rate, count, rng)):
-        table, kind = rng.choice(tables), rng.choice(KINDS)
-        rows = rng.choices(_rows(table), k=rng.randint(1, max_rows))
-        cap = int(caps[kind])
-        encoded = encode(prompts_of(table, kind, rows))
+        table, drawn = rng.choice(tables), rng.choice(KINDS)
+        rows = rng.choices(_rows(table), k=num_rows or rng.randint(1, max_rows))
+        cap = int(caps[kind or drawn])
+        encoded = encode(prompts_of(table, kind or drawn, rows))
         specs = tuple(RowSpec(tuple(ids[:max_prompt]), output_tokens(cap, rng)) for ids in encoded)
         trace.append(RelSpec(f"q{i}", arrival_s, specs, cap))
     return trace

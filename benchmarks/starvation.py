@@ -1,0 +1,104 @@
+"""The largest relQuery under a stream of small ones: with and without the guards, on a real engine.
+
+A relQuery of 100 rows comes first but for a few; then small ones of 1 to 8 rows come as a Poisson process at
+the given share of capacity, measured in the same invocation. For every threshold the largest's latency stands
+beside its bound: when the guard puts it first, plus its latency on an engine of its own, twice over (what was
+admitted before it runs on beside it).
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from typing import Any
+
+from benchmarks.common import arguments, finish, table
+from benchmarks.relquery_latency import Worker
+from benchmarks.relquery_workload import encoder, relqueries
+from relserve.policies.variants import DEFAULT
+from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
+
+THRESHOLDS_S = (0.02, 0.05, 0.1)  # Eq. 13, seconds of waiting per row
+PATIENCE = (0.5, 1.0, 2.0)  # ours, in mean FCFS latencies
+LARGE = "large"
+
+
+def workload(num_small: int, seed: int) -> tuple[RelSpec, list[RelSpec]]:
+    """The large relQuery, and small ones that all come at time 0."""
+    encode = encoder()
+    large = relqueries(1, 1, 1.0, seed, encode, num_rows=100, kind="summarize")[0]
+    small = relqueries(num_small, 8, 1.0, seed + 1000, encode)
+    return RelSpec(LARGE, 0.2, large.rows, large.output_cap), retimed(small, [0.0] * num_small)
+
+
+def main() -> None:
+    """Print the table and the headline."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument(
+        "--load", type=float, default=1.0, help="of the small ones alone, as a share of capacity"
+    )
+    args = parser.parse_args()
+    num_small, seeds = (150, [1]) if args.quick else (400, [1, 2, 3])
+    settings: list[dict[str, float]] = [
+        {"patience": 0.0},
+        *({"patience": 0.0, "starvation_s": s} for s in THRESHOLDS_S),
+        *({"patience": p} for p in PATIENCE),
+    ]
+    if args.quick:
+        settings = [settings[0], settings[-2]]
+    stock = Worker("vllm")
+    workers = [Worker(DEFAULT, one) for one in settings]
+    runs: dict[int, list[list[Any]]] = {i: [] for i in range(len(settings))}
+    for seed in seeds:
+        large, small = workload(num_small, seed)
+        stock.serve(small)  # warm
+        capacity = num_small / stock.serve(small)["makespan_s"]
+        alone_s = stock.serve([large])["rels"][LARGE][1]
+        arrivals = poisson_arrivals(args.load * capacity, num_small, random.Random(seed))
+        trace = [large, *retimed(small, arrivals)]
+        fcfs_s = stock.serve(trace)["rels"][LARGE][1]
+        for i, (worker, one) in enumerate(zip(workers, settings, strict=True)):
+            rels = worker.serve(trace)["rels"]
+            latency = [r[1] for r in rels.values()]
+            first_s = one.get("starvation_s", 0.0) * len(large.rows) or one["patience"] * fcfs_s
+            bound_s = first_s + 2 * alone_s if first_s else None
+            runs[i].append(
+                [
+                    rels[LARGE][1],
+                    bound_s,
+                    statistics.mean(latency),
+                    max(latency),
+                    alone_s,
+                    fcfs_s,
+                    arrivals[-1],
+                ]
+            )
+    stock.quit()
+    for worker in workers:
+        worker.quit()
+    columns = [
+        "Eq. 13, s a row",
+        "patience",
+        "largest_s",
+        "bound_s",
+        "mean_s",
+        "max_s",
+        "alone_s",
+        "fcfs_s",
+        "stream_s",
+    ]
+    rows = []
+    for i, one in enumerate(settings):
+        medians = [None if c[0] is None else statistics.median(c) for c in zip(*runs[i], strict=True)]
+        rows.append([one.get("starvation_s", 0.0), one["patience"], *medians])
+    print(table(columns, rows))
+    headline = {
+        "without_guard_s": round(rows[0][2], 2), "stream_s": round(rows[0][-1], 2),
+        "within_bound": [all(r[0] <= r[1] for r in runs[i]) for i in range(1, len(settings))],
+        "default_largest_s": round(next(r[2] for r in rows if r[1] == 1.0), 2),
+    }  # fmt: skip
+    finish("starvation", headline, {"columns": columns, "medians": rows, "runs": runs}, args.quick)
+
+
+if __name__ == "__main__":
+    main()
