@@ -10,7 +10,7 @@ from typing import Any
 from relserve.cost_file import find_cost
 from relserve.errors import UsageError
 from relserve.policies.cost import CostModel
-from relserve.policies.variants import NAMES
+from relserve.policies.variants import DEFAULT, NAMES
 
 KEY = "relserve"
 # Where nothing was measured yet: a small model on a CPU; the first steps correct it.
@@ -31,7 +31,7 @@ class SchedulerSettings:
         report_path: file to which the scheduler's counters are written at shutdown.
     """
 
-    variant: str = "stock"
+    variant: str = DEFAULT
     patience: float = 1.0
     starvation_s: float = 0.0
     sample_size: int = 10

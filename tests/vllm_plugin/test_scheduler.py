@@ -44,7 +44,9 @@ def run(monkeypatch: pytest.MonkeyPatch, scheduler_cls: str | None, tagged: bool
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     vllm = pytest.importorskip("vllm", reason="vLLM is not installed")
-    extra = {"scheduler_cls": scheduler_cls} if scheduler_cls else {}
+    extra: dict[str, Any] = {"scheduler_cls": scheduler_cls} if scheduler_cls else {}
+    if scheduler_cls:
+        extra["additional_config"] = {"relserve": {"variant": "stock"}}
     llm = vllm.LLM(
         str(MODEL_DIR), dtype="float32", enforce_eager=True, block_size=32, max_model_len=512, max_num_seqs=8,
         max_num_batched_tokens=48, num_gpu_blocks_override=18, disable_log_stats=False, **extra,
