@@ -38,7 +38,7 @@ def main() -> None:
         "--load", type=float, default=1.0, help="of the small ones alone, as a share of capacity"
     )
     args = parser.parse_args()
-    num_small, seeds = (150, [1]) if args.quick else (400, [1, 2, 3])
+    num_small, seeds = (100, [1]) if args.quick else (200, [1, 2, 3])
     settings: list[dict[str, float]] = [
         {"patience": 0.0},
         *({"patience": 0.0, "starvation_s": s} for s in THRESHOLDS_S),
