@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from benchmarks.common import RESULTS, arguments, finish, table
-from benchmarks.relquery_workload import TABLES, encoder, relqueries
+from benchmarks.relquery_workload import ARRIVALS, TABLES, arrival_times, encoder, relqueries
 from relserve.policies.cost import CostModel
 from relserve.policies.state import Limits
 from relserve.policies.variants import DEFAULT, make
@@ -75,6 +75,7 @@ class Job(NamedTuple):
     policy: str
     starvation_s: float = 0.0
     patience: float = 0.0
+    arrivals: str = "poisson"
     knows_lengths: bool = False
 
 
@@ -86,7 +87,7 @@ def _trace(data: str, seed: int, count: int) -> list[RelSpec]:
 def _run(job: Job, count: int = 100) -> dict[str, float]:
     """Simulate; gives the mean and largest latency, phases, and the policy's share of a wall second."""
     trace = _trace(job.data, job.seed, count)
-    trace = retimed(trace, [r.arrival_s / job.rate for r in trace])
+    trace = retimed(trace, arrival_times(job.arrivals, job.rate, count, job.seed))
     spec = SETTINGS[job.model].spec
     exclusive = job.policy.endswith(("+pp", "+dp", "+aba"))
     spec = EngineSpec(spec.cost, spec.limits, chunked=not exclusive)
@@ -147,6 +148,24 @@ def figure_9(models: list[str], rates: list[float], seeds: range) -> tuple[list[
         )
     }  # fmt: skip
     return rows, ranges
+
+
+def other_arrivals(rates: list[float], seeds: range) -> list[list[Any]]:
+    """OPT-13B on the beer table, when relQueries come in bursts or as in a public trace."""
+    at = {"model": "OPT-13B", "data": "beer"}
+    jobs = [
+        Job(*at.values(), r, s, p, arrivals=a)
+        for a in ARRIVALS for r in rates for s in seeds for p in FIGURE_9.values()
+    ]  # fmt: skip
+    found = run_all(jobs)
+    rows = [
+        [a, r, *(mean_of(found, "mean_s", arrivals=a, rate=r, policy=p) for p in FIGURE_9.values())]
+        for a in ARRIVALS
+        for r in rates
+    ]
+    print("\nMean latency by arrivals, s")
+    print(table(["arrivals", "rate", *FIGURE_9], rows))
+    return rows
 
 
 def figures_10_to_12(rates: list[float], seeds: range) -> dict[str, Any]:
@@ -224,6 +243,7 @@ def main() -> None:
     print("Figure 9: mean relQuery latency, s")
     print(table(columns, rows))
     details = {"columns": columns, "figure_9": rows, **figures_10_to_12(rates, seeds)}
+    details["arrivals"] = other_arrivals(rates, seeds)
     details["cost_models"] = {m: str(SETTINGS[m].spec) for m in models}
     finish("relquery_simulated", ranges, details, args.quick)
     if not args.quick:

@@ -11,14 +11,17 @@ import csv
 import json
 import random
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import cache
 
 from benchmarks.common import data_folder
-from relserve.simulator.workload import RelSpec, RowSpec, poisson_arrivals
+from relserve.simulator.workload import RelSpec, RowSpec, gamma_arrivals, poisson_arrivals, replayed_arrivals
 from relserve.template import Template
 from relserve.tiny import MODEL_DIR
 
 TABLES = ("amazon", "rotten", "beer")
+ARRIVALS = ("poisson", "bursty", "azure")
+BURSTINESS = 4.0  # squared coefficient of variation of the gaps
 KINDS = ("binary", "classify", "regression", "summarize", "open")
 # The paper's column names where the shared tables have others.
 COLUMNS = {"description": "about_product", "reviewText": "review_content", "Format": "category"}
@@ -62,6 +65,19 @@ def prompts_of(table: str, kind: str, rows: Sequence[dict[str, str]]) -> list[st
 def output_tokens(cap: int, rng: random.Random) -> int:
     """A true output length below a cap: short ones anywhere below it, long ones from a quarter of it on."""
     return rng.randint(1 if cap <= 10 else cap // 4, cap)
+
+
+def arrival_times(kind: str, rate: float, count: int, seed: int) -> list[float]:
+    """Arrivals of one of ARRIVALS; "azure" replays a public conversation trace from where the seed says."""
+    rng = random.Random(f"arrivals {seed}")
+    if kind == "poisson":
+        return poisson_arrivals(rate, count, rng)
+    if kind == "bursty":
+        return gamma_arrivals(rate, count, BURSTINESS, rng)
+    with (data_folder() / "traces" / "AzureLLMInferenceTrace_conv.csv").open(encoding="utf-8") as file:
+        times = [datetime.fromisoformat(row["TIMESTAMP"][:26]).timestamp() for row in csv.DictReader(file)]
+    start = rng.randrange(len(times) - count)
+    return replayed_arrivals(times[start : start + count], rate, count)
 
 
 def relqueries(

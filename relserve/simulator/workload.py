@@ -51,6 +51,19 @@ def gamma_arrivals(rate: float, count: int, burstiness: float, rng: random.Rando
     return times
 
 
+def replayed_arrivals(times_s: Sequence[float], rate: float, count: int) -> list[float]:
+    """The first `count` arrivals of a recorded trace, stretched to `rate` a second on average.
+
+    Raises:
+        ValueError: the trace has fewer arrivals, or they all come at once.
+    """
+    times = sorted(times_s)[:count]
+    if len(times) < count or times[-1] == times[0]:
+        raise ValueError(f"a trace of {len(times)} arrivals cannot give {count} of them at a rate")
+    stretch = (count / rate) / (times[-1] - times[0])
+    return [(t - times[0]) * stretch for t in times]
+
+
 def retimed(trace: Sequence[RelSpec], arrivals: Sequence[float]) -> list[RelSpec]:
     """The same relQueries at other arrival times."""
     return [RelSpec(r.rel_id, t, r.rows, r.output_cap) for r, t in zip(trace, sorted(arrivals), strict=True)]

@@ -12,7 +12,7 @@ from relserve.policies.variants import NAMES, make
 from relserve.simulator.blocks import BlockPool
 from relserve.simulator.engine import EngineSpec, SimEngine
 from relserve.simulator.run import clairvoyant, simulate
-from relserve.simulator.workload import RelSpec, RowSpec, gamma_arrivals, poisson_arrivals
+from relserve.simulator.workload import RelSpec, RowSpec, gamma_arrivals, poisson_arrivals, replayed_arrivals
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
 ROOMY = EngineSpec(COST, Limits(64, 2048, 100_000))
@@ -141,3 +141,10 @@ def test_the_block_pool_counts_right(requests: list[tuple[int, int]]) -> None:
     for hashes, private in held:
         pool.give_back(hashes, private)
     assert pool.num_free == 40
+
+
+def test_a_recorded_trace_is_stretched_to_a_rate() -> None:
+    recorded = [100.0, 101.0, 101.0, 105.0, 500.0]
+    assert replayed_arrivals(recorded, 2.0, 4) == [0.0, 0.4, 0.4, 2.0]
+    with pytest.raises(ValueError, match="5 arrivals cannot give 6"):
+        replayed_arrivals(recorded, 1.0, 6)
