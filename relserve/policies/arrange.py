@@ -124,18 +124,22 @@ class Exclusive:
         return "transition: prefill" if self._transition(situation) else "transition: decode"
 
 
+SHARED = 0.6  # of the decode steps that a candidate could share, those it would else have had to itself
+
+
 class Marginal:
     """Ours: all decodes, mixed with prefills in order of urgency for as long as they lower the total latency.
 
-    A candidate of c seconds delays every relQuery ahead of it that is at work. It saves a step's base, and
-    its decodes will share those of the running rows (Eq. 16) instead of needing s seconds of bases of their
-    own, which is time that it and all that wait behind it are spared. So it joins when
+    A candidate that joins makes the step longer, and the decode steps after it wider, for every relQuery
+    ahead of it that is at work. It saves the base of a step of its own, and the bases of decode steps that it
+    then shares with the running rows (Eq. 16): time that it and all that wait behind it are spared. It joins
+    when
 
-        (relQueries at work ahead of it) * c < s * (waiting relQueries from it on)
+        (relQueries at work ahead of it) * (longer + wider) < (bases saved) * (waiting relQueries from it on)
 
-    with c and s as in Eq. 15 and 16, but of a mixed step, which has one base. The first that does not pay
-    ends the list: nothing less urgent may overtake. With many waiting all is mixed, with few the urgent run
-    alone.
+    The first that does not pay ends the list: nothing less urgent may overtake. With many waiting all is
+    mixed, with few the urgent run alone. SHARED was chosen in the simulator: 1 mixes too much where a step's
+    base is small (a small model on a CPU), 0.3 too little where it is large (70 B parameters under load).
     """
 
     def decide(self, situation: Situation) -> Plan:
@@ -148,7 +152,8 @@ class Marginal:
         for state in situation.order:
             candidate = by_rel.pop(state.rel_id, None)
             if candidate is not None:
-                if not self._pays(situation.cost, candidate, longest, at_work, max(waiting, 1)):
+                delay_s, saved_s = self._effect(situation, candidate, longest, is_first=not taken)
+                if at_work and at_work * delay_s >= saved_s * max(waiting, 1):
                     break
                 taken.append(candidate)
                 longest = max(longest, state.output_cap)
@@ -161,12 +166,19 @@ class Marginal:
         return Plan(None, NOBODY, 0, "decode first" if situation.candidates else "no candidate")
 
     @staticmethod
-    def _pays(cost: CostModel, candidate: Candidate, longest: int, at_work: int, waiting: int) -> bool:
+    def _effect(
+        situation: Situation, candidate: Candidate, longest: int, is_first: bool
+    ) -> tuple[float, float]:
+        """Seconds by which those at work are delayed if a candidate joins, and seconds of bases it saves."""
+        cost = situation.cost
         shared = min(candidate.state.output_cap, longest)
-        wider_s = cost.decode_per_request_s * candidate.num_rows * shared
-        delay_s = cost.prefill_per_token_s * candidate.tokens + wider_s
-        saved_s = cost.prefill_base_s + cost.decode_base_s * shared
-        return at_work * delay_s < saved_s * waiting
+        delay_s = cost.prefill_per_token_s * candidate.tokens
+        delay_s += cost.decode_per_request_s * candidate.num_rows * shared
+        saved_s = cost.prefill_base_s + SHARED * cost.decode_base_s * shared
+        if is_first and situation.decoding:  # what was a decode step becomes a mixed one
+            change_s = cost.shared_base_s - cost.decode_base_s
+            delay_s, saved_s = delay_s + change_s, saved_s - change_s
+        return delay_s, saved_s
 
 
 def _prefill(decode: frozenset[str] | None, taken: list[Candidate], reason: str) -> Plan:
