@@ -13,8 +13,8 @@ from relserve.policies.cost import CostModel
 from relserve.policies.variants import DEFAULT, NAMES
 
 KEY = "relserve"
-# Where nothing was measured yet: a small model on a CPU; the first steps correct it.
-FIRST_GUESS = CostModel(1e-4, 5e-3, 2e-4, 5e-3)
+# Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
+FIRST_GUESS = CostModel(2e-5, 2.6e-3, 9e-5, 1.4e-3, 3.6e-3)
 
 
 @dataclass(frozen=True)
