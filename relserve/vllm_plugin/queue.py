@@ -110,4 +110,41 @@ class RelQueue(RequestQueue):
             del self._rows[rel_id]
 
 
+class PassOn(RequestQueue):
+    """A queue that is always empty: what vLLM puts here goes to `queue`."""
+
+    def __init__(self, queue: RelQueue) -> None:
+        self._queue = queue
+
+    def add_request(self, request: Any) -> None:
+        self._queue.add_request(request)
+
+    def prepend_request(self, request: Any) -> None:
+        self._queue.prepend_request(request)
+
+    def prepend_requests(self, requests: Iterable[Any]) -> None:
+        self._queue.prepend_requests(requests)
+
+    def peek_request(self) -> Any:
+        raise IndexError("the queue is empty")
+
+    def pop_request(self) -> Any:
+        raise IndexError("the queue is empty")
+
+    def remove_request(self, request: Any) -> None:
+        raise ValueError("the queue is empty")
+
+    def remove_requests(self, requests: Iterable[Any]) -> None:
+        """Nothing: vLLM asks the queue behind too."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
 _EMPTY: deque[Any] = deque()

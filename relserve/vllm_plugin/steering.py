@@ -19,7 +19,7 @@ from relserve.policies.priority import urgency
 from relserve.policies.state import Limits, Plan, RelState, Room
 from relserve.policies.variants import make as make_policy
 from relserve.vllm_plugin.identity import Identity
-from relserve.vllm_plugin.queue import RelQueue
+from relserve.vllm_plugin.queue import PassOn, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.view import RelView, state_of
 
@@ -41,6 +41,9 @@ class Steering:
         self.view = RelView(settings.sample_size)
         self.queue = RelQueue(state_of)
         self.scheduler.waiting = self.queue
+        if hasattr(self.scheduler, "skipped_waiting"):
+            # vLLM up to 0.30 has rows with a grammar wait in a queue of their own, past our order and gate.
+            self.scheduler.skipped_waiting = PassOn(self.queue)
         self.limits = self._limits()
         self.reasons: Counter[str] = Counter()
         self.policy_s = 0.0

@@ -7,11 +7,14 @@ from __future__ import annotations
 import inspect
 import random
 from collections import deque
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import create_autospec
 
 import torch
 from vllm import EngineArgs, SamplingParams
+from vllm.sampling_params import StructuredOutputsParams
 from vllm.utils.hashing import sha256
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
@@ -20,10 +23,12 @@ from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCache
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 from vllm.v1.structured_output import StructuredOutputManager
+from vllm.v1.structured_output.backend_types import StructuredOutputGrammar
 
 from relserve.vllm_plugin.scheduler import make
 
 BLOCK_SIZE, MAX_TOKENS_A_STEP, MAX_SEQS = 32, 256, 24
+COMPILE_STEPS = 3  # for so long a row with a grammar is blocked
 
 _config: Any = None
 
@@ -71,11 +76,13 @@ class Arrival:
     prompt: list[int]
     num_output: int
     extra_args: dict[str, Any]
+    has_grammar: bool = False
 
     def request(self) -> Any:
         params = SamplingParams(
-            max_tokens=self.num_output, temperature=0, ignore_eos=True, extra_args=self.extra_args
-        )
+            max_tokens=self.num_output, temperature=0, ignore_eos=True, extra_args=self.extra_args,
+            structured_outputs=StructuredOutputsParams(choice=["any"]) if self.has_grammar else None,
+        )  # fmt: skip
         more = (
             {"eos_token_id": None} if "eos_token_id" in inspect.signature(Request.__init__).parameters else {}
         )
@@ -94,7 +101,7 @@ def token_at(request_id: str, position: int) -> int:
 
 
 def workload(seed: int, num_rels: int = 14, max_rows: int = 14) -> list[Arrival]:
-    """relQueries of unequal size with shared prefixes, arriving every few steps."""
+    """relQueries of unequal size with shared prefixes, one every few steps; every second has a grammar."""
     rng = random.Random(seed)
     templates = [[rng.randrange(1000) for _ in range(70)] for _ in range(4)]
     arrivals = []
@@ -103,7 +110,11 @@ def workload(seed: int, num_rels: int = 14, max_rows: int = 14) -> list[Arrival]
         identity = {"rel_id": f"q{number}", "rel_rows": rows, "rel_ol": cap}
         for row in range(rows):
             prompt = template + [rng.randrange(1000) for _ in range(rng.choice([5, 60, 300]))]
-            arrivals.append(Arrival(number * 6, f"q{number}-{row}", prompt, rng.randint(1, cap), identity))
+            arrivals.append(
+                Arrival(
+                    number * 6, f"q{number}-{row}", prompt, rng.randint(1, cap), identity, number % 2 == 1
+                )
+            )  # fmt: skip
     return arrivals
 
 
@@ -161,14 +172,37 @@ class Worker:
         )  # fmt: skip
 
 
+class Compiler:
+    """Stands in for the threads that compile grammars: each takes COMPILE_STEPS and accepts every token."""
+
+    def __init__(self) -> None:
+        self._grammar = create_autospec(StructuredOutputGrammar, instance=True)
+        self._grammar.accept_tokens.return_value = True
+        self._grammar.is_terminated.return_value = False
+        self._busy: deque[tuple[int, Future[Any]]] = deque()
+
+    def take(self, request: Any, step: int) -> None:
+        if request.structured_output_request is not None:
+            future: Future[Any] = Future()
+            request.structured_output_request.grammar = future
+            self._busy.append((step + COMPILE_STEPS, future))
+
+    def work(self, step: int) -> None:
+        while self._busy and self._busy[0][0] <= step:
+            self._busy.popleft()[1].set_result(self._grammar)
+
+
 def run(scheduler: Any, arrivals: list[Arrival], is_async: bool, abort_every: int = 0) -> Ran:
     """Serve a workload; with asynchronous scheduling a step is planned while the one before runs."""
-    pending, worker, ran = deque(arrivals), Worker(), Ran()
+    pending, worker, compiler, ran = deque(arrivals), Worker(), Compiler(), Ran()
     rng = random.Random(1)
     in_flight: deque[tuple[Any, Any]] = deque()
     while pending or scheduler.has_unfinished_requests() or in_flight:
         while pending and pending[0].step <= ran.num_steps:
-            scheduler.add_request(pending.popleft().request())
+            request = pending.popleft().request()
+            compiler.take(request, ran.num_steps)
+            scheduler.add_request(request)
+        compiler.work(ran.num_steps)
         ran.num_steps += 1
         assert ran.num_steps < 20_000, "the scheduler stalls"
         if abort_every and ran.num_steps % abort_every == 0 and scheduler.requests:

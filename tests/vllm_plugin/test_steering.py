@@ -9,7 +9,7 @@ import pytest
 from relserve.errors import UsageError
 from relserve.policies.variants import NAMES
 from relserve.tiny import MODEL_DIR
-from tests.vllm_plugin.fake_worker import Arrival, Ran, run, scheduler_of, workload
+from tests.vllm_plugin.fake_worker import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)
@@ -48,14 +48,27 @@ def test_stock_is_step_identical_to_vllm() -> None:
     assert ours.finished_order == theirs.finished_order
 
 
+@pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])
 @pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+mixed", "dpu+marginal"])
-def test_a_short_relquery_overtakes_a_long_one(variant: str) -> None:
-    long = [Arrival(0, f"q0-{i}", [i + 1] * 200, 20, {"rel_id": "long", "rel_rows": 60}) for i in range(60)]
-    short = [Arrival(5, f"q1-{i}", [900 + i] * 50, 3, {"rel_id": "short", "rel_rows": 3}) for i in range(3)]
+def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) -> None:
+    long_id, short_id = {"rel_id": "long", "rel_rows": 60}, {"rel_id": "short", "rel_rows": 3}
+    long = [Arrival(0, f"q0-{i}", [i + 1] * 200, 20, long_id, has_grammar) for i in range(60)]
+    short = [Arrival(5, f"q1-{i}", [900 + i] * 50, 3, short_id, has_grammar) for i in range(3)]
     ran = run(scheduler_of(MODEL, variant, False, 400), [*long, *short], False)
     fcfs = run(scheduler_of(MODEL, "stock", False, 400), [*long, *short], False)
     place = max(ran.finished_order.index(f"q1-{i}") for i in range(3))
     assert place < 0.5 * max(fcfs.finished_order.index(f"q1-{i}") for i in range(3))
+
+
+def test_the_prefix_cache_is_seen() -> None:
+    scheduler = scheduler_of(MODEL, "dpu+aba", False, 400)
+    prefix = [7] * 2 * BLOCK_SIZE
+    run(scheduler, [Arrival(0, "q0-0", [*prefix, 1], 2, {"rel_id": "before"})], False)
+    scheduler.add_request(Arrival(0, "q1-0", [*prefix, *[2] * 64], 2, {"rel_id": "next"}).request())
+    scheduler.add_request(Arrival(0, "q2-0", [3] * 128, 2, {"rel_id": "other"}).request())
+    scheduler.schedule()
+    misses = {rel_id: state.miss_ratio for rel_id, state in scheduler.steering.view.states.items()}
+    assert misses == {"next": 0.5, "other": 1.0}
 
 
 def test_a_paused_plan_never_stalls_the_engine() -> None:
