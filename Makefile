@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test lint bench install clean
+.PHONY: demo test lint bench releases install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -25,6 +25,10 @@ bench: $(INSTALLED)
 	$(PY) -m benchmarks.sql_layer --quick
 	$(PY) -m benchmarks.end_to_end --quick
 	$(PY) -m benchmarks.tiny_accuracy --quick
+
+# The tests of the scheduler on every vLLM release of the range in version.py: downloads 1.3 GB, keeps 4 GB in build/releases.
+releases: $(INSTALLED)
+	@$(PY) -m benchmarks.vllm_releases
 
 install: $(INSTALLED)
 
