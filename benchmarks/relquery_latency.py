@@ -184,8 +184,8 @@ def plot(details: dict[str, Any], path: Path) -> None:
         axis.set_title(f"load {load}")
         axis.set_xlabel("mean relQuery latency, s")
         axis.invert_yaxis()
-    axes[0][0].legend()
-    figure.tight_layout()
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncols=4)
+    figure.tight_layout(rect=(0, 0.07, 1, 1))
     figure.savefig(path, dpi=120)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Coroutine
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -90,8 +91,10 @@ class RunningEngine:
 
     def ending(self, log_path: Path | None) -> str:
         """How it ended, in words."""
-        self._process.join(1)
-        code = self._process.exitcode
+        deadline_s = time.monotonic() + 1
+        # Not join(): where two threads wait for one process, the one that comes second learns nothing.
+        while (code := self._process.exitcode) is None and time.monotonic() < deadline_s:
+            time.sleep(0.01)
         if code is not None and code < 0:
             return describe_signal(-code)
         return last_error(log_path, self._log_start) or self._why_dead or f"exit code {code}"

@@ -49,7 +49,8 @@ def test_engines_find_it_unless_told_another() -> None:
     COST.save(cost_path("org/name"))
     assert read(STEERED, "org/name").first_cost == COST
     assert read(STEERED, "org/other").first_cost == FIRST_GUESS
-    assert read({}, "org/name").cost_path == ""  # stock predicts nothing
+    stock = {"relserve": {"variant": "stock"}}
+    assert read(stock, "org/name").cost_path == ""  # it predicts nothing
     mine = cost_path("org/name").with_name("mine.json")
     FIRST_GUESS.save(mine)
     given = {"relserve": {"variant": "dpu+marginal", "cost_path": str(mine)}}

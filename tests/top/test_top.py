@@ -137,8 +137,10 @@ def test_the_command_prints_once_for_pipes_and_programs(
 def test_ctrl_c_ends_it_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     child = subprocess.Popen(
-        [*COMMAND, "--json", "--interval", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+        [*COMMAND, "--json", "--interval", "0.1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # A shell's background jobs inherit SIG_IGN, and hand it on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
     assert child.stdout is not None
     for _ in range(3):
         assert json.loads(child.stdout.readline())["engines"] == []
