@@ -21,6 +21,9 @@ from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
 THRESHOLDS_S = (0.02, 0.05, 0.1)  # Eq. 13, seconds of waiting per row
 PATIENCE = (0.5, 1.0, 2.0)  # ours, in mean FCFS latencies
 LARGE = "large"
+COLUMNS = (
+    "Eq. 13, s a row", "patience", "largest_s", "bound_s", "mean_s", "max_s", "alone_s", "fcfs_s", "stream_s"
+)  # fmt: skip
 
 
 def workload(num_small: int, seed: int) -> tuple[RelSpec, list[RelSpec]]:
@@ -31,6 +34,42 @@ def workload(num_small: int, seed: int) -> tuple[RelSpec, list[RelSpec]]:
     return RelSpec(LARGE, 0.2, large.rows, large.output_cap), retimed(small, [0.0] * num_small)
 
 
+def settings_of(quick: bool) -> list[dict[str, float]]:
+    """The guards that are compared; none comes first."""
+    guards: list[dict[str, float]] = [
+        *({"patience": 0.0, "starvation_s": s} for s in THRESHOLDS_S),
+        *({"patience": p} for p in PATIENCE),
+    ]
+    return [{"patience": 0.0}, *(guards[-2:-1] if quick else guards)]
+
+
+def measure(
+    stock: Worker,
+    workers: list[Worker],
+    settings: list[dict[str, float]],
+    num_small: int,
+    load: float,
+    seed: int,
+) -> list[list[Any]]:
+    """One seed: a row of COLUMNS' figures for each worker, on the same arrivals."""
+    large, small = workload(num_small, seed)
+    stock.serve(small)  # warm
+    capacity = num_small / stock.serve(small)["makespan_s"]
+    alone_s = stock.serve([large])["rels"][LARGE][1]
+    arrivals = poisson_arrivals(load * capacity, num_small, random.Random(seed))
+    trace = [large, *retimed(small, arrivals)]
+    fcfs_s = stock.serve(trace)["rels"][LARGE][1]
+    rows = []
+    for worker, one in zip(workers, settings, strict=True):
+        rels = worker.serve(trace)["rels"]
+        latency = [r[1] for r in rels.values()]
+        first_s = one.get("starvation_s", 0.0) * len(large.rows) or one["patience"] * fcfs_s
+        bound_s = first_s + 2 * alone_s if first_s else None
+        figures = [rels[LARGE][1], bound_s, statistics.mean(latency), max(latency)]
+        rows.append([*figures, alone_s, fcfs_s, arrivals[-1]])
+    return rows
+
+
 def main() -> None:
     """Print the table and the headline."""
     parser = arguments(__doc__ or "")
@@ -39,65 +78,23 @@ def main() -> None:
     )
     args = parser.parse_args()
     num_small, seeds = (100, [1]) if args.quick else (200, [1, 2, 3])
-    settings: list[dict[str, float]] = [
-        {"patience": 0.0},
-        *({"patience": 0.0, "starvation_s": s} for s in THRESHOLDS_S),
-        *({"patience": p} for p in PATIENCE),
-    ]
-    if args.quick:
-        settings = [settings[0], settings[-2]]
-    stock = Worker("vllm")
-    workers = [Worker(DEFAULT, one) for one in settings]
-    runs: dict[int, list[list[Any]]] = {i: [] for i in range(len(settings))}
-    for seed in seeds:
-        large, small = workload(num_small, seed)
-        stock.serve(small)  # warm
-        capacity = num_small / stock.serve(small)["makespan_s"]
-        alone_s = stock.serve([large])["rels"][LARGE][1]
-        arrivals = poisson_arrivals(args.load * capacity, num_small, random.Random(seed))
-        trace = [large, *retimed(small, arrivals)]
-        fcfs_s = stock.serve(trace)["rels"][LARGE][1]
-        for i, (worker, one) in enumerate(zip(workers, settings, strict=True)):
-            rels = worker.serve(trace)["rels"]
-            latency = [r[1] for r in rels.values()]
-            first_s = one.get("starvation_s", 0.0) * len(large.rows) or one["patience"] * fcfs_s
-            bound_s = first_s + 2 * alone_s if first_s else None
-            runs[i].append(
-                [
-                    rels[LARGE][1],
-                    bound_s,
-                    statistics.mean(latency),
-                    max(latency),
-                    alone_s,
-                    fcfs_s,
-                    arrivals[-1],
-                ]
-            )
-    stock.quit()
-    for worker in workers:
+    settings = settings_of(args.quick)
+    stock, workers = Worker("vllm"), [Worker(DEFAULT, one) for one in settings]
+    runs = [measure(stock, workers, settings, num_small, args.load, seed) for seed in seeds]
+    for worker in (stock, *workers):
         worker.quit()
-    columns = [
-        "Eq. 13, s a row",
-        "patience",
-        "largest_s",
-        "bound_s",
-        "mean_s",
-        "max_s",
-        "alone_s",
-        "fcfs_s",
-        "stream_s",
-    ]
     rows = []
     for i, one in enumerate(settings):
-        medians = [None if c[0] is None else statistics.median(c) for c in zip(*runs[i], strict=True)]
+        columns = zip(*(run[i] for run in runs), strict=True)
+        medians = [None if c[0] is None else statistics.median(c) for c in columns]
         rows.append([one.get("starvation_s", 0.0), one["patience"], *medians])
-    print(table(columns, rows))
+    print(table(COLUMNS, rows))
     headline = {
         "without_guard_s": round(rows[0][2], 2), "stream_s": round(rows[0][-1], 2),
-        "within_bound": [all(r[0] <= r[1] for r in runs[i]) for i in range(1, len(settings))],
+        "within_bound": [all(run[i][0] <= run[i][1] for run in runs) for i in range(1, len(settings))],
         "default_largest_s": round(next(r[2] for r in rows if r[1] == 1.0), 2),
     }  # fmt: skip
-    finish("starvation", headline, {"columns": columns, "medians": rows, "runs": runs}, args.quick)
+    finish("starvation", headline, {"columns": COLUMNS, "medians": rows, "runs": runs}, args.quick)
 
 
 if __name__ == "__main__":
