@@ -22,11 +22,25 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+from relserve.policies.cost import CostModel, OnlineCost, StepSample
 from relserve.relquery import RowTimes, phases_of
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
 
 BLOCK_SIZE = 32
+
+
+class Logged(OnlineCost):
+    """The scheduler's cost model, which also keeps every step of a trace."""
+
+    def __init__(self, start: CostModel) -> None:
+        super().__init__(start)
+        self.log: list[StepSample] = []
+
+    def add(self, sample: StepSample) -> None:
+        """Learn it, and keep it."""
+        super().add(sample)
+        self.log.append(sample)
 
 
 def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more: dict[str, Any]) -> Any:
@@ -58,10 +72,12 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
     times: dict[str, list[RowTimes]] = {}
     done: dict[str, float] = {}
     tokens: dict[str, list[int]] = {}
+    arriving_s = 0.0
     started = time.monotonic()
     while pending or left:
         now = time.monotonic() - started
         while pending and pending[-1].arrival_s <= now:
+            began = time.perf_counter()
             rel = pending.pop()
             left[rel.rel_id], times[rel.rel_id] = len(rel.rows), []
             extra = {"rel_id": rel.rel_id, "rel_rows": len(rel.rows), "rel_ol": rel.output_cap}
@@ -75,6 +91,7 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
                     f"{rel.rel_id}-{i}", {"prompt_token_ids": list(row.prompt)}, params,
                     priority=total if variant == "vllm priority" else 0,
                 )  # fmt: skip
+            arriving_s += time.perf_counter() - began
         if not left:
             time.sleep(min(0.005, max(0.0, pending[-1].arrival_s - now)))
             continue
@@ -91,7 +108,8 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
             if not left[rel_id]:
                 del left[rel_id]
                 done[rel_id] = time.monotonic() - started
-    return summary(trace, done, times, tokens)
+    arrival_s_a_row = arriving_s / sum(len(rel.rows) for rel in trace)
+    return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row}
 
 
 def summary(
@@ -129,6 +147,8 @@ def main() -> None:
         args.variant, args.max_num_seqs, args.max_tokens, args.kv_tokens, json.loads(args.settings)
     )
     scheduler = engine.engine_core.engine_core.scheduler
+    if getattr(scheduler, "steering", None):
+        scheduler.steering.cost = Logged(scheduler.steering.cost.model)
     out.write(json.dumps({"ready": True}) + "\n")
     out.flush()
     for line in sys.stdin:
@@ -140,8 +160,10 @@ def main() -> None:
         engine.reset_prefix_cache()
         steering = getattr(scheduler, "steering", None)
         before = steering.policy_s if steering else 0.0
+        if steering:
+            steering.cost.log = []
         result = serve(engine, trace, args.variant)
-        result["report"] = steering.report() if steering else {}
+        result["steps"] = steering.cost.log if steering else []
         result["policy_s"] = steering.policy_s - before if steering else 0.0
         pool = scheduler.kv_cache_manager.block_pool
         result["leaked_blocks"] = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()

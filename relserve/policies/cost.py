@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -73,11 +72,11 @@ class CostModel:
         return cls(**json.loads(path.read_text()))
 
 
-def fit(samples: Sequence[StepSample], prior: CostModel | None = None) -> CostModel:
+def fit(samples: Sequence[StepSample] | np.ndarray, prior: CostModel | None = None) -> CostModel:
     """Fit a cost model robustly: Huber weights by iterated least squares, coefficients kept positive.
 
     Args:
-        samples: measured steps of any kind.
+        samples: measured steps of any kind; or an array of them, a row a step.
         prior: gives the coefficients that the samples say nothing about.
 
     Raises:
@@ -88,21 +87,21 @@ def fit(samples: Sequence[StepSample], prior: CostModel | None = None) -> CostMo
             raise ValueError(f"a cost model needs at least 8 measured steps, there are {len(samples)}")
         return prior
     data = np.asarray(samples, dtype=float)
-    tokens, decodes, seconds = data[:, 0], data[:, 1], data[:, 2]
+    tokens, decodes, seconds = data.T
     has_prefill, has_decode = tokens > 0, decodes > 0
     kinds = [has_prefill & ~has_decode, ~has_prefill & has_decode, has_prefill & has_decode]
     features = np.column_stack([tokens, decodes, *kinds]).astype(float)
-    used = [i for i in range(5) if np.count_nonzero(features[:, i]) >= 4]
+    used = np.flatnonzero(np.count_nonzero(features, axis=0) >= 4)
+    scale = features[:, used].max(axis=0)
+    columns = features[:, used] / scale
     weights = np.ones(len(data))
-    solution = np.zeros(len(used))
     for _ in range(8):
-        root = np.sqrt(weights)[:, None]
-        solution, *_ = np.linalg.lstsq(features[:, used] * root, seconds * root[:, 0], rcond=None)
-        residuals = np.abs(seconds - features[:, used] @ solution)
-        scale = max(1.4826 * float(np.median(residuals)), 1e-9)
-        weights = np.minimum(1.0, HUBER * scale / np.maximum(residuals, 1e-12))
-    found = {i: float(v) for i, v in zip(used, solution, strict=True)}
-    return _model(found, prior)
+        weighted = columns.T * weights  # normal equations: a few numbers instead of all rows
+        solution = np.linalg.lstsq(weighted @ columns, weighted @ seconds, rcond=None)[0]
+        residuals = np.abs(seconds - columns @ solution)
+        spread = max(1.4826 * float(np.median(residuals)), 1e-9)
+        weights = np.minimum(1.0, HUBER * spread / np.maximum(residuals, 1e-12))
+    return _model(dict(zip(used.tolist(), (solution / scale).tolist(), strict=True)), prior)
 
 
 def _model(found: dict[int, float], prior: CostModel | None) -> CostModel:
@@ -127,18 +126,18 @@ class OnlineCost:
 
     def __init__(self, start: CostModel, window: int = 512, every: int = 64) -> None:
         self.model, self.every = start, every
-        self._samples: deque[StepSample] = deque(maxlen=window)
-        self._since_fit = 0
+        self._samples = np.zeros((window, 3))
+        self._num = 0
 
     def add(self, sample: StepSample) -> None:
         """Take one measured step."""
         if sample.seconds <= 0:
             return
-        self._samples.append(sample)
-        self._since_fit += 1
-        if self._since_fit >= self.every:
-            self.model = fit(list(self._samples), self.model)
-            self._since_fit = 0
+        window = len(self._samples)
+        self._samples[self._num % window] = sample
+        self._num += 1
+        if self._num % self.every == 0:
+            self.model = fit(self._samples[: min(self._num, window)], self.model)
 
     def extend(self, samples: Iterable[StepSample]) -> None:
         """Take several."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from relserve.policies.cost import CostModel
@@ -122,15 +123,27 @@ class PatienceGuard:
 
     def update(self, states: Sequence[RelState], now_s: float, cost: CostModel, limits: Limits) -> None:
         """See `Guard.update`."""
-        for state in states:
-            if state.fcfs_s is None:
-                before = (s for s in states if s.arrival_s <= state.arrival_s)
-                state.fcfs_s = backlog_s(before, cost, limits)
-                self._num += 1
-                weight = max(1 / self._num, 1 / self.MEMORY)
-                self._mean_s += weight * (state.fcfs_s - self._mean_s)
+        if any(state.fcfs_s is None for state in states):
+            self._meet(states, cost, limits)
         for state in states:
             state.starved = state.starved or now_s - state.arrival_s > self.patience * self._mean_s
+
+    def _meet(self, states: Sequence[RelState], cost: CostModel, limits: Limits) -> None:
+        """Predict the FCFS latency of those that are new: all work that came no later than they did."""
+        ahead_s = 0.0
+        for _, together in groupby(sorted(states, key=_arrival), key=_arrival):
+            group = list(together)
+            ahead_s += backlog_s(group, cost, limits)
+            for state in group:
+                if state.fcfs_s is None:
+                    state.fcfs_s = ahead_s
+                    self._num += 1
+                    weight = max(1 / self._num, 1 / self.MEMORY)
+                    self._mean_s += weight * (ahead_s - self._mean_s)
+
+
+def _arrival(state: RelState) -> float:
+    return state.arrival_s
 
 
 def urgency(state: RelState) -> tuple[float, float, str]:

@@ -19,6 +19,7 @@ class EngineSpec:
     """An engine: what its steps cost, what fits, and how it prefills.
 
     Attributes:
+        arrival_s_a_row: time that the engine spends to take in a row, between steps.
         chunked: a prompt may be computed over several steps (V1); else it must fit one step's budget.
     """
 
@@ -26,6 +27,7 @@ class EngineSpec:
     limits: Limits
     chunked: bool = True
     prefix_caching: bool = True
+    arrival_s_a_row: float = 0.0
 
 
 @dataclass

@@ -63,6 +63,7 @@ def simulate(trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: Scheduli
     while next_up < len(pending) or engine.rels:
         while next_up < len(pending) and pending[next_up].arrival_s <= now:
             engine.add(pending[next_up])
+            now += engine_spec.arrival_s_a_row * len(pending[next_up].rows)
             next_up += 1
         if not engine.rels:
             now = pending[next_up].arrival_s

@@ -52,8 +52,8 @@ class Steering:
         self._cap = (
             "max_num_active_reqs" if hasattr(scheduler, "max_num_active_reqs") else "max_num_running_reqs"
         )
-        self._pending: dict[int, tuple[float, int, int]] = {}
-        self._last_end_s = 0.0
+        self._pending: dict[int, tuple[int, int]] = {}
+        self.busy_since_s = 0.0  # by perf_counter: the engine's latest rest, or step, ended then
         self._sampled_at: dict[str, int] = {}
         self._force = False
 
@@ -64,6 +64,8 @@ class Steering:
 
     def arrive(self, request: Any, identity: Identity) -> None:
         """A request came; to be called before vLLM queues it."""
+        if not self.scheduler.requests:
+            self.busy_since_s = time.perf_counter()
         self.view.arrive(request, identity, time.monotonic())
 
     def schedule(self, step: Any) -> Any:
@@ -129,17 +131,19 @@ class Steering:
                 num_decodes += 1
             else:
                 prefill_tokens += tokens
-        self._pending[id(output)] = (time.perf_counter(), prefill_tokens, num_decodes)
+        self._pending[id(output)] = (prefill_tokens, num_decodes)
 
     def step_done(self, output: Any) -> None:
-        """A step's result is in: learn how long it took."""
+        """A step's result is in: learn how long it took.
+
+        From the end of the step before, so that all of a step counts: scheduling and the outputs' way out
+        are time in which nothing else runs (measured: 8 to 10 % of the time on a CPU).
+        """
         now_s = time.perf_counter()
         pending = self._pending.pop(id(output), None)
         if pending is not None:
-            began_s, prefill_tokens, num_decodes = pending
-            # With asynchronous scheduling the step before may have ended after this one was planned.
-            self.cost.add(StepSample(prefill_tokens, num_decodes, now_s - max(began_s, self._last_end_s)))
-        self._last_end_s = now_s
+            self.cost.add(StepSample(*pending, now_s - self.busy_since_s))
+        self.busy_since_s = now_s
 
     def _room(self) -> Room:
         s = self.scheduler
