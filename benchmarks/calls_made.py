@@ -1,7 +1,7 @@
 """Prompts asked against the least possible: LIMIT over llm filters, and several filters in any order.
 
-Shows that relserve stops at a LIMIT and orders llm filters by itself. The engine is scripted, so that the least
-is known: for a LIMIT the rows up to the last one needed, for several filters those of the best fixed order.
+Shows that relserve stops at a LIMIT and orders llm filters by itself. The engine is scripted, so that the
+least is known: for a LIMIT the rows up to the last one needed, for several filters the best fixed order.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.relquery import Submission
 
 TABLE = "CREATE TABLE reviews AS SELECT i AS id, 'review ' || i AS body FROM range({}) t(i)"
+
+ORDERS = ((80, 10), (10, 80), (50, 50), (90, 50, 10), (10, 50, 90))  # percentages that pass, as written
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Asked:
 
 
 def says_yes(prompt: str) -> bool:
-    """Whether the engine answers yes: the filter's letter and percentage begin the last line of the prompt."""
+    """Whether the engine answers yes; the last line of the prompt begins with letter and percentage."""
     line = prompt.splitlines()[-1]
     share = int(line.split()[1])
     return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=4).digest(), "big") % 100 < share
@@ -99,7 +101,8 @@ def cheap_first(num_rows: int) -> Asked:
     """A cheap predicate beside the filter."""
     sql = "SELECT id FROM reviews WHERE id % 97 = 5 AND llm_filter('a 50 {}', body)"
     least = len(range(5, num_rows, 97))
-    return Asked("WHERE id % 97 = 5 AND a(50 %)", (50,), least, *(count(sql, num_rows, p) for p in (True, False)))
+    asked = [count(sql, num_rows, prefetch) for prefetch in (True, False)]
+    return Asked("WHERE id % 97 = 5 AND a(50 %)", (50,), least, *asked)
 
 
 def explain(num_rows: int) -> Asked:
@@ -113,7 +116,7 @@ def main() -> None:
     args = arguments(__doc__ or "").parse_args()
     num_rows = 10_000
     limited = [measure(num_rows, (share,), " LIMIT 10", 10) for share in (1, 10, 50)]
-    ordered = [measure(num_rows, shares) for shares in ((80, 10), (10, 80), (50, 50), (90, 50, 10), (10, 50, 90))]
+    ordered = [measure(num_rows, shares) for shares in ORDERS]
     both = [measure(num_rows, shares, " LIMIT 10", 10) for shares in ((80, 10), (10, 80), (90, 50, 30))]
     cheap, plan = cheap_first(num_rows), explain(num_rows)
     lines = [*limited, *ordered, *both, cheap, plan]

@@ -8,7 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_READS = re.compile(r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*(select|from|explain|describe|show|summarize|values)\b[^;]*;?\s*\Z")
+_READS = re.compile(
+    r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+    r"(select|from|explain\s+select|describe|show|summarize|values)\b[^;]*;?\s*\Z"
+)
 
 
 class Changes:

@@ -15,6 +15,7 @@ LIMIT_SAMPLE = 16  # the same where a LIMIT may be met before long
 SURE = 8  # rows that a filter must have been asked for before its share of passing rows is trusted
 SHARE_TO_SAMPLE = 32  # of so many rows one is sampled at most
 STEP = 8  # after the sample so many times its rows are asked, then all: the shares are better known by then
+CHUNK = 2048  # rows that DuckDB hands over at once
 SPARE = 1.25  # a block under a LIMIT is so much larger than the rows still needed call for
 MAX_MEMORY = 1000  # rows after which older observations of a filter lose weight
 
@@ -57,12 +58,13 @@ def next_block(done: int, passed: int, need: int) -> int:
     """How many rows to ask next so that `need` pass: what the rate so far calls for, but at most double.
 
     Fewer than `need` rows never do, and each block is at most as large as all before it; so less than twice
-    the least possible number of rows is asked.
+    the least possible number of rows is asked. A block ends with DuckDB's chunk: without prefetch that would
+    be asked as a whole.
     """
     if done == 0:
         return need
     rate = (passed + 0.5) / (done + 1)
-    return max(1, min(done, math.ceil(SPARE * (need - passed) / rate)))
+    return max(1, min(done, CHUNK - done % CHUNK, math.ceil(SPARE * (need - passed) / rate)))
 
 
 def sample_size(num_rows: int, limited: bool) -> int:

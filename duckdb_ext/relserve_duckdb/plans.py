@@ -45,7 +45,7 @@ def _filters_by_llm(node: dict[str, Any]) -> bool:
 
 
 def filters_together(plan: str, num_filters: int, limited: bool) -> bool:
-    """Whether so many llm calls, and no others, filter rows, and each chunk of rows meets all of them in turn.
+    """Whether so many llm calls, and no others, filter rows, and each chunk of rows meets all in turn.
 
     Args:
         plan: what EXPLAIN (FORMAT JSON) says.
@@ -78,8 +78,9 @@ def _walk(node: Node, path: tuple[Node, ...]) -> Iterator[tuple[Node, tuple[Node
 
 def _num_calls(node: Node) -> int:
     """How many llm calls an operator evaluates; a scan's optional filters only skip whole blocks of rows."""
-    texts = [text for info in node["extra_info"].values() for text in (info if type(info) is list else [info])]
-    return sum(len(_CALL.findall(str(text))) for text in texts if not str(text).startswith("optional: "))
+    infos = [info if type(info) is list else [info] for info in node["extra_info"].values()]
+    texts = [str(text) for info in infos for text in info]
+    return sum(len(_CALL.findall(text)) for text in texts if not text.startswith("optional: "))
 
 
 def _only_drops(node: Node) -> bool:

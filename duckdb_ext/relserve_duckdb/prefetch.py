@@ -77,7 +77,7 @@ def prefetch(scope: Scope, play: Play) -> None:
 def _begin_sparing(scope: Scope, play: Play, plan: str) -> Sparing | None:
     """Decide the llm filters of a statement that can do with fewer prompts; None for any other."""
     shape = play.shape
-    if shape is None or shape.limit is None and (len(shape.filters) == 1 or stops_early(plan)):
+    if shape is None or (shape.limit is None and (len(shape.filters) == 1 or stops_early(plan))):
         return None
     if not filters_together(plan, len(shape.filters), shape.limit is not None):
         return None

@@ -164,8 +164,8 @@ class Runner:
             prefetch(self.scope, play)
 
     def _evaluate(self, query: str, values: list[Any]) -> list[tuple[Any, ...]]:
-        relation = self.raw.sql(query, params=[values])  # it leaves an unread result alone, as execute would not
-        return list(relation.fetchall())
+        # unlike execute it leaves an unread result alone
+        return list(self.raw.sql(query, params=[values]).fetchall())
 
     def _shape(self, statement: Statement, parameters: Any) -> Shape | None:
         if self.lookout.hidden(statement.text):

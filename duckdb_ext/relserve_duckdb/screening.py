@@ -78,7 +78,7 @@ class Screening:
         Args:
             need: so many will do; what is then still on its way is given up.
         """
-        left = list(range(len(self.filters)))
+        left = list(self.survey.order)
         for i in left:
             rows = self._not_dropped(i, rows)
         while rows and left:

@@ -110,14 +110,16 @@ def _filters(core: exp.Select, calls: Sequence[Call], parameters: Parameters) ->
     for conjunct in _conjuncts(where):
         mine = [call for call in calls if _is_inside(call.node, conjunct)]
         if mine:
-            if len(mine) > 1 or mine[0].function not in _FUNCTIONS or isinstance(mine[0].node.parent, exp.Dot):
-                raise LookupError("not one call")
+            if len(mine) > 1 or mine[0].function not in _FUNCTIONS:
+                raise LookupError("not one call of a known kind")
             yield _filter(conjunct, mine[0], parameters)
 
 
 def _filter(conjunct: exp.Expr, call: Call, parameters: Parameters) -> Filter:
     if conjunct.find(exp.Query) is not None:
         raise LookupError("a subquery")
+    if isinstance(call.node.parent, exp.Dot):
+        raise LookupError("what stands before the dot is a value too")
     template, options = constants_of(call, parameters)
     bare = conjunct.copy().transform(lambda node: exp.column(ANSWER) if node == call.node else node)
     if not all(isinstance(node, _PLAIN) for node in bare.walk()):
@@ -145,9 +147,7 @@ def _has_call(item: exp.Expr, calls: Sequence[Call]) -> bool:
     return any(_is_inside(call.node, item) for call in calls)
 
 
-def _is_harmless(
-    call: Call, core: exp.Select, heads: set[tuple[str, str]], parameters: Parameters
-) -> bool:
+def _is_harmless(call: Call, core: exp.Select, heads: set[tuple[str, str]], parameters: Parameters) -> bool:
     """Whether a call outside the WHERE sees only rows that passed, and is no filter's twin."""
     item: Any = call.node
     while item.parent is not None and item.parent is not core:
@@ -163,7 +163,7 @@ def _is_harmless(
     return (call.function, template) not in heads
 
 
-def _wrapped(query: Any, named: dict[str, exp.Expr]) -> exp.Expr | None:
+def _wrapped(query: Any, named: dict[str, exp.Expr]) -> Any:
     """The inner query of `SELECT * FROM (..)`, perhaps with a LIMIT, as relations are written; else None.
 
     Args:

@@ -14,14 +14,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from relserve_duckdb.order import SPARE
+from relserve_duckdb.order import CHUNK, SPARE
 from relserve_duckdb.scope import Scope
 from relserve_duckdb.screening import Screening
 from relserve_duckdb.shapes import ANSWER, Filter, Shape
 from relserve_duckdb.site import sql_type_of
 from relserve_duckdb.survey import Survey
 
-WINDOW = 2048  # rows that a LIMIT's first survey looks at, a chunk of DuckDB
 WIDER = 4  # each further survey looks at so many times the rows
 
 Evaluate = Callable[[str, list[Any]], list[tuple[Any, ...]]]  # rows of a SELECT with one parameter
@@ -45,7 +44,7 @@ class Sparing:
     ) -> None:
         self.scope, self.shape, self.batches, self.evaluate = scope, shape, batches, evaluate
         self.need = None if shape.limit is None else shape.limit + shape.offset
-        self.window = None if self.need is None else max(WINDOW, WIDER * self.need)
+        self.window = None if self.need is None else max(CHUNK, WIDER * self.need)
         self.passing: list[Any] = []
         self.has_ended = False  # all rows were decided
         self.gave_up = False  # the statement turned out not to be of the kind

@@ -11,7 +11,6 @@ import duckdb
 import sqlglot
 from duckdb import StatementType as Type
 from sqlglot import ErrorLevel, exp
-from sqlglot.tokens import TokenType
 
 from relserve.errors import UsageError
 from relserve_duckdb.calls import Call, find_calls
@@ -122,7 +121,7 @@ def _rehearsal(kind: Type, body: str, root: exp.Expr | None) -> str:
 def _end_of(body: str, query: exp.Expr) -> str:
     """The SELECT at the end of a CREATE TABLE AS or INSERT INTO as it is written, "" if that is not plain."""
     for token in sqlglot.tokenize(body, read="duckdb"):
-        if token.token_type in (TokenType.SELECT, TokenType.FROM, TokenType.WITH):
+        if token.token_type.name in ("SELECT", "FROM", "WITH"):
             text = body[token.start :].rstrip("; \n\t")
             return text if _parse(text) == query else ""
     return ""

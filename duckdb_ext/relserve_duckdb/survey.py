@@ -2,9 +2,9 @@
 
 The user's own text runs with filters that note their inputs. DuckDB asks the conjuncts of a WHERE one after
 another, each for the rows that passed those before; here all but the last to be called let every row pass,
-and the last none. So in each thread the calls of one chunk follow each other and see the same rows in the same
-order: the inputs of a row stand side by side. Where that does not hold (a cheap predicate comes in between,
-the filters sit below different joins), the lengths differ, and nothing is made of it.
+and the last none. So in each thread the calls of one chunk follow each other and see the same rows in the
+same order: the inputs of a row stand side by side. Where that does not hold (a cheap predicate comes in
+between), the lengths differ, and nothing is made of it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class Survey:
         columns: of each filter, the prompts of all rows seen; None is that of a row with a NULL.
         values: of each filter, the values of the first row of each prompt.
         sites: of each filter, its call site; None before its first call.
+        order: the filters by number, as DuckDB calls them.
     """
 
     def __init__(self, filters: Sequence[Filter], passing: Sequence[Any], most: int | None) -> None:
@@ -38,6 +39,7 @@ class Survey:
         self.columns: list[list[str | None]] = [[] for _ in filters]
         self.values: list[dict[str | None, tuple[Any, ...]]] = [{} for _ in filters]
         self.sites: list[Site | None] = [None for _ in filters]
+        self.order: list[int] = list(range(len(filters)))
         self.is_cut_short = False
         self._same: list[dict[str | None, str | None]] = [{} for _ in filters]  # one string a prompt
         self._is_aligned = True
@@ -78,6 +80,7 @@ class Survey:
         """Keep the rows of a chunk that all filters have seen; whether to let them pass."""
         full = self.most is not None and self.num_rows >= self.most
         del self._open[threading.get_ident()]
+        self.order = list(calls)
         for i, prompts in calls.items():
             self.columns[i].extend(prompts)
         self.is_cut_short = self.is_cut_short or full

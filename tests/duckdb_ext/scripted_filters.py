@@ -66,7 +66,8 @@ def fill(cells: list[tuple[str | None, str | None]], times: int = 1) -> None:
     """A table t of columns id, a, b on both connections of PAIR: the cells, so many times over."""
     for made in PAIR:
         made.con.execute(
-            "CREATE OR REPLACE TABLE t AS SELECT k + 100 * i AS id, l[1] || repeat(' ', i::INT) AS a, l[2] AS b "
+            "CREATE OR REPLACE TABLE t AS "
+            "SELECT k + 100 * i AS id, l[1] || repeat(' ', i::INT) AS a, l[2] AS b "
             "FROM (SELECT unnest(range(len($1))) AS k, unnest($1::VARCHAR[][]) AS l), range($2) r(i)",
             [[list(row) for row in cells], times],
         )

@@ -110,7 +110,7 @@ def test_on_error_raise_keeps_the_order_of_the_text() -> None:
 
 
 def test_data_that_changes_while_it_asks() -> None:
-    """Another cursor lets a row pass that a filter had dropped; the statement sees it, as its snapshot does."""
+    """Another cursor lets a row pass that a filter had dropped; the statement sees it."""
     made: Made
     change = "UPDATE t SET y = 'y0' WHERE id = 5"
     made = made_of(2000, once(lambda: made.con.cursor().execute(change), after=1900))

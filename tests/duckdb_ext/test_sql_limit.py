@@ -31,7 +31,10 @@ def test_at_most_twice_the_least(share: int) -> None:
 FORMS = {
     "offset": ("SELECT id FROM t WHERE {f} LIMIT 6 OFFSET 4", 6),
     "negated": ("SELECT id FROM t WHERE NOT llm_filter('a 90 {{}}', x) LIMIT 10", 10),
-    "comparison": ("SELECT id FROM t WHERE llm_classify('a 10 {{}}', x, choices := ['p', 'q']) = 'p' LIMIT 10", 10),
+    "comparison": (
+        "SELECT id FROM t WHERE llm_classify('a 10 {{}}', x, choices := ['p', 'q']) = 'p' LIMIT 10",
+        10,
+    ),
     "score": ("SELECT id FROM t WHERE llm_score('a 90 {{}}', x, lo := 1, hi := 5) > 4 LIMIT 10", 10),
     "beside a cheap one": ("SELECT id FROM t WHERE g = 3 AND {f} LIMIT 10", 10),
     "outputs": ("SELECT id, llm('say {{}}', x) FROM t WHERE {f} LIMIT 10", 10),
