@@ -21,6 +21,8 @@ POLL_S = 0.05  # how often a waiting session looks at its cancel event
 MAX_PROMPT_ON_RECORD = 500
 
 Progress = Callable[[QueryRecord], None]
+Enough = Callable[[list[Answer | None]], bool]  # by distinct prompt; None: no answer yet
+UNASKED = Answer(None)  # stands for an answer that was not waited for
 
 
 @dataclass
@@ -40,6 +42,7 @@ class Session:
         relquery: RelQuery,
         cancel: threading.Event | None = None,
         progress: Progress | None = None,
+        enough: Enough | None = None,
     ) -> Result:
         """Answer a relQuery.
 
@@ -47,6 +50,8 @@ class Session:
             relquery: what to ask.
             cancel: when set, the requests are aborted in the engine and Cancelled is raised.
             progress: called with the record after every batch of replies.
+            enough: called with the answers after every batch; when it says so the rest is aborted in the
+                engine, and those answers are UNASKED.
 
         Returns:
             Answers in input order; a NULL input gives Answer(None).
@@ -62,7 +67,7 @@ class Session:
         started = time.monotonic()
         try:
             if run.prompts:
-                run.collect(cancel or threading.Event(), progress)
+                run.collect(cancel or threading.Event(), progress, enough)
             run.record.state = "done"
         except BaseException as error:
             stopped = isinstance(error, (Cancelled, KeyboardInterrupt))
@@ -110,7 +115,7 @@ class _Run:
         )  # fmt: skip
         return Submission(self.relquery.rel_id, self.prompts, sampling, options.system)
 
-    def collect(self, cancel: threading.Event, progress: Progress | None) -> None:
+    def collect(self, cancel: threading.Event, progress: Progress | None, enough: Enough | None) -> None:
         """Take replies until each prompt has its answer."""
         inbox: queue.SimpleQueue[list[Reply] | None] = queue.SimpleQueue()
         future = spawn(_pump(self.engine, self.submission(), inbox))
@@ -120,6 +125,10 @@ class _Run:
                     self.take(reply)
                 if progress is not None:
                     progress(self.record)
+                if enough is not None and None in self.answers and enough(self.answers):
+                    _abort(future)
+                    self.answers = [UNASKED if each is None else each for each in self.answers]
+                    return
         except BaseException:
             _abort(future)
             raise

@@ -82,6 +82,30 @@ def are_tangled(calls: Sequence[Call]) -> bool:
     return any(heads.count(head) > 1 for head, guard in zip(heads, guarded, strict=True) if guard)
 
 
+def constant(node: exp.Expr, parameters: Parameters) -> Any:
+    """The value of an expression that its text tells.
+
+    Raises:
+        LookupError: only DuckDB can tell.
+    """
+    value = _constant(node, parameters)
+    if value is _UNKNOWN:
+        raise LookupError(f"the text does not tell the value of {node}")
+    return value
+
+
+def constants_of(call: Call, parameters: Parameters) -> tuple[str, dict[str, Any]]:
+    """The template and the options of a call.
+
+    Raises:
+        LookupError: the text does not tell them.
+    """
+    template = constant(call.template, parameters) if call.template is not None else None
+    if not isinstance(template, str):
+        raise LookupError("no template in the text")
+    return template, {name: constant(value, parameters) for name, value in call.options.items()}
+
+
 def _may_be_row(value: exp.Expr, parameters: Parameters) -> bool:
     """Whether a value may be a STRUCT, whose fields only DuckDB knows."""
     constant = _constant(value, parameters)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import duckdb
 
 from relserve.session import Session
+from relserve_duckdb.changes import Changes
 from relserve_duckdb.cursors import Cursors
 from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
@@ -53,7 +54,8 @@ class Connection:
     ) -> None:
         self.raw = raw
         self.session = session
-        self._scope = Scope(session, progress)
+        self._changes: Changes = parent._changes if parent else Changes()
+        self._scope = Scope(session, progress, changes=self._changes)
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._turns = Turns()
@@ -76,7 +78,8 @@ class Connection:
             if self._asks_nothing(query):
                 self._asks = False
                 self._scope.forget()
-                variables.call(self.raw.execute, query, parameters)
+                with self.changing(query):
+                    variables.call(self.raw.execute, query, parameters)
                 if self._lookout.is_changed_by(query):
                     self._lookout.learn(self.raw, query)
             else:
@@ -91,7 +94,8 @@ class Connection:
             self._turns.take()
             self._scope.forget()
             self._runner.check(query)
-            variables.call(self.raw.executemany, query, parameters)
+            with self.changing():
+                variables.call(self.raw.executemany, query, parameters)
         return self
 
     def sql(self, query: Any, **kwargs: Any) -> Relation | None:
@@ -119,6 +123,10 @@ class Connection:
         """Prefetch what a relation of this connection will ask, then run what reads it."""
         with self._lock, self._asking():
             return self._runner.perform(relation, reading, run)
+
+    def changing(self, text: str = "") -> AbstractContextManager[None]:
+        """What may change data runs inside; a text that only reads is no change."""
+        return self._changes.by(id(self._scope), text)
 
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
@@ -179,7 +187,8 @@ class Connection:
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
             if self._asks_nothing(query):
-                found = variables.call(self.raw.sql, query, **kwargs)
+                with self.changing(query):
+                    found = variables.call(self.raw.sql, query, **kwargs)
                 reading = self._runner.reading_of(variables, query)
             else:
                 with self._asking():
@@ -196,7 +205,8 @@ class Connection:
 
     def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Connection:
         """A method that gives its connection back, to be chained: `con.begin().execute(..)`."""
-        method(*args, **kwargs)
+        with self.changing():
+            method(*args, **kwargs)
         return self
 
     def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:

@@ -18,6 +18,7 @@ from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.relation import Reading
 from relserve_duckdb.scope import Scope
+from relserve_duckdb.shapes import Shape, find_shape
 from relserve_duckdb.statements import Statement, read_select, split
 
 log = logging.getLogger(__name__)
@@ -115,7 +116,8 @@ class Runner:
         else:
             self._prefetch_text(variables, statement, parameters)
             self.scope.check_cancel()
-            result = variables.call(run, statement.runnable)
+            with self.scope.changes.by(id(self.scope), statement.text):
+                result = variables.call(run, statement.runnable)
         if self.lookout.is_changed_by(statement.text):
             self.lookout.learn(self.raw, statement.text)
         return result
@@ -128,6 +130,7 @@ class Runner:
             log.debug("no prefetch: %s can be read only once", names)
             return
         con = self._stage()
+        shape = self._shape(statement, parameters) if con is self.raw and statement.is_verbatim else None
         try:
             used = con.extract_statements(text)[0].named_parameters
             values = _some_of(parameters, statement, used)
@@ -143,7 +146,10 @@ class Runner:
             relation = variables.call(con.sql, text, params=values)
             return relation.to_arrow_reader() if relation is not None else ()
 
-        prefetch(self.scope, Play(plan, batches, self._is_independent(statement)))
+        def evaluate(query: str, values: list[Any]) -> list[tuple[Any, ...]]:
+            return list(con.execute(query, [values]).fetchall())
+
+        prefetch(self.scope, Play(plan, batches, self._is_independent(statement), shape, evaluate))
 
     def _prefetch_relation(self, relation: duckdb.DuckDBPyRelation) -> None:
         text = relation.sql_query()
@@ -153,7 +159,18 @@ class Runner:
         if self._may_rehearse(statement):
             independent = self._is_independent(statement)
             plan = partial(relation.explain, format="json")
-            prefetch(self.scope, Play(plan, relation.to_arrow_reader, independent))
+            shape = self._shape(statement, None)
+            play = Play(plan, relation.to_arrow_reader, independent, shape, self._evaluate)
+            prefetch(self.scope, play)
+
+    def _evaluate(self, query: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        # unlike execute it leaves an unread result alone
+        return list(self.raw.sql(query, params=[values]).fetchall())
+
+    def _shape(self, statement: Statement, parameters: Any) -> Shape | None:
+        if self.lookout.hidden(statement.text):
+            return None
+        return find_shape(statement.root, statement.calls, _by_name(parameters))
 
     def _is_independent(self, statement: Statement) -> bool:
         if statement.root is None or not statement.calls or self.lookout.hidden(statement.text):

@@ -40,6 +40,15 @@ class Chunk(NamedTuple):
     columns: list[list[Any]]
     prompts: list[str | None]
 
+    @property
+    def num_rows(self) -> int:
+        return len(self.prompts)
+
+    def only(self, rows: Sequence[int]) -> Chunk:
+        """These rows of the chunk."""
+        columns = [[column[i] for i in rows] for column in self.columns]
+        return Chunk(self.site, columns, [self.prompts[i] for i in rows])
+
     def row(self, i: int) -> tuple[Any, ...]:
         """The values of row i."""
         return tuple(column[i] for column in self.columns)
