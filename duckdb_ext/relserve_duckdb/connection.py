@@ -17,6 +17,7 @@ from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
+from relserve_duckdb.memo import Memo
 from relserve_duckdb.relation import Reading, Relation, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
@@ -49,11 +50,12 @@ class Connection:
         session: Session,
         progress: bool | None,
         prefetch: bool,
+        memo: bool = True,
         parent: Connection | None = None,
     ) -> None:
         self.raw = raw
         self.session = session
-        self._scope = Scope(session, progress)
+        self._scope = Scope(session, progress, memo=Memo(memo))
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._turns = Turns()
@@ -62,7 +64,7 @@ class Connection:
         self._functions.create_macros(raw)
         self._lookout: Lookout = parent._lookout if parent else Lookout(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
-        self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch)
+        self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch and memo)
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
@@ -123,7 +125,8 @@ class Connection:
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
         raw = self.raw.cursor()
-        new = Connection(raw, self.session, self._scope.show_progress, self._runner.prefetches, self)
+        shown, keeps = self._scope.show_progress, self._scope.memo.keeps
+        new = Connection(raw, self.session, shown, self._runner.prefetches, keeps, self)
         self._cursors.add(new, raw, new._functions)
         return new
 
