@@ -75,13 +75,11 @@ class Connection:
         variables = Variables(sys._getframe(1))
         with self._lock:
             self._turns.take()
-            if self._asks_nothing(query):
+            if self._asks_nothing(query) and not self._lookout.is_changed_by(query):
                 self._asks = False
                 self._scope.forget()
                 variables.call(self.raw.execute, query, parameters)
-                if self._lookout.is_changed_by(query):
-                    self._lookout.learn(self.raw, query)
-            else:
+            else:  # statement by statement: learning what one of them made must not end the last one's result
                 with self._asking():
                     self._runner.execute(variables, query, parameters)
         return self

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sql_cases import SMALL
 
 _TOKEN = re.compile(r"\s+|\w+|'[^']*'|\"[^\"]*\"|[^\w\s]")
-_NEVER = re.compile(r"(?i)recursive|range|series|copy|small\.")  # might run for ever, or write and read files
+# might run for ever, use files, or have what the oracle prints otherwise: BLOBs, placeholders with names
+_NEVER = re.compile(r"(?i)recursive|range|series|copy|small\.|blob|'[^']*\{\w")
 SEEDS = [case.sql for case in SMALL if case.parameters is None and not _NEVER.search(case.sql)]
 STRAY = [
     "(", ")", "[", "]", "{", "}", ",", ";", "'", '"', ".", ":=", "=>", "*", "--", "/*", "$$", "$1", "?",

@@ -81,6 +81,8 @@ def _run(con: Any, text: str, parameters: Any) -> Outcome:
     stop.start()
     try:
         rows = con.execute(text, parameters).fetchall()
+        if "explain" in text.lower():
+            return Outcome([], None)  # plans differ in the names of the functions
         return Outcome(sorted(rows, key=repr), None)
     except duckdb.InterruptException as error:
         raise AssertionError(f"hangs: {text}") from error
