@@ -23,6 +23,7 @@ def connect(
     engine: Engine | None = None,
     progress: bool | None = None,
     prefetch: bool = True,
+    memo: bool = True,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -33,6 +34,7 @@ def connect(
         engine: an engine object to use instead of looking a model up.
         progress: show progress bars; None shows them on terminals and in notebooks.
         prefetch: collect a call's inputs over the whole query first, so that they become one relQuery.
+        memo: keep the answers of a statement; off, each chunk of rows asks its own again, without prefetch.
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
@@ -41,7 +43,7 @@ def connect(
     if model is not None and engine is None:
         registry.find_engine(model)  # a wrong name fails here, not in the first query
     con = duckdb.connect(database, **duckdb_options)
-    return attach(con, model=model, engine=engine, progress=progress, prefetch=prefetch)
+    return attach(con, model=model, engine=engine, progress=progress, prefetch=prefetch, memo=memo)
 
 
 def attach(
@@ -51,6 +53,7 @@ def attach(
     engine: Engine | None = None,
     progress: bool | None = None,
     prefetch: bool = True,
+    memo: bool = True,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
@@ -63,4 +66,4 @@ def attach(
         return registry.find_engine(name or model)
 
     shown = load().progress if progress is None else progress
-    return relserve_duckdb.attach(con, Session(find_engine), progress=shown, prefetch=prefetch)
+    return relserve_duckdb.attach(con, Session(find_engine), progress=shown, prefetch=prefetch, memo=memo)

@@ -18,6 +18,7 @@ from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
+from relserve_duckdb.memo import Memo
 from relserve_duckdb.relation import Reading, Relation, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
@@ -50,12 +51,13 @@ class Connection:
         session: Session,
         progress: bool | None,
         prefetch: bool,
+        memo: bool = True,
         parent: Connection | None = None,
     ) -> None:
         self.raw = raw
         self.session = session
         self._changes: Changes = parent._changes if parent else Changes()
-        self._scope = Scope(session, progress, changes=self._changes)
+        self._scope = Scope(session, progress, memo=Memo(memo), changes=self._changes)
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._turns = Turns()
@@ -64,7 +66,7 @@ class Connection:
         self._functions.create_macros(raw)
         self._lookout: Lookout = parent._lookout if parent else Lookout(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
-        self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch)
+        self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch and memo)
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
@@ -75,14 +77,12 @@ class Connection:
         variables = Variables(sys._getframe(1))
         with self._lock:
             self._turns.take()
-            if self._asks_nothing(query):
+            if self._asks_nothing(query) and not self._lookout.is_changed_by(query):
                 self._asks = False
                 self._scope.forget()
                 with self.changing(query):
                     variables.call(self.raw.execute, query, parameters)
-                if self._lookout.is_changed_by(query):
-                    self._lookout.learn(self.raw, query)
-            else:
+            else:  # statement by statement: learning what one of them made must not end the last one's result
                 with self._asking():
                     self._runner.execute(variables, query, parameters)
         return self
@@ -131,7 +131,8 @@ class Connection:
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
         raw = self.raw.cursor()
-        new = Connection(raw, self.session, self._scope.show_progress, self._runner.prefetches, self)
+        shown, keeps = self._scope.show_progress, self._scope.memo.keeps
+        new = Connection(raw, self.session, shown, self._runner.prefetches, keeps, self)
         self._cursors.add(new, raw, new._functions)
         return new
 

@@ -22,6 +22,9 @@ from relserve_duckdb.scope import Scope
 from relserve_duckdb.site import MAX_VALUES, UNSET, sql_type_of
 
 _numbers = itertools.count(1)
+# DuckDB's catalog keeps calling what a connection registered after freeing it with that connection
+# (duckdb-python#530), so the callables of each number live here until they are removed from the catalog
+_kept: dict[int, list[Callable[..., Any]]] = {}
 _SQL_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "timestamp[us]": "TIMESTAMP"}
 
 
@@ -39,7 +42,8 @@ class Functions:
         """Create the UDFs; any connection of the instance could call them."""
         for function in FUNCTIONS:
             con.create_function(
-                self.udf_name(function), partial(_call, self.scope, function), None, sql_type_of(function),
+                self.udf_name(function), self._keep(partial(_call, self.scope, function)),
+                None, sql_type_of(function),
                 type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=False,
             )  # fmt: skip
         history = self.scope.session.history
@@ -49,7 +53,7 @@ class Functions:
         ):
             # side_effects keeps DuckDB from answering at plan time, once and for all
             con.create_function(
-                self.udf_name(name), partial(_rows_of, table), ["INTEGER"], _list_type(schema),
+                self.udf_name(name), self._keep(partial(_rows_of, table)), ["INTEGER"], _list_type(schema),
                 type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=True,
             )  # fmt: skip
 
@@ -65,6 +69,11 @@ class Functions:
         """Take the UDFs out of the instance's catalog."""
         for name in (*FUNCTIONS, "llm_queries", "llm_errors"):
             con.remove_function(self.udf_name(name))
+        _kept.pop(self.number, None)
+
+    def _keep(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        _kept.setdefault(self.number, []).append(call)
+        return call
 
     def _signature(self, function: str) -> str:
         options = FUNCTIONS[function].options
