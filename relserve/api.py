@@ -8,10 +8,12 @@ from typing import Any
 import duckdb
 import relserve_duckdb
 
+from relserve.answer_cache import AnswerCache, shared_cache
+from relserve.answer_store import FILE_NAME
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
 from relserve.session import Session
-from relserve.settings import load
+from relserve.settings import Settings, load
 
 Connection = relserve_duckdb.Connection
 
@@ -23,6 +25,7 @@ def connect(
     engine: Engine | None = None,
     progress: bool | None = None,
     prefetch: bool = True,
+    cache: bool = True,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -33,6 +36,7 @@ def connect(
         engine: an engine object to use instead of looking a model up.
         progress: show progress bars; None shows them on terminals and in notebooks.
         prefetch: collect a call's inputs over the whole query first, so that they become one relQuery.
+        cache: keep answers on disk and look there first, unless the settings switch that off.
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
@@ -41,7 +45,7 @@ def connect(
     if model is not None and engine is None:
         registry.find_engine(model)  # a wrong name fails here, not in the first query
     con = duckdb.connect(database, **duckdb_options)
-    return attach(con, model=model, engine=engine, progress=progress, prefetch=prefetch)
+    return attach(con, model=model, engine=engine, progress=progress, prefetch=prefetch, cache=cache)
 
 
 def attach(
@@ -51,6 +55,7 @@ def attach(
     engine: Engine | None = None,
     progress: bool | None = None,
     prefetch: bool = True,
+    cache: bool = True,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
@@ -62,5 +67,14 @@ def attach(
             return engine
         return registry.find_engine(name or model)
 
-    shown = load().progress if progress is None else progress
-    return relserve_duckdb.attach(con, Session(find_engine), progress=shown, prefetch=prefetch)
+    settings = load()
+    shown = settings.progress if progress is None else progress
+    session = Session(find_engine, cache=_cache(settings) if cache else None)
+    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch)
+
+
+def _cache(settings: Settings) -> AnswerCache | None:
+    if settings.answer_cache_mb == 0:
+        return None
+    path = settings.cache_dir / FILE_NAME
+    return shared_cache(path, settings.answer_cache_mb * 2**20, registry.announce)
