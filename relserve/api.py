@@ -8,10 +8,12 @@ from typing import Any
 import duckdb
 import relserve_duckdb
 
+from relserve.answer_cache import AnswerCache, shared_cache
+from relserve.answer_store import FILE_NAME
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
 from relserve.session import Session
-from relserve.settings import load
+from relserve.settings import Settings, load
 
 Connection = relserve_duckdb.Connection
 
@@ -24,6 +26,7 @@ def connect(
     progress: bool | None = None,
     prefetch: bool = True,
     memo: bool = True,
+    cache: bool = True,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -35,6 +38,7 @@ def connect(
         progress: show progress bars; None shows them on terminals and in notebooks.
         prefetch: collect a call's inputs over the whole query first, so that they become one relQuery.
         memo: keep the answers of a statement; off, each chunk of rows asks its own again, without prefetch.
+        cache: keep answers on disk and look there first, unless the settings switch that off.
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
@@ -43,7 +47,9 @@ def connect(
     if model is not None and engine is None:
         registry.find_engine(model)  # a wrong name fails here, not in the first query
     con = duckdb.connect(database, **duckdb_options)
-    return attach(con, model=model, engine=engine, progress=progress, prefetch=prefetch, memo=memo)
+    return attach(
+        con, model=model, engine=engine, progress=progress, prefetch=prefetch, memo=memo, cache=cache
+    )
 
 
 def attach(
@@ -54,6 +60,7 @@ def attach(
     progress: bool | None = None,
     prefetch: bool = True,
     memo: bool = True,
+    cache: bool = True,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
@@ -65,5 +72,14 @@ def attach(
             return engine
         return registry.find_engine(name or model)
 
-    shown = load().progress if progress is None else progress
-    return relserve_duckdb.attach(con, Session(find_engine), progress=shown, prefetch=prefetch, memo=memo)
+    settings = load()
+    shown = settings.progress if progress is None else progress
+    session = Session(find_engine, cache=_cache(settings) if cache else None)
+    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
+
+
+def _cache(settings: Settings) -> AnswerCache | None:
+    if settings.answer_cache_mb == 0:
+        return None
+    path = settings.cache_dir / FILE_NAME
+    return shared_cache(path, settings.answer_cache_mb * 2**20, registry.announce)

@@ -7,14 +7,16 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from relserve.answer_cache import AnswerCache
 from relserve.answers import Answer
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, Failure, FailureKind, RelserveError, RowError
 from relserve.history import ErrorRecord, History, QueryRecord
+from relserve.recall import Recall
 from relserve.relquery import RelQuery, Reply, Result, RowTimes, Sampling, Submission, Usage, phases_of
 
 POLL_S = 0.05  # how often a waiting session looks at its cancel event
@@ -32,10 +34,12 @@ class Session:
     Attributes:
         find_engine: gives the engine of a model name (None: the default model).
         history: where relQueries and failed rows are recorded.
+        cache: where answers are kept from one process to the next; None: nowhere.
     """
 
     find_engine: Callable[[str | None], Engine]
     history: History = field(default_factory=History)
+    cache: AnswerCache | None = None
 
     def run(
         self,
@@ -62,12 +66,12 @@ class Session:
             Cancelled: `cancel` was set.
         """
         engine = self.find_engine(relquery.options.model)
-        run = _Run(relquery, engine, self.history)
+        run = _Run(relquery, engine, self.history, self.cache)
         self.history.begin(run.record)
         started = time.monotonic()
         try:
             if run.prompts:
-                run.collect(cancel or threading.Event(), progress, enough)
+                run.answer(cancel or threading.Event(), progress, enough)
             run.record.state = "done"
         except BaseException as error:
             stopped = isinstance(error, (Cancelled, KeyboardInterrupt))
@@ -82,7 +86,9 @@ class Session:
 class _Run:
     """One relQuery on its way through an engine."""
 
-    def __init__(self, relquery: RelQuery, engine: Engine, history: History) -> None:
+    def __init__(
+        self, relquery: RelQuery, engine: Engine, history: History, cache: AnswerCache | None
+    ) -> None:
         self.relquery, self.engine, self.history = relquery, engine, history
         weights = relquery.multiplicity or [1] * len(relquery.rows)
         number: dict[str, int] = {}
@@ -106,6 +112,8 @@ class _Run:
             relquery.rel_id, relquery.function, relquery.binding.template.text, engine.model,
             relquery.num_rows, num_distinct=len(self.prompts), num_null=num_null,
         )  # fmt: skip
+        self.recall = Recall(cache, engine, self.submission())
+        self.todo: list[int] = []  # prompts for the engine, by their numbers in `prompts`
 
     def submission(self) -> Submission:
         options, kind = self.relquery.options, self.relquery.answer_type
@@ -115,22 +123,38 @@ class _Run:
         )  # fmt: skip
         return Submission(self.relquery.rel_id, self.prompts, sampling, options.system)
 
+    def answer(self, cancel: threading.Event, progress: Progress | None, enough: Enough | None) -> None:
+        """Take what the cache has, then ask the engine for the rest."""
+        for reply in self.recall.find(cancel):
+            if (answer := self.parsed(reply)).failure is None:
+                self.take(reply.index, reply, answer)
+                self.record.num_cached += 1
+        self.todo = [i for i, answer in enumerate(self.answers) if answer is None]
+        if self.record.num_cached and progress is not None:
+            progress(self.record)
+        if self.todo and not self.suffices(enough):
+            self.collect(cancel, progress, enough)
+
     def collect(self, cancel: threading.Event, progress: Progress | None, enough: Enough | None) -> None:
-        """Take replies until each prompt has its answer."""
+        """Take the engine's replies until each prompt has its answer."""
+        submission = replace(self.submission(), prompts=[self.prompts[i] for i in self.todo])
         inbox: queue.SimpleQueue[list[Reply] | None] = queue.SimpleQueue()
-        future = spawn(_pump(self.engine, self.submission(), inbox))
+        future = spawn(_pump(self.engine, submission, inbox))
         try:
             while (replies := _next(inbox, future, cancel)) is not None:
-                for reply in replies:
-                    self.take(reply)
+                self.recall.confirm(cancel)
+                parsed = self.keep(replies)
+                for reply, answer in zip(replies, parsed, strict=True):
+                    self.take(self.todo[reply.index], reply, answer)
                 if progress is not None:
                     progress(self.record)
-                if enough is not None and None in self.answers and enough(self.answers):
+                if self.suffices(enough):
                     _abort(future)
-                    self.answers = [UNASKED if each is None else each for each in self.answers]
                     return
         except BaseException:
             _abort(future)
+            while not inbox.empty():  # came in time, so the next query need not ask it again
+                self.keep(inbox.get() or [])
             raise
         finally:
             self.record.phases = phases_of(self.times)
@@ -138,19 +162,37 @@ class _Run:
         if missing := self.answers.count(None):
             raise RelserveError(f"the engine left {missing} of {len(self.prompts)} prompts without a reply")
 
-    def take(self, reply: Reply) -> None:
-        """Turn one reply into an answer and put it on record."""
+    def suffices(self, enough: Enough | None) -> bool:
+        """Whether the answers that are there will do; then the others are UNASKED."""
+        if enough is None or None not in self.answers or not enough(self.answers):
+            return False
+        self.answers = [UNASKED if each is None else each for each in self.answers]
+        return True
+
+    def parsed(self, reply: Reply) -> Answer:
+        """The answer that a reply is."""
         if reply.failure is not None or reply.text is None:
-            answer = Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
-        else:
-            answer = self.relquery.answer_type.parse(reply.text)
-        self.answers[reply.index] = answer
+            return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
+        return self.relquery.answer_type.parse(reply.text)
+
+    def keep(self, replies: list[Reply]) -> list[Answer]:
+        """Put good replies into the cache, before any of them can fail the query; gives all as answers."""
+        parsed = [self.parsed(reply) for reply in replies]
+        if self.recall.keeps:
+            both = zip(replies, parsed, strict=True)
+            good = [reply for reply, answer in both if answer.failure is None]
+            self.recall.keep((self.todo[reply.index], reply) for reply in good)
+        return parsed
+
+    def take(self, index: int, reply: Reply, answer: Answer) -> None:
+        """Put the answer of a prompt on record."""
+        self.answers[index] = answer
         self.record.num_done += 1
         self.record.usage = Usage(*map(sum, zip(self.record.usage, reply.usage, strict=True)))
         if reply.times is not None:
             self.times.append(reply.times)
         if answer.failure is not None:
-            self.fail(reply.index, answer.failure)
+            self.fail(index, answer.failure)
 
     def fail(self, index: int, failure: Failure) -> None:
         self.record.num_failed += self.weight[index]

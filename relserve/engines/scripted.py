@@ -40,6 +40,7 @@ class ScriptedEngine:
         pause_s: wait before each chunk, to stand in for a slow model.
         dies_after: raise EngineDeadError after so many replies (None: never).
         max_prompt_chars: longer prompts fail as over the context.
+        identity: its fingerprint; None: its answers are never kept.
         submissions: every submission so far, for tests to look at.
         aborted: how many prompts were given up unfinished.
     """
@@ -50,6 +51,7 @@ class ScriptedEngine:
     dies_after: int | None = None
     max_prompt_chars: int = 1_000_000
     model: str = "scripted"
+    identity: str | None = None
     submissions: list[Submission] = field(default_factory=list)
     aborted: int = 0
     num_answered: int = 0
@@ -58,6 +60,10 @@ class ScriptedEngine:
     def num_prompts(self) -> int:
         """Prompts asked so far."""
         return sum(len(s.prompts) for s in self.submissions)
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`."""
+        return self.identity
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`."""

@@ -77,6 +77,8 @@ def test_settings_come_from_the_environment() -> None:
         ("RELSERVE_TIMEOUT_S", "soon", "RELSERVE_TIMEOUT_S='soon' cannot be read: longest wait"),
         ("RELSERVE_PROGRESS", "maybe", "cannot be read"),
         ("RELSERVE_ENGINE_ARGS", "[1]", "cannot be read: JSON object"),
+        ("RELSERVE_ANSWER_CACHE_MB", "-1", "cannot be read: largest size of the answer cache"),
+        ("RELSERVE_ANSWER_CACHE_MB", "1.5", "in whole megabytes"),
     ],
 )
 def test_wrong_settings_say_so(name: str, value: str, message: str) -> None:
