@@ -12,6 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from relserve.errors import Cancelled
+from relserve.groups import answer_groups
+from relserve.options import FUNCTIONS
+from relserve.relquery import RelQuery, Result
 from relserve.session import Session
 from relserve_duckdb.memo import Collector, Memo, Wanted
 from relserve_duckdb.progress import bar
@@ -87,8 +90,12 @@ class Scope:
     def ask(self, wanted: Wanted) -> Sequence[Any]:
         """Have the session answer; the values in order."""
         relquery = wanted.site.relquery(wanted.rows, wanted.multiplicity)
+        aggregate = FUNCTIONS[wanted.site.function].aggregate
+        return (answer_groups(relquery, self._run) if aggregate else self._run(relquery)).values
+
+    def _run(self, relquery: RelQuery) -> Result:
         with bar(self.show_progress) as progress:
-            return self.session.run(relquery, self.cancel, progress).values
+            return self.session.run(relquery, self.cancel, progress)
 
     def remember(self, wanted: Wanted) -> None:
         """Ask and keep the answers for the calls to come."""
