@@ -133,11 +133,11 @@ OPTIONS: Mapping[str, OptionSpec] = {
 _COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error")
 _TYPED = ("temperature", "top_p", "seed", "system", "model", "on_error")
 
+
 def _single(kind: str) -> FunctionSpec:
     """A function whose answers are of one type of DuckDB, or NULL where the model says null."""
     schema = f'"{kind}"'
     return FunctionSpec(_TYPED, (), lambda o: Extract(shape_of(schema)), schema=schema)
-
 
 
 FUNCTIONS: Mapping[str, FunctionSpec] = {

@@ -123,7 +123,7 @@ def _type_of(text: str, where: str) -> Any:
 
 
 def _of_type(kind: Any, where: str) -> Shape:
-    if kind.id in _LEAVES:
+    if kind.id in _LEAVES and str(kind) != "JSON":  # whose id is that of VARCHAR
         return _LEAVES[kind.id]
     inner = f"{where}." if where else ""
     if kind.id == "struct":

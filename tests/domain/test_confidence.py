@@ -25,9 +25,7 @@ def run(engine: ScriptedEngine, texts: list[str], **options: Any) -> tuple[Resul
 
 
 def telling() -> ScriptedEngine:
-    return ScriptedEngine(
-        lambda prompt, submission: "yes", lambda prompt: SURE[prompt.partition("\n")[2]]
-    )
+    return ScriptedEngine(lambda prompt, submission: "yes", lambda prompt: SURE[prompt.partition("\n")[2]])
 
 
 def test_answers_below_it_are_null_and_on_record_with_the_number() -> None:

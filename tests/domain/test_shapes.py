@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import duckdb
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,6 +41,7 @@ def extract(schema: Any) -> Extract:
         ({" ": "DATE"}, "has a field without a name"),
         ({"a": "MAP(VARCHAR, INTEGER)"}, r"a is of type MAP.*cannot check. It takes: VARCHAR"),
         ({"a": "BLOB"}, "a is of type BLOB"),
+        ({"a": "JSON"}, "a is of type JSON"),
         ({"a": "TIMESTAMP WITH TIME ZONE"}, "a is of type TIMESTAMP WITH TIME ZONE"),
         ("{'a': 'VARCHAR'}", "which is no type of DuckDB"),
         ("STRUCT(a VARCHAR", "which is no type of DuckDB"),

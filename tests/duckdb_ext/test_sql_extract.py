@@ -82,7 +82,7 @@ def test_the_schema_may_be_a_parameter_of_a_prepared_statement(made: Made) -> No
 
 
 def test_null_rows_are_null_structs_and_not_asked(made: Made) -> None:
-    rows = made.rows(f"SELECT llm_extract('{{}}', t, schema := $1) IS NULL FROM nulls LIMIT 3", [BEER])
+    rows = made.rows("SELECT llm_extract('{}', t, schema := $1) IS NULL FROM nulls LIMIT 3", [BEER])
     assert rows == [(True,)] * 3
     assert made.asked == (0, 0)
 
@@ -90,7 +90,7 @@ def test_null_rows_are_null_structs_and_not_asked(made: Made) -> None:
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_a_reply_that_does_not_fit_is_null_and_on_record(prefetch: bool) -> None:
     def script(prompt: str, submission: Submission) -> str:
-        return '{"day": "2023-02-%02d"}' % int(prompt.split()[-1])
+        return json.dumps({"day": f"2023-02-{int(prompt.split()[-1]):02}"})
 
     made = make(prefetch, script=script)
     call = "llm_extract('{}', i, schema := '{\"day\": \"DATE\"}')"
@@ -178,7 +178,9 @@ def test_a_missing_schema_on_the_raw_connection(made: Made) -> None:
 )
 def test_functions_of_one_type(function: str, reply: str, value: Any) -> None:
     made = make(script=reading(reply))
-    assert made.rows(f"SELECT DISTINCT {function}('{{}}', title) FROM p WHERE title IS NOT NULL") == [(value,)]
+    assert made.rows(f"SELECT DISTINCT {function}('{{}}', title) FROM p WHERE title IS NOT NULL") == [
+        (value,)
+    ]
     assert made.rows("SELECT count(*) FROM llm_errors()") == [(0,)]
     assert made.asked == (40, 1)
 
