@@ -149,7 +149,7 @@ def _for_vllm(submission: Submission) -> dict[str, Any]:
 def _structured(grammar: Grammar) -> dict[str, Any]:
     """The grammar as vLLM's server takes it."""
     if grammar.shape is not None:
-        return {"json": grammar.shape.json_schema()}
+        return {"regex": encodable(grammar.shape.regex())}
     return {"choice": list(grammar.choices)} if grammar.choices else {"regex": grammar.regex}
 
 

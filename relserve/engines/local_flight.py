@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import json
 import math
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
@@ -233,5 +232,5 @@ def _structured(sampling: Sampling) -> Any:
     if sampling.grammar.choices:
         return StructuredOutputsParams(choice=[speakable(c) for c in sampling.grammar.choices])
     if sampling.grammar.shape is not None:
-        return StructuredOutputsParams(json=speakable(json.dumps(sampling.grammar.shape.json_schema())))
+        return StructuredOutputsParams(regex=speakable(sampling.grammar.shape.regex()))
     return StructuredOutputsParams(regex=sampling.grammar.regex)

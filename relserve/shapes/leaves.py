@@ -12,11 +12,14 @@ from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
-from relserve.shapes.shape import MAX_TEXT, JsonSchema, Misfit, misfit
+from relserve.shapes.shape import MAX_TEXT, JsonSchema, Misfit, literal, misfit
 
 MAX_DIGITS = 18  # of whole numbers under a grammar; more fit a HUGEINT, but nobody extracts them
+MAX_ESCAPES = 8  # quotes, backslashes and line breaks in a text under a grammar
 EXACT_IN_JSON = 2**53  # JSON readers may take numbers for doubles
 
+# Escapes apart from plain characters: an alternative of both under one bound costs xgrammar 50 ms a token.
+_PLAIN = r'[^"\\\x01-\x1f]'
 _DAY = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _FLOAT = r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?(e-?[0-9]{1,2})?"
@@ -34,6 +37,9 @@ class TextShape:
 
     words: str = "text"
     max_chars: int = MAX_TEXT + 2
+
+    def regex(self) -> str:
+        return rf'"{_PLAIN}{{0,{MAX_TEXT + 1}}}(\\["\\/bnrt]{_PLAIN}{{0,{MAX_TEXT}}}){{0,{MAX_ESCAPES}}}"'
 
     def json_schema(self) -> JsonSchema:
         return {"type": "string", "maxLength": MAX_TEXT + 1}
@@ -57,6 +63,9 @@ class BoolShape:
 
     words: str = "true or false"
     max_chars: int = 5
+
+    def regex(self) -> str:
+        return "(true|false)"
 
     def json_schema(self) -> JsonSchema:
         return {"type": "boolean"}
@@ -82,6 +91,10 @@ class WholeShape:
     @property
     def max_chars(self) -> int:
         return min(MAX_DIGITS, len(str(self.hi))) + 1
+
+    def regex(self) -> str:
+        num_digits = min(MAX_DIGITS, len(str(self.hi)))
+        return f"{'-?' if self.lo < 0 else ''}(0|[1-9][0-9]{{0,{num_digits - 1}}})"
 
     def json_schema(self) -> JsonSchema:
         most = 10**MAX_DIGITS - 1
@@ -110,11 +123,17 @@ class DecimalShape:
     def max_chars(self) -> int:
         return self.width + 5
 
-    def json_schema(self) -> JsonSchema:
+    @property
+    def _pattern(self) -> str:
         before = self.width - self.scale
         whole = f"(0|[1-9][0-9]{{0,{before - 1}}})" if before else "0"
-        fraction = rf"(\.[0-9]{{1,{self.scale}}})?" if self.scale else ""
-        return _pattern(f"-?{whole}{fraction}")
+        return f"-?{whole}" + (rf"(\.[0-9]{{1,{self.scale}}})?" if self.scale else "")
+
+    def regex(self) -> str:
+        return f'"{self._pattern}"'
+
+    def json_schema(self) -> JsonSchema:
+        return _matching(self._pattern)
 
     def read(self, value: Any, where: str) -> str:
         number = _number(value)
@@ -137,8 +156,11 @@ class FloatShape:
     words: str = "number"
     max_chars: int = 30
 
+    def regex(self) -> str:
+        return f'"{_FLOAT}"'
+
     def json_schema(self) -> JsonSchema:
-        return _pattern(_FLOAT)
+        return _matching(_FLOAT)
 
     def read(self, value: Any, where: str) -> float:
         number = _number(value)
@@ -163,6 +185,9 @@ class EnumShape:
     @property
     def max_chars(self) -> int:
         return max(len(value) for value in self.values) + 2
+
+    def regex(self) -> str:
+        return f"({'|'.join(map(literal, self.values))})"
 
     def json_schema(self) -> JsonSchema:
         return {"type": "string", "enum": list(self.values)}
@@ -212,8 +237,11 @@ class ClockShape:
     def max_chars(self) -> int:
         return len(self.words)
 
+    def regex(self) -> str:
+        return f'"{_CLOCKS[self.sql_type].pattern}"'
+
     def json_schema(self) -> JsonSchema:
-        return _pattern(_CLOCKS[self.sql_type].pattern)
+        return _matching(_CLOCKS[self.sql_type].pattern)
 
     def read(self, value: Any, where: str) -> str:
         clock = _CLOCKS[self.sql_type]
@@ -229,7 +257,7 @@ class ClockShape:
         return str(sample + timedelta(random.randrange(366)) if isinstance(sample, date) else sample)
 
 
-def _pattern(regex: str) -> JsonSchema:
+def _matching(regex: str) -> JsonSchema:
     return {"type": "string", "pattern": f"^{regex}$"}
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from relserve.shapes.shape import MAX_ITEMS, JsonSchema, Misfit, Shape, misfit
+from relserve.shapes.shape import MAX_ITEMS, JsonSchema, Misfit, Shape, literal, misfit
 
 NULL_SHARE = 0.125  # of sampled fields
 
@@ -25,6 +25,12 @@ class ListShape:
     @property
     def max_chars(self) -> int:
         return 2 + (self.size or MAX_ITEMS) * (self.item.max_chars + 2)
+
+    def regex(self) -> str:
+        item = self.item.regex()
+        if self.size is None:
+            return rf"\[({item}(, {item}){{0,{MAX_ITEMS}}})?\]"
+        return rf"\[{item}(, {item}){{{self.size - 1}}}\]"
 
     def json_schema(self) -> JsonSchema:
         items = {"type": "array", "items": self.item.json_schema()}
@@ -61,6 +67,10 @@ class StructShape:
     @property
     def max_chars(self) -> int:
         return 2 + sum(len(name) + 6 + shape.max_chars for name, shape in self.fields)
+
+    def regex(self) -> str:
+        fields = (f"{literal(name)}: (null|{shape.regex()})" for name, shape in self.fields)
+        return rf"\{{{', '.join(fields)}\}}"
 
     def json_schema(self) -> JsonSchema:
         return {
@@ -101,6 +111,9 @@ class NullableShape:
     @property
     def max_chars(self) -> int:
         return max(4, self.inner.max_chars)
+
+    def regex(self) -> str:
+        return f"(null|{self.inner.regex()})"
 
     def json_schema(self) -> JsonSchema:
         return nullable(self.inner)

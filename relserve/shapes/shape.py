@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from decimal import Decimal
 from random import Random
 from typing import Any, Protocol
@@ -11,13 +13,19 @@ MAX_ITEMS = 32  # of a list; the same
 
 JsonSchema = dict[str, Any]
 
+_META = re.compile(r"[\\.^$|?*+()\[\]{}]")
+
 
 class Misfit(Exception):
     """A value is not of its type; the message says which and why."""
 
 
 class Shape(Protocol):
-    """One type: the JSON schema that holds an engine to it, and the check that a value fits it."""
+    """One type: the grammars that hold an engine to it, and the check that a value fits it.
+
+    vLLM gets a regex and not the JSON schema: under a schema it allows any number of spaces between
+    values, and small models fill their replies with them.
+    """
 
     @property
     def words(self) -> str:
@@ -27,8 +35,11 @@ class Shape(Protocol):
     def max_chars(self) -> int:
         """Most characters that it takes in a reply."""
 
+    def regex(self) -> str:
+        """Its JSON without needless spaces, which holds vLLM to it."""
+
     def json_schema(self) -> JsonSchema:
-        """What holds an engine to it."""
+        """What holds other servers to it."""
 
     def read(self, value: Any, where: str) -> Any:
         """The value as DuckDB's from_json takes it over without loss.
@@ -43,6 +54,11 @@ class Shape(Protocol):
 
     def sample(self, random: Random) -> Any:
         """Some JSON value that fits."""
+
+
+def literal(text: str) -> str:
+    """A regex for this very text as a JSON string."""
+    return _META.sub(r"\\\g<0>", json.dumps(text, ensure_ascii=False))
 
 
 def misfit(value: Any, where: str, wanted: str) -> Misfit:

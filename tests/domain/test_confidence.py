@@ -54,7 +54,7 @@ def test_an_engine_that_tells_no_probabilities_is_an_error_not_silence() -> None
 
 
 def test_low_confidence_raises_under_on_error_raise() -> None:
-    with pytest.raises(RowError, match="probability of 0.5312"):
+    with pytest.raises(RowError, match=r"probability of 0\.5312"):
         run(telling(), ["so so"], on_error="raise")
 
 

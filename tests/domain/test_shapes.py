@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from random import Random
 from typing import Any
 
@@ -168,6 +169,7 @@ def test_samples_fit_their_schema_and_duckdb(seed: int) -> None:
     kind = extract(EVERYTHING)
     sample = kind.shape.sample(Random(seed))
     jsonschema.validate(sample, kind.shape.json_schema())
+    assert re.fullmatch(kind.shape.regex(), json.dumps(sample, ensure_ascii=False))
     answer = kind.parse(json.dumps(sample))
     assert answer.failure is None
     asked = [answer.value, json.dumps(EVERYTHING)]

@@ -42,13 +42,13 @@ def with_logprobs(content, logprobs, **message):
     return reply
 
 
-def test_vllm_gets_the_schema_as_it_is(fake):
+def test_vllm_gets_the_shape_as_a_regex(fake):
     async def handler(body):
         return said(REPLY)
 
     server = fake(handler, models=VLLM)
     assert texts(ask(HttpEngine(server.url), ["a"], grammar=Grammar(shape=SHAPE))) == [REPLY]
-    assert last(server)["structured_outputs"] == {"json": SHAPE.json_schema()}
+    assert last(server)["structured_outputs"] == {"regex": SHAPE.regex()}
     assert "logprobs" not in last(server)
 
 
