@@ -20,7 +20,10 @@ EXACT_IN_JSON = 2**53  # JSON readers may take numbers for doubles
 
 # Escapes apart from plain characters: an alternative of both under one bound costs xgrammar 50 ms a token.
 _PLAIN = r'[^"\\\x01-\x1f]'
-_DAY = r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_DAY = (
+    r"[12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    r"|02-(0[1-9]|[12][0-9]))"
+)
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _FLOAT = r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?(e-?[0-9]{1,2})?"
 _NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
@@ -93,8 +96,7 @@ class WholeShape:
         return min(MAX_DIGITS, len(str(self.hi))) + 1
 
     def regex(self) -> str:
-        num_digits = min(MAX_DIGITS, len(str(self.hi)))
-        return f"{'-?' if self.lo < 0 else ''}(0|[1-9][0-9]{{0,{num_digits - 1}}})"
+        return ("-?" if self.lo < 0 else "") + up_to(min(self.hi, 10**MAX_DIGITS - 1))
 
     def json_schema(self) -> JsonSchema:
         most = 10**MAX_DIGITS - 1
@@ -255,6 +257,20 @@ class ClockShape:
     def sample(self, random: Random) -> str:
         sample = _CLOCKS[self.sql_type].sample
         return str(sample + timedelta(random.randrange(366)) if isinstance(sample, date) else sample)
+
+
+def up_to(most: int) -> str:
+    """A regex for the whole numbers from 0 to `most`, which has at least two digits."""
+    digits = str(most)
+    num = len(digits)
+    shorter = rf"[1-9][0-9]{{0,{num - 2}}}"
+    # as long as `most`, the same up to one digit and smaller there
+    smaller = [
+        f"{digits[:i]}[{1 if i == 0 else 0}-{int(digit) - 1}]" + (f"[0-9]{{{rest}}}" if rest else "")
+        for i, (digit, rest) in enumerate(zip(digits, reversed(range(num)), strict=True))
+        if int(digit) > (1 if i == 0 else 0)
+    ]
+    return f"({'|'.join(['0', shorter, *smaller, digits])})"
 
 
 def _matching(regex: str) -> JsonSchema:
