@@ -14,7 +14,7 @@ from relserve.answer_cache import AnswerCache
 from relserve.answers import Answer
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
-from relserve.errors import Cancelled, Failure, FailureKind, RelserveError, RowError
+from relserve.errors import Cancelled, EngineError, Failure, FailureKind, RelserveError, RowError
 from relserve.history import ErrorRecord, History, QueryRecord
 from relserve.recall import Recall
 from relserve.relquery import RelQuery, Reply, Result, RowTimes, Sampling, Submission, Usage, phases_of
@@ -61,7 +61,7 @@ class Session:
             Answers in input order; a NULL input gives Answer(None).
 
         Raises:
-            EngineError: the engine is not to be had.
+            EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
             RowError: a row failed and on_error is 'raise'.
             Cancelled: `cancel` was set.
         """
@@ -91,11 +91,13 @@ class _Run:
     ) -> None:
         self.relquery, self.engine, self.history = relquery, engine, history
         weights = relquery.multiplicity or [1] * len(relquery.rows)
+        splits = relquery.may_split or [False] * len(relquery.rows)
         number: dict[str, int] = {}
         self.prompt_of_row: list[int | None] = []
         self.weight: list[int] = []  # table rows that each distinct prompt stands for
+        self.may_split: set[int] = set()  # prompts that the caller asks in parts if they are too long
         num_null = 0
-        for prompt, weight in zip(relquery.prompts(), weights, strict=True):
+        for prompt, weight, split in zip(relquery.prompts(), weights, splits, strict=True):
             if prompt is None:
                 self.prompt_of_row.append(None)
                 num_null += weight
@@ -105,6 +107,8 @@ class _Run:
                 self.weight.append(0)
             self.weight[i] += weight
             self.prompt_of_row.append(i)
+            if split:
+                self.may_split.add(i)
         self.prompts = list(number)
         self.answers: list[Answer | None] = [None] * len(self.prompts)
         self.times: list[RowTimes] = []
@@ -112,14 +116,15 @@ class _Run:
             relquery.rel_id, relquery.function, relquery.binding.template.text, engine.model,
             relquery.num_rows, num_distinct=len(self.prompts), num_null=num_null,
         )  # fmt: skip
-        self.recall = Recall(cache, engine, self.submission())
+        kept = cache if relquery.options.min_confidence is None else None  # no confidence is kept there
+        self.recall = Recall(kept, engine, self.submission())
         self.todo: list[int] = []  # prompts for the engine, by their numbers in `prompts`
 
     def submission(self) -> Submission:
         options, kind = self.relquery.options, self.relquery.answer_type
         sampling = Sampling(
             options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
-            options.seed, options.stop, kind.grammar,
+            options.seed, options.stop, kind.grammar, options.min_confidence is not None,
         )  # fmt: skip
         return Submission(self.relquery.rel_id, self.prompts, sampling, options.system)
 
@@ -173,7 +178,7 @@ class _Run:
         """The answer that a reply is."""
         if reply.failure is not None or reply.text is None:
             return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
-        return self.relquery.answer_type.parse(reply.text)
+        return self.if_sure(self.relquery.answer_type.parse(reply.text), reply.confidence)
 
     def keep(self, replies: list[Reply]) -> list[Answer]:
         """Put good replies into the cache, before any of them can fail the query; gives all as answers."""
@@ -194,7 +199,29 @@ class _Run:
         if answer.failure is not None:
             self.fail(index, answer.failure)
 
+    def if_sure(self, answer: Answer, confidence: float | None) -> Answer:
+        """The answer, or a failure where the model gave it a probability below min_confidence.
+
+        Raises:
+            EngineError: the engine tells no probabilities.
+        """
+        least = self.relquery.options.min_confidence
+        if least is None or answer.failure is not None:
+            return answer
+        if confidence is None:
+            raise EngineError(
+                f"{self.relquery.function}() has min_confidence, but {self.engine.model} tells no "
+                "probabilities of its answers; leave min_confidence out or name another model"
+            )
+        if confidence >= least:
+            return answer
+        said = f"the model gave {answer.value!r} a probability of {confidence:.4g}, "
+        said += f"min_confidence is {least:g}"
+        return Answer(None, Failure(FailureKind.LOW_CONFIDENCE, said))
+
     def fail(self, index: int, failure: Failure) -> None:
+        if failure.kind is FailureKind.OVER_CONTEXT and index in self.may_split:
+            return
         self.record.num_failed += self.weight[index]
         shown = self.prompts[index][:MAX_PROMPT_ON_RECORD]
         self.history.fail(

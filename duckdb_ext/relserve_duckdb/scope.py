@@ -13,6 +13,9 @@ import pyarrow as pa
 
 from relserve.answers import Answer
 from relserve.errors import Cancelled
+from relserve.groups import answer_groups
+from relserve.options import FUNCTIONS
+from relserve.relquery import RelQuery, Result
 from relserve.session import UNASKED, Enough, Session
 from relserve_duckdb.changes import Changes
 from relserve_duckdb.memo import Collector, Memo, Wanted
@@ -133,8 +136,13 @@ class Scope:
 
     def _answers_to(self, wanted: Wanted, enough: Enough | None = None) -> Sequence[Answer]:
         relquery = wanted.site.relquery(wanted.rows, wanted.multiplicity)
+        if FUNCTIONS[relquery.function].aggregate:
+            return answer_groups(relquery, self._run).answers
+        return self._run(relquery, enough).answers
+
+    def _run(self, relquery: RelQuery, enough: Enough | None = None) -> Result:
         with bar(self.show_progress) as progress:
-            return self.session.run(relquery, self.cancel, progress, enough).answers
+            return self.session.run(relquery, self.cancel, progress, enough)
 
     def check_cancel(self) -> None:
         """Raise Cancelled if the statement was interrupted."""
