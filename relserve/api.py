@@ -10,6 +10,7 @@ import relserve_duckdb
 
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
+from relserve.history import History
 from relserve.session import Session
 from relserve.settings import load
 
@@ -57,10 +58,25 @@ def attach(
     Arguments as for `connect`.
     """
 
+    shown = load().progress if progress is None else progress
+    session = new_session(model=model, engine=engine)
+    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch)
+
+
+def new_session(
+    *, model: str | None = None, engine: Engine | None = None, history: History | None = None
+) -> Session:
+    """A session on shared engines.
+
+    Args:
+        model: the model of calls that name none (default: the setting, else 'tiny').
+        engine: an engine object for those calls instead.
+        history: where to record; a new one if None.
+    """
+
     def find_engine(name: str | None) -> Engine:
         if engine is not None and name is None:
             return engine
         return registry.find_engine(name or model)
 
-    shown = load().progress if progress is None else progress
-    return relserve_duckdb.attach(con, Session(find_engine), progress=shown, prefetch=prefetch)
+    return Session(find_engine, History() if history is None else history)
