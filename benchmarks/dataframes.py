@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 
@@ -60,7 +59,8 @@ def rows_of(num_rows: int, num_distinct: int) -> pa.Table:
     return pa.table(
         {
             "review": pa.array(texts), "product": pa.array([f"beer {i % 100}" for i in numbers]),
-            "price": pa.array([(i % 40) / 8 for i in numbers]), "unused": pa.array([f"{i:0200}" for i in numbers]),
+            "price": pa.array([(i % 40) / 8 for i in numbers]),
+            "unused": pa.array([f"{i:0200}" for i in numbers]),
         }
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ def in_sql(rows: pa.Table, template: str, columns: str) -> Callable[[ScriptedEng
     def work(engine: ScriptedEngine) -> Any:
         with relserve.connect(engine=engine, progress=False) as con:
             con.register("data", rows)
-            return con.execute(f"SELECT llm('{template}', {columns}) FROM data").to_arrow_table()
+            return con.sql(f"SELECT llm('{template}', {columns}) FROM data").to_arrow_table()
 
     return work
 
@@ -108,10 +108,13 @@ def main() -> None:
                     worst = max(worst, median.overhead_us)
     print(table(["rows", "template", "library", "us a row", "engine", "overhead"], shown))
     print(f"\nBeside the engine a row costs at most {worst:.1f} us (aim: {AIM_US:g}).")
-    by_library = {
-        name: max(row[-1] for row in shown if row[2] == name) for name in (*MAKERS, "SQL")
+    by_library = {name: max(row[-1] for row in shown if row[2] == name) for name in (*MAKERS, "SQL")}
+    headline = {
+        "rows": num_rows,
+        "worst_overhead_us": round(worst, 2),
+        "aim_us": AIM_US,
+        "by_library": by_library,
     }
-    headline = {"rows": num_rows, "worst_overhead_us": round(worst, 2), "aim_us": AIM_US, "by_library": by_library}
     finish("dataframes", headline, details, args.quick)
 
 

@@ -31,4 +31,5 @@ def failures_text(num_rows: int, failed: Mapping[FailureKind, int], where: str) 
     total = sum(counts.values())
     most_first = sorted(counts.items(), key=lambda each: -each[1])
     causes = ", ".join(f"{count:,} {WORDS.get(kind, kind.replace('_', ' '))}" for kind, count in most_first)
-    return f"{total:,} of {num_rows:,} rows failed and {'is' if total == 1 else 'are'} NULL: {causes}; see {where}"
+    verb = "is" if total == 1 else "are"
+    return f"{total:,} of {num_rows:,} rows failed and {verb} NULL: {causes}; see {where}"

@@ -1,7 +1,7 @@
 """The llm functions for dataframes: pandas, polars, pyarrow, and DuckDB relations.
 
-Every function of `relserve.options.ROW_FUNCTIONS` is here by its name (`llm`), and to be awaited with an a in front
-(`allm`).
+Every function of `relserve.options.ROW_FUNCTIONS` is here by its name (`llm`), and to be awaited with an a in
+front (`allm`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from relserve.options import ROW_FUNCTIONS
 
 __all__ = ["llm_errors", "llm_queries"]
 
-_MADE = {name: synchronous(name) for name in ROW_FUNCTIONS} | {f"a{name}": asynchronous(name) for name in ROW_FUNCTIONS}
+_MADE = {name: synchronous(name) for name in ROW_FUNCTIONS} | {
+    f"a{name}": asynchronous(name) for name in ROW_FUNCTIONS
+}
 
 
 def __getattr__(name: str) -> FrameFunction:

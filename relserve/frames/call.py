@@ -132,6 +132,5 @@ def _encoded(source: Source, i: int) -> Coded:
     try:
         return encode(source.column(i))
     except UnicodeEncodeError as error:
-        raise UsageError(
-            f"column {source.names[i]!r} holds half a surrogate pair, which UTF-8 cannot hold: {error.object[:80]!r}"
-        ) from error
+        what = f"column {source.names[i]!r} holds half a surrogate pair"
+        raise UsageError(f"{what}, which UTF-8 cannot hold: {error.object[:80]!r}") from error

@@ -45,7 +45,7 @@ class Folded(NamedTuple):
 
 
 def encode(column: pa.Array | pa.ChunkedArray) -> Coded:
-    """The distinct values as they go into a prompt; the numbers 1 and 1.0 stay apart, and so do 0.0 and -0.0."""
+    """The distinct values as they go into a prompt; 0.0 and -0.0, which read otherwise, stay apart."""
     kind = column.type
     if kinds.is_null(kind):
         return Coded([], np.full(len(column), -1, np.int64))
@@ -89,7 +89,9 @@ def _encodable(array: pa.Array) -> pa.Array:
         return array.view(_BITS_OF_FLOATS[kind])
     if kinds.is_float16(kind):  # DuckDB cannot read it
         return array.cast(pa.float32()).view(pa.int32())
-    if kinds.is_timestamp(kind) and _OFFSET.fullmatch(kind.tz or ""):  # nor a zone that is an offset by itself
+    if kinds.is_timestamp(kind) and _OFFSET.fullmatch(
+        kind.tz or ""
+    ):  # nor a zone that is an offset by itself
         return array.cast(pa.timestamp(kind.unit, f"GMT{kind.tz}"))
     if kinds.is_string_view(kind):
         return array.cast(pa.large_string())
@@ -102,7 +104,7 @@ def _encodable(array: pa.Array) -> pa.Array:
 
 
 def _is_unifiable(chunks: Sequence[pa.DictionaryArray]) -> bool:
-    """Whether Arrow can make one dictionary of those of the chunks, with plain values and no NULL among them."""
+    """Whether Arrow can make one dictionary of those of the chunks: plain values, no NULL among them."""
     if kinds.is_nested(chunks[0].type.value_type):
         return len(chunks) == 1
     return not any(chunk.dictionary.null_count for chunk in chunks)

@@ -17,7 +17,7 @@ from relserve.frames.threads import in_thread
 from relserve.options import FUNCTIONS, OPTIONS, parse_options
 
 _OWN = {
-    "columns": "names of the columns that the placeholders take, in order; without it, the placeholders' names",
+    "columns": "names of the columns that the placeholders take, in order (the placeholders' names)",
     "name": "name of the column of answers (the function's)",
     "engine": "an engine object to use instead of looking a model up",
     "progress": "show a progress bar; None shows it on terminals and in notebooks",
@@ -107,7 +107,9 @@ def _dressed(run: Callable[..., Any], function: str, name: str) -> FrameFunction
     data, template = (
         inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in ("data", "template")
     )
-    named = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=None) for each in (*_OWN, *keywords)]
+    named = [
+        inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=None) for each in (*_OWN, *keywords)
+    ]
     run.__name__ = run.__qualname__ = name
     run.__module__ = "relserve"
     run.__signature__ = inspect.Signature([data, template, *named])  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ MAX_LISTED = 20  # column names in an error
 
 
 def pick(template: Template, names: Sequence[Any], columns: Iterable[Any] | None) -> list[int]:
-    """The positions of the columns that give a row's values, in the order in which `template.bind` takes them.
+    """The positions of the columns that give a row's values, in the order that `template.bind` takes.
 
     A placeholder's name is a column's own name, or its text for names that are no text, or else its name in
     other case, as in SQL.
@@ -48,7 +48,7 @@ def _given(template: Template, names: Sequence[Any], columns: Iterable[Any]) -> 
     wanted = [columns] if isinstance(columns, str) else list(columns)
     if len(wanted) != template.num_inputs:
         raise UsageError(
-            f"the template takes {template.num_inputs} columns, columns= gives {len(wanted)}: {template.text!r}"
+            f"the template takes {template.num_inputs} columns, columns= gives {len(wanted)}: {template.text}"
         )
     return [_find_given(name, names) for name in wanted]
 
@@ -58,7 +58,9 @@ def _find_given(name: Any, names: Sequence[Any]) -> int:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"columns= names {name!r}, which is no column.{_meant(name, names)} {_listed(names)}")
+        raise UsageError(
+            f"columns= names {name!r}, which is no column.{_meant(name, names)} {_listed(names)}"
+        )
     raise UsageError(f"columns= names {name!r}, which {len(found)} columns are called; rename all but one")
 
 
@@ -104,7 +106,9 @@ def _meant(name: Any, names: Sequence[Any]) -> str:
 def _listed(names: Sequence[Any]) -> str:
     shown = ", ".join(str(n) for n in names[:MAX_LISTED])
     rest = len(names) - MAX_LISTED
-    return f"The columns are: {shown}{f' and {rest} more' if rest > 0 else ''}." if names else "There is none."
+    return (
+        f"The columns are: {shown}{f' and {rest} more' if rest > 0 else ''}." if names else "There is none."
+    )
 
 
 def _example(names: Sequence[Any]) -> str:

@@ -39,9 +39,7 @@ def add_in_sql(relation: Relation, call: Call) -> Any:
     return relation.project(f"*, {call.function}({arguments}) AS {_identifier(call.name)}")
 
 
-def add_at_once(
-    relation: duckdb.DuckDBPyRelation, call: Call, cancel: threading.Event | None
-) -> Answered:
+def add_at_once(relation: duckdb.DuckDBPyRelation, call: Call, cancel: threading.Event | None) -> Answered:
     """A relation of plain DuckDB, whose connection knows no llm(): read, answered, and a relation again."""
     _refuse_taken(call.name, relation.columns)
     call.picked(relation.columns)  # a mistake is told before the relation is read

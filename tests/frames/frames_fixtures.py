@@ -10,8 +10,8 @@ import relserve
 from relserve.engines.scripted import ScriptedEngine, echo
 
 ODD_TEXTS = (
-    "", " ", "it's", 'a "quoted" word', "{x}", "{}", "}}{{", "😀 né", "tab\tnew\nline", "%s %d \\n", "null", "NaN",
-    "a\0b", "e\u0301", "\u202eright to left", "\ufeffmark", "𝔘𝔫𝔦", "x" * 5000,
+    "", " ", "it's", 'a "quoted" word', "{x}", "{}", "}}{{", "😀 né", "tab\tnew\nline", "%s %d \\n", "null",
+    "NaN", "a\0b", "e\u0301", "\u202eright to left", "\ufeffmark", "𝔘𝔫𝔦", "x" * 5000,
 )  # fmt: skip
 
 

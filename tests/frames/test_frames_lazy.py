@@ -15,7 +15,9 @@ import relserve
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import OptionError, TemplateError, UsageError
 
-ROWS = "SELECT * FROM (VALUES (1, 'good', {'a': 1}), (2, 'bad', NULL), (3, NULL, {'a': 3})) t(id, review, part)"  # noqa: E501
+ROWS = """
+    SELECT * FROM (VALUES (1, 'good', {'a': 1}), (2, 'bad', NULL), (3, NULL, {'a': 3})) t(id, review, part)
+"""
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def test_a_relation_of_ours_stays_lazy_and_chains(con: Any, engine: ScriptedEngi
 def test_options_and_odd_names_reach_sql(con: Any, engine: ScriptedEngine) -> None:
     source = con.sql("""SELECT 'x' AS "it's ""odd\"""")
     rated = relserve.llm(
-        source, "{}'s", columns=['it\'s "odd'], max_tokens=5, temperature=0.5, stop=["'", "b"], system="it's"
+        source, "{}'s", columns=["it's \"odd"], max_tokens=5, temperature=0.5, stop=["'", "b"], system="it's"
     )
     assert rated.project("llm").fetchall() == [("x's",)]
     (asked,) = engine.submissions
