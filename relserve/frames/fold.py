@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from relserve.template import text_of
 
 Codes = NDArray[np.int64]
 _BITS_OF_FLOATS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
-_OFFSET = re.compile(r"[+-]\d\d:\d\d")
 
 
 class Coded(NamedTuple):
@@ -89,10 +87,6 @@ def _encodable(array: pa.Array) -> pa.Array:
         return array.view(_BITS_OF_FLOATS[kind])
     if kinds.is_float16(kind):  # DuckDB cannot read it
         return array.cast(pa.float32()).view(pa.int32())
-    if kinds.is_timestamp(kind) and _OFFSET.fullmatch(
-        kind.tz or ""
-    ):  # nor a zone that is an offset by itself
-        return array.cast(pa.timestamp(kind.unit, f"GMT{kind.tz}"))
     if kinds.is_string_view(kind):
         return array.cast(pa.large_string())
     if kinds.is_binary_view(kind) or kinds.is_fixed_size_binary(kind):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 import warnings
 
 import pandas as pd
@@ -33,6 +37,22 @@ def test_failed_rows_are_null_and_told_with_their_causes() -> None:
     assert (query["rows"], query["failed_rows"], query["null_rows"], query["rel_id"]) == (
         11, 5, 1, errors[0]["rel_id"],
     )  # fmt: skip
+
+
+def test_ctrl_c_aborts_the_requests() -> None:
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits SIG_IGN
+    engine = echoing(chunk=1, pause_s=0.05)
+    try:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            relserve.llm(pd.DataFrame({"t": range(500)}), "{t}", engine=engine)
+    finally:
+        signal.signal(signal.SIGINT, former)
+    deadline = time.monotonic() + 2
+    while not engine.aborted:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert relserve.llm_queries().to_pylist()[-1]["state"] == "cancelled"
 
 
 def test_no_failed_row_no_warning() -> None:

@@ -146,6 +146,21 @@ def test_times_read_in_the_zone_of_their_column() -> None:
     ]  # fmt: skip
 
 
+def test_times_inside_lists_do_too_whatever_was_read_before() -> None:
+    noon = dt.datetime(2024, 7, 1, 12, tzinfo=UTC)
+    zones = {"Asia/Tokyo": "21:00:00+09", "Europe/Berlin": "14:00:00+02", "+05:30": "17:30:00+05:30"}
+    for zone, text in [*zones.items()] * 2:
+        kind = pa.struct([("l", pa.list_(pa.timestamp("us", zone)))])
+        table = pa.table({"v": pa.array([{"l": [noon]}], kind)})
+        said = relserve.llm(table, "{v}", engine=echoing()).to_pylist()
+        assert said == [f'{{"l": ["2024-07-01 {text}"]}}']
+
+
+def test_numpy_arrays_in_a_column() -> None:
+    vectors = pd.Series([np.array([1.0, 2.0]), None, np.array([1.0, 2.0])], dtype=object)
+    assert listed(relserve.llm(vectors, "{}", engine=echoing())) == ["[1.0, 2.0]", None, "[1.0, 2.0]"]
+
+
 @pytest.mark.parametrize(
     ("values", "texts"),
     [
