@@ -1,8 +1,8 @@
 """Dataframe calls: what a row costs beside the engine, for each library, and in SQL on the same rows.
 
-What a call takes beside the engine is the CPU time of the process (so that other work on the machine does
-not count) less that of the scripted engine: the median of the one less the least of the other, as a pass of the garbage
-collector over our rows may fall into the engine's time. Two tables: every row distinct, and one in ten.
+What a call takes beside the engine is the CPU time of the process (so that other work on the machine does not
+count) less that of the scripted engine: the median of the one less the least of the other, as a pass of the
+garbage collector over our rows may fall into the engine's time. Every row distinct, and one in ten.
 """
 
 from __future__ import annotations
