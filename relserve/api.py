@@ -12,6 +12,7 @@ from relserve.answer_cache import AnswerCache, shared_cache
 from relserve.answer_store import FILE_NAME
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
+from relserve.history import History
 from relserve.session import Session
 from relserve.settings import Settings, load
 
@@ -67,15 +68,34 @@ def attach(
     Arguments as for `connect`.
     """
 
+    shown = load().progress if progress is None else progress
+    session = new_session(model=model, engine=engine, cache=cache)
+    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
+
+
+def new_session(
+    *,
+    model: str | None = None,
+    engine: Engine | None = None,
+    history: History | None = None,
+    cache: bool = True,
+) -> Session:
+    """A session on shared engines.
+
+    Args:
+        model: the model of calls that name none (default: the setting, else 'tiny').
+        engine: an engine object for those calls instead.
+        history: where to record; a new one if None.
+        cache: as for `connect`.
+    """
+
     def find_engine(name: str | None) -> Engine:
         if engine is not None and name is None:
             return engine
         return registry.find_engine(name or model)
 
-    settings = load()
-    shown = settings.progress if progress is None else progress
-    session = Session(find_engine, cache=_cache(settings) if cache else None)
-    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
+    kept = _cache(load()) if cache else None
+    return Session(find_engine, History() if history is None else history, kept)
 
 
 def _cache(settings: Settings) -> AnswerCache | None:
