@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.common import arguments, finish, table
 from relserve.policies.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
-from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, deliver, config_of, scheduler_of
+from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
 
