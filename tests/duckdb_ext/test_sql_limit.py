@@ -83,8 +83,12 @@ def test_no_row_passes() -> None:
 def test_parameters() -> None:
     made = made_of(ROWS)
     rows = made.rows("SELECT id FROM t WHERE llm_filter($3, x) LIMIT $1 OFFSET $2", [5, 2, "a 10 {}"])
-    assert rows == [(i,) for i in passing(ROWS, "a 10 x")[2:7]]
-    assert made.engine.num_prompts < 200
+    good = [(i,) for i in passing(ROWS, "a 10 x")]
+    assert rows == good[2:7]
+    assert made.rows("SELECT id FROM t WHERE llm_filter('a 10 {}', x) LIMIT $n", {"n": 5}) == good[:5]
+    assert made.rows("SELECT id FROM t WHERE llm_filter('a 10 {}', x) LIMIT ?", [5]) == good[:5]
+    assert made.engine.num_prompts < 500
+    assert made.rows("SELECT id FROM t WHERE llm_filter(?, x) LIMIT ?", ["a 10 {}", 5]) == good[:5]
 
 
 def test_relations() -> None:
