@@ -254,9 +254,9 @@ def test_any_limit_gives_rows_that_pass(
     made, plain = twins
     fill(twins, cells)
     sql = f"SELECT {outputs} FROM t WHERE {' AND '.join(terms)}"
-    before = [each.engine.num_prompts for each in twins]
     full = plain.rows(sql)
-    rows = made.rows(f"{sql} LIMIT {limit} OFFSET {offset}")
+    before = [each.engine.num_prompts for each in twins]
+    rows, _ = (each.rows(f"{sql} LIMIT {limit} OFFSET {offset}") for each in twins)
     assert len(rows) == min(limit, max(0, len(full) - offset))
     assert len(set(rows)) == len(rows)
     assert set(rows) <= set(full)
