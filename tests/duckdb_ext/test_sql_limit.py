@@ -251,7 +251,7 @@ CELLS = st.one_of(st.none(), st.integers(0, 40).map(str), st.just("fails"))
 def test_any_limit_gives_rows_that_pass(
     twins: tuple[Made, Made], cells: list[Any], terms: list[str], limit: int, offset: int, outputs: str
 ) -> None:
-    made, plain = twins
+    _, plain = twins
     fill(twins, cells)
     sql = f"SELECT {outputs} FROM t WHERE {' AND '.join(terms)}"
     full = plain.rows(sql)
