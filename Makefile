@@ -23,6 +23,7 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(PY) -m benchmarks.sql_layer --quick
+	$(PY) -m benchmarks.calls_made --quick
 	$(PY) -m benchmarks.end_to_end --quick
 	$(PY) -m benchmarks.tiny_accuracy --quick
 

@@ -206,6 +206,10 @@ def _number(node: exp.Expr, parameters: Parameters) -> int | None:
     """The number in a LIMIT or OFFSET, None where the text does not tell."""
     if not isinstance(node, (exp.Limit, exp.Offset)) or _used(node) != {"expression"}:
         return None
+    if isinstance(node.expression, exp.Placeholder) and not node.expression.this:
+        is_only = len(list(node.root().find_all(exp.Placeholder))) == 1  # else its number is not to be told
+        value = parameters.get("1") if is_only else None
+        return value if type(value) is int and value >= 0 else None
     try:
         value = constant(node.expression, parameters)
     except LookupError:

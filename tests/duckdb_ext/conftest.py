@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from scripted_filters import answer
 from sql_fixtures import Made, make
 
 from relserve.engines.scripted import echo
@@ -16,3 +17,12 @@ def made() -> Iterator[Made]:
     made = make(script=echo)
     yield made
     made.con.close()
+
+
+@pytest.fixture(scope="session")
+def twins() -> Iterator[tuple[Made, Made]]:
+    """Connections with and without prefetch whose filters' answers are known."""
+    both = tuple(make(prefetch, tables=False, script=answer) for prefetch in (True, False))
+    yield both  # type: ignore[misc]
+    for each in both:
+        each.con.close()

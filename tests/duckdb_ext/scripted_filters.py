@@ -59,12 +59,9 @@ def once(effect: Callable[[], Any], after: int = 1) -> Script:
     return script
 
 
-PAIR = tuple(make(prefetch, tables=False, script=answer) for prefetch in (True, False))
-
-
-def fill(cells: list[tuple[str | None, str | None]], times: int = 1) -> None:
-    """A table t of columns id, a, b on both connections of PAIR: the cells, so many times over."""
-    for made in PAIR:
+def fill(twins: tuple[Made, Made], cells: list[tuple[str | None, str | None]], times: int = 1) -> None:
+    """A table t of columns id, a, b on both connections: the cells, so many times over."""
+    for made in twins:
         made.con.execute(
             "CREATE OR REPLACE TABLE t AS "
             "SELECT k + 100 * i AS id, l[1] || repeat(' ', i::INT) AS a, l[2] AS b "

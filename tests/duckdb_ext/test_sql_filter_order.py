@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from relserve_duckdb.order import SAMPLE, Seen, cheapest, next_block, sample_size, spread
-from scripted_filters import PAIR, answer, fill, made_of, once, passes, passing
+from scripted_filters import answer, fill, made_of, once, passes, passing
 from sql_fixtures import Made, make
 
 ROWS = 10_000
@@ -119,6 +119,7 @@ def test_data_that_changes_while_it_asks() -> None:
     plain = made_of(2000, prefetch=False)
     plain.con.execute(change)
     assert rows == plain.rows(sql)
+    made.con.close()  # the script holds the connection
 
 
 def test_a_file_whose_columns_are_dictionaries(tmp_path: Any) -> None:
@@ -157,16 +158,16 @@ CELLS = st.one_of(st.none(), st.integers(0, 300).map(str), st.just("fails"))
     outputs=st.sampled_from(["id", "id, llm('out {}', id)", "count(*)", "a, max(id)"]),
 )
 def test_any_filters_give_the_rows_of_the_plain_udf(
-    cells: list[Any], times: int, terms: list[str], outputs: str
+    twins: tuple[Made, Made], cells: list[Any], times: int, terms: list[str], outputs: str
 ) -> None:
-    made, plain = PAIR
-    fill(cells, times)
+    made, plain = twins
+    fill(twins, cells, times)
     sql = f"SELECT {outputs} FROM t WHERE {' AND '.join(terms)}" + (" GROUP BY a" if "max" in outputs else "")
-    before = [each.engine.num_prompts for each in PAIR]
+    before = [each.engine.num_prompts for each in twins]
     made.con._scope.seen.clear()
     assert sorted(made.rows(sql), key=repr) == sorted(plain.rows(sql), key=repr)
     if times == 1:  # too few rows to sample
-        asked = [each.engine.num_prompts - n for each, n in zip(PAIR, before, strict=True)]
+        asked = [each.engine.num_prompts - n for each, n in zip(twins, before, strict=True)]
         assert asked[0] <= asked[1]
 
 

@@ -10,7 +10,7 @@ import pytest
 import relserve_duckdb.runner as runner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted_filters import PAIR, fill, made_of, once, passing
+from scripted_filters import fill, made_of, once, passing
 from sql_fixtures import Made
 
 from relserve.errors import RowError
@@ -57,6 +57,16 @@ def test_forms(name: str) -> None:
     assert made.engine.num_prompts < 500
 
 
+def test_what_is_still_on_its_way_is_aborted() -> None:
+    made = made_of(ROWS, chunk=1, pause_s=0.002)
+    assert len(made.rows("SELECT id FROM t WHERE llm_filter('a 30 {}', x) LIMIT 30")) == 30
+    assert (
+        made.engine.num_answered <= passing(ROWS, "a 30 x")[29] + 1 + 20
+    )  # some answer before the abort arrives
+    assert made.engine.num_answered < made.engine.num_prompts
+    assert made.rows("SELECT count(*) FROM llm_queries() WHERE state <> 'done'") == [(0,)]
+
+
 def test_fewer_rows_than_the_limit_asks_all() -> None:
     made = made_of(300)
     good = passing(300, "a 10 x")
@@ -73,8 +83,12 @@ def test_no_row_passes() -> None:
 def test_parameters() -> None:
     made = made_of(ROWS)
     rows = made.rows("SELECT id FROM t WHERE llm_filter($3, x) LIMIT $1 OFFSET $2", [5, 2, "a 10 {}"])
-    assert rows == [(i,) for i in passing(ROWS, "a 10 x")[2:7]]
-    assert made.engine.num_prompts < 200
+    good = [(i,) for i in passing(ROWS, "a 10 x")]
+    assert rows == good[2:7]
+    assert made.rows("SELECT id FROM t WHERE llm_filter('a 10 {}', x) LIMIT $n", {"n": 5}) == good[:5]
+    assert made.rows("SELECT id FROM t WHERE llm_filter('a 10 {}', x) LIMIT ?", [5]) == good[:5]
+    assert made.engine.num_prompts < 500
+    assert made.rows("SELECT id FROM t WHERE llm_filter(?, x) LIMIT ?", ["a 10 {}", 5]) == good[:5]
 
 
 def test_relations() -> None:
@@ -188,6 +202,7 @@ def test_rows_deleted_while_it_asks() -> None:
     made = made_of(ROWS, once(lambda: made.con.cursor().execute("DELETE FROM t WHERE id < 150"), after=40))
     good = [i for i in passing(ROWS, "a 10 x") if i >= 150]
     assert made.rows(f"SELECT id FROM t WHERE {FILTER} LIMIT 10") == [(i,) for i in good[:10]]
+    made.con.close()  # the script holds the connection
 
 
 def test_rows_deleted_after_the_last_rehearsal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +216,7 @@ def test_rows_deleted_after_the_last_rehearsal(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(runner, "prefetch", and_then_delete)
     good = [i for i in passing(ROWS, "a 10 x") if i >= 150]
     assert made.rows(f"SELECT id FROM t WHERE {FILTER} LIMIT 10") == [(i,) for i in good[:10]]
+    made.con.close()
 
 
 def test_many_threads_and_row_groups() -> None:
@@ -233,17 +249,17 @@ CELLS = st.one_of(st.none(), st.integers(0, 40).map(str), st.just("fails"))
     outputs=st.sampled_from(["id", "id, llm('out {}', id)", "id, a || b"]),
 )
 def test_any_limit_gives_rows_that_pass(
-    cells: list[Any], terms: list[str], limit: int, offset: int, outputs: str
+    twins: tuple[Made, Made], cells: list[Any], terms: list[str], limit: int, offset: int, outputs: str
 ) -> None:
-    made, plain = PAIR
-    fill(cells)
+    _, plain = twins
+    fill(twins, cells)
     sql = f"SELECT {outputs} FROM t WHERE {' AND '.join(terms)}"
-    before = [each.engine.num_prompts for each in PAIR]
     full = plain.rows(sql)
-    rows = made.rows(f"{sql} LIMIT {limit} OFFSET {offset}")
+    before = [each.engine.num_prompts for each in twins]
+    rows, _ = (each.rows(f"{sql} LIMIT {limit} OFFSET {offset}") for each in twins)
     assert len(rows) == min(limit, max(0, len(full) - offset))
     assert len(set(rows)) == len(rows)
     assert set(rows) <= set(full)
     if sum("llm" in term for term in terms) == 1:
-        asked = [each.engine.num_prompts - n for each, n in zip(PAIR, before, strict=True)]
+        asked = [each.engine.num_prompts - n for each, n in zip(twins, before, strict=True)]
         assert asked[0] <= asked[1]
