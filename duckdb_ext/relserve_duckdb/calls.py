@@ -107,7 +107,7 @@ def _read(node: exp.Anonymous) -> Call:
 def _check_aggregate(call: Call) -> None:
     """Refuse what DuckDB's own aggregates take and ours does not, with the way to write it."""
     name, values = call.function, call.values
-    around = {exp.Filter: "FILTER", exp.Window: "OVER", exp.WithinGroup: "WITHIN GROUP"}
+    around: dict[type, str] = {exp.Filter: "FILTER", exp.Window: "OVER", exp.WithinGroup: "WITHIN GROUP"}
     if (found := around.get(type(call.node.parent))) and call.node.arg_key == "this":
         raise UsageError(
             f"{name}() takes no {found}. For some of the rows: {name}('{{}}', CASE WHEN .. THEN column END), "

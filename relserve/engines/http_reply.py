@@ -86,7 +86,7 @@ def _span(said: str, text: str, wrapped: bool) -> tuple[int, int]:
     start = max(0, said.rfind(text))
     if wrapped and (match := _WRAPPING.match(said, start)) and said[match.end() : match.end() + 1] == '"':
         # with the closing quote: until then it might have been a longer answer
-        return match.end() + 1, json.decoder.scanstring(said, match.end() + 1)[1]
+        return match.end() + 1, json.JSONDecoder().raw_decode(said, match.end())[1]
     return start, len(said) + 1
 
 
