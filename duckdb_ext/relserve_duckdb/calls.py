@@ -101,7 +101,10 @@ def _read(node: exp.Anonymous) -> Call:
         else:
             positional.append(argument)
     template = positional[0] if positional else named.pop("prompt", None)
-    return Call(node, function, template, tuple(positional[1:]), named)
+    values = positional[1:]
+    if FUNCTIONS[function].aggregate and "value" in named:
+        values.append(named.pop("value"))
+    return Call(node, function, template, tuple(values), named)
 
 
 def _check_aggregate(call: Call) -> None:
