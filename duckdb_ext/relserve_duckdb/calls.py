@@ -125,13 +125,16 @@ def _read(node: exp.Anonymous) -> Call:
         else:
             positional.append(argument)
     template = positional[0] if positional else named.pop("prompt", None)
-    return Call(node, function, template, tuple(positional[1:]), named)
+    values = positional[1:]
+    if FUNCTIONS[function].aggregate and "value" in named:
+        values.append(named.pop("value"))
+    return Call(node, function, template, tuple(values), named)
 
 
 def _check_aggregate(call: Call) -> None:
     """Refuse what DuckDB's own aggregates take and ours does not, with the way to write it."""
     name, values = call.function, call.values
-    around: dict[Any, str] = {exp.Filter: "FILTER", exp.Window: "OVER", exp.WithinGroup: "WITHIN GROUP"}
+    around: dict[type, str] = {exp.Filter: "FILTER", exp.Window: "OVER", exp.WithinGroup: "WITHIN GROUP"}
     if (found := around.get(type(call.node.parent))) and call.node.arg_key == "this":
         raise UsageError(
             f"{name}() takes no {found}. For some of the rows: {name}('{{}}', CASE WHEN .. THEN column END), "

@@ -118,6 +118,11 @@ def test_a_group_over_the_context_is_split_and_a_value_over_it_fails() -> None:
     assert made.rows("SELECT kind, rows FROM llm_errors()") == [("over_context", 1)]
 
 
+def test_arguments_may_be_given_by_name(made: Made) -> None:
+    made.rows(f"SELECT llm_agg(prompt := 'J {{}}', value := body), llm_agg('J {{}}', value := body) FROM {T}")
+    assert made.asked == (1, 1)
+
+
 def test_options(made: Made) -> None:
     made.rows(f"SELECT llm_agg('J {{}}', body, max_tokens := 7, system := 'Be brief.') FROM {T}")
     (submission,) = made.engine.submissions

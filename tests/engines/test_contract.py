@@ -13,12 +13,13 @@ from contextlib import aclosing
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
-from relserve.answers import Grammar
+from relserve.answers import Extract, Grammar
 from relserve.engines.http import HttpEngine
 from relserve.engines.local import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind
+from relserve.shapes import shape_of
 
 ENGINES = ("scripted", "local", "http")
 LOCAL_ARGS = {
@@ -139,6 +140,23 @@ def test_the_reply_matches_the_regex(engine):
     assert all(re.fullmatch(grammar.regex, reply.text) for reply in replies)
 
 
+@everywhere()
+def test_the_reply_is_json_of_the_shape(engine):
+    kind = Extract(shape_of("""{"day": "DATE", "n": "TINYINT", "kind": "ENUM('a', 'ü \\\\ \\"')"}"""))
+    replies = ask(engine, PROMPTS[:20], grammar=kind.grammar, max_tokens=kind.default_max_tokens)
+    failures = [answer.failure for answer in (kind.parse(reply.text) for reply in replies) if answer.failure]
+    assert len(failures) <= 2, failures  # a grammar knows no leap years
+
+
+@everywhere()
+def test_the_reply_tells_its_probability_when_asked(engine):
+    grammar = Grammar(choices=("yes", "no"))
+    asked, not_asked = (ask(engine, PROMPTS[:20], grammar=grammar, with_confidence=w) for w in (True, False))
+    assert all(0 <= reply.confidence <= 1 for reply in asked)
+    assert [reply.confidence for reply in not_asked] == [None] * 20
+    assert texts(asked) == texts(not_asked)
+
+
 @everywhere(scripted="scripted replies are as long as the script makes them")
 @pytest.mark.parametrize("max_tokens", [1, 3])
 def test_no_reply_is_longer_than_max_tokens(engine, max_tokens):
@@ -230,3 +248,13 @@ def test_local_and_http_give_the_same_greedy_answers(local_engine, http_engine):
         remote = ask(http_engine, PROMPTS, "Judge.", **fields)
         assert texts(local) == texts(remote)
         assert [r.usage.prompt_tokens for r in local] == [r.usage.prompt_tokens for r in remote]
+
+
+@pytest.mark.vllm
+def test_local_and_http_give_the_same_probabilities(local_engine, http_engine):
+    for grammar in (Grammar(choices=DISHES), Grammar(choices=("yes", "no"))):
+        both = (
+            ask(each, PROMPTS, grammar=grammar, with_confidence=True) for each in (local_engine, http_engine)
+        )
+        local, remote = ([reply.confidence for reply in replies] for replies in both)
+        assert local == pytest.approx(remote, abs=0.01)
