@@ -32,6 +32,14 @@ def test_json_becomes_a_column_of_its_type(schema: str, texts: list[str], values
     assert typed(pa.array(texts, pa.string()), schema).to_pylist() == values
 
 
+def test_structs_in_pandas_hold_their_values_as_they_are() -> None:
+    found = typed(pa.array(['{"x": 1}', None]), '{"x": "INTEGER"}')
+    series = PandasFrame(pd.DataFrame({"v": [1, 2]}, index=[7, 7])).wrap(found, "found")
+    assert [type(value) for value in series] == [dict, type(None)]
+    assert repr(series[7].iloc[0]) == "{'x': 1}"
+    assert (series.name, list(series.index)) == ("found", [7, 7])
+
+
 def test_order_is_kept_over_many_rows() -> None:
     texts = pa.array([None if i % 7 == 0 else str(i) for i in range(200_000)])
     assert typed(texts, '"BIGINT"').to_pylist() == [None if i % 7 == 0 else i for i in range(200_000)]
