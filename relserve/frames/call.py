@@ -22,6 +22,7 @@ from relserve.errors import FailureKind, RowsFailedWarning, UsageError
 from relserve.failures_text import failures_text
 from relserve.frames.fold import Coded, Folded, encode, fold
 from relserve.frames.picking import pick
+from relserve.frames.typed import typed
 from relserve.history import History
 from relserve.options import FUNCTIONS, Options
 from relserve.relquery import RelQuery
@@ -81,7 +82,14 @@ class Call:
     @cached_property
     def kind(self) -> pa.DataType:
         """The Arrow type of the answers."""
-        return ARROW_TYPES[FUNCTIONS[self.function].answer_type(self.options).sql_type]
+        return self.column_of([]).type
+
+    def column_of(self, values: list[Any]) -> pa.Array:
+        """Answers as a column of their type; of a function with a schema they are JSON until here."""
+        spec = FUNCTIONS[self.function]
+        column = to_arrow(values, ARROW_TYPES[spec.answer_type(self.options).sql_type])
+        schema = getattr(self.options, "schema", "") or getattr(spec, "schema", "")
+        return typed(column, schema) if schema else column
 
     def picked(self, names: Sequence[Any]) -> list[int]:
         """The positions of the columns that the template uses, see `pick`."""
@@ -97,7 +105,7 @@ class Call:
         picked = self.picked(source.names)
         folded = fold([_encoded(source, i) for i in picked])
         answers = self._answers(folded, source.num_rows, cancel) if folded.rows else []
-        column = folded.spread(to_arrow([answer.value for answer in answers], self.kind))
+        column = folded.spread(self.column_of([answer.value for answer in answers]))
         text = failures_text(source.num_rows, _failed(answers, folded.counts), "relserve.llm_errors()")
         return Answered(source.wrap(column, self.name), text)
 

@@ -13,6 +13,12 @@ import pyarrow.types as kinds
 
 from relserve.template import text_of
 
+# types that pandas could not hold beside a missing value
+_NULLABLE = {pa.bool_(): pd.BooleanDtype()} | {
+    getattr(pa, name)(): pd.api.types.pandas_dtype(name.capitalize().replace("Ui", "UI"))
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+}
+
 
 class PandasFrame:
     """A pandas DataFrame or Series; answers are a Series with its index."""
@@ -28,7 +34,9 @@ class PandasFrame:
         return arrow_of(data if isinstance(data, pd.Series) else data.iloc[:, i])
 
     def wrap(self, answers: pa.Array, name: str) -> Any:
-        series = answers.to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get)
+        if kinds.is_nested(answers.type):  # to_pandas would make floats of whole numbers beside a NULL
+            return pd.Series(answers.to_pylist(), self._data.index, object, name)
+        series = answers.to_pandas(types_mapper=_NULLABLE.get)
         series.index, series.name = self._data.index, name
         return series
 

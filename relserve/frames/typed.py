@@ -1,0 +1,20 @@
+"""Answers that come as JSON text (llm_extract and its siblings), as a column of their own types."""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+
+
+def typed(texts: pa.Array, schema: str) -> pa.Array:
+    """What from_json makes of the texts, as in SQL.
+
+    Args:
+        texts: JSON, NULL where there is no answer.
+        schema: as from_json takes it, e.g. '{"brand": "VARCHAR"}' or '"BIGINT"'.
+    """
+    quoted = schema.replace("'", "''")
+    with duckdb.connect(config={"threads": 1}) as con:
+        con.register("answers", pa.table({"v": texts}))
+        found = con.sql(f"SELECT from_json(v, '{quoted}') FROM answers").to_arrow_table().column(0)
+    return found.combine_chunks()
