@@ -31,7 +31,7 @@ def what_to_do(error: Exception, path: Path) -> str:
     elif _code(error) in _LOCKED:
         said, mend = f"is locked by another process ({error})", f"end that process (`fuser {path}` names it)"
     elif _code(error) in _NOT_WRITTEN or getattr(error, "errno", 0) in _NO_SPACE:
-        said = f"cannot be written ({error}): is the disk full?"
+        said = f"cannot be written ({error}; is the disk full?)"
         mend = "make room, or run `relserve cache clear`, or set RELSERVE_ANSWER_CACHE_MB lower (0: no cache)"
     else:
         said = f"cannot be used ({error})"
