@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         OptionError,
         RelserveError,
         RowError,
+        RowsFailedWarning,
         TemplateError,
         UsageError,
     )
@@ -31,7 +32,7 @@ _HOMES = {
     "relserve.api": ("Connection", "attach", "connect"),
     "relserve.errors": (
         "Cancelled", "EngineDeadError", "EngineError", "EngineStartError", "ModelError", "OptionError",
-        "RelserveError", "RowError", "TemplateError", "UsageError",
+        "RelserveError", "RowError", "RowsFailedWarning", "TemplateError", "UsageError",
     ),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -39,7 +40,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __version__ = "0.1.0"
 __all__ = [
     "Cancelled", "Connection", "EngineDeadError", "EngineError", "EngineStartError", "ModelError",
-    "OptionError", "RelserveError", "RowError", "TemplateError", "UsageError", "attach", "connect",
+    "OptionError", "RelserveError", "RowError", "RowsFailedWarning", "TemplateError", "UsageError", "attach",
+    "connect",
 ]  # fmt: skip
 
 

@@ -11,7 +11,8 @@
     ├── RowError             a row failed and on_error := 'raise' was given
     └── Cancelled            the query was interrupted
 
-A row that fails under `on_error := 'null'` raises nothing: it becomes NULL and a `Failure` on record.
+A row that fails under `on_error := 'null'` raises nothing: it becomes NULL and a `Failure` on record,
+and the statement ends with a RowsFailedWarning.
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ class RowError(RelserveError):
 
 class Cancelled(RelserveError):
     """The query was interrupted; its requests were aborted in the engine."""
+
+
+class RowsFailedWarning(UserWarning):
+    """Rows of a statement failed and are NULL, under `on_error := 'null'`; issued once, at its end."""
 
 
 class FailureKind(StrEnum):

@@ -14,6 +14,7 @@ from relserve.answers import Answer
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, Failure, FailureKind, RelserveError, RowError
+from relserve.forecast import Forecast, foretell
 from relserve.history import ErrorRecord, History, QueryRecord
 from relserve.relquery import RelQuery, Reply, Result, RowTimes, Sampling, Submission, Usage, phases_of
 
@@ -40,6 +41,7 @@ class Session:
         relquery: RelQuery,
         cancel: threading.Event | None = None,
         progress: Progress | None = None,
+        statement: int | None = None,
     ) -> Result:
         """Answer a relQuery.
 
@@ -47,6 +49,7 @@ class Session:
             relquery: what to ask.
             cancel: when set, the requests are aborted in the engine and Cancelled is raised.
             progress: called with the record after every batch of replies.
+            statement: number of the SQL statement that asks; None: a new one.
 
         Returns:
             Answers in input order; a NULL input gives Answer(None).
@@ -58,6 +61,7 @@ class Session:
         """
         engine = self.find_engine(relquery.options.model)
         run = _Run(relquery, engine, self.history)
+        run.record.statement = self.history.new_statement() if statement is None else statement
         self.history.begin(run.record)
         started = time.monotonic()
         try:
@@ -72,6 +76,19 @@ class Session:
         finally:
             run.record.seconds = time.monotonic() - started
         return Result(run.answers_in_order())
+
+    def foretell(self, relquery: RelQuery) -> Forecast:
+        """What running a relQuery would cost; asks nothing and starts no engine.
+
+        Raises:
+            ModelError: its model is not to be had.
+        """
+        engine = self.find_engine(relquery.options.model)
+        run = _Run(relquery, engine, self.history)
+        submission = run.submission()
+        num_cached = getattr(self, "num_cached", None)  # a session that keeps answers counts them
+        known = num_cached(submission) if num_cached is not None else None
+        return foretell(engine, submission, run.record, self.history, known)
 
 
 class _Run:
@@ -137,6 +154,7 @@ class _Run:
             answer = self.relquery.answer_type.parse(reply.text)
         self.answers[reply.index] = answer
         self.record.num_done += 1
+        self.record.num_rows_done += self.weight[reply.index]
         self.record.usage = Usage(*map(sum, zip(self.record.usage, reply.usage, strict=True)))
         if reply.times is not None:
             self.times.append(reply.times)
@@ -147,8 +165,11 @@ class _Run:
         self.record.num_failed += self.weight[index]
         shown = self.prompts[index][:MAX_PROMPT_ON_RECORD]
         self.history.fail(
-            ErrorRecord(self.relquery.rel_id, self.relquery.function, failure, shown, self.weight[index])
-        )
+            ErrorRecord(
+                self.relquery.rel_id, self.relquery.function, failure, shown, self.weight[index],
+                self.record.statement,
+            )
+        )  # fmt: skip
         if self.relquery.options.on_error == "raise":
             raise RowError(f"{self.relquery.function}(): {failure.message}; the prompt begins {shown[:80]!r}")
 

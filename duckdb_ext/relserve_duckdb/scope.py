@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from relserve.errors import Cancelled
+from relserve.failed_rows import warn
 from relserve.session import Session
 from relserve_duckdb.memo import Collector, Memo, Wanted
 from relserve_duckdb.progress import bar
@@ -42,10 +43,15 @@ class Scope:
     collector: Collector = field(default_factory=Collector)
     cancel: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
+    number: int | None = None  # of the statement, once it asked something
+    asked: bool = False  # whether something was asked since failed rows were last looked for
+    told: bool = False  # whether the user was told that rows of this statement failed
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> None:
         """The user starts something new; what was cancelled before is over."""
         self.cancel.clear()
+        self.number, self.asked, self.told = None, False, False
 
     def forget(self) -> None:
         """A statement starts: drop what the last one knew."""
@@ -87,12 +93,21 @@ class Scope:
     def ask(self, wanted: Wanted) -> Sequence[Any]:
         """Have the session answer; the values in order."""
         relquery = wanted.site.relquery(wanted.rows, wanted.multiplicity)
+        with self.lock:  # DuckDB's threads may come together
+            self.number = self.number or self.session.history.new_statement()
+            self.asked = True
         with bar(self.show_progress) as progress:
-            return self.session.run(relquery, self.cancel, progress).values
+            return self.session.run(relquery, self.cancel, progress, self.number).values
 
     def remember(self, wanted: Wanted) -> None:
         """Ask and keep the answers for the calls to come."""
         self.memo.known(wanted.site).update(zip(wanted.prompts, self.ask(wanted), strict=True))
+
+    def warn(self) -> None:
+        """Tell the user, once a statement, that rows failed."""
+        if self.asked and not self.told:
+            self.asked = False
+            self.told = warn(self.session.history, self.number or 0)
 
     def check_cancel(self) -> None:
         """Raise Cancelled if the statement was interrupted."""
