@@ -54,7 +54,7 @@ def model_key(model: str) -> str:
 
 def machine_key() -> str:
     """The hardware: processor and how many cores, and the GPUs; not its name, which containers make up."""
-    return json.dumps([platform.machine(), _processor(), os.cpu_count(), _gpus()])
+    return json.dumps([platform.machine(), _processor(), os.cpu_count(), gpus()])
 
 
 def _processor() -> str:
@@ -65,8 +65,8 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
 
 
-def _gpus() -> list[str]:
-    """NVIDIA's driver lists its GPUs here, without the seconds that CUDA takes to start."""
+def gpus() -> list[str]:
+    """The NVIDIA GPUs of this machine, as the driver lists them: without the seconds that CUDA takes."""
     found = []
     for path in Path("/proc/driver/nvidia/gpus").glob("*/information"):
         try:

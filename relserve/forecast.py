@@ -52,12 +52,17 @@ class Forecast:
 
 
 class Sizes(NamedTuple):
-    """Of a submission: mean tokens a prompt, whether counted, the shared part, most tokens an answer."""
+    """Of a submission: tokens of a mean prompt, whether counted, the shared part; tokens of an answer.
+
+    An answer from a list is likely the longest of them as the tokenizer writes it, and an end; a model may
+    spell it in smaller tokens, but in no more than it has bytes.
+    """
 
     prompt_tokens: float
     is_counted: bool
     shared: float
-    output_tokens: int
+    max_output: int
+    likely_output: int
 
 
 class Pace(NamedTuple):
@@ -78,10 +83,12 @@ def foretell(
         num_cached: how many of its prompts have an answer that is kept; None: none is ever kept.
     """
     local = engine if isinstance(engine, Foreseeing) else None
-    sizes = measure(submission, local.find_encoder() if local is not None else None)
+    sizes = (
+        measure(submission, local.find_encoder(), local.block_size) if local else measure(submission, None)
+    )
     num_sent = len(submission.prompts) - (num_cached or 0)
     prompt_tokens = round(num_sent * sizes.prompt_tokens)
-    work = Work(num_sent, prompt_tokens * (1 - sizes.shared), float(sizes.output_tokens))
+    work = Work(num_sent, prompt_tokens * (1 - sizes.shared), sizes.likely_output)
     pace = Pace(0.0, "nothing to ask")
     if num_sent:
         pace = _by_history(work, record, history)
@@ -90,40 +97,45 @@ def foretell(
     return Forecast(
         record.function, record.template, record.model, record.num_rows, record.num_null, record.num_distinct,
         num_cached, prompt_tokens, sizes.is_counted and not num_cached, sizes.shared,
-        num_sent * sizes.output_tokens, pace.seconds, pace.basis,
+        num_sent * sizes.max_output, pace.seconds, pace.basis,
     )  # fmt: skip
 
 
 class Work(NamedTuple):
-    """What an engine would have to do: prompts, their tokens to compute, most output tokens of each."""
+    """What an engine would have to do: prompts, their tokens to compute, likely output tokens of each."""
 
     num_prompts: int
     prompt_tokens: float
-    output_tokens: float
+    output_tokens: int
 
 
-def measure(submission: Submission, encoder: Encoder | None) -> Sizes:
+def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK) -> Sizes:
     """How large a submission's prompts are and its answers may be; without an encoder by characters."""
     prompts, sampling = _sample(submission.prompts), submission.sampling
-    choices = sampling.grammar.choices if sampling.grammar is not None else ()
-    cap = sampling.max_tokens
+    grammar = sampling.grammar
+    choices = grammar.choices if grammar is not None else ()
+    cap = (
+        min(sampling.max_tokens, grammar.max_bytes + 1)
+        if grammar is not None and choices
+        else sampling.max_tokens
+    )
     if encoder is not None:
         try:
             rows = [tuple(ids) for ids in encoder.encode(prompts, submission.system)]
-            cap = min(cap, max(encoder.num_tokens(choices)) + 1) if choices else cap
+            likely = min(cap, max(encoder.num_tokens(choices)) + 1) if choices else cap
         except Exception:  # a chat template that refuses these prompts; asking them will say so
-            return measure(submission, None)
+            return measure(submission, None, block)
         is_counted = len(prompts) == len(submission.prompts)
-        return Sizes(_mean(rows), is_counted, prefix_share(rows), cap)
-    if choices:
-        cap = min(cap, sampling.grammar.max_bytes + 1) if sampling.grammar is not None else cap
+        return Sizes(_mean(rows), is_counted, prefix_share(rows, block), cap, likely)
+    likely = min(cap, ceil(cap / CHARS_A_TOKEN) + 1) if choices else cap
     lead = f"{submission.system}\n" if submission.system else ""
     texts = [lead + prompt for prompt in prompts]
-    return Sizes(_mean(texts) / CHARS_A_TOKEN, False, prefix_share(texts, BLOCK * CHARS_A_TOKEN), cap)
+    shared = prefix_share(texts, block * CHARS_A_TOKEN)
+    return Sizes(_mean(texts) / CHARS_A_TOKEN, False, shared, cap, likely)
 
 
 def by_cost(work: Work, cost: CostModel, max_num_seqs: int | None) -> Pace:
-    """Seconds by a calibrated cost model, each answer as long as it may be, steps as full as they can be."""
+    """Seconds by a calibrated cost model, steps as full as they can be."""
     wave = min(work.num_prompts, max_num_seqs or NUM_SEQS)
     decode_steps = ceil(work.num_prompts / wave) * work.output_tokens
     steps = max(decode_steps, ceil(work.prompt_tokens / STEP_TOKENS))
@@ -139,7 +151,7 @@ def _by_history(work: Work, record: QueryRecord, history: History) -> Pace:
     if not past:
         return Pace(None, "nothing is known of this model's pace yet")
     alike = [q for q in past if q.function == record.function]
-    output = work.output_tokens
+    output = float(work.output_tokens)
     if num_done := sum(q.num_done for q in alike):
         output = min(output, sum(q.usage.output_tokens for q in alike) / num_done)
     tokens = work.prompt_tokens + work.num_prompts * output

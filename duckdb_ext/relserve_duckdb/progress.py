@@ -77,10 +77,12 @@ class _Lines:
 
     def __init__(self) -> None:
         self._record: QueryRecord | None = None
-        self._started_s = time.monotonic()
+        self._started_s, self._num_before = 0.0, 0
         self._pace = _Pace()
 
     def update(self, record: QueryRecord) -> None:
+        if self._record is None:  # not before: an engine may have had to start
+            self._started_s, self._num_before = time.monotonic(), record.num_done
         self._record = record
         self._pace.tokens_a_second(record)
         if time.monotonic() - max(_last_line_s, self._started_s) >= LINE_EVERY_S:
@@ -88,16 +90,19 @@ class _Lines:
 
     def close(self) -> None:
         now_s = time.monotonic()
-        took = now_s - self._started_s >= DELAY_S
-        if self._record is not None and took and now_s - _last_line_s >= LINE_EVERY_S:
+        if (
+            self._record is not None
+            and now_s - self._started_s >= DELAY_S
+            and now_s - _last_line_s >= LINE_EVERY_S
+        ):
             self._write(self._record)
 
     def _write(self, record: QueryRecord) -> None:
         global _last_line_s
         _last_line_s = time.monotonic()
-        done = record.num_done / max(record.num_distinct, 1)
         spent_s = _last_line_s - self._started_s
-        left = f", about {spent_s / done - spent_s:.0f} s left" if 0 < done < 1 else f" in {spent_s:.0f} s"
+        num_left, num_done = record.num_distinct - record.num_done, record.num_done - self._num_before
+        left = f", about {spent_s * num_left / num_done:.0f} s left" if num_left and num_done else ""
         said = words(record, self._pace.tokens_a_second(record))
         sys.stderr.write(f"relserve: {said}{left}\n")
 

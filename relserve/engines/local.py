@@ -15,15 +15,16 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
-from relserve.cost_file import find_cost
+from relserve.cost_file import find_cost, gpus
 from relserve.engines.local_flight import Flight
 from relserve.engines.local_log import EngineGone, cause_of, size_of
 from relserve.engines.local_prompts import PromptEncoder, load_encoder
 from relserve.engines.local_running import RunningEngine
-from relserve.engines.local_start import is_engine, launch
+from relserve.engines.local_start import CPU_BLOCK_SIZE, is_engine, launch
 from relserve.engines.local_thread import in_thread
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from relserve.policies.cost import CostModel
+from relserve.prefix_share import BLOCK
 from relserve.relquery import Reply, Submission
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,11 @@ class LocalEngine:
     def max_num_seqs(self) -> int | None:
         """See `Foreseeing`."""
         return self._engine_args.get("max_num_seqs")
+
+    @property
+    def block_size(self) -> int:
+        """See `Foreseeing`; without asking vLLM, so only NVIDIA's GPUs count."""
+        return int(self._engine_args.get("block_size") or (BLOCK if gpus() else CPU_BLOCK_SIZE))
 
     def find_encoder(self) -> PromptEncoder | None:
         """See `Foreseeing`: the running engine's, or one made of the model's files."""

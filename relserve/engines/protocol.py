@@ -63,3 +63,7 @@ class Foreseeing(Protocol):
     @property
     def max_num_seqs(self) -> int | None:
         """Rows that a step may run, where the user set it."""
+
+    @property
+    def block_size(self) -> int:
+        """Tokens that its prefix cache keeps or forgets together."""

@@ -40,7 +40,7 @@ def test_a_hub_id_and_its_local_copy_are_one_model() -> None:
 
 def test_another_machine_has_another_file(monkeypatch: pytest.MonkeyPatch) -> None:
     here = cost_path("org/name")
-    monkeypatch.setattr(cost_file, "_gpus", lambda: ["NVIDIA H100"])
+    monkeypatch.setattr(cost_file, "gpus", lambda: ["NVIDIA H100"])
     assert cost_path("org/name") != here
 
 

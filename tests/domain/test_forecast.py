@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from relserve.answers import Grammar
+from relserve.cost_file import cost_path
 from relserve.engines.local import LocalEngine
 from relserve.engines.protocol import Foreseeing
 from relserve.engines.scripted import ScriptedEngine
@@ -41,7 +42,7 @@ def record(num: int, **more: object) -> QueryRecord:
 
 def test_tokens_are_counted_with_the_tokenizer() -> None:
     sizes = measure(submission(["a b c", "d e"]), Words())
-    assert (sizes.prompt_tokens, sizes.is_counted, sizes.output_tokens) == (4.5, True, 10)
+    assert (sizes.prompt_tokens, sizes.is_counted, sizes.max_output) == (4.5, True, 10)
 
 
 def test_large_ones_are_sampled_all_over() -> None:
@@ -67,10 +68,18 @@ def test_a_tokenizer_that_fails_leaves_the_estimate_by_characters() -> None:
     assert measure(submission(["x" * 40]), None)[:2] == (10, False)
 
 
-def test_output_of_choices_is_no_longer_than_the_longest() -> None:
-    assert measure(submission(["x"], 20, ("a", "b c d")), Words()).output_tokens == 4
-    assert measure(submission(["x"], 20, ("a", "b c d")), None).output_tokens == 6  # bytes and an end
-    assert measure(submission(["x"], 2, ("a", "b c d")), None).output_tokens == 2
+def test_an_answer_from_a_list_has_no_more_tokens_than_bytes_and_an_end() -> None:
+    choices = ("a", "b c d")
+    assert measure(submission(["x"], 20, choices), Words())[3:] == (6, 4)
+    assert measure(submission(["x"], 20, choices), None)[3:] == (6, 3)
+    assert measure(submission(["x"], 2, choices), None)[3:] == (2, 2)
+    assert measure(submission(["x"], 20), Words())[3:] == (20, 20)
+
+
+def test_the_shared_part_goes_by_the_engines_blocks() -> None:
+    prompts = [f"{'same ' * 30}{i}" for i in range(100)]
+    assert measure(submission(prompts), Words(), 32).shared == pytest.approx(99 * 32 / (100 * 33))
+    assert measure(submission(prompts), Words(), 64).shared == 0
 
 
 def test_no_prompts() -> None:
@@ -149,9 +158,18 @@ def test_a_local_engine_tells_without_being_started(monkeypatch: pytest.MonkeyPa
     assert not isinstance(ScriptedEngine(), Foreseeing)
     encoder = engine.find_encoder()
     assert encoder is not None
+    assert engine.block_size in (16, 32)
+    assert LocalEngine("tiny", "x", engine_args={"block_size": 64}).block_size == 64
     (ids,) = encoder.encode(["A fine beer."], None)
     assert len(ids) > encoder.num_tokens(["A fine beer."])[0]  # the chat template
     assert (engine.find_cost(), engine.max_num_seqs, engine.pid) == (None, 7, None)
+    cost = CostModel(0.001, 0.1, 0.01, 0.2)
+    cost.save(cost_path(str(MODEL_DIR)))
+    assert engine.find_cost() == cost
+    asked = QueryRecord("rel", "llm", "t {}", "tiny", 1, 1)
+    found = foretell(engine, submission(["A fine beer."], cap=3), asked, History(), None)
+    assert found.seconds == pytest.approx(len(ids) * 0.001 + 3 * (0.01 + 0.2))
+    assert (found.basis, found.is_counted, engine.pid) == ("relserve calibrate", True, None)
 
 
 def test_a_model_whose_files_are_not_here_has_no_encoder(tmp_path: Path) -> None:

@@ -59,9 +59,7 @@ def test_nothing_where_nobody_looks(
 @pytest.mark.filterwarnings("ignore::relserve.RowsFailedWarning")
 def test_one_line_at_the_end_where_output_goes_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     text = run(monkeypatch, True, io.StringIO(), SQL)
-    assert re.fullmatch(
-        r"relserve: llm\(\) 10,000/10,000 rows, [\d,]+ tokens/s, 1,000 failed in 1 s\n", text
-    ), text
+    assert re.fullmatch(r"relserve: llm\(\) 10,000/10,000 rows, [\d,]+ tokens/s, 1,000 failed\n", text), text
 
 
 @pytest.mark.filterwarnings("ignore::relserve.RowsFailedWarning")
