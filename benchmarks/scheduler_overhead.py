@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.common import arguments, finish, table
 from relserve.policies.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
-from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, _deliver, config_of, scheduler_of
+from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
 
@@ -48,7 +48,7 @@ def measure(variant: str, num_rels: int, num_rows: int, num_steps: int) -> list[
         output = scheduler.schedule()
         whole.append(1e3 * (time.perf_counter() - began))
         policy.append(1e3 * (scheduler.steering.policy_s - before) if scheduler.steering else 0.0)
-        _deliver(scheduler, output, worker.execute(output), ran)
+        deliver(scheduler, output, worker.execute(output), ran)
     waiting = len(scheduler.waiting)
     return [
         variant, statistics.mean(policy), statistics.quantiles(policy, n=100)[98], max(policy),

@@ -4,12 +4,19 @@
 >>> con = relserve.connect(model="scripted")
 >>> len(con.sql("SELECT llm('Say {}', i) FROM range(3) t(i)").fetchall())
 3
+
+The llm functions for dataframes have the names that they have in SQL, with an a in front to be awaited
+(`relserve.llm`, `relserve.allm`):
+
+    df['stars'] = relserve.llm_score(df, 'How many stars would this reviewer give? {review}', lo=1, hi=5)
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from relserve.options import ROW_FUNCTIONS as _FUNCTIONS
 
 if TYPE_CHECKING:
     from relserve.api import Connection, attach, connect
@@ -26,7 +33,20 @@ if TYPE_CHECKING:
         TemplateError,
         UsageError,
     )
+    from relserve.frames import (
+        allm,
+        allm_classify,
+        allm_filter,
+        allm_score,
+        llm,
+        llm_classify,
+        llm_errors,
+        llm_filter,
+        llm_queries,
+        llm_score,
+    )
 
+_AWAITED = tuple(f"a{name}" for name in _FUNCTIONS)
 # Imported on first use: the engine's own process imports this package too, and needs none of it.
 _HOMES = {
     "relserve.api": ("Connection", "attach", "connect"),
@@ -34,15 +54,19 @@ _HOMES = {
         "Cancelled", "EngineDeadError", "EngineError", "EngineStartError", "ModelError", "OptionError",
         "RelserveError", "RowError", "RowsFailedWarning", "TemplateError", "UsageError",
     ),
+    "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __version__ = "0.1.0"
 __all__ = [
     "Cancelled", "Connection", "EngineDeadError", "EngineError", "EngineStartError", "ModelError",
-    "OptionError", "RelserveError", "RowError", "RowsFailedWarning", "TemplateError", "UsageError", "attach",
-    "connect",
+    "OptionError", "RelserveError", "RowError", "RowsFailedWarning", "TemplateError", "UsageError", "allm",
+    "allm_classify", "allm_filter", "allm_score", "attach", "connect", "llm", "llm_classify", "llm_errors",
+    "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip
+__all__ += [name for name in _HOME_OF if name not in __all__]  # a function that is new in FUNCTIONS
+__all__.sort()
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -9,21 +10,36 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from relserve.errors import Failure, FailureKind
+from relserve.shapes import Misfit, Shape
+from relserve.shapes.leaves import json_number
+from relserve.shapes.nested import NullableShape
 
 MAX_LISTED_NUMBERS = 1001  # a score with at most so many possible values is decoded as a choice
 SCORE_STEP = 0.01  # between the values of a score whose bounds are not whole
+MAX_EXTRACT_TOKENS = 1024  # of a reply with values found, unless max_tokens says more
+
+_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """What the engine may decode: one of `choices`, or a full match of `regex` (exactly one is set)."""
+    """What the engine may decode (exactly one is set).
+
+    Attributes:
+        choices: one of these texts.
+        regex: a full match of it.
+        shape: JSON of this shape.
+    """
 
     choices: tuple[str, ...] = ()
     regex: str = ""
+    shape: Shape | None = None
 
     @property
     def max_bytes(self) -> int:
         """UTF-8 length of the longest allowed reply; no tokenizer needs more tokens than that."""
+        if self.shape is not None:
+            return 4 * self.shape.max_chars
         return max((len(c.encode()) for c in self.choices), default=32)
 
 
@@ -154,11 +170,49 @@ class Number:
         return Answer(value) if self.lo <= value <= self.hi else _unparsable(text, wanted)
 
 
+@dataclass(frozen=True)
+class Extract:
+    """Values of a schema's types, found in the text: JSON that from_json turns into values of SQL."""
+
+    shape: Shape
+    sql_type: str = "VARCHAR"
+
+    @property
+    def instruction(self) -> str:
+        if isinstance(self.shape, NullableShape):
+            return f"Answer with: {self.shape.words}; or null if that is not told."
+        return f"Answer with JSON like {self.shape.words}; write null for what is not told."
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        return Grammar(shape=self.shape)
+
+    @property
+    def default_max_tokens(self) -> int:
+        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars)
+
+    def parse(self, text: str) -> Answer:
+        fenced = _FENCE.fullmatch(text)
+        try:
+            found = json.loads(fenced[1] if fenced else text, parse_float=json_number)
+        except (ValueError, RecursionError) as error:
+            if not isinstance(self.shape, NullableShape):
+                return _unparsable(text, f"JSON ({error})")
+            found = text.strip()  # a single value may come without quotes where a server takes no schema
+        try:
+            return Answer(json.dumps(self.shape.read(found, ""), ensure_ascii=False))
+        except Misfit as misfit:
+            return Answer(None, Failure(FailureKind.UNPARSABLE, f"in the reply {_shown(text)}, {misfit}"))
+
+
 def _plain(number: float) -> str:
     """A number without a needless fraction: 5 for 5.0."""
     return str(int(number)) if number == int(number) else f"{number:.12g}"
 
 
 def _unparsable(text: str, wanted: str) -> Answer:
-    shown = text if len(text) <= 80 else text[:77] + "..."
-    return Answer(None, Failure(FailureKind.UNPARSABLE, f"the reply {shown!r} is not {wanted}"))
+    return Answer(None, Failure(FailureKind.UNPARSABLE, f"the reply {_shown(text)} is not {wanted}"))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")

@@ -8,10 +8,13 @@ from typing import Any
 import duckdb
 import relserve_duckdb
 
+from relserve.answer_cache import AnswerCache, shared_cache
+from relserve.answer_store import FILE_NAME
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
+from relserve.history import History
 from relserve.session import Session
-from relserve.settings import load
+from relserve.settings import Settings, load
 
 Connection = relserve_duckdb.Connection
 
@@ -23,6 +26,8 @@ def connect(
     engine: Engine | None = None,
     progress: bool | None = None,
     prefetch: bool = True,
+    memo: bool = True,
+    cache: bool = True,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -33,6 +38,8 @@ def connect(
         engine: an engine object to use instead of looking a model up.
         progress: show progress bars; None shows them on terminals and in notebooks.
         prefetch: collect a call's inputs over the whole query first, so that they become one relQuery.
+        memo: keep the answers of a statement; off, each chunk of rows asks its own again, without prefetch.
+        cache: keep answers on disk and look there first, unless the settings switch that off.
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
@@ -41,7 +48,9 @@ def connect(
     if model is not None and engine is None:
         registry.find_engine(model)  # a wrong name fails here, not in the first query
     con = duckdb.connect(database, **duckdb_options)
-    return attach(con, model=model, engine=engine, progress=progress, prefetch=prefetch)
+    return attach(
+        con, model=model, engine=engine, progress=progress, prefetch=prefetch, memo=memo, cache=cache
+    )
 
 
 def attach(
@@ -51,10 +60,33 @@ def attach(
     engine: Engine | None = None,
     progress: bool | None = None,
     prefetch: bool = True,
+    memo: bool = True,
+    cache: bool = True,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
     Arguments as for `connect`.
+    """
+
+    shown = load().progress if progress is None else progress
+    session = new_session(model=model, engine=engine, cache=cache)
+    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
+
+
+def new_session(
+    *,
+    model: str | None = None,
+    engine: Engine | None = None,
+    history: History | None = None,
+    cache: bool = True,
+) -> Session:
+    """A session on shared engines.
+
+    Args:
+        model: the model of calls that name none (default: the setting, else 'tiny').
+        engine: an engine object for those calls instead.
+        history: where to record; a new one if None.
+        cache: as for `connect`.
     """
 
     def find_engine(name: str | None) -> Engine:
@@ -62,5 +94,12 @@ def attach(
             return engine
         return registry.find_engine(name or model)
 
-    shown = load().progress if progress is None else progress
-    return relserve_duckdb.attach(con, Session(find_engine), progress=shown, prefetch=prefetch)
+    kept = _cache(load()) if cache else None
+    return Session(find_engine, History() if history is None else history, kept)
+
+
+def _cache(settings: Settings) -> AnswerCache | None:
+    if settings.answer_cache_mb == 0:
+        return None
+    path = settings.cache_dir / FILE_NAME
+    return shared_cache(path, settings.answer_cache_mb * 2**20, registry.announce)

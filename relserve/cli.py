@@ -1,4 +1,4 @@
-"""The command line: `relserve demo`, `sql`, `explain`, `models`, `top` and `calibrate`."""
+"""The command line: `relserve demo`, `sql`, `explain`, `models`, `cache`, `top` and `calibrate`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typer
 from rich.table import Table
 
 import relserve
-from relserve import api, demo, top
+from relserve import api, cache_command, demo, top
 from relserve.calibration import fitting, run
 from relserve.engines import registry
 from relserve.errors import Cancelled, RelserveError, RowsFailedWarning, UsageError
@@ -30,6 +30,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
+app.add_typer(cache_command.app, name="cache")
 
 Model = Annotated[
     str | None,
@@ -51,7 +52,7 @@ def demo_command(model: Model = None) -> None:
     """Run the example queries on the shipped tables and show what each cost."""
     screen = console()
     started = time.monotonic()
-    con = api.connect(model=model)
+    con = api.connect(model=model, cache=False)  # what is shown is what the engine does
     for query in demo.prepare(con):
         screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
         screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
@@ -70,6 +71,7 @@ def sql_command(
     format: Annotated[Format, typer.Option(help="How to write the result.")] = Format.table,
     examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
     stats: Annotated[bool, typer.Option(help="Show llm_queries() on stderr at the end.")] = False,
+    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
 ) -> None:
     """Run SQL with llm functions.
 
@@ -82,7 +84,7 @@ def sql_command(
     Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `FROM llm_errors()` says why.
     `EXPLAIN SELECT ..` shows what would be asked.
     """
-    con = api.connect(str(db) if db else ":memory:", model=model)
+    con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
     if examples:
         demo.prepare(con)
     relation = con.sql(_text_of(text))

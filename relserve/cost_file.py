@@ -66,7 +66,7 @@ def _processor() -> str:
 
 
 def gpus() -> list[str]:
-    """The NVIDIA GPUs of this machine, as the driver lists them: without the seconds that CUDA takes."""
+    """The GPUs' names. NVIDIA's driver lists them here, without the seconds that CUDA takes to start."""
     found = []
     for path in Path("/proc/driver/nvidia/gpus").glob("*/information"):
         try:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from relserve.api import Connection
 
 STATS = """
-SELECT function, rows, distinct_prompts AS asked, failed_rows AS failed, prompt_tokens AS tokens_in,
+SELECT function, rows, distinct_prompts - cached_answers AS asked,
+       cached_answers AS from_cache, failed_rows AS failed, prompt_tokens AS tokens_in,
        cached_tokens AS cached, output_tokens AS tokens_out, round(waiting_s, 2) AS waiting_s,
        round(core_s, 2) AS core_s, round(tail_s, 2) AS tail_s
 FROM llm_queries()

@@ -78,6 +78,7 @@ class FailureKind(StrEnum):
     OVER_CONTEXT = "over_context"  # the prompt does not fit the model's context
     UNPARSABLE = "unparsable"  # the reply is not a value of the answer's type
     REFUSED = "refused"  # the engine rejected this request
+    LOW_CONFIDENCE = "low_confidence"  # the model gave its answer a probability below min_confidence
     ENGINE = "engine"  # the engine failed while it worked on the request
 
 

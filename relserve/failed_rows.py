@@ -1,4 +1,4 @@
-"""Telling that rows of a statement failed: one sentence, and one Python warning at the user's own line."""
+"""The warning that rows of a statement failed: one a statement, at the user's own line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from collections import Counter
 from types import FrameType
 
 from relserve.errors import FailureKind, RowsFailedWarning
+from relserve.failures_text import failures_text
 from relserve.history import History
 
-WORDS = {
-    FailureKind.OVER_CONTEXT: "over context",
-    FailureKind.UNPARSABLE: "unparsable",
-    FailureKind.REFUSED: "refused",
-    FailureKind.ENGINE: "engine failed",
-}
 # whose frames are not the user's: ours, and what runs our context managers and partials
 _OURS = ("relserve", "relserve_duckdb", "contextlib", "functools")
 
@@ -23,22 +18,18 @@ _OURS = ("relserve", "relserve_duckdb", "contextlib", "functools")
 def summary(history: History, statement: int) -> str:
     """What failed in a statement, in one sentence; "" if nothing did.
 
-    "12 of 10,000 rows failed and are NULL: 9 over context, 3 unparsable; see llm_errors(), statement 7".
     Of a statement with several relQueries each one's rows count, as answers.
     """
     queries = [q for q in history.queries() if q.statement == statement]
-    num_failed = sum(q.num_failed for q in queries)
-    if not num_failed:
+    if not any(q.num_failed for q in queries):
         return ""
-    kinds: Counter[FailureKind] = Counter()
+    kinds = Counter[FailureKind]()
     for error in history.errors():
         if error.statement == statement:
             kinds[error.failure.kind] += error.num_rows
-    by_number = sorted(WORDS, key=lambda kind: -kinds[kind])
-    why = ", ".join(f"{kinds[kind]:,} {WORDS[kind]}" for kind in by_number if kinds[kind])
-    noun, verb = ("rows" if len(queries) == 1 else "answers"), ("are" if num_failed > 1 else "is")
-    told = f"{num_failed:,} of {sum(q.num_rows for q in queries):,} {noun} failed and {verb} NULL"
-    return f"{told}{': ' if why else ''}{why}; see llm_errors(), statement {statement}"
+    noun = "rows" if len(queries) == 1 else "answers"
+    where = f"llm_errors(), statement {statement}"
+    return failures_text(sum(q.num_rows for q in queries), kinds, where, noun)
 
 
 def warn(history: History, statement: int) -> bool:

@@ -28,6 +28,7 @@ class QueryRecord:
     num_distinct: int = 0
     num_null: int = 0
     num_done: int = 0
+    num_cached: int = 0  # of those done, without the engine
     num_failed: int = 0
     state: str = "running"  # then 'done', 'failed' or 'cancelled'
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
@@ -57,7 +58,7 @@ QUERY_SCHEMA = pa.schema(
         ("rel_id", pa.string()), ("function", pa.string()), ("template", pa.string()),
         ("model", pa.string()), ("state", pa.string()), ("started", pa.timestamp("us", "UTC")),
         ("rows", pa.int64()), ("distinct_prompts", pa.int64()), ("null_rows", pa.int64()),
-        ("answered", pa.int64()), ("failed_rows", pa.int64()),
+        ("answered", pa.int64()), ("cached_answers", pa.int64()), ("failed_rows", pa.int64()),
         ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()), ("output_tokens", pa.int64()),
         ("seconds", pa.float64()), ("waiting_s", pa.float64()), ("core_s", pa.float64()),
         ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
@@ -127,7 +128,8 @@ def _query_row(q: QueryRecord) -> dict[str, object]:
     return dict(
         rel_id=q.rel_id, function=q.function, template=q.template, model=q.model, state=q.state,
         started=q.started, rows=q.num_rows, distinct_prompts=q.num_distinct, null_rows=q.num_null,
-        answered=q.num_done, failed_rows=q.num_failed, prompt_tokens=q.usage.prompt_tokens,
+        answered=q.num_done, cached_answers=q.num_cached, failed_rows=q.num_failed,
+        prompt_tokens=q.usage.prompt_tokens,
         cached_tokens=q.usage.cached_tokens, output_tokens=q.usage.output_tokens, seconds=q.seconds,
         waiting_s=phases.waiting_s if phases else None, core_s=phases.core_s if phases else None,
         tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,

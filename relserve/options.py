@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from relserve.answers import SCORE_STEP, AnswerType, Choice, Number, Text, YesNo
+from relserve.answers import SCORE_STEP, AnswerType, Choice, Extract, Number, Text, YesNo
 from relserve.errors import OptionError
+from relserve.shapes import SCHEMA_EXAMPLE, schema_text_of, shape_of
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class Options:
     choices: tuple[str, ...] = ()
     lo: float = field(default=0.0)
     hi: float = field(default=10.0)
+    schema: str = ""
+    min_confidence: float | None = None
+    max_chars: int = 8000
 
 
 class OptionSpec(NamedTuple):
@@ -38,11 +42,20 @@ class OptionSpec(NamedTuple):
 
 
 class FunctionSpec(NamedTuple):
-    """One llm function: its options and how the type of its answers follows from them."""
+    """One llm function.
+
+    Attributes:
+        options, required: names of `OPTIONS`.
+        answer_type: how the type of its answers follows from its options.
+        aggregate: it answers about the values of a group, not of a row.
+        schema: the one type of its answers as a schema of llm_extract, "" for none.
+    """
 
     options: tuple[str, ...]
     required: tuple[str, ...]
     answer_type: Callable[[Options], AnswerType]
+    aggregate: bool = False
+    schema: str = ""
 
 
 def _whole(low: int, high: int) -> Callable[[str, Any], int]:
@@ -92,6 +105,14 @@ def _on_error(name: str, value: Any) -> str:
     return str(value)
 
 
+def _schema(name: str, value: Any) -> str:
+    if not isinstance(value, (str, dict, list)) or not value:
+        raise OptionError(f"{name} must be text like {_example(name)}, not {value!r}")
+    text = schema_text_of(value)
+    shape_of(text)
+    return text
+
+
 OPTIONS: Mapping[str, OptionSpec] = {
     "max_tokens": OptionSpec("BIGINT", "most tokens in an answer (256 for text)", _whole(1, 1_000_000)),
     "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", _number(0, 2)),
@@ -104,19 +125,42 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _texts),
     "lo": OptionSpec("DOUBLE", "lowest score (0)", _number(-1e9, 1e9)),
     "hi": OptionSpec("DOUBLE", "highest score (10)", _number(-1e9, 1e9)),
+    "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),
+    "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", _number(0, 1)),
+    "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", _whole(1, 10**9)),
 }
 
 _COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error")
 _TYPED = ("temperature", "top_p", "seed", "system", "model", "on_error")
 
+
+def _single(kind: str) -> FunctionSpec:
+    """A function whose answers are of one type of DuckDB, or NULL where the model says null."""
+    schema = f'"{kind}"'
+    return FunctionSpec(_TYPED, (), lambda o: Extract(shape_of(schema)), schema=schema)
+
+
 FUNCTIONS: Mapping[str, FunctionSpec] = {
-    "llm": FunctionSpec((*_COMMON, "choices"), (), lambda o: Choice(o.choices) if o.choices else Text()),
-    "llm_filter": FunctionSpec(_TYPED, (), lambda o: YesNo()),
-    "llm_classify": FunctionSpec((*_TYPED, "choices"), ("choices",), lambda o: Choice(o.choices)),
+    "llm": FunctionSpec(
+        (*_COMMON, "choices", "min_confidence"), (), lambda o: Choice(o.choices) if o.choices else Text()
+    ),
+    "llm_filter": FunctionSpec((*_TYPED, "min_confidence"), (), lambda o: YesNo()),
+    "llm_classify": FunctionSpec(
+        (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: Choice(o.choices)
+    ),
     "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(o.lo, o.hi)),
+    "llm_extract": FunctionSpec(
+        ("max_tokens", *_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))
+    ),
+    "llm_agg": FunctionSpec((*_COMMON, "max_chars"), (), lambda o: Text(), aggregate=True),
+    "llm_int": _single("BIGINT"),
+    "llm_double": _single("DOUBLE"),
+    "llm_bool": _single("BOOLEAN"),
+    "llm_date": _single("DATE"),
 }
 
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Options)}
+ROW_FUNCTIONS = tuple(name for name, spec in FUNCTIONS.items() if not getattr(spec, "aggregate", False))
 
 
 def parse_options(function: str, given: Mapping[str, Any]) -> Options:
@@ -142,6 +186,8 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
         if name not in set_ones:
             raise OptionError(f"{function}() needs {name} := {_example(name)}")
     options = Options(**{name: OPTIONS[name].check(name, value) for name, value in set_ones.items()})
+    if options.min_confidence is not None and function == "llm" and not options.choices:
+        raise OptionError("min_confidence needs choices := [..]: free text has no one probability to compare")
     if options.lo >= options.hi:
         raise OptionError(f"lo must be below hi, not {options.lo:g} and {options.hi:g}")
     if options.hi - options.lo < SCORE_STEP - 1e-9:
@@ -150,4 +196,4 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
 
 
 def _example(name: str) -> str:
-    return {"choices": "['positive', 'negative']"}.get(name, "..")
+    return {"choices": "['positive', 'negative']", "schema": SCHEMA_EXAMPLE}.get(name, "..")

@@ -27,11 +27,13 @@ class RelQuery:
     """One call site's inputs.
 
     Attributes:
-        function: "llm", "llm_filter", "llm_classify" or "llm_score".
+        function: a name of `FUNCTIONS`.
         binding: the template and which value each placeholder takes.
         rows: one sequence of values a row, in input order.
         options: checked options.
         multiplicity: how many table rows each of `rows` stands for; None when each is one row.
+        may_split: which rows the caller asks in parts if they are over the context: such a failure is then
+            neither on record nor raised; None for no row.
     """
 
     function: str
@@ -40,6 +42,7 @@ class RelQuery:
     options: Options = Options()
     multiplicity: Sequence[int] | None = None
     rel_id: str = field(default_factory=new_rel_id)
+    may_split: Sequence[bool] | None = None
 
     @cached_property
     def answer_type(self) -> AnswerType:
@@ -70,6 +73,7 @@ class Sampling:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     grammar: Grammar | None = None
+    with_confidence: bool = False  # replies are to tell their probability
 
 
 @dataclass(frozen=True)
@@ -102,13 +106,18 @@ class RowTimes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An engine's reply to `prompts[index]` of a submission: its text, or why there is none."""
+    """An engine's reply to `prompts[index]` of a submission: its text, or why there is none.
+
+    `confidence` is the probability that the model gave to the text, where it was asked for and the engine
+    tells it: the product over the tokens of the answer, each under the grammar and at temperature 1.
+    """
 
     index: int
     text: str | None
     failure: Failure | None = None
     usage: Usage = Usage()
     times: RowTimes | None = None
+    confidence: float | None = None
 
 
 class Phases(NamedTuple):

@@ -33,6 +33,13 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
+def _megabytes(text: str) -> int:
+    size = int(text)
+    if size < 0:
+        raise ValueError("below 0")
+    return size
+
+
 def cache_dir() -> Path:
     """The cache folder alone: for an engine's process, which a mistake in another setting must not end."""
     if given := os.environ.get(PREFIX + "CACHE_DIR"):
@@ -54,7 +61,12 @@ class Settings:
         None, 'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}', _json_object
     )
     cache_dir: Path = _setting(
-        None, "folder for engine logs, status files and calibrations (default ~/.cache/relserve)", Path
+        None,
+        "folder for answers, engine logs, status files and calibrations (default ~/.cache/relserve)",
+        Path,
+    )
+    answer_cache_mb: int = _setting(
+        1024, "largest size of the answer cache, in whole megabytes; 0: no answers are kept", _megabytes
     )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 

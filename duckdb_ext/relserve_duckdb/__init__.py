@@ -16,6 +16,7 @@ def attach(
     *,
     progress: bool | None = None,
     prefetch: bool = True,
+    memo: bool = True,
 ) -> Connection:
     """Give a DuckDB connection the llm functions.
 
@@ -24,6 +25,7 @@ def attach(
         session: what answers.
         progress: a bar a relQuery on stderr; None: when a person looks.
         prefetch: ask all rows of a statement at once, before it runs; off, rows go chunk by chunk.
+        memo: keep the answers of a statement; off, each chunk asks its own again, and nothing is prefetched.
     """
     raw = con.raw if isinstance(con, Connection) else con
-    return Connection(raw, session, progress, prefetch)
+    return Connection(raw, session, progress, prefetch, memo)

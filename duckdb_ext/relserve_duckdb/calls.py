@@ -44,6 +44,8 @@ def check_call(call: Call, parameters: Parameters) -> None:
     """
     if isinstance(call.node.parent, exp.Dot):
         return  # `template.llm(value)` or `main.llm(..)`: DuckDB alone knows what it is given
+    if FUNCTIONS[call.function].aggregate:
+        _check_aggregate(call)
     if len(call.values) > MAX_VALUES:
         raise UsageError(too_many_values(call.function))
     if call.template is None:
@@ -73,6 +75,8 @@ def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
     """
     if len(calls) == 1:
         return True
+    if any(FUNCTIONS[call.function].aggregate for call in calls):
+        return False  # what is in a group may hang on the others
     if root.args.get("limit") and root.args.get("order"):
         return False
     return all(_is_plain_output(call.node, root) for call in calls)
@@ -95,6 +99,30 @@ def template_text(call: Call, parameters: Parameters) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def constant(node: exp.Expr, parameters: Parameters) -> Any:
+    """The value of an expression that its text tells.
+
+    Raises:
+        LookupError: only DuckDB can tell.
+    """
+    value = _constant(node, parameters)
+    if value is _UNKNOWN:
+        raise LookupError(f"the text does not tell the value of {node}")
+    return value
+
+
+def constants_of(call: Call, parameters: Parameters) -> tuple[str, dict[str, Any]]:
+    """The template and the options of a call.
+
+    Raises:
+        LookupError: the text does not tell them.
+    """
+    template = constant(call.template, parameters) if call.template is not None else None
+    if not isinstance(template, str):
+        raise LookupError("no template in the text")
+    return template, {name: constant(value, parameters) for name, value in call.options.items()}
+
+
 def _may_be_row(value: exp.Expr, parameters: Parameters) -> bool:
     """Whether a value may be a STRUCT, whose fields only DuckDB knows."""
     constant = _constant(value, parameters)
@@ -111,6 +139,28 @@ def _read(node: exp.Anonymous) -> Call:
             positional.append(argument)
     template = positional[0] if positional else named.pop("prompt", None)
     return Call(node, function, template, tuple(positional[1:]), named)
+
+
+def _check_aggregate(call: Call) -> None:
+    """Refuse what DuckDB's own aggregates take and ours does not, with the way to write it."""
+    name, values = call.function, call.values
+    around = {exp.Filter: "FILTER", exp.Window: "OVER", exp.WithinGroup: "WITHIN GROUP"}
+    if (found := around.get(type(call.node.parent))) and call.node.arg_key == "this":
+        raise UsageError(
+            f"{name}() takes no {found}. For some of the rows: {name}('{{}}', CASE WHEN .. THEN column END), "
+            "which skips NULLs; for each row its group's answer: join the table with its groups"
+        )
+    if any(isinstance(each, (exp.Order, exp.Distinct)) for each in (call.template, *values)):
+        raise UsageError(
+            f"{name}() takes no ORDER BY and no DISTINCT: its values come in ascending order. For an order "
+            "of your own: llm('{}', string_agg(column, chr(10) ORDER BY ..)); for distinct values: FROM ("
+            "SELECT DISTINCT ..)"
+        )
+    if len(values) != 1:
+        raise UsageError(
+            f"{name}() takes one value after the template, the column to aggregate, not {len(values)}; "
+            f"put several into one: {name}('{{}}', concat_ws(', ', a, b))"
+        )
 
 
 def _check_options(call: Call, parameters: Parameters) -> None:

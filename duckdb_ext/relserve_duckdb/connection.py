@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import duckdb
 
 from relserve.session import Session
+from relserve_duckdb.changes import Changes
 from relserve_duckdb.cursors import Cursors
 from relserve_duckdb.explain import explain, explain_relation, relation_in_words
 from relserve_duckdb.explanation import Explanation
@@ -19,6 +20,7 @@ from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
+from relserve_duckdb.memo import Memo
 from relserve_duckdb.relation import Reading, Relation, reading_of, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
@@ -51,11 +53,13 @@ class Connection:
         session: Session,
         progress: bool | None,
         prefetch: bool,
+        memo: bool = True,
         parent: Connection | None = None,
     ) -> None:
         self.raw = raw
         self.session = session
-        self._scope = Scope(session, progress)
+        self._changes: Changes = parent._changes if parent else Changes()
+        self._scope = Scope(session, progress, memo=Memo(memo), changes=self._changes)
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._turns = Turns()
@@ -64,7 +68,7 @@ class Connection:
         self._functions.create_macros(raw)
         self._lookout: Lookout = parent._lookout if parent else Lookout(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
-        self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch)
+        self._runner = Runner(raw, self._scope, self._functions, self._lookout, prefetch and memo)
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
@@ -75,13 +79,12 @@ class Connection:
         variables = Variables(sys._getframe(1))
         with self._lock:
             self._turns.take()
-            if self._asks_nothing(query):
+            if self._asks_nothing(query) and not self._lookout.is_changed_by(query):
                 self._asks = False
                 self._scope.forget()
-                variables.call(self.raw.execute, query, parameters)
-                if self._lookout.is_changed_by(query):
-                    self._lookout.learn(self.raw, query)
-            else:
+                with self.changing(query):
+                    variables.call(self.raw.execute, query, parameters)
+            else:  # statement by statement: learning what one of them made must not end the last one's result
                 with self._asking():
                     self._runner.execute(variables, query, parameters)
         return self
@@ -93,7 +96,8 @@ class Connection:
             self._turns.take()
             self._scope.forget()
             self._runner.check(query)
-            variables.call(self.raw.executemany, query, parameters)
+            with self.changing():
+                variables.call(self.raw.executemany, query, parameters)
         return self
 
     def sql(self, query: Any, **kwargs: Any) -> Relation | None:
@@ -150,10 +154,15 @@ class Connection:
         with self._lock, self._asking():
             return self._runner.perform(relation, reading, run)
 
+    def changing(self, text: str = "") -> AbstractContextManager[None]:
+        """What may change data runs inside; a text that only reads is no change."""
+        return self._changes.by(id(self._scope), text)
+
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
         raw = self.raw.cursor()
-        new = Connection(raw, self.session, self._scope.show_progress, self._runner.prefetches, self)
+        shown, keeps = self._scope.show_progress, self._scope.memo.keeps
+        new = Connection(raw, self.session, shown, self._runner.prefetches, keeps, self)
         self._cursors.add(new, raw, new._functions)
         return new
 
@@ -210,7 +219,8 @@ class Connection:
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
             if self._asks_nothing(query):
-                found = variables.call(self.raw.sql, query, **kwargs)
+                with self.changing(query):
+                    found = variables.call(self.raw.sql, query, **kwargs)
                 reading = self._runner.reading_of(variables, query)
             else:
                 with self._asking():
@@ -229,7 +239,8 @@ class Connection:
 
     def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Connection:
         """A method that gives its connection back, to be chained: `con.begin().execute(..)`."""
-        method(*args, **kwargs)
+        with self.changing():
+            method(*args, **kwargs)
         return self
 
     def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:

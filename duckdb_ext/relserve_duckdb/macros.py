@@ -22,7 +22,17 @@ from relserve_duckdb.scope import Scope
 from relserve_duckdb.site import MAX_VALUES, UNSET, sql_type_of
 
 _numbers = itertools.count(1)
+# DuckDB's catalog keeps calling what a connection registered after freeing it with that connection
+# (duckdb-python#530), so the callables of each number live here until they are removed from the catalog
+_kept: dict[int, list[Callable[..., Any]]] = {}
 _SQL_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "timestamp[us]": "TIMESTAMP"}
+# In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
+_GROUP = "list(value::VARCHAR ORDER BY value::VARCHAR) FILTER (WHERE value IS NOT NULL)"
+# A schema as from_json takes it: JSON text. Given may be one of DuckDB's types or a STRUCT, too; where
+# nothing is given, the UDF says so.
+_SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'
+    WHEN typeof(schema) = 'VARCHAR' AND json_valid(schema::VARCHAR) THEN schema::VARCHAR
+    ELSE to_json(schema)::VARCHAR END"""
 
 
 class Functions:
@@ -39,7 +49,8 @@ class Functions:
         """Create the UDFs; any connection of the instance could call them."""
         for function in FUNCTIONS:
             con.create_function(
-                self.udf_name(function), partial(_call, self.scope, function), None, sql_type_of(function),
+                self.udf_name(function), self._keep(partial(_call, self.scope, function)),
+                None, sql_type_of(function),
                 type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=False,
             )  # fmt: skip
         history = self.scope.session.history
@@ -49,7 +60,7 @@ class Functions:
         ):
             # side_effects keeps DuckDB from answering at plan time, once and for all
             con.create_function(
-                self.udf_name(name), partial(_rows_of, table), ["INTEGER"], _list_type(schema),
+                self.udf_name(name), self._keep(partial(_rows_of, table)), ["INTEGER"], _list_type(schema),
                 type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=True,
             )  # fmt: skip
 
@@ -65,19 +76,28 @@ class Functions:
         """Take the UDFs out of the instance's catalog."""
         for name in (*FUNCTIONS, "llm_queries", "llm_errors"):
             con.remove_function(self.udf_name(name))
+        _kept.pop(self.number, None)
+
+    def _keep(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        _kept.setdefault(self.number, []).append(call)
+        return call
 
     def _signature(self, function: str) -> str:
-        options = FUNCTIONS[function].options
-        # one slot more than allowed, so that a ninth value meets an error of ours and not an option
-        slots = [f"a{i}" for i in range(MAX_VALUES + 1)]
-        taken = [f"{slot} := {{'{UNSET}': true}}" for slot in slots]
-        named = [f"{name} := NULL" for name in options]
-        record = ", ".join(f"'{name}': {name}" for name in options)
+        spec = FUNCTIONS[function]
+        named = [f"{name} := NULL" for name in spec.options]
+        fields = ", ".join(f"'{name}': {name}" for name in spec.options)
+        if spec.aggregate:
+            taken, given = ["value"], [_GROUP]
+        else:
+            # one slot more than allowed, so that a ninth value meets an error of ours and not an option
+            given = [f"a{i}" for i in range(MAX_VALUES + 1)]
+            taken = [f"{slot} := {{'{UNSET}': true}}" for slot in given]
+        call = f"{self.udf_name(function)}(prompt, to_json({{{fields}}})::VARCHAR, {', '.join(given)})"
+        schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
+        if schema:
+            call = f"from_json({call}, {schema})"
         # the barrier makes DuckDB evaluate the cheap predicates of a WHERE first
-        return (
-            f"(prompt, {', '.join(taken + named)}) AS __internal_barrier("
-            f"{self.udf_name(function)}(prompt, to_json({{{record}}})::VARCHAR, {', '.join(slots)}))"
-        )
+        return f"(prompt, {', '.join(taken + named)}) AS __internal_barrier({call})"
 
 
 def _call(scope: Scope, function: str, *columns: Any) -> Any:

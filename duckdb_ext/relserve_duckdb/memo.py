@@ -72,9 +72,13 @@ class Memo:
 
     Several DuckDB threads may miss at once: a thread claims the prompts that nobody is asking, asks them
     together, and waits for those that others claimed.
+
+    Args:
+        keeps: off, every chunk starts without answers.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keeps: bool = True) -> None:
+        self.keeps = keeps
         self._answers: dict[tuple[str, Options], Known] = {}
         self._claims: dict[int, set[str | None]] = {}  # by id of the answers that they are for
         self._changed = threading.Condition()
@@ -86,6 +90,8 @@ class Memo:
 
     def known(self, site: Site) -> Known:
         """The answers to the site's function and options."""
+        if not self.keeps:
+            return {None: None}
         return self._answers.setdefault((site.function, site.options), {None: None})
 
     def answer(

@@ -19,8 +19,10 @@ import pyarrow as pa
 
 from relserve.errors import Cancelled, RelserveError
 from relserve_duckdb.memo import Wanted
-from relserve_duckdb.plans import stops_early
+from relserve_duckdb.plans import filters_together, stops_early
 from relserve_duckdb.scope import Scope
+from relserve_duckdb.shapes import Shape
+from relserve_duckdb.sparing import Evaluate, Sparing
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +37,15 @@ class Play:
         plan: gives DuckDB's plan as JSON text; runs nothing.
         batches: runs the SELECT and gives its result piece by piece.
         independent: known to be such that no call's inputs hang on another call's answers.
+        shape: the llm filters for which fewer prompts may do; None where the text shows none.
+        evaluate: runs a SELECT without llm calls on the same connection.
     """
 
     plan: Callable[[], str]
     batches: Callable[[], Iterable[Any]]
     independent: bool
+    shape: Shape | None
+    evaluate: Evaluate
 
 
 def prefetch(scope: Scope, play: Play) -> None:
@@ -52,34 +58,64 @@ def prefetch(scope: Scope, play: Play) -> None:
     try:
         with scope.planning():
             plan = play.plan()
-        if stops_early(plan):
+        sparing = _begin_sparing(scope, play, plan)
+        if sparing is None and stops_early(plan):
             log.debug("no prefetch: a LIMIT over an llm filter may stop early")
             return
-        for _ in range(MAX_REHEARSALS):
-            found = _rehearse(scope, play)
-            if not found:
-                return
-            first_only = len(found) > 1 and not play.independent
-            for wanted in found[:1] if first_only else found:
-                scope.remember(wanted)
-            if play.independent:
-                return
+        if not _ask_in_rounds(scope, play, sparing):
+            scope.excused = {}
     except duckdb.InterruptException:
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow streams wrap DuckDB's errors
         if isinstance(scope.error, RelserveError) and not isinstance(scope.error, Cancelled):
             raise scope.error from error
         scope.check_cancel()
+        scope.excused = {}
         log.debug("no prefetch: %s", error)
 
 
-def _rehearse(scope: Scope, play: Play) -> list[Wanted]:
-    """What the calls ask beyond the known answers, sites in the order of their first call.
+def _begin_sparing(scope: Scope, play: Play, plan: str) -> Sparing | None:
+    """Decide the llm filters of a statement that can do with fewer prompts; None for any other."""
+    shape = play.shape
+    if shape is None or (shape.limit is None and (len(shape.filters) == 1 or stops_early(plan))):
+        return None
+    if not filters_together(plan, len(shape.filters), shape.limit is not None):
+        return None
+    sparing = Sparing(scope, shape, play.batches, play.evaluate)
+    return sparing if sparing.begin() else None
+
+
+def _ask_in_rounds(scope: Scope, play: Play, sparing: Sparing | None) -> bool:
+    """Rehearse and ask until nothing is left to ask; whether what is excused may stay so."""
+    num_rounds = 0
+    while num_rounds < MAX_REHEARSALS:
+        found, num_rows = _rehearse(scope, play, sparing)
+        if sparing is not None and sparing.falls_short(num_rows):
+            if sparing.gave_up:
+                return False
+            continue
+        if not found:
+            return True
+        first_only = len(found) > 1 and not play.independent
+        for wanted in found[:1] if first_only else found:
+            scope.remember(wanted)
+        if play.independent and sparing is None:
+            return True
+        num_rounds += 1
+    return sparing is not None and sparing.is_settled
+
+
+def _rehearse(scope: Scope, play: Play, sparing: Sparing | None) -> tuple[list[Wanted], int]:
+    """What the calls ask beyond the known answers, sites in the order of their first call; rows that came.
 
     Only the first site's inputs are sure: it was called before any call had said NULL.
     """
+    if sparing is not None and not sparing.is_settled:
+        scope.take_stock()
+    num_rows = 0
     with scope.collecting() as collector:
-        for _ in play.batches():
+        for batch in play.batches():
+            num_rows += batch.num_rows
             scope.check_cancel()
     found = [tally.wanted(scope.memo.known(site)) for site, tally in collector.tallies.items()]
-    return [wanted for wanted in found if wanted is not None]
+    return [wanted for wanted in found if wanted is not None], num_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from functools import partial
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ _EXECUTING = frozenset(
     "write_csv to_csv write_parquet to_parquet materialize".split()
 )
 _SHOWING = frozenset(["show", "preview", "_repr_html_", "_repr_mimebundle_"])
+_WRITING = frozenset("create to_table insert insert_into update".split())
 MAX_SHOWN = 10_000  # DuckDB evaluates so many rows to show some of them
 
 
@@ -38,6 +40,9 @@ class Stage(Protocol):
 
     def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
         """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """What may change data runs inside."""
 
 
 class Relation:
@@ -98,7 +103,8 @@ class Relation:
         run = partial(variables.call, method, *map(unwrapped, args), **named)
         if name in _SHOWING:
             return self._show(run)
-        result = self._perform(run) if name in _EXECUTING else run()
+        with self._stage.changing() if name in _WRITING else nullcontext():
+            result = self._perform(run) if name in _EXECUTING else run()
         others = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Relation)]
         return self._wrap(result, *others)
 

@@ -19,6 +19,7 @@ from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.relation import Reading
 from relserve_duckdb.scope import Scope
+from relserve_duckdb.shapes import Shape, find_shape
 from relserve_duckdb.statements import Statement, read_select, split
 
 log = logging.getLogger(__name__)
@@ -123,7 +124,8 @@ class Runner:
         else:
             self._prefetch_text(variables, statement, parameters)
             self.scope.check_cancel()
-            result = variables.call(run, statement.runnable)
+            with self.scope.changes.by(id(self.scope), statement.text):
+                result = variables.call(run, statement.runnable)
         if self.lookout.is_changed_by(statement.text):
             self.lookout.learn(self.raw, statement.text)
         return result
@@ -136,6 +138,7 @@ class Runner:
         if names := self._used_up(variables, statement.text):
             return f"{', '.join(names)} can be read only once"
         con = self._stage()
+        shape = self._shape(statement, parameters) if con is self.raw and statement.is_verbatim else None
         try:
             used = con.extract_statements(text)[0].named_parameters
             values = _some_of(parameters, statement, used)
@@ -150,7 +153,10 @@ class Runner:
             relation = variables.call(con.sql, text, params=values)
             return relation.to_arrow_reader() if relation is not None else ()
 
-        return Play(plan, batches, self._is_independent(statement))
+        def evaluate(query: str, values: list[Any]) -> list[tuple[Any, ...]]:
+            return list(con.execute(query, [values]).fetchall())
+
+        return Play(plan, batches, self._is_independent(statement), shape, evaluate)
 
     def play_of_relation(self, relation: duckdb.DuckDBPyRelation, statement: Statement) -> Play | str:
         """How to rehearse a relation, whose text is `statement`, or why it cannot be, in words."""
@@ -159,7 +165,9 @@ class Runner:
         if in_transaction(self.raw.sql):
             return "an error while it is read would end the open transaction"
         plan = partial(relation.explain, format="json")
-        return Play(plan, relation.to_arrow_reader, self._is_independent(statement))
+        shape = self._shape(statement, None)
+        independent = self._is_independent(statement)
+        return Play(plan, relation.to_arrow_reader, independent, shape, self._evaluate)
 
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         text = statement.rehearsal
@@ -176,6 +184,15 @@ class Runner:
             log.debug("no prefetch: %s", play)
         else:
             prefetch(self.scope, play)
+
+    def _evaluate(self, query: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        # unlike execute it leaves an unread result alone
+        return list(self.raw.sql(query, params=[values]).fetchall())
+
+    def _shape(self, statement: Statement, parameters: Any) -> Shape | None:
+        if self.lookout.hidden(statement.text):
+            return None
+        return find_shape(statement.root, statement.calls, by_name(parameters))
 
     def _is_independent(self, statement: Statement) -> bool:
         if statement.root is None or not statement.calls or self.lookout.hidden(statement.text):

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
+from relserve.answers import Answer
 from relserve.errors import Cancelled
 from relserve.failed_rows import warn
-from relserve.session import Session
+from relserve.groups import answer_groups
+from relserve.options import FUNCTIONS
+from relserve.relquery import RelQuery, Result
+from relserve.session import UNASKED, Enough, Session
+from relserve_duckdb.changes import Changes
 from relserve_duckdb.memo import Collector, Memo, Wanted
+from relserve_duckdb.order import Seen
 from relserve_duckdb.progress import bar
-from relserve_duckdb.site import ARROW_TYPES, read_chunk, sql_type_of
+from relserve_duckdb.site import ARROW_TYPES, Chunk, Site, read_chunk, sql_type_of
 from relserve_duckdb.values import to_arrow
 
 
@@ -25,7 +31,15 @@ class Mode(Enum):
 
     RUN = "ask it"
     COLLECT = "note it and say NULL"
+    SURVEY = "have it noted beside those of the other filters"
     PLAN = "refuse, so that DuckDB leaves the call in the plan"
+
+
+class Surveyor(Protocol):
+    """Looks at the inputs of several filters at once."""
+
+    def add(self, chunk: Chunk) -> list[Any]:
+        """Take a chunk, and tell what the UDF says."""
 
 
 class PlanningOnly(Exception):
@@ -34,13 +48,25 @@ class PlanningOnly(Exception):
 
 @dataclass
 class Scope:
-    """State of one connection, read by its UDFs in DuckDB's threads."""
+    """State of one connection, read by its UDFs in DuckDB's threads.
+
+    Attributes:
+        excused: prompts of the running statement that need no answer: they are NULL.
+        changes: of data, by the connection's cursors.
+        seen: what each filter has let pass, over the statements of the connection.
+    """
 
     session: Session
     show_progress: bool | None = None
     mode: Mode = Mode.RUN
     memo: Memo = field(default_factory=Memo)
     collector: Collector = field(default_factory=Collector)
+    surveyor: Surveyor | None = None
+    excused: dict[Site, Container[str | None]] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+    _stock: int | None = None  # changes of others when the rows were seen
+    _is_same: bool = False  # the running statement is known to see the same rows
+    seen: dict[Site, Seen] = field(default_factory=dict)
     cancel: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
     number: int | None = None  # of the statement, once it asked something
@@ -56,6 +82,7 @@ class Scope:
     def forget(self) -> None:
         """A statement starts: drop what the last one knew."""
         self.memo.clear()
+        self.excused = {}
         self.error = None
 
     @contextmanager
@@ -76,6 +103,19 @@ class Scope:
         finally:
             self.mode = Mode.RUN
 
+    @contextmanager
+    def surveying(self, surveyor: Surveyor) -> Iterator[None]:
+        """Calls inside ask nothing; what they say is up to the surveyor."""
+        self.mode, self.surveyor = Mode.SURVEY, surveyor
+        try:
+            yield
+        finally:
+            self.mode, self.surveyor = Mode.RUN, None
+
+    def take_stock(self) -> None:
+        """What is excused from the rows seen from now on holds while no other cursor changes data."""
+        self._stock, self._is_same = self.changes.of_others(id(self)), False
+
     def call(self, function: str, columns: Sequence[Any]) -> Any:
         """The UDF: answers of one chunk.
 
@@ -92,16 +132,27 @@ class Scope:
 
     def ask(self, wanted: Wanted) -> Sequence[Any]:
         """Have the session answer; the values in order."""
+        return [answer.value for answer in self._answers_to(wanted)]
+
+    def remember(self, wanted: Wanted, enough: Enough | None = None) -> None:
+        """Ask and keep the answers for the calls to come; see `Session.run` for `enough`."""
+        came = zip(wanted.prompts, self._answers_to(wanted, enough), strict=True)
+        known = self.memo.known(wanted.site)
+        known.update((prompt, answer.value) for prompt, answer in came if answer is not UNASKED)
+
+    def _answers_to(self, wanted: Wanted, enough: Enough | None = None) -> Sequence[Answer]:
         relquery = wanted.site.relquery(wanted.rows, wanted.multiplicity)
+        if FUNCTIONS[relquery.function].aggregate:
+            return answer_groups(relquery, self._run).answers
+        return self._run(relquery, enough).answers
+
+    def _run(self, relquery: RelQuery, enough: Enough | None = None) -> Result:
         with self.lock:  # DuckDB's threads may come together
-            self.number = self.number or self.session.history.new_statement()
+            if self.number is None:
+                self.number = self.session.history.new_statement()
             self.asked = True
         with bar(self.show_progress) as progress:
-            return self.session.run(relquery, self.cancel, progress, self.number).values
-
-    def remember(self, wanted: Wanted) -> None:
-        """Ask and keep the answers for the calls to come."""
-        self.memo.known(wanted.site).update(zip(wanted.prompts, self.ask(wanted), strict=True))
+            return self.session.run(relquery, self.cancel, progress, enough, self.number)
 
     def warn(self) -> None:
         """Tell the user, once a statement, that rows failed."""
@@ -122,10 +173,40 @@ class Scope:
         chunk = read_chunk(function, columns)
         if chunk is None:
             return pa.nulls(len(columns[0]), kind)
-        if self.mode is Mode.COLLECT:
-            known = self.memo.known(chunk.site)
-            self.collector.add(chunk, known)
-            nothing = len(known) == 1  # only what NULL gives
-            n = len(chunk.prompts)
-            return pa.nulls(n, kind) if nothing else to_arrow(list(map(known.get, chunk.prompts)), kind)
-        return to_arrow(self.memo.answer(chunk, self.ask, self.check_cancel), kind)
+        if self.mode is Mode.SURVEY and self.surveyor is not None:
+            return to_arrow(self.surveyor.add(chunk), kind)
+        kept = self._kept(chunk)
+        if len(kept) == chunk.num_rows:
+            return to_arrow(self._answers(chunk), kind)
+        values: list[Any] = [None] * chunk.num_rows
+        if kept:
+            for i, value in zip(kept, self._answers(chunk.only(kept)), strict=True):
+                values[i] = value
+        return to_arrow(values, kind)
+
+    def _answers(self, chunk: Chunk) -> list[Any]:
+        if self.mode is not Mode.COLLECT:
+            return self.memo.answer(chunk, self.ask, self.check_cancel)
+        known = self.memo.known(chunk.site)
+        self.collector.add(chunk, known)
+        nothing = len(known) == 1  # only what NULL gives
+        return [None] * chunk.num_rows if nothing else list(map(known.get, chunk.prompts))
+
+    def _kept(self, chunk: Chunk) -> Sequence[int]:
+        """The rows of a chunk that are not excused."""
+        excused, every = self.excused.get(chunk.site), range(chunk.num_rows)
+        if excused is None:
+            return every
+        known = self.memo.known(chunk.site)
+        kept = [i for i, prompt in enumerate(chunk.prompts) if prompt in known or prompt not in excused]
+        if len(kept) < len(every) and self._has_changed():
+            self.excused = {}
+            return every
+        return kept
+
+    def _has_changed(self) -> bool:
+        """Whether another cursor may have changed what was excused; once is enough, a snapshot stays."""
+        if self.mode is Mode.COLLECT or self._is_same:
+            return False
+        self._is_same = self._stock is not None and self.changes.of_others(id(self)) == self._stock
+        return not self._is_same

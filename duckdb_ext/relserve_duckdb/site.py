@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from relserve.errors import OptionError, UsageError
+from relserve.groups import numbered
 from relserve.options import FUNCTIONS, Options, parse_options
 from relserve.relquery import RelQuery
 from relserve.template import Binding, Template, text_of
@@ -40,6 +41,15 @@ class Chunk(NamedTuple):
     columns: list[list[Any]]
     prompts: list[str | None]
 
+    @property
+    def num_rows(self) -> int:
+        return len(self.prompts)
+
+    def only(self, rows: Sequence[int]) -> Chunk:
+        """These rows of the chunk."""
+        columns = [[column[i] for i in rows] for column in self.columns]
+        return Chunk(self.site, columns, [self.prompts[i] for i in rows])
+
     def row(self, i: int) -> tuple[Any, ...]:
         """The values of row i."""
         return tuple(column[i] for column in self.columns)
@@ -47,11 +57,13 @@ class Chunk(NamedTuple):
 
 def sql_type_of(function: str) -> str:
     """The SQL type that a function returns, whatever its options."""
-    return FUNCTIONS[function].answer_type(Options(choices=("any",))).sql_type
+    return FUNCTIONS[function].answer_type(Options(choices=("any",), schema='"VARCHAR"')).sql_type
 
 
 def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
     """Read the columns of a UDF call: template, options as JSON, eight values, the ninth value.
+
+    Of an aggregate: template, options, the values of each group as a list of texts.
 
     Returns:
         The chunk, or None when the template is NULL, which makes every answer NULL.
@@ -71,6 +83,8 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
         raise OptionError(f"{function}(): an option must be the same for all rows of a call")
     if template is None:
         return None
+    if FUNCTIONS[function].aggregate:
+        return _read_groups(find_site(function, template, options, 1, None), columns[2])
     values, fields = _row_columns(template, given)
     site = find_site(function, template, options, len(given), fields)
     lists = list(map(values_of, values))
@@ -107,6 +121,13 @@ def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[
         ]
     rows = zip(*columns, strict=True) if columns else iter([()] * num_rows)
     return list(map(binding.render, rows))
+
+
+def _read_groups(site: Site, column: Any) -> Chunk:
+    """A chunk of groups; a group's prompt is that of all its values, however many prompts it will take."""
+    groups = [texts or None for texts in values_of(column)]
+    lists = [None if texts is None else numbered(texts) for texts in groups]
+    return Chunk(site, [groups], _prompts(site.binding, [lists], len(groups)))
 
 
 def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:

@@ -38,6 +38,7 @@ class Statement:
         plans_only: it is planned or stored, not run: its calls must ask nothing.
         reads: it only reads, so that DuckDB makes a lazy relation of it.
         rehearsal: a SELECT that makes the statement's llm calls, "" when there is none.
+        is_verbatim: the rehearsal stands so in the user's own text.
         root: the parsed statement, None when sqlglot cannot read it.
     """
 
@@ -46,6 +47,7 @@ class Statement:
     plans_only: bool
     reads: bool
     rehearsal: str
+    is_verbatim: bool
     root: exp.Expr | None
     calls: tuple[Call, ...]
     parameter_names: frozenset[str]
@@ -80,14 +82,15 @@ def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
     rehearsal = "" if plans_only else _rehearsal(parsed.type, body, root)
     reads = parsed.type in (Type.SELECT, Type.EXPLAIN)
     names = frozenset(parsed.named_parameters)
-    return Statement(runnable, text, plans_only, reads, rehearsal, root, calls, names)
+    is_verbatim = rehearsal != "" and rehearsal in body
+    return Statement(runnable, text, plans_only, reads, rehearsal, is_verbatim, root, calls, names)
 
 
 def read_select(text: str) -> Statement:
     """The text of a relation as a statement."""
     root = _parse(text)
     calls = tuple(find_calls(root)) if root is not None else ()
-    return Statement(text, text, False, True, text, root, calls, frozenset())
+    return Statement(text, text, False, True, text, True, root, calls, frozenset())
 
 
 def explained(text: str) -> str | None:
@@ -115,11 +118,22 @@ def _rehearsal(kind: Type, body: str, root: exp.Expr | None) -> str:
     if kind == Type.SELECT or isinstance(root, exp.Query):
         return body
     query = _source_of(root) if root is not None else None
+    if isinstance(root, (exp.Insert, exp.Create)) and query is not None and (text := _end_of(body, query)):
+        return text
     try:
         return query.sql("duckdb", unsupported_level=ErrorLevel.RAISE) if query is not None else ""
     except sqlglot.errors.UnsupportedError as error:
         log.debug("sqlglot cannot write the SELECT of %r: %s", body[:200], error)
         return ""
+
+
+def _end_of(body: str, query: exp.Expr) -> str:
+    """The SELECT at the end of a CREATE TABLE AS or INSERT INTO as it is written, "" if that is not plain."""
+    for token in sqlglot.tokenize(body, read="duckdb"):
+        if token.token_type.name in ("SELECT", "FROM", "WITH"):
+            text = body[token.start :].rstrip("; \n\t")
+            return text if _parse(text) == query else ""
+    return ""
 
 
 def _source_of(root: exp.Expr) -> exp.Expr | None:

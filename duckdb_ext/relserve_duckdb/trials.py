@@ -174,9 +174,10 @@ def _rehearse(scope: Scope, play: Play) -> Tallies:
 
 @contextmanager
 def _memo_aside(scope: Scope) -> Iterator[None]:
-    """Made-up answers go into a memo of their own."""
-    memo, scope.memo = scope.memo, Memo()
+    """Made-up answers go into a memo of their own, and no prompt is excused."""
+    memo, excused = scope.memo, scope.excused
+    scope.memo, scope.excused = Memo(), {}
     try:
         yield
     finally:
-        scope.memo = memo
+        scope.memo, scope.excused = memo, excused

@@ -81,12 +81,21 @@ def _is_json_alike(kind: pa.DataType) -> bool:
     return _reads_alike(kind) and not (kinds.is_binary(kind) or kinds.is_large_binary(kind))
 
 
+def _zone_of(kind: pa.DataType) -> str | None:
+    """The zone of a column's times, also of those inside lists and structs; None where there is none."""
+    if kinds.is_dictionary(kind):
+        return _zone_of(kind.value_type)
+    inner = [kind.field(i).type for i in range(kind.num_fields)] if kinds.is_nested(kind) else []
+    return getattr(kind, "tz", None) or next(filter(None, map(_zone_of, inner)), None)
+
+
 def _in_duckdb(array: pa.Array, expression: str) -> list[Any]:
     con = getattr(_local, "con", None)
     if con is None:
         con = _local.con = duckdb.connect(config={"threads": 1})
-    if zone := getattr(array.type, "tz", None):
-        con.execute(f"SET TimeZone = '{zone}'")
+    if zone := _zone_of(array.type):
+        name = f"GMT{zone}" if zone[0] in "+-" else zone  # Arrow's +05:30 is no zone that DuckDB knows
+        con.execute(f"SET TimeZone = '{name}'")
     con.register("chunk", pa.table({"v": array}))
     try:
         return [text for (text,) in con.execute(f"SELECT {expression} FROM chunk").fetchall()]

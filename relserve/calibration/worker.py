@@ -96,11 +96,11 @@ class Bench:
 def build(path: str, engine_args: dict[str, Any]) -> Any:
     """The engine as LocalEngine would start it, but in this process, and with a policy to time its steps.
 
-    Its arguments are taken from there, private or not: a copy of them would measure something else one day.
+    Its arguments are taken from there: a copy of them would measure something else one day.
     """
     local_start.set_environment(local_start.ENVIRONMENT)
     local_start.allow_hub(not os.path.isdir(path))
-    arguments = local_start._arguments(path, engine_args)
+    arguments = local_start.arguments_of(path, engine_args)
     from vllm import EngineArgs
     from vllm.v1.engine.llm_engine import LLMEngine
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 
+from relserve.engines import fingerprint
 from relserve.engines.http_dialect import Dialect
 from relserve.engines.http_gate import Gate
 from relserve.engines.http_rows import Rows
@@ -57,6 +58,25 @@ class HttpEngine:
     def num_in_flight(self) -> int:
         """Requests at the server now."""
         return self._server.gate.num_inside if self._server else 0
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`: of the URL and the model's name at the server.
+
+        Where no name is given, the server is asked each time: by now it may serve another model.
+        """
+        if self._wanted is not None:
+            return fingerprint.of_server(self._base_url, self._wanted)
+        known = self._server
+        server = await self._started()
+        if server is known:
+            try:
+                served = await find_served(server.clients[0], self._url, None)
+            except (EngineError, ModelError):
+                return None  # it may pass; `answer` finds out
+            if served.model != server.model:
+                await self._forget(server, EngineDeadError(f"{self._url} now serves {served.model}"))
+                server = await self._started()
+        return fingerprint.of_server(self._base_url, server.model)
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`; ModelError where the server does not serve the model."""

@@ -11,8 +11,9 @@ from relserve.relquery import Sampling, Submission
 
 MAX_ENUM = 500  # hosted servers take no longer list of allowed values in a schema
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
+BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
 
-Shape = Literal["choice", "regex"]
+Form = Literal["choice", "regex", "json"]
 
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|not allowed"
@@ -31,14 +32,14 @@ class Dialect:
         chat: it has a chat endpoint and the model a chat template.
         is_vllm: it is a vLLM server, which takes grammars and the relQuery's identity as they are.
         max_tokens_field: the field that limits the reply.
-        no_schema: shapes of grammar for which it takes no JSON schema.
-        omitted: sampling fields that it does not take.
+        no_schema: forms of grammar for which it takes no JSON schema.
+        omitted: sampling fields that it does not take, and keywords of JSON schemas.
     """
 
     chat: bool = True
     is_vllm: bool = False
     max_tokens_field: str = "max_tokens"
-    no_schema: frozenset[Shape] = frozenset()
+    no_schema: frozenset[Form] = frozenset()
     omitted: frozenset[str] = frozenset()
 
     @property
@@ -50,7 +51,7 @@ class Dialect:
         """Whether an answer under this grammar comes as {"answer": ..}."""
         if grammar is None or self.is_vllm or not self.chat or len(grammar.choices) > MAX_ENUM:
             return False
-        return shape_of(grammar) not in self.no_schema
+        return form_of(grammar) not in self.no_schema
 
     def body(self, model: str, prompt: str, submission: Submission) -> dict[str, Any]:
         """The request of one row."""
@@ -58,10 +59,12 @@ class Dialect:
         body: dict[str, Any] = {"model": model, **self._text(prompt, submission.system)}
         body |= {k: v for k, v in _sampling(sampling).items() if k not in self.omitted}
         body[self.max_tokens_field] = sampling.max_tokens
+        if sampling.with_confidence and "logprobs" not in self.omitted:
+            body["logprobs"] = True if self.chat else 1
         if self.is_vllm:
             body |= _for_vllm(submission)
         elif sampling.grammar is not None and self.wraps(sampling.grammar):
-            body["response_format"] = _schema(sampling.grammar)
+            body["response_format"] = _schema(sampling.grammar, self.omitted)
             body[self.max_tokens_field] += WRAPPING_TOKENS
         return body
 
@@ -81,16 +84,26 @@ class Dialect:
         if "max_completion_tokens" in said and self.max_tokens_field == "max_tokens":
             return replace(self, max_tokens_field="max_completion_tokens")
         if grammar is not None and self.wraps(grammar) and _SCHEMA.search(said):
-            return replace(self, no_schema=self.no_schema | {shape_of(grammar)})
+            if (keyword := self._refused_keyword(grammar, said)) is not None:
+                return replace(self, omitted=self.omitted | {keyword})
+            return replace(self, no_schema=self.no_schema | {form_of(grammar)})
         if _UNSUPPORTED.search(said):
-            for field in ("seed", "temperature", "top_p"):
+            for field in ("seed", "temperature", "top_p", "logprobs"):
                 if field in said and field not in self.omitted:
                     return replace(self, omitted=self.omitted | {field})
         return None
 
+    def _refused_keyword(self, grammar: Grammar, said: str) -> str | None:
+        """A bound in the schema that the server does not take; the answer is checked without it, too."""
+        if grammar.shape is None:
+            return None
+        return next((word for word in BOUNDS if word in said and word not in self.omitted), None)
 
-def shape_of(grammar: Grammar) -> Shape:
-    """The shape of a grammar."""
+
+def form_of(grammar: Grammar) -> Form:
+    """The form of a grammar."""
+    if grammar.shape is not None:
+        return "json"
     return "choice" if grammar.choices else "regex"
 
 
@@ -129,16 +142,23 @@ def _for_vllm(submission: Submission) -> dict[str, Any]:
         },
     }
     if grammar is not None:
-        fields["structured_outputs"] = (
-            {"choice": list(grammar.choices)} if grammar.choices else {"regex": grammar.regex}
-        )
+        fields["structured_outputs"] = _structured(grammar)
     return fields
 
 
-def _schema(grammar: Grammar) -> dict[str, Any]:
+def _structured(grammar: Grammar) -> dict[str, Any]:
+    """The grammar as vLLM's server takes it."""
+    if grammar.shape is not None:
+        return {"regex": encodable(grammar.shape.regex())}
+    return {"choice": list(grammar.choices)} if grammar.choices else {"regex": grammar.regex}
+
+
+def _schema(grammar: Grammar, omitted: frozenset[str]) -> dict[str, Any]:
     """The grammar as a JSON schema; schemas must describe an object, hence the wrapping."""
     answer: dict[str, Any] = {"type": "string"}
-    if grammar.choices:
+    if grammar.shape is not None:
+        answer = _without(grammar.shape.json_schema(), omitted)
+    elif grammar.choices:
         answer["enum"] = list(grammar.choices)
     else:
         answer["pattern"] = f"^(?:{grammar.regex})$"
@@ -149,3 +169,15 @@ def _schema(grammar: Grammar) -> dict[str, Any]:
         "additionalProperties": False,
     }
     return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+
+
+def _without(schema: dict[str, Any], keywords: frozenset[str]) -> dict[str, Any]:
+    """A JSON schema without some keywords, at every depth."""
+    kept = {key: value for key, value in schema.items() if key not in keywords}
+    if "properties" in kept:
+        kept["properties"] = {name: _without(each, keywords) for name, each in kept["properties"].items()}
+    if "items" in kept:
+        kept["items"] = _without(kept["items"], keywords)
+    if "anyOf" in kept:
+        kept["anyOf"] = [_without(each, keywords) for each in kept["anyOf"]]
+    return kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ from relserve.errors import Failure, FailureKind
 from relserve.relquery import Reply, Usage
 
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+_WRAPPING = re.compile(r'\s*\{\s*"answer"\s*:\s*')
 
 
 class UnreadableReply(Exception):
@@ -29,7 +31,8 @@ def read_reply(data: object, index: int, wrapped: bool) -> Reply:
         if choice.get("finish_reason") == "content_filter":
             return _failed(index, FailureKind.REFUSED, "the server's content filter stopped the reply", usage)
         if "message" not in choice:
-            return Reply(index, encodable(choice["text"]), usage=usage)
+            text = encodable(choice["text"])
+            return Reply(index, text, usage=usage, confidence=_confidence(choice, text, False))
         message = choice["message"]
         if message.get("refusal"):
             return _failed(index, FailureKind.REFUSED, f"the model refused: {message['refusal']}", usage)
@@ -43,7 +46,8 @@ def read_reply(data: object, index: int, wrapped: bool) -> Reply:
     if thinking and choice.get("finish_reason") == "length":
         # Unfinished thoughts must not pass for the answer.
         return _failed(index, FailureKind.UNPARSABLE, "max_tokens ended before the answer began", usage)
-    return Reply(index, _unwrapped(text) if wrapped else text, usage=usage)
+    confidence = _confidence(choice, text, wrapped)
+    return Reply(index, _unwrapped(text) if wrapped else text, usage=usage, confidence=confidence)
 
 
 def _unwrapped(text: str) -> str:
@@ -52,7 +56,38 @@ def _unwrapped(text: str) -> str:
         answer = json.loads(text)["answer"]
     except (ValueError, TypeError, LookupError):
         return text
-    return encodable(answer) if isinstance(answer, str) else text
+    if isinstance(answer, str):
+        return encodable(answer)
+    # JSON as llm_extract asks for it: cut out rather than written anew, which would round its numbers
+    return text.rstrip()[match.end() : -1] if (match := _WRAPPING.match(text)) else text
+
+
+def _confidence(choice: dict[str, Any], text: str, wrapped: bool) -> float | None:
+    """The probability that the server gave to the tokens of the answer; None where it tells none."""
+    try:
+        told = choice["logprobs"]
+        if told.get("content"):  # of a chat
+            tokens = [(each["token"], float(each["logprob"])) for each in told["content"]]
+        else:
+            tokens = [(t, float(p)) for t, p in zip(told["tokens"], told["token_logprobs"], strict=True)]
+        start, end = _span("".join(token for token, _ in tokens), text, wrapped)
+    except (TypeError, LookupError, AttributeError, ValueError):
+        return None
+    total, place = 0.0, 0
+    for token, logprob in tokens:
+        if place < end and place + len(token) > start:
+            total += logprob
+        place += len(token)
+    return math.exp(min(0.0, total)) if tokens else None
+
+
+def _span(said: str, text: str, wrapped: bool) -> tuple[int, int]:
+    """Where the answer stands in all that was said: without thoughts and without {"answer": ..} around it."""
+    start = max(0, said.rfind(text))
+    if wrapped and (match := _WRAPPING.match(said, start)) and said[match.end() : match.end() + 1] == '"':
+        # with the closing quote: until then it might have been a longer answer
+        return match.end() + 1, json.decoder.scanstring(said, match.end() + 1)[1]
+    return start, len(said) + 1
 
 
 def _usage(usage: dict[str, Any] | None) -> Usage:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from relserve.cost_file import find_cost, gpus
+from relserve.engines import fingerprint
 from relserve.engines.local_flight import Flight
 from relserve.engines.local_log import EngineGone, cause_of, size_of
 from relserve.engines.local_prompts import PromptEncoder, load_encoder
@@ -97,6 +98,12 @@ class LocalEngine:
         path = find_cost(self.path)
         return CostModel.load(Path(path)) if path else None
 
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`; while the engine runs, of what it has loaded."""
+        if self._running is not None and not self._running.dead:
+            return self._running.fingerprint
+        return await in_thread(self._fingerprint)
+
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`; an engine that dies is restarted once and asked only what is unanswered."""
         todo = dict.fromkeys(range(len(submission.prompts)))
@@ -147,7 +154,7 @@ class LocalEngine:
         started = time.monotonic()
         log_end = size_of(self._log_path)
         try:
-            running = await in_thread(lambda: launch(self.path, self._engine_args, self._log_path))
+            running = await in_thread(self._launch)
             running.watch(log_end)
             await running.ask(running.client.get_supported_tasks())
         except Exception as error:
@@ -158,6 +165,21 @@ class LocalEngine:
         _stop_at_exit()
         self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
         return running
+
+    def _launch(self) -> RunningEngine:
+        before = self._fingerprint()
+        running = launch(self.path, self._engine_args, self._log_path)
+        running.fingerprint = self._fingerprint()
+        if before is not None and running.fingerprint != before:
+            running.fingerprint = None  # changed while it was read: nobody knows what was loaded
+        return running
+
+    def _fingerprint(self) -> str | None:
+        try:
+            return fingerprint.of_local(self.path, self._engine_args)
+        except Exception as error:
+            logger.debug("no answers are kept of %s: %s", self.model, error)
+            return None
 
     def _see_log(self) -> str:
         return f"; its log is {self._log_path}" if self._log_path is not None else ""

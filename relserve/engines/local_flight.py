@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -185,7 +186,16 @@ def _reply(index: int, output: Any) -> Reply:
     if completion.finish_reason in ("abort", "error"):
         failure = Failure(FailureKind.ENGINE, f"the engine gave the request up ({completion.finish_reason})")
         return Reply(index, None, failure, usage)
-    return Reply(index, completion.text, None, usage, times)
+    return Reply(index, completion.text, None, usage, times, _confidence(completion.cumulative_logprob))
+
+
+def _confidence(logprob: float | None) -> float | None:
+    """The probability of a reply.
+
+    vLLM's default (logprobs_mode "raw_logprobs") takes the logits as they are before temperature and
+    penalties but behind the grammar's mask, so that each token's probability is that among the allowed ones.
+    """
+    return None if logprob is None else math.exp(min(0.0, logprob))
 
 
 def sampling_params(engine: RunningEngine, submission: Submission) -> Any:
@@ -204,6 +214,7 @@ def sampling_params(engine: RunningEngine, submission: Submission) -> Any:
         seed=sampling.seed,
         stop=[speakable(s) for s in sampling.stop],
         structured_outputs=_structured(sampling),
+        logprobs=0 if sampling.with_confidence else None,  # 0: those of the chosen tokens alone
         output_kind=RequestOutputKind.FINAL_ONLY,
         extra_args={
             "rel_id": speakable(submission.rel_id), "rel_rows": len(submission.prompts), "rel_ol": cap
@@ -220,4 +231,6 @@ def _structured(sampling: Sampling) -> Any:
         return None
     if sampling.grammar.choices:
         return StructuredOutputsParams(choice=[speakable(c) for c in sampling.grammar.choices])
+    if sampling.grammar.shape is not None:
+        return StructuredOutputsParams(regex=speakable(sampling.grammar.shape.regex()))
     return StructuredOutputsParams(regex=sampling.grammar.regex)

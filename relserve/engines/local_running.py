@@ -33,6 +33,7 @@ class RunningEngine:
         flights: the submissions that are with it.
         dead: whether it is known to have ended.
         closed: whether it was ended on purpose.
+        fingerprint: of the model that it has loaded; see `Engine.fingerprint`.
     """
 
     def __init__(self, client: Any, process: BaseProcess) -> None:
@@ -42,6 +43,7 @@ class RunningEngine:
         self.pid = process.pid
         self.flights: set[Flight] = set()
         self.closed = False
+        self.fingerprint: str | None = None
         self._death = asyncio.Event()
         self._why_dead = ""
         self._log_start = 0

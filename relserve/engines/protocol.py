@@ -21,6 +21,16 @@ class Engine(Protocol):
     def model(self) -> str:
         """The name by which users ask for it."""
 
+    async def fingerprint(self) -> str | None:
+        """A hash that changes with whatever, besides the submission, shapes a reply: the model and its like.
+
+        Of the model that answers now, or that a start would load; starts nothing. None: answers must not be
+        kept, for nothing is known of it.
+
+        Raises:
+            EngineError, ModelError: it can be seen already that it will not answer.
+        """
+
     def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """Answer all prompts of a relQuery, submitted at once.
 

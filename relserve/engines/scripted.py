@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from random import Random
 
 from relserve.errors import EngineDeadError, Failure, FailureKind
 from relserve.relquery import Reply, Submission, Usage
@@ -18,11 +20,24 @@ Script = Callable[[str, Submission], "str | Failure"]
 
 def by_hash(prompt: str, submission: Submission) -> str:
     """One of the allowed replies, picked by a hash of the prompt; for free text, the prompt's digest."""
-    digest = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = _digest(prompt)
     grammar = submission.sampling.grammar
-    if grammar is not None and grammar.choices:
+    if grammar is None:
+        return digest.hex()
+    if grammar.choices:
         return grammar.choices[int.from_bytes(digest, "big") % len(grammar.choices)]
-    return digest.hex() if grammar is None else str(digest[0] % 10)
+    if grammar.shape is not None:
+        return json.dumps(grammar.shape.sample(Random(digest)), ensure_ascii=False)
+    return str(digest[0] % 10)
+
+
+def sure_by_hash(prompt: str) -> float | None:
+    """A made-up probability of the reply, from 0 to 1, by a hash of the prompt."""
+    return _digest(prompt)[-1] / 255
+
+
+def _digest(prompt: str) -> bytes:
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def echo(prompt: str, submission: Submission) -> str:
@@ -36,20 +51,24 @@ class ScriptedEngine:
 
     Attributes:
         script: what to answer; a Failure fails that row.
+        sure: the probability of a reply, by its prompt; None stands for an engine that tells none.
         chunk: how many replies come at once.
         pause_s: wait before each chunk, to stand in for a slow model.
         dies_after: raise EngineDeadError after so many replies (None: never).
         max_prompt_chars: longer prompts fail as over the context.
+        identity: its fingerprint; None: its answers are never kept.
         submissions: every submission so far, for tests to look at.
         aborted: how many prompts were given up unfinished.
     """
 
     script: Script = by_hash
+    sure: Callable[[str], float | None] = sure_by_hash
     chunk: int = 1024
     pause_s: float = 0.0
     dies_after: int | None = None
     max_prompt_chars: int = 1_000_000
     model: str = "scripted"
+    identity: str | None = None
     submissions: list[Submission] = field(default_factory=list)
     aborted: int = 0
     num_answered: int = 0
@@ -58,6 +77,10 @@ class ScriptedEngine:
     def num_prompts(self) -> int:
         """Prompts asked so far."""
         return sum(len(s.prompts) for s in self.submissions)
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`."""
+        return self.identity
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`."""
@@ -85,7 +108,9 @@ class ScriptedEngine:
         said = self.script(prompt, submission)
         if isinstance(said, Failure):
             return Reply(index, None, said)
-        return Reply(index, said, usage=Usage(len(prompt) // 4 + 1, 0, len(said) // 4 + 1))
+        confidence = self.sure(prompt) if submission.sampling.with_confidence else None
+        usage = Usage(len(prompt) // 4 + 1, 0, len(said) // 4 + 1)
+        return Reply(index, said, usage=usage, confidence=confidence)
 
     async def close(self) -> None:
         """Nothing to free."""

@@ -55,11 +55,25 @@ class Made(NamedTuple):
         return self.engine.num_prompts, len(self.engine.submissions)
 
 
-def make(prefetch: bool = True, tables: bool = True, path: str = ":memory:", **engine: Any) -> Made:
+def make(
+    prefetch: bool = True,
+    memo: bool = True,
+    tables: bool = True,
+    path: str = ":memory:",
+    read_only: bool = False,
+    **engine: Any,
+) -> Made:
     """A fresh database with the functions attached."""
     scripted = ScriptedEngine(**engine)
-    con = attach(duckdb.connect(path), Session(lambda model: scripted), progress=False, prefetch=prefetch)
+    session = Session(lambda model: scripted)
+    raw = duckdb.connect(path, read_only=read_only)
+    con = attach(raw, session, progress=False, prefetch=prefetch, memo=memo)
     if tables:
-        con.execute(TABLES)
-        con.execute("CREATE TABLE odd AS SELECT unnest($1::VARCHAR[]) AS t", [list(ODD_TEXTS)])
+        make_tables(con)
     return Made(con, scripted)
+
+
+def make_tables(con: Any) -> None:
+    """The tables, on any connection that knows llm()."""
+    con.execute(TABLES)
+    con.execute("CREATE TABLE odd AS SELECT unnest($1::VARCHAR[]) AS t", [list(ODD_TEXTS)])

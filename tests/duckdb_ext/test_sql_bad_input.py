@@ -141,7 +141,7 @@ def test_raw_connection_shows_the_message_in_duckdbs_error(made: Made) -> None:
 
 
 def test_every_function_refuses_a_ninth_value_on_the_raw_connection(made: Made) -> None:
-    for function in FUNCTIONS:
+    for function in (name for name, spec in FUNCTIONS.items() if not spec.aggregate):
         for extra in ("9", "9, 10, 11"):
             with pytest.raises(duckdb.InvalidInputException, match="at most 8 values"):
                 made.con.raw.execute(f"SELECT {function}('{{}}', 1, 2, 3, 4, 5, 6, 7, 8, {extra})").fetchall()

@@ -179,6 +179,12 @@ def test_failing_statement_aborts_the_transaction_and_ours_never_does(made: Made
     assert made.rows("SELECT llm('t {}', 1)") == [("t 1",)]
 
 
+@pytest.mark.parametrize("made_first", ["CREATE VIEW one AS SELECT 1 AS a", "PREPARE one AS SELECT 1 AS a"])
+def test_a_text_that_makes_something_and_then_reads_gives_its_rows(made: Made, made_first: str) -> None:
+    read = "EXECUTE one" if made_first.startswith("PREPARE") else "FROM one"
+    assert made.rows(f"{made_first}; {read}") == [(1,)]
+
+
 def test_transaction_in_sql_keeps_one_relquery(made: Made) -> None:
     made.con.execute("BEGIN")
     made.rows("SELECT llm('t {}', body) FROM p")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -10,6 +11,8 @@ import pytest
 from relserve_duckdb.explanation import Explanation
 from sql_fixtures import Made, make
 
+from relserve.answer_cache import AnswerCache
+from relserve.answer_store import FILE_NAME
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, OptionError, TemplateError, UsageError
 
@@ -276,15 +279,23 @@ def test_a_small_relquery_says_nothing_about_a_large_one(made: Made) -> None:
     assert made.con.explain_llm("SELECT llm('s {}', id) FROM p").seconds is None
 
 
-def test_answers_that_are_kept_are_told_where_a_session_counts_them(made: Made) -> None:
+def test_answers_that_are_kept_are_not_sent(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail)
+    made = make(tables=False)
+    made.engine.identity = "a model"
+    made.con.session.cache = cache
+    made.rows("CREATE TABLE p AS SELECT i, 'text ' || i AS body FROM range(500) r(i)")
     sql = "SELECT llm('s {}', body) FROM p"
-    assert explain(made, sql)[0]["cached_answers"] is None
-    all_of_it = explain(made, sql)[0]["prompt_tokens"]
-    made.con.session.num_cached = lambda submission: len(submission.prompts) - 100  # type: ignore[attr-defined]
-    (row,) = explain(made, sql)
-    assert row["cached_answers"] == 400
-    assert row["prompt_tokens"] == pytest.approx(all_of_it / 5, abs=1)
+    (before,) = explain(made, sql)
+    made.rows(f"{sql} WHERE i < 400")
+    (after,) = explain(made, sql)
+    assert (before["cached_answers"], after["cached_answers"]) == (0, 400)
+    assert after["prompt_tokens"] == pytest.approx(before["prompt_tokens"] / 5, abs=1)
     assert "cached" in str(made.con.explain_llm(sql))
+    made.rows(sql)
+    assert made.con.explain_llm(sql).seconds == 0
+    cache.close()
+    assert explain(make(), sql)[0]["cached_answers"] is None
 
 
 def test_shared_prefix_and_output_limits(made: Made) -> None:

@@ -21,9 +21,8 @@ def test_all_is_sorted_and_holds_what_is_public() -> None:
 
 
 def test_importing_relserve_is_light() -> None:
-    code = (
-        "import sys, relserve; print([m for m in ('duckdb', 'vllm', 'torch', 'sqlglot') if m in sys.modules])"
-    )
+    heavy = ("duckdb", "vllm", "torch", "sqlglot", "pandas", "polars", "pyarrow", "numpy")
+    code = f"import sys, relserve; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -77,6 +76,8 @@ def test_settings_come_from_the_environment() -> None:
         ("RELSERVE_TIMEOUT_S", "soon", "RELSERVE_TIMEOUT_S='soon' cannot be read: longest wait"),
         ("RELSERVE_PROGRESS", "maybe", "cannot be read"),
         ("RELSERVE_ENGINE_ARGS", "[1]", "cannot be read: JSON object"),
+        ("RELSERVE_ANSWER_CACHE_MB", "-1", "cannot be read: largest size of the answer cache"),
+        ("RELSERVE_ANSWER_CACHE_MB", "1.5", "in whole megabytes"),
     ],
 )
 def test_wrong_settings_say_so(name: str, value: str, message: str) -> None:

@@ -219,13 +219,13 @@ def run(scheduler: Any, arrivals: list[Arrival], is_async: bool, abort_every: in
             if is_async and len(in_flight) < 2 and output.total_num_scheduled_tokens:
                 continue
         if in_flight:
-            _deliver(scheduler, *in_flight.pop(), ran)
+            deliver(scheduler, *in_flight.pop(), ran)
     pool = scheduler.kv_cache_manager.block_pool
     ran.leaked_blocks = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()
     return ran
 
 
-def _deliver(scheduler: Any, output: Any, result: Any, ran: Ran) -> None:
+def deliver(scheduler: Any, output: Any, result: Any, ran: Ran) -> None:
     for of_client in scheduler.update_from_output(output, result).values():
         for out in of_client.outputs:
             ran.tokens.setdefault(out.request_id, []).extend(out.new_token_ids)

@@ -1,0 +1,50 @@
+"""The order of a row's fields that lets the prefix cache serve most, where the template leaves it free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def best_field_order(columns: Sequence[Sequence[str]]) -> list[int]:
+    """Positions of the columns, the one first whose repeated values save most characters.
+
+    Greedy: rows are thought sorted, so a value that repeats below the same values of the columns before it is
+    computed once; the next column is the one that saves most so (after Liu et al., "Optimizing LLM Queries in
+    Relational Workloads", with one order for all rows). Columns that save nothing keep their order.
+
+    Args:
+        columns: the texts of each column, all of the same length.
+    """
+    left = list(range(len(columns)))
+    groups = [0] * (len(columns[0]) if columns else 0)
+    order: list[int] = []
+    while left:
+        best = max(left, key=lambda i: (_saved(groups, columns[i]), -i))
+        left.remove(best)
+        order.append(best)
+        numbers: dict[tuple[int, str], int] = {}
+        groups = [
+            numbers.setdefault((group, value), len(numbers))
+            for group, value in zip(groups, columns[best], strict=True)
+        ]
+    return order
+
+
+def reordered(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The same rows with their fields in the best order for all of them."""
+    if not rows:
+        return []
+    names = list(rows[0])
+    order = best_field_order([[str(row[name]) for row in rows] for name in names])
+    return [{names[i]: row[names[i]] for i in order} for row in rows]
+
+
+def _saved(groups: Sequence[int], values: Sequence[str]) -> int:
+    seen: set[tuple[int, str]] = set()
+    saved = 0
+    for key in zip(groups, values, strict=True):
+        if key in seen:
+            saved += len(key[1])
+        seen.add(key)
+    return saved

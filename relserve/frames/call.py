@@ -1,0 +1,136 @@
+"""One llm call on a frame: checked, asked as one relQuery, answered as an Arrow column."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+from relserve_duckdb.progress import bar
+from relserve_duckdb.site import ARROW_TYPES
+from relserve_duckdb.values import to_arrow
+
+from relserve.answers import Answer
+from relserve.api import new_session
+from relserve.engines.protocol import Engine
+from relserve.errors import FailureKind, RowsFailedWarning, UsageError
+from relserve.failures_text import failures_text
+from relserve.frames.fold import Coded, Folded, encode, fold
+from relserve.frames.picking import pick
+from relserve.history import History
+from relserve.options import FUNCTIONS, Options
+from relserve.relquery import RelQuery
+from relserve.settings import load
+from relserve.template import Template
+
+HISTORY = History()  # of all dataframe calls of this process
+
+
+class Source(Protocol):
+    """A frame: columns by position, and a way to give a column back in its library's own form."""
+
+    @property
+    def names(self) -> Sequence[Any]:
+        """The columns' names, of any type."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+
+    def column(self, i: int) -> pa.Array | pa.ChunkedArray:
+        """Column i in Arrow, with NULL for what the library takes as missing."""
+
+    def wrap(self, answers: pa.Array, name: str) -> Any:
+        """A column of answers, one a row."""
+
+
+class Answered(NamedTuple):
+    """A result, and what to warn of ("" for nothing)."""
+
+    value: Any
+    warning: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a user asked for, its options checked.
+
+    Attributes:
+        function: a name of `FUNCTIONS`.
+        data: what the user gave: a frame, a series, a relation.
+        columns: names of columns to use in order, None for those of the template.
+        given: the options as given, those that were set.
+        engine, progress: as in `relserve.connect`.
+    """
+
+    function: str
+    data: Any
+    template: str
+    columns: Iterable[Any] | None
+    name: str
+    given: Mapping[str, Any]
+    options: Options
+    engine: Engine | None = None
+    progress: bool | None = None
+
+    @cached_property
+    def kind(self) -> pa.DataType:
+        """The Arrow type of the answers."""
+        return ARROW_TYPES[FUNCTIONS[self.function].answer_type(self.options).sql_type]
+
+    def picked(self, names: Sequence[Any]) -> list[int]:
+        """The positions of the columns that the template uses, see `pick`."""
+        return pick(Template.parse(self.template), names, self.columns)
+
+    def ask(self, source: Source, cancel: threading.Event | None = None) -> Answered:
+        """Answer every row of a frame.
+
+        Raises:
+            UsageError: the template does not fit the frame.
+            EngineError, RowError, Cancelled: see `Session.run`.
+        """
+        picked = self.picked(source.names)
+        folded = fold([_encoded(source, i) for i in picked])
+        answers = self._answers(folded, source.num_rows, cancel) if folded.rows else []
+        column = folded.spread(to_arrow([answer.value for answer in answers], self.kind))
+        text = failures_text(source.num_rows, _failed(answers, folded.counts), "relserve.llm_errors()")
+        return Answered(source.wrap(column, self.name), text)
+
+    def _answers(self, folded: Folded, num_rows: int, cancel: threading.Event | None) -> list[Answer]:
+        template = Template.parse(self.template)
+        rows, counts = folded.rows, folded.counts
+        if nulls := num_rows - sum(counts):  # for the record: they are asked nothing
+            rows, counts = [*rows, (None,) * template.num_inputs], [*counts, nulls]
+        relquery = RelQuery(self.function, template.bind(template.num_inputs), rows, self.options, counts)
+        session = new_session(engine=self.engine, history=HISTORY)
+        shown = load().progress if self.progress is None else self.progress
+        with bar(shown) as progress:
+            return session.run(relquery, cancel, progress).answers[: len(folded.rows)]
+
+
+def _failed(answers: Sequence[Answer], counts: Sequence[int]) -> Counter[FailureKind]:
+    """Rows of the frame that failed, by why."""
+    failed: Counter[FailureKind] = Counter()
+    for answer, count in zip(answers, counts, strict=False):
+        if answer.failure is not None:
+            failed[answer.failure.kind] += count
+    return failed
+
+
+def warn(text: str, stacklevel: int) -> None:
+    """Warn of failed rows, if there are any; `stacklevel` as for warnings.warn in the caller."""
+    if text:
+        warnings.warn(text, RowsFailedWarning, stacklevel=stacklevel + 1)
+
+
+def _encoded(source: Source, i: int) -> Coded:
+    try:
+        return encode(source.column(i))
+    except UnicodeEncodeError as error:
+        what = f"column {source.names[i]!r} holds half a surrogate pair"
+        raise UsageError(f"{what}, which UTF-8 cannot hold: {error.object[:80]!r}") from error

@@ -1,0 +1,138 @@
+"""The functions that users call: one of each kind for every llm function there is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from relserve.engines.protocol import Engine
+from relserve.errors import OptionError, UsageError
+from relserve.frames.call import HISTORY, Call, warn
+from relserve.frames.dispatch import answer
+from relserve.frames.threads import in_thread
+from relserve.options import FUNCTIONS, OPTIONS, parse_options
+
+_OWN = {
+    "columns": "names of the columns that the placeholders take, in order (the placeholders' names)",
+    "name": "name of the column of answers (the function's)",
+    "engine": "an engine object to use instead of looking a model up",
+    "progress": "show a progress bar; None shows it on terminals and in notebooks",
+}
+
+
+class FrameFunction(Protocol):
+    """`relserve.llm` and its siblings: a column of answers, aligned with the rows of `data`."""
+
+    def __call__(
+        self,
+        data: Any,
+        template: str,
+        *,
+        columns: Iterable[Any] | None = None,
+        name: str | None = None,
+        engine: Engine | None = None,
+        progress: bool | None = None,
+        **options: Any,
+    ) -> Any: ...
+
+
+def synchronous(function: str) -> FrameFunction:
+    """relserve.llm and so on."""
+
+    def run(data: Any, template: str, **given: Any) -> Any:
+        value, warning = answer(_call(function, data, template, given))
+        warn(warning, stacklevel=2)
+        return value
+
+    return _dressed(run, function, function)
+
+
+def asynchronous(function: str) -> FrameFunction:
+    """relserve.allm and so on: the same in a thread, to be awaited."""
+
+    async def run(data: Any, template: str, **given: Any) -> Any:
+        call = _call(function, data, template, given)
+        value, warning = await in_thread(lambda cancel: answer(call, cancel))
+        warn(warning, stacklevel=2)
+        return value
+
+    return _dressed(run, function, f"a{function}")
+
+
+def llm_queries() -> pa.Table:
+    """One row a relQuery of this process's dataframe calls, as llm_queries() has them in SQL."""
+    return HISTORY.queries_table()
+
+
+def llm_errors() -> pa.Table:
+    """One row a failed prompt of this process's dataframe calls, as llm_errors() has them in SQL."""
+    return HISTORY.errors_table()
+
+
+def _call(function: str, data: Any, template: str, given: Mapping[str, Any]) -> Call:
+    """The call, its options checked.
+
+    Raises:
+        OptionError: see `parse_options`.
+        UsageError: an engine and a model.
+    """
+    own = {name: given.get(name) for name in _OWN}
+    options = {k: _plain(v) for k, v in given.items() if k not in _OWN and v is not None}
+    for option in options:
+        near = get_close_matches(option, [*_OWN, *FUNCTIONS[function].options], 1)
+        if option not in FUNCTIONS[function].options and near and near[0] in _OWN:
+            raise OptionError(f"{function}() has no option {option!r}. Did you mean {near[0]}?")
+    checked = parse_options(function, options)
+    if own["engine"] is not None and checked.model is not None:
+        raise UsageError("give engine= or model=, not both: an engine answers with its own model")
+    name = own.pop("name") or function
+    return Call(function, data, template, name=str(name), given=options, options=checked, **own)
+
+
+def _plain(value: Any) -> Any:
+    """An option's value without NumPy, pandas, polars or Arrow around it: choices=df['label'].unique()."""
+    for method in ("to_pylist", "tolist", "to_list"):
+        if callable(turn := getattr(value, method, None)):
+            return turn()
+    return value
+
+
+def _dressed(run: Callable[..., Any], function: str, name: str) -> FrameFunction:
+    """The function with the name, signature and help that a user looks up."""
+    keywords = {"model": None, **dict.fromkeys(FUNCTIONS[function].options)}
+    data, template = (
+        inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in ("data", "template")
+    )
+    named = [
+        inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=None) for each in (*_OWN, *keywords)
+    ]
+    run.__name__ = run.__qualname__ = name
+    run.__module__ = "relserve"
+    run.__signature__ = inspect.Signature([data, template, *named])  # type: ignore[attr-defined]
+    run.__doc__ = _help(function)
+    return run
+
+
+def _help(function: str) -> str:
+    lines = [*_OWN.items(), *((name, OPTIONS[name].help) for name in FUNCTIONS[function].options)]
+    listed = "\n".join(f"    {name}: {text}." for name, text in lines)
+    return f"""{function}() for the rows of a frame: a column of answers, aligned with the rows.
+
+A failed row is NULL, is counted in a RowsFailedWarning and listed by relserve.llm_errors(). A missing value
+gives NULL without a call. Equal rows are asked once.
+
+Args:
+    data: pandas or polars frame or series, pyarrow table or array. A polars LazyFrame or a DuckDB relation
+        comes back with the answers as one more column.
+    template: what to ask, e.g. 'Rate {{review}} of {{product}}'; the placeholders name columns.
+{listed}
+
+Raises:
+    UsageError: the call is wrong (TemplateError, OptionError: its template, an option).
+    ModelError, EngineError: no such model; the engine could not do its work.
+    RowError: a row failed and on_error is 'raise'.
+"""

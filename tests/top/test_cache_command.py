@@ -1,0 +1,132 @@
+"""`relserve cache` and `relserve cache clear`, in processes of their own."""
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from relserve.answer_store import FILE_NAME, Entry, Store
+
+MONTH_S = 30 * 86_400
+
+
+def relserve(
+    folder: Path, *args: str, limit: str = "64", stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from relserve.cli import main; main()", "cache", *args]
+    env = {**os.environ, "RELSERVE_CACHE_DIR": str(folder), "RELSERVE_ANSWER_CACHE_MB": limit}
+    return subprocess.run(
+        command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env=env
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Three answers of `tiny`, one of them two months old, and two of a server."""
+    made = Store(tmp_path / FILE_NAME, 5)
+    made.prepare()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 2 * MONTH_S)
+    made.write([Entry(bytes(16), "f", "tiny", "old", 1, 1)], [], {})
+    monkeypatch.undo()
+    made.write([Entry(bytes([i]) * 16, "f", "tiny", "new", 1, 1) for i in (1, 2)], [], {})
+    made.write([Entry(bytes([i]) * 16, "g", "http://there/v1", "x", 1, 1) for i in (3, 4)], [], {"f": 7})
+    return made
+
+
+def left(store: Store) -> dict[str, int]:
+    return {each.model: each.answers for each in store.by_model()}
+
+
+def test_it_shows_what_there_is(tmp_path: Path, store: Store) -> None:
+    done = relserve(tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path / FILE_NAME) in done.stdout
+    assert "64 MB" in done.stdout
+    lines = [line.replace("│", " ").split() for line in done.stdout.splitlines()]
+    assert ["answers", "5"] in lines
+    tiny = next(line for line in lines if line[:1] == ["tiny"])
+    assert (tiny[1], tiny[4]) == ("3", "7")
+    assert any(line[:2] == ["http://there/v1", "2"] for line in lines)
+
+
+def test_it_shows_an_empty_folder_and_makes_nothing_in_it(tmp_path: Path) -> None:
+    done = relserve(tmp_path)
+    assert "none yet" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+    assert "nothing to delete" in relserve(tmp_path, "clear", "--yes").stdout
+
+
+def test_it_says_when_the_cache_is_off(tmp_path: Path, store: Store) -> None:
+    assert "RELSERVE_ANSWER_CACHE_MB is 0" in relserve(tmp_path, limit="0").stdout
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    (["clear"], {}),
+    (["clear", "--model", "tiny"], {"http://there/v1": 2}),
+    (["clear", "--older-than", "30d"], {"tiny": 2, "http://there/v1": 2}),
+    (["clear", "--older-than", "30d", "--model", "tiny"], {"tiny": 2, "http://there/v1": 2}),
+    (["clear", "--older-than", "52w"], {"tiny": 3, "http://there/v1": 2}),
+])  # fmt: skip
+def test_clear_deletes_what_was_asked_for(
+    tmp_path: Path, store: Store, options: list[str], expected: dict[str, int]
+) -> None:
+    done = relserve(tmp_path, *options, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert left(store) == expected
+
+
+def test_clear_deletes_nothing_unasked(tmp_path: Path, store: Store) -> None:
+    done = relserve(tmp_path, "clear")
+    assert done.returncode == 1
+    assert "--yes" in done.stderr
+    assert "Delete 5 answers" in done.stderr
+    assert left(store) == {"tiny": 3, "http://there/v1": 2}
+
+
+@pytest.mark.parametrize(("answer", "deleted"), [("y", True), ("n", False), ("", False)])
+def test_clear_asks_on_a_terminal(tmp_path: Path, store: Store, answer: str, deleted: bool) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-c", "from relserve.cli import main; main()", "cache", "clear"]
+    env = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path), "RELSERVE_ANSWER_CACHE_MB": "64"}
+    running = subprocess.Popen(command, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+    os.write(master, f"{answer}\n".encode())
+    out, _ = running.communicate(timeout=60)
+    os.close(master)
+    os.close(slave)
+    assert b"Delete 5 answers" in out
+    assert (left(store) == {}) is deleted
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["clear", "--older-than", "a month"], ["'a month' is no length of time", "30d"]),
+    (["clear", "--older-than", "30"], ["no length of time"]),
+    (["clear", "--model", "tinny"], ["no answers of 'tinny'", "'tiny'", "'http://there/v1'"]),
+])  # fmt: skip
+def test_mistakes_are_one_helpful_line(
+    tmp_path: Path, store: Store, options: list[str], words: list[str]
+) -> None:
+    done = relserve(tmp_path, *options, "--yes")
+    assert done.returncode == 1
+    assert all(word in done.stderr for word in words), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert sum(left(store).values()) == 5
+
+
+@pytest.mark.parametrize("args", [[], ["clear", "--yes"]])
+def test_a_damaged_file_is_one_line_that_says_what_to_do(tmp_path: Path, args: list[str]) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"garbage" * 1000)
+    done = relserve(tmp_path, *args)
+    assert done.returncode == 1
+    assert "is damaged" in done.stderr
+    assert "delete it" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_teaches() -> None:
+    done = relserve(Path("/nowhere"), "clear", "--help")
+    assert all(word in done.stdout for word in ("--model", "--older-than", "--yes", "30d"))
