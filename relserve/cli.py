@@ -1,9 +1,10 @@
-"""The command line: `relserve demo`, `sql`, `models`, `cache`, `top` and `calibrate`."""
+"""The command line: `relserve demo`, `sql`, `explain`, `models`, `cache`, `top` and `calibrate`."""
 
 from __future__ import annotations
 
 import sys
 import time
+import warnings
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ import relserve
 from relserve import api, cache_command, demo, top
 from relserve.calibration import fitting, run
 from relserve.engines import registry
-from relserve.errors import Cancelled, RelserveError
+from relserve.errors import Cancelled, RelserveError, RowsFailedWarning, UsageError
 from relserve.output import Format, console, print_table, write
 from relserve.settings import load
 
@@ -64,7 +65,7 @@ def demo_command(model: Model = None) -> None:
 
 @app.command("sql")
 def sql_command(
-    text: Annotated[str, typer.Argument(help="One or more statements, or - to read them from stdin.")],
+    text: Annotated[str, typer.Argument(help="One or more statements, a .sql file of them, or - for stdin.")],
     db: Database = None,
     model: Model = None,
     format: Annotated[Format, typer.Option(help="How to write the result.")] = Format.table,
@@ -81,16 +82,39 @@ def sql_command(
     * `relserve sql --db shop.db --model http://127.0.0.1:8000/v1 --format csv "SELECT .." > out.csv`
 
     Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `FROM llm_errors()` says why.
+    `EXPLAIN SELECT ..` shows what would be asked.
     """
-    statements = sys.stdin.read() if text == "-" else text
     con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
     if examples:
         demo.prepare(con)
-    relation = con.sql(statements)
+    relation = con.sql(_text_of(text))
     if relation is not None:
         write(relation.to_arrow_table(), format)
     if stats:
         print_table(console(stderr=True), _rows(con, demo.STATS))
+    con.close()
+
+
+@app.command("explain")
+def explain_command(
+    text: Annotated[str, typer.Argument(help="One statement, a .sql file that holds it, or - for stdin.")],
+    db: Database = None,
+    model: Model = None,
+    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+) -> None:
+    """Show what a statement's llm functions would ask, and about how long that takes. Asks nothing.
+
+    The part of the query without llm functions runs, to count the rows that reach them.
+
+    Examples:
+
+    * `relserve explain --examples "SELECT llm_score('Stars? {}', review) FROM reviews"`
+    * `relserve explain --db shop.db --model http://127.0.0.1:8000/v1 report.sql`
+    """
+    con = api.connect(str(db) if db else ":memory:", model=model)
+    if examples:
+        demo.prepare(con)
+    console().print(str(con.explain_llm(_text_of(text))), markup=False, highlight=False, soft_wrap=True)
     con.close()
 
 
@@ -188,8 +212,13 @@ def calibrate_command(
             screen.print(f"Use it: {use}", highlight=False, markup=False, soft_wrap=True)
 
 
+_show_other_warning = warnings.showwarning
+
+
 def main() -> None:
     """Entry point: errors of relserve and DuckDB end as one message, Ctrl-C as status 130."""
+    warnings.simplefilter("always", RowsFailedWarning)
+    warnings.showwarning = _show_warning
     try:
         app()
     except (RelserveError, duckdb.Error) as error:
@@ -200,6 +229,26 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
+
+
+def _text_of(text: str) -> str:
+    """SQL given as an argument: itself, a file's, or what comes on stdin."""
+    if text == "-":
+        return sys.stdin.read()
+    if not text.endswith(".sql"):
+        return text
+    try:
+        return Path(text).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {text}: {error.strerror}") from error
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """One line about failed rows, without the line of our source that Python would add."""
+    if issubclass(category, RowsFailedWarning):
+        sys.stderr.write(f"relserve: {message}\n")
+    else:
+        _show_other_warning(message, category, *where, **more)
 
 
 def _rows(con: api.Connection, query: str) -> pa.Table:

@@ -14,13 +14,14 @@ WORDS = {
 }
 
 
-def failures_text(num_rows: int, failed: Mapping[FailureKind, int], where: str) -> str:
+def failures_text(num_rows: int, failed: Mapping[FailureKind, int], where: str, noun: str = "rows") -> str:
     """E.g. "12 of 10,000 rows failed and are NULL: 9 over context, 3 unparsable; see llm_errors()".
 
     Args:
         num_rows: table rows of the call.
         failed: table rows that failed, by why.
         where: what to call to see them.
+        noun: what is counted; "answers" for several calls together.
 
     Returns:
         The line, "" when no row failed.
@@ -29,7 +30,8 @@ def failures_text(num_rows: int, failed: Mapping[FailureKind, int], where: str) 
     if not counts:
         return ""
     total = sum(counts.values())
-    most_first = sorted(counts.items(), key=lambda each: -each[1])
+    order = list(FailureKind)
+    most_first = sorted(counts.items(), key=lambda each: (-each[1], order.index(each[0])))
     causes = ", ".join(f"{count:,} {WORDS.get(kind, kind.replace('_', ' '))}" for kind, count in most_first)
     verb = "is" if total == 1 else "are"
-    return f"{total:,} of {num_rows:,} rows failed and {verb} NULL: {causes}; see {where}"
+    return f"{total:,} of {num_rows:,} {noun} failed and {verb} NULL: {causes}; see {where}"

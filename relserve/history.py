@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ class QueryRecord:
     phases: Phases | None = None
     usage: Usage = Usage()
     error: str | None = None
+    statement: int = 0
+    num_rows_done: int = 0  # table rows whose prompt has its reply; NULL rows need none
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class ErrorRecord:
     failure: Failure
     prompt: str
     num_rows: int
+    statement: int = 0
+    at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
 
 QUERY_SCHEMA = pa.schema(
@@ -56,7 +61,7 @@ QUERY_SCHEMA = pa.schema(
         ("answered", pa.int64()), ("cached_answers", pa.int64()), ("failed_rows", pa.int64()),
         ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()), ("output_tokens", pa.int64()),
         ("seconds", pa.float64()), ("waiting_s", pa.float64()), ("core_s", pa.float64()),
-        ("tail_s", pa.float64()), ("error", pa.string()),
+        ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
     ]
 )  # fmt: skip
 
@@ -64,6 +69,7 @@ ERROR_SCHEMA = pa.schema(
     [
         ("rel_id", pa.string()), ("function", pa.string()), ("kind", pa.string()),
         ("message", pa.string()), ("prompt", pa.string()), ("rows", pa.int64()),
+        ("statement", pa.int64()), ("failed_at", pa.timestamp("us", "UTC")),
     ]
 )  # fmt: skip
 
@@ -75,6 +81,11 @@ class History:
         self._lock = threading.Lock()
         self._queries: deque[QueryRecord] = deque(maxlen=MAX_QUERIES)
         self._errors: deque[ErrorRecord] = deque(maxlen=MAX_ERRORS)
+        self._statements = itertools.count(1)
+
+    def new_statement(self) -> int:
+        """The number of a statement that asks something, 1 for the first."""
+        return next(self._statements)
 
     def begin(self, record: QueryRecord) -> None:
         """Put a relQuery on record as running."""
@@ -105,7 +116,8 @@ class History:
         """llm_errors(): one row a failed prompt, columns of `ERROR_SCHEMA`."""
         rows = [
             dict(rel_id=e.rel_id, function=e.function, kind=str(e.failure.kind),
-                 message=e.failure.message, prompt=e.prompt, rows=e.num_rows)
+                 message=e.failure.message, prompt=e.prompt, rows=e.num_rows,
+                 statement=e.statement, failed_at=e.at)
             for e in self.errors()
         ]  # fmt: skip
         return pa.Table.from_pylist(rows, ERROR_SCHEMA)
@@ -120,5 +132,5 @@ def _query_row(q: QueryRecord) -> dict[str, object]:
         prompt_tokens=q.usage.prompt_tokens,
         cached_tokens=q.usage.cached_tokens, output_tokens=q.usage.output_tokens, seconds=q.seconds,
         waiting_s=phases.waiting_s if phases else None, core_s=phases.core_s if phases else None,
-        tail_s=phases.tail_s if phases else None, error=q.error,
+        tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,
     )  # fmt: skip

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from relserve.answers import Answer
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, EngineError, Failure, FailureKind, RelserveError, RowError
+from relserve.forecast import Forecast, foretell
 from relserve.history import ErrorRecord, History, QueryRecord
 from relserve.recall import Recall
 from relserve.relquery import RelQuery, Reply, Result, RowTimes, Sampling, Submission, Usage, phases_of
@@ -47,6 +49,7 @@ class Session:
         cancel: threading.Event | None = None,
         progress: Progress | None = None,
         enough: Enough | None = None,
+        statement: int | None = None,
     ) -> Result:
         """Answer a relQuery.
 
@@ -56,6 +59,7 @@ class Session:
             progress: called with the record after every batch of replies.
             enough: called with the answers after every batch; when it says so the rest is aborted in the
                 engine, and those answers are UNASKED.
+            statement: number of the SQL statement that asks; None: a new one.
 
         Returns:
             Answers in input order; a NULL input gives Answer(None).
@@ -67,6 +71,7 @@ class Session:
         """
         engine = self.find_engine(relquery.options.model)
         run = _Run(relquery, engine, self.history, self.cache)
+        run.record.statement = self.history.new_statement() if statement is None else statement
         self.history.begin(run.record)
         started = time.monotonic()
         try:
@@ -81,6 +86,20 @@ class Session:
         finally:
             run.record.seconds = time.monotonic() - started
         return Result(run.answers_in_order())
+
+    def foretell(self, relquery: RelQuery) -> Forecast:
+        """What running a relQuery would cost; asks nothing and starts no engine.
+
+        Raises:
+            ModelError: its model is not to be had.
+        """
+        engine = self.find_engine(relquery.options.model)
+        run = _Run(relquery, engine, self.history, self.cache)
+        num_cached = None
+        if self.cache is not None:
+            with suppress(EngineError):  # a server that is not up does not tell which model it has
+                num_cached = len(run.recall.find(threading.Event()))
+        return foretell(engine, run.submission(), run.record, self.history, num_cached)
 
 
 class _Run:
@@ -193,6 +212,7 @@ class _Run:
         """Put the answer of a prompt on record."""
         self.answers[index] = answer
         self.record.num_done += 1
+        self.record.num_rows_done += self.weight[index]
         self.record.usage = Usage(*map(sum, zip(self.record.usage, reply.usage, strict=True)))
         if reply.times is not None:
             self.times.append(reply.times)
@@ -225,8 +245,11 @@ class _Run:
         self.record.num_failed += self.weight[index]
         shown = self.prompts[index][:MAX_PROMPT_ON_RECORD]
         self.history.fail(
-            ErrorRecord(self.relquery.rel_id, self.relquery.function, failure, shown, self.weight[index])
-        )
+            ErrorRecord(
+                self.relquery.rel_id, self.relquery.function, failure, shown, self.weight[index],
+                self.record.statement,
+            )
+        )  # fmt: skip
         if self.relquery.options.on_error == "raise":
             raise RowError(f"{self.relquery.function}(): {failure.message}; the prompt begins {shown[:80]!r}")
 

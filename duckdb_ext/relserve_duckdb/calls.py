@@ -61,6 +61,13 @@ def check_call(call: Call, parameters: Parameters) -> None:
             template.bind(len(call.values))
 
 
+def by_name(parameters: Any) -> Parameters:
+    """Parameters by the name that a text uses for them: $1, $name."""
+    if isinstance(parameters, Mapping):
+        return parameters
+    return {str(i): value for i, value in enumerate(parameters or (), 1)}
+
+
 def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
     """Whether no call's inputs hang on another call's answers, as far as the text tells.
 
@@ -84,6 +91,12 @@ def are_tangled(calls: Sequence[Call]) -> bool:
     heads = [(call.function, call.template, call.options) for call in calls]
     guarded = [call.node.find_ancestor(*_GUARDS) is not None for call in calls]
     return any(heads.count(head) > 1 for head, guard in zip(heads, guarded, strict=True) if guard)
+
+
+def template_text(call: Call, parameters: Parameters) -> str | None:
+    """The text of a call's template; None where only DuckDB can tell it."""
+    text = None if call.template is None else _constant(call.template, parameters)
+    return text if isinstance(text, str) else None
 
 
 def constant(node: exp.Expr, parameters: Parameters) -> Any:

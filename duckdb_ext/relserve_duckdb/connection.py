@@ -14,12 +14,14 @@ import duckdb
 from relserve.session import Session
 from relserve_duckdb.changes import Changes
 from relserve_duckdb.cursors import Cursors
+from relserve_duckdb.explain import explain, explain_relation, relation_in_words
+from relserve_duckdb.explanation import Explanation
 from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.memo import Memo
-from relserve_duckdb.relation import Reading, Relation, unwrapped
+from relserve_duckdb.relation import Reading, Relation, reading_of, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
 from relserve_duckdb.turns import Turns
@@ -119,6 +121,34 @@ class Connection:
             self._runner.one_shot.discard(view_name)
         return self
 
+    def explain_llm(self, query: Any, parameters: Any = None) -> Explanation:
+        """What the llm calls of a statement or relation would ask: rows, prompts, tokens, time. Asks nothing.
+
+        The part of the query without llm calls runs, to find out.
+
+        Args:
+            query: one statement, as for `execute`, with or without EXPLAIN; or a relation.
+            parameters: as for `execute`.
+
+        Returns:
+            An object that prints as a table and has a `table` (Arrow) for programs.
+
+        Raises:
+            UsageError: several statements, or a call is wrong.
+            ModelError: a call's model is not to be had.
+            duckdb.Error: the statement is wrong.
+        """
+        variables = Variables(sys._getframe(1))
+        with self._lock, self._asking():
+            if isinstance(query, Relation):
+                return explain_relation(self._runner, unwrapped(query), reading_of(query))
+            return explain(self._runner, variables, query, parameters)
+
+    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+        with self._lock, self._asking():
+            return relation_in_words(self._runner, relation, reading)
+
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation of this connection will ask, then run what reads it."""
         with self._lock, self._asking():
@@ -184,6 +214,7 @@ class Connection:
         self._scope.begin()
         with guarded(self._scope, self.raw):
             yield
+        self._scope.warn()
 
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
@@ -202,7 +233,9 @@ class Connection:
             if not self._asks:
                 return method(*args, **kwargs)
             with guarded(self._scope, self.raw):
-                return method(*args, **kwargs)
+                found = method(*args, **kwargs)
+            self._scope.warn()
+            return found
 
     def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Connection:
         """A method that gives its connection back, to be chained: `con.begin().execute(..)`."""

@@ -41,4 +41,5 @@ def is_one_shot(value: Any) -> bool:
 
 def _plain(value: Any) -> Any:
     """DuckDB's own relation behind a proxy, which DuckDB could not scan."""
-    return value.__relserve_raw__ if type(value).__module__.startswith("relserve_duckdb") else value
+    ours = type(value).__module__.startswith("relserve_duckdb")
+    return getattr(value, "__relserve_raw__", value) if ours else value

@@ -38,6 +38,9 @@ class Stage(Protocol):
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what the relation will ask, then run."""
 
+    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+
     def changing(self) -> AbstractContextManager[None]:
         """What may change data runs inside."""
 
@@ -85,9 +88,14 @@ class Relation:
         return self._perform(lambda: self._raw.__arrow_c_stream__(requested_schema))
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
-        """The plan; asks nothing unless it is to be analysed, which runs the query."""
+        """The plan; asks nothing unless it is to be analysed, which runs the query.
+
+        Without arguments it ends with what the llm calls would ask, if there are any.
+        """
         reading = self._reading if "analyze" in f"{args} {kwargs}".lower() else Reading.PLAN
-        return str(self._stage.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
+        plan = str(self._stage.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
+        calls = "" if args or kwargs else self._stage.calls_in_words(self._raw, self._reading)
+        return f"{plan}{calls}\n" if calls else plan
 
     def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         variables = Variables(sys._getframe(1))  # `filter("x IN (FROM my_dataframe)")` names one of them
@@ -114,6 +122,11 @@ class Relation:
             return value
         once = any(other._reading is Reading.ONCE for other in others)
         return Relation(value, self._stage, Reading.ONCE if once else self._reading)
+
+
+def reading_of(relation: Relation) -> Reading:
+    """What reading a relation's rows takes (no attribute of it: its columns are)."""
+    return relation._reading
 
 
 def unwrapped(value: Any) -> Any:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import duckdb
 
-from relserve_duckdb.calls import are_independent, are_tangled, check_call
+from relserve_duckdb.calls import are_independent, are_tangled, by_name, check_call
+from relserve_duckdb.explain import has_calls_row, with_calls_row
 from relserve_duckdb.frames import Variables
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
@@ -58,6 +59,9 @@ class Runner:
         for statement in statements:
             values = parameters if statement is statements[-1] else None
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
+        if statements and has_calls_row(self, statements[-1]):
+            rows = self.raw.fetchall()
+            self.raw.execute(*with_calls_row(self, variables, statements[-1], parameters, rows))
 
     def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, Reading]:
         """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and how to read it."""
@@ -73,6 +77,10 @@ class Runner:
             return self._run(variables, last, kwargs.get("params"), run), Reading.PREFETCH
         with self.scope.planning():
             relation = variables.call(self.raw.sql, last.runnable, **kwargs)
+        if has_calls_row(self, last):
+            rows = relation.fetchall()
+            text, values = with_calls_row(self, variables, last, kwargs.get("params"), rows)
+            relation = self.raw.sql(text, **{**kwargs, "params": values})
         return relation, Reading.PLAN if last.plans_only else self.reading_of(variables, last.text)
 
     def reading_of(self, variables: Variables, text: str) -> Reading:
@@ -99,7 +107,7 @@ class Runner:
         statements = split(self.raw, query)
         for statement in statements:
             for call in statement.calls:
-                check_call(call, _by_name(parameters) if statement is statements[-1] else {})
+                check_call(call, by_name(parameters) if statement is statements[-1] else {})
         return statements
 
     def close(self) -> None:
@@ -122,21 +130,20 @@ class Runner:
             self.lookout.learn(self.raw, statement.text)
         return result
 
-    def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
+    def play_of(self, variables: Variables, statement: Statement, parameters: Any) -> Play | str:
+        """How to rehearse a statement, or why it cannot be, in words."""
         text = statement.rehearsal
-        if not (text and self.prefetches and self.lookout.mentions(text) and self._may_rehearse(statement)):
-            return
+        if reason := self._why_not(statement):
+            return reason
         if names := self._used_up(variables, statement.text):
-            log.debug("no prefetch: %s can be read only once", names)
-            return
+            return f"{', '.join(names)} can be read only once"
         con = self._stage()
         shape = self._shape(statement, parameters) if con is self.raw and statement.is_verbatim else None
         try:
             used = con.extract_statements(text)[0].named_parameters
             values = _some_of(parameters, statement, used)
         except (duckdb.Error, LookupError) as error:
-            log.debug("no prefetch: %s", error)
-            return
+            return str(error)
 
         def plan() -> str:
             rows = variables.call(con.execute, f"EXPLAIN (FORMAT JSON) {text}", values).fetchall()
@@ -149,18 +156,33 @@ class Runner:
         def evaluate(query: str, values: list[Any]) -> list[tuple[Any, ...]]:
             return list(con.execute(query, [values]).fetchall())
 
-        prefetch(self.scope, Play(plan, batches, self._is_independent(statement), shape, evaluate))
+        return Play(plan, batches, self._is_independent(statement), shape, evaluate)
+
+    def play_of_relation(self, relation: duckdb.DuckDBPyRelation, statement: Statement) -> Play | str:
+        """How to rehearse a relation, whose text is `statement`, or why it cannot be, in words."""
+        if reason := self._why_not(statement):
+            return reason
+        if in_transaction(self.raw.sql):
+            return "an error while it is read would end the open transaction"
+        plan = partial(relation.explain, format="json")
+        shape = self._shape(statement, None)
+        independent = self._is_independent(statement)
+        return Play(plan, relation.to_arrow_reader, independent, shape, self._evaluate)
+
+    def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
+        text = statement.rehearsal
+        if text and self.prefetches and self.lookout.mentions(text):
+            self._prefetch(self.play_of(variables, statement, parameters))
 
     def _prefetch_relation(self, relation: duckdb.DuckDBPyRelation) -> None:
         text = relation.sql_query()
-        if not self.lookout.mentions(text) or in_transaction(self.raw.sql):
-            return
-        statement = read_select(text)
-        if self._may_rehearse(statement):
-            independent = self._is_independent(statement)
-            plan = partial(relation.explain, format="json")
-            shape = self._shape(statement, None)
-            play = Play(plan, relation.to_arrow_reader, independent, shape, self._evaluate)
+        if self.lookout.mentions(text):
+            self._prefetch(self.play_of_relation(relation, read_select(text)))
+
+    def _prefetch(self, play: Play | str) -> None:
+        if isinstance(play, str):
+            log.debug("no prefetch: %s", play)
+        else:
             prefetch(self.scope, play)
 
     def _evaluate(self, query: str, values: list[Any]) -> list[tuple[Any, ...]]:
@@ -170,22 +192,21 @@ class Runner:
     def _shape(self, statement: Statement, parameters: Any) -> Shape | None:
         if self.lookout.hidden(statement.text):
             return None
-        return find_shape(statement.root, statement.calls, _by_name(parameters))
+        return find_shape(statement.root, statement.calls, by_name(parameters))
 
     def _is_independent(self, statement: Statement) -> bool:
         if statement.root is None or not statement.calls or self.lookout.hidden(statement.text):
             return False
         return are_independent(statement.calls, statement.root)
 
-    def _may_rehearse(self, statement: Statement) -> bool:
+    def _why_not(self, statement: Statement) -> str:
+        """Why a statement must not be read twice, "" where it may."""
         text = statement.text
         if found := _ONCE.search(f"{text}\n{self.lookout.hidden(text)}"):
-            log.debug("no prefetch: %s may give other rows when read again", found[0])
-            return False
+            return f"{found[0].rstrip('(')} may give other rows when read again"
         if are_tangled(statement.calls):
-            log.debug("no prefetch: a guard decides between calls that look alike")
-            return False
-        return True
+            return "a guard decides between calls that look alike"
+        return ""
 
     def _used_up(self, variables: Variables, text: str) -> list[str]:
         """What the text reads that can be read only once."""
@@ -216,13 +237,6 @@ def in_transaction(run: Callable[[str], Any]) -> bool:
     return bool(one == other)
 
 
-def _by_name(parameters: Any) -> Mapping[str, Any]:
-    """Parameters by the name that a text uses for them: $1, $name."""
-    if isinstance(parameters, Mapping):
-        return parameters
-    return {str(i): value for i, value in enumerate(parameters or (), 1)}
-
-
 def _some_of(parameters: Any, statement: Statement, names: set[str]) -> Any:
     """The parameters that the rehearsal uses.
 
@@ -233,5 +247,5 @@ def _some_of(parameters: Any, statement: Statement, names: set[str]) -> Any:
         return parameters
     if "?" in statement.rehearsal:
         raise LookupError("the rehearsal uses some of the ? parameters")
-    named = _by_name(parameters)
+    named = by_name(parameters)
     return {name: named[name] for name in names}

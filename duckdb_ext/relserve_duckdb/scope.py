@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from relserve.answers import Answer
 from relserve.errors import Cancelled
+from relserve.failed_rows import warn
 from relserve.groups import answer_groups
 from relserve.options import FUNCTIONS
 from relserve.relquery import RelQuery, Result
@@ -68,10 +69,15 @@ class Scope:
     seen: dict[Site, Seen] = field(default_factory=dict)
     cancel: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
+    number: int | None = None  # of the statement, once it asked something
+    asked: bool = False  # whether something was asked since failed rows were last looked for
+    told: bool = False  # whether the user was told that rows of this statement failed
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> None:
         """The user starts something new; what was cancelled before is over."""
         self.cancel.clear()
+        self.number, self.asked, self.told = None, False, False
 
     def forget(self) -> None:
         """A statement starts: drop what the last one knew."""
@@ -141,8 +147,18 @@ class Scope:
         return self._run(relquery, enough).answers
 
     def _run(self, relquery: RelQuery, enough: Enough | None = None) -> Result:
+        with self.lock:  # DuckDB's threads may come together
+            if self.number is None:
+                self.number = self.session.history.new_statement()
+            self.asked = True
         with bar(self.show_progress) as progress:
-            return self.session.run(relquery, self.cancel, progress, enough)
+            return self.session.run(relquery, self.cancel, progress, enough, self.number)
+
+    def warn(self) -> None:
+        """Tell the user, once a statement, that rows failed."""
+        if self.asked and not self.told:
+            self.asked = False
+            self.told = warn(self.session.history, self.number or 0)
 
     def check_cancel(self) -> None:
         """Raise Cancelled if the statement was interrupted."""

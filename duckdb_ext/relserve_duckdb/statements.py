@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 _LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _EXPLAIN = re.compile(_LEAD + r"explain\s*(analyze\b|\([^)]*\)|)\s*(.*)")
+_PLAIN_EXPLAIN = re.compile(r"(?i)|\(\s*format\s+text\s*\)")
 _PREPARE = re.compile(_LEAD + r"prepare\s+\S+?(?:\s*\([^)]*\))?\s+as\s+(.*)")
 _DESCRIBE = re.compile(_LEAD + r"(?:describe|desc|show)\b(.*)")
 _PARSED = re.compile(
@@ -90,6 +91,14 @@ def read_select(text: str) -> Statement:
     root = _parse(text)
     calls = tuple(find_calls(root)) if root is not None else ()
     return Statement(text, text, False, True, text, True, root, calls, frozenset())
+
+
+def explained(text: str) -> str | None:
+    """The statement inside a plain EXPLAIN, whose result is text for people; None for anything else."""
+    match = _EXPLAIN.match(text)
+    if match is None or not _PLAIN_EXPLAIN.fullmatch(match[1]):
+        return None
+    return match[2]
 
 
 def _body(kind: Type, text: str) -> tuple[bool, str]:

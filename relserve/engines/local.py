@@ -15,13 +15,17 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any
 
+from relserve.cost_file import find_cost, gpus
 from relserve.engines import fingerprint
 from relserve.engines.local_flight import Flight
 from relserve.engines.local_log import EngineGone, cause_of, size_of
+from relserve.engines.local_prompts import PromptEncoder, load_encoder
 from relserve.engines.local_running import RunningEngine
-from relserve.engines.local_start import is_engine, launch
+from relserve.engines.local_start import CPU_BLOCK_SIZE, is_engine, launch
 from relserve.engines.local_thread import in_thread
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
+from relserve.policies.cost import CostModel
+from relserve.prefix_share import BLOCK
 from relserve.relquery import Reply, Submission
 
 logger = logging.getLogger(__name__)
@@ -57,6 +61,7 @@ class LocalEngine:
         self._log_path = log_path
         self._running: RunningEngine | None = None
         self._starting: asyncio.Task[RunningEngine] | None = None
+        self._encoder: PromptEncoder | None = None
         self._owner = os.getpid()
         _engines.add(self)
 
@@ -69,6 +74,29 @@ class LocalEngine:
     def num_unfinished(self) -> int:
         """Requests that are with the engine."""
         return 0 if self._running is None else sum(len(f.pending) for f in self._running.flights)
+
+    @property
+    def max_num_seqs(self) -> int | None:
+        """See `Foreseeing`."""
+        return self._engine_args.get("max_num_seqs")
+
+    @property
+    def block_size(self) -> int:
+        """See `Foreseeing`; without asking vLLM, so only NVIDIA's GPUs count."""
+        return int(self._engine_args.get("block_size") or (BLOCK if gpus() else CPU_BLOCK_SIZE))
+
+    def find_encoder(self) -> PromptEncoder | None:
+        """See `Foreseeing`: the running engine's, or one made of the model's files."""
+        if self._running is not None:
+            return self._running.encoder
+        if self._encoder is None:
+            self._encoder = load_encoder(self.path)
+        return self._encoder
+
+    def find_cost(self) -> CostModel | None:
+        """See `Foreseeing`."""
+        path = find_cost(self.path)
+        return CostModel.load(Path(path)) if path else None
 
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`; while the engine runs, of what it has loaded."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
+
+log = logging.getLogger(__name__)
 
 
 class PromptEncoder:
@@ -67,3 +70,19 @@ def speakable(text: str) -> str:
 
 def _message(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
+
+
+def load_encoder(path: str) -> PromptEncoder | None:
+    """The encoder of a model from its files on this machine, without an engine; None where that fails.
+
+    Args:
+        path: a folder, or a hub id of which the files were fetched before.
+    """
+    try:
+        # AutoTokenizer would be every model's own class, but loads torch, which takes seconds.
+        from transformers import PreTrainedTokenizerFast
+
+        return PromptEncoder(PreTrainedTokenizerFast.from_pretrained(path, local_files_only=True))
+    except Exception as error:  # no transformers, no files, code of its own: whoever asks can do without
+        log.debug("no tokenizer for %s: %s", path, error)
+        return None

@@ -26,6 +26,7 @@ ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
 }
+CPU_BLOCK_SIZE = 32  # tokens that the prefix cache keeps together
 CPU_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # vLLM's own binding is ten times slower on a shared machine
@@ -126,7 +127,9 @@ def arguments_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     )
     if current_platform.is_cpu():
         set_environment(CPU_ENVIRONMENT)
-        ours |= dict(dtype=cpu_dtype(path), enforce_eager=True, block_size=32, worker_cls=CPU_WORKER)
+        ours |= dict(
+            dtype=cpu_dtype(path), enforce_eager=True, block_size=CPU_BLOCK_SIZE, worker_cls=CPU_WORKER
+        )
         if not _is_parallel(engine_args):
             from vllm.v1.executor.uniproc_executor import UniProcExecutor
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from relserve.relquery import Reply, Submission
+
+if TYPE_CHECKING:
+    from relserve.policies.cost import CostModel
 
 
 class Engine(Protocol):
@@ -42,3 +45,35 @@ class Engine(Protocol):
 
     async def close(self) -> None:
         """Free everything; the engine starts anew if asked again."""
+
+
+class Encoder(Protocol):
+    """A model's tokenizer behind its chat template."""
+
+    def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
+        """Token ids of each prompt as the model gets it."""
+
+    def num_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text alone."""
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """An engine whose work can be foretold before it is started: its model's files are on this machine.
+
+    May be called from any thread.
+    """
+
+    def find_encoder(self) -> Encoder | None:
+        """The model's encoder; None where its files are not here or cannot be read."""
+
+    def find_cost(self) -> CostModel | None:
+        """The calibrated cost model of the model on this machine; None without one."""
+
+    @property
+    def max_num_seqs(self) -> int | None:
+        """Rows that a step may run, where the user set it."""
+
+    @property
+    def block_size(self) -> int:
+        """Tokens that its prefix cache keeps or forgets together."""

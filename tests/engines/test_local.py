@@ -19,6 +19,8 @@ from relserve.engines.local import LocalEngine
 from relserve.engines.local_flight import Flight
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind
+from relserve.forecast import foretell
+from relserve.history import History, QueryRecord
 from relserve.relquery import Reply, phases_of
 
 pytestmark = pytest.mark.vllm
@@ -90,6 +92,22 @@ def test_replies_tell_tokens_and_times(engine):
     again = ask(engine, prompts, system="Be brief.")
     assert texts(again) == texts(replies)
     assert sum(r.usage.cached_tokens for r in again) > 0
+
+
+def test_a_forecast_is_what_the_engine_counts(engine, model_path):
+    lead = "Answer as short as you can, for the answer goes into a table of our guests. "
+    asked = submission_of([lead * 4 + prompt for prompt in PROMPTS], "You are brief.")
+    spawn(engine.reset_prefix_cache()).result(timeout=TIMEOUT_S)
+    replies = spawn(collect(engine, asked)).result(timeout=TIMEOUT_S)
+    told, cached, said = map(sum, zip(*(reply.usage for reply in replies), strict=True))
+    other = LocalEngine("tiny", str(model_path))  # from the model's files, without being started
+    for each in (engine, other):
+        found = foretell(each, asked, QueryRecord("r", "llm", "t", "tiny", 60, 60), History(), None)
+        assert (found.prompt_tokens, found.is_counted) == (told, True)
+        assert found.shared == pytest.approx(cached / told, abs=0.02)
+        assert found.max_output_tokens >= said
+    assert cached > 0
+    assert other.pid is None
 
 
 def test_the_system_prompt_counts(engine):

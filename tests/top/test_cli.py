@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -77,3 +78,39 @@ def test_a_wrong_model_says_what_there_is() -> None:
     done = relserve("sql", "SELECT 1", "--model", "./nowhere")
     assert done.returncode == 1
     assert "no model './nowhere'" in done.stderr.decode()
+
+
+def test_failed_rows_end_with_a_line_on_stderr() -> None:
+    done = relserve(
+        "sql",
+        "SELECT llm_filter('{}?', repeat('x', 2000000)) AS a",
+        "--model",
+        "scripted",
+        "--format",
+        "json",
+    )
+    assert done.stdout.decode() == '{"a": null}\n'
+    assert done.stderr.decode() == (
+        "relserve: 1 of 1 rows failed and is NULL: 1 over context; see llm_errors(), statement 1\n"
+    )
+
+
+def test_explain_shows_the_plan_and_the_calls() -> None:
+    done = relserve("sql", "EXPLAIN SELECT llm('say {}', range) FROM range(4)", "--model", "scripted")
+    text = done.stdout.decode()
+    assert "Projection" in text
+    assert "1 llm call: 4 rows, 4 distinct prompts" in text
+
+
+def test_explain_command_takes_text_file_and_stdin(tmp_path: Path) -> None:
+    sql = "SELECT llm('say {}', range) FROM range(4)"
+    file = tmp_path / "query.sql"
+    file.write_text(sql)
+    said = {
+        relserve("explain", *arguments, "--model", "scripted", stdin=sql).stdout
+        for arguments in ([sql], [str(file)], ["-"])
+    }
+    assert len(said) == 1
+    assert "4 distinct prompts" in said.pop().decode()
+    done = relserve("explain", str(tmp_path / "none.sql"), "--model", "scripted")
+    assert (done.returncode, b"cannot read" in done.stderr) == (1, True)
