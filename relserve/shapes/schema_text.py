@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import threading
 from functools import lru_cache
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from relserve.errors import OptionError
 from relserve.shapes.leaves import (
@@ -25,6 +23,9 @@ from relserve.shapes.leaves import (
 )
 from relserve.shapes.nested import ListShape, NullableShape, StructShape
 from relserve.shapes.shape import Shape
+
+if TYPE_CHECKING:
+    import duckdb
 
 SCHEMA_EXAMPLE = """'{"brand": "VARCHAR", "price": "DECIMAL(10,2)"}'"""
 TYPES = (
@@ -114,6 +115,8 @@ def _refuse_twice(names: list[str], where: str) -> None:
 
 def _type_of(text: str, where: str) -> Any:
     """DuckDB's type of this name."""
+    import duckdb  # here: `import relserve` must not load it
+
     with _lock:
         try:
             return _duckdb().type(text)
@@ -152,4 +155,6 @@ _lock = threading.Lock()
 @lru_cache(maxsize=1)
 def _duckdb() -> duckdb.DuckDBPyConnection:
     """A connection of our own that knows DuckDB's types; used under `_lock`."""
+    import duckdb
+
     return duckdb.connect(config={"threads": 1})
