@@ -132,7 +132,9 @@ def test_values(world: World, value: Literal, from_table: bool) -> None:
     if outcome.rows is None:
         return
     for answer, is_null in outcome.rows:
-        assert (answer is None) == is_null
+        assert (
+            answer is None
+        ) == is_null or "union_value" in value.sql  # a union that holds NULL reads as NULL
         assert answer is None or type(answer) is str
     if value.prints_alike:
         assert outcome.rows == sorted(
@@ -177,6 +179,8 @@ def test_broken_texts(world: World, text: str) -> None:
     if isinstance(outcome.error, RelserveError):
         assert "llm" in text.lower()
         return
+    if outcome.error is None and not duckdb.extract_statements(text):
+        return  # a comment alone
     if outcome.kind == "ParserException" and ";" in text and oracle.error is not None:
         return  # DuckDB runs what stands before a syntax error, and may fail there; we read it all first
     assert outcome.kind == oracle.kind, (outcome.shown(), oracle.shown())
