@@ -181,6 +181,8 @@ def test_broken_texts(world: World, text: str) -> None:
         return
     if outcome.error is None and not duckdb.extract_statements(text):
         return  # a comment alone
+    if outcome.error is not None and "No function matches" in str(oracle.error):
+        return  # what a template or value of another type meets inside the oracle's own macros
     if outcome.kind == "ParserException" and ";" in text and oracle.error is not None:
         return  # DuckDB runs what stands before a syntax error, and may fail there; we read it all first
     assert outcome.kind == oracle.kind, (outcome.shown(), oracle.shown())
