@@ -66,7 +66,8 @@ def prefetch(scope: Scope, play: Play) -> None:
             scope.excused = {}
     except duckdb.InterruptException:
         raise
-    except (duckdb.Error, pa.ArrowException, OSError) as error:  # Arrow streams wrap DuckDB's errors
+    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Arrow streams wrap DuckDB's errors; one about a BLOB may hold bytes that are no text
         if isinstance(scope.error, RelserveError) and not isinstance(scope.error, Cancelled):
             raise scope.error from error
         scope.check_cancel()

@@ -18,7 +18,7 @@ from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.relation import Reading
-from relserve_duckdb.scope import Scope
+from relserve_duckdb.scope import PlanningOnly, Scope
 from relserve_duckdb.shapes import Shape, find_shape
 from relserve_duckdb.statements import Statement, read_select, split
 
@@ -75,8 +75,7 @@ class Runner:
             self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
             run = partial(self.raw.sql, **kwargs)
             return self._run(variables, last, kwargs.get("params"), run), Reading.PREFETCH
-        with self.scope.planning():
-            relation = variables.call(self.raw.sql, last.runnable, **kwargs)
+        relation = self._plan(partial(variables.call, self.raw.sql, last.runnable, **kwargs), kept=False)
         if has_calls_row(self, last):
             rows = relation.fetchall()
             text, values = with_calls_row(self, variables, last, kwargs.get("params"), rows)
@@ -91,8 +90,7 @@ class Runner:
         """Prefetch what a relation will ask, then run what reads it."""
         self.scope.forget()
         if reading is Reading.PLAN:
-            with self.scope.planning():
-                return run()
+            return self._plan(run, kept=False)
         if self.prefetches and reading is Reading.PREFETCH:
             self._prefetch_relation(relation)
             self.scope.check_cancel()
@@ -119,8 +117,8 @@ class Runner:
     ) -> Any:
         self.scope.forget()
         if statement.plans_only:
-            with self.scope.planning():
-                result = variables.call(run, statement.runnable)
+            only = partial(variables.call, run, statement.runnable)
+            result = self._plan(only, kept=not statement.reads)
         else:
             self._prefetch_text(variables, statement, parameters)
             self.scope.check_cancel()
@@ -129,6 +127,23 @@ class Runner:
         if self.lookout.is_changed_by(statement.text):
             self.lookout.learn(self.raw, statement.text)
         return result
+
+    def _plan(self, run: Callable[[], Any], kept: bool) -> Any:
+        """Run what plans only.
+
+        Of some constant calls (in CASE WHEN) DuckDB insists to know the value: it is asked where the plan is
+        kept, as by PREPARE, and NULL where it is only shown.
+        """
+        try:
+            with self.scope.planning():
+                return run()
+        except duckdb.Error as error:
+            if PlanningOnly.__name__ not in str(error):
+                raise
+        if kept:
+            return run()
+        with self.scope.collecting():
+            return run()
 
     def play_of(self, variables: Variables, statement: Statement, parameters: Any) -> Play | str:
         """How to rehearse a statement, or why it cannot be, in words."""

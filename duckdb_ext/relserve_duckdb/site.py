@@ -69,12 +69,14 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
         The chunk, or None when the template is NULL, which makes every answer NULL.
 
     Raises:
-        UsageError: too many values, or a template that changes from row to row.
+        UsageError: too many values, or a template that is no text or changes from row to row.
         TemplateError, OptionError: as `Template.bind` and `parse_options` do.
     """
     given = [column for column in columns[2:] if not _is_unset(column.type)]
     if len(given) > MAX_VALUES:
         raise UsageError(too_many_values(function))
+    if kinds.is_nested(columns[0].type):
+        raise UsageError(f"the template of {function}() must be text, not {columns[0].type}")
     same, template = constant_of(columns[0])
     if not same:
         raise UsageError(varying_template(function))

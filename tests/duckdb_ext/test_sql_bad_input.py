@@ -26,6 +26,8 @@ WRONG_CALLS = [
     ("SELECT llm('{}', 1, 2, 3, 4, 5, 6, 7, 8, 9)", UsageError, "at most 8 values"),
     ("SELECT llm('{}', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)", UsageError, "at most 8 values"),
     ("SELECT llm()", UsageError, "needs a template"),
+    ("SELECT llm([1, 2])", UsageError, "must be text, not list"),
+    ("SELECT llm({'a': id}) FROM p", UsageError, "must be"),
     ("SELECT llm(body) FROM p", UsageError, r"llm\('\{\}', column\)"),
     ("SELECT llm(body, id) FROM p", UsageError, "must be the same for all rows"),
     (

@@ -51,6 +51,18 @@ def test_prepared_constant_call_is_asked_when_executed(made: Made) -> None:
     assert made.rows("EXECUTE q3('a')") == [("of a",)]
 
 
+def test_a_constant_call_whose_value_decides_the_plan(made: Made) -> None:
+    call = "SELECT CASE WHEN llm('const') = 'const' THEN 'yes' END AS said"
+    made.rows(f"EXPLAIN {call}")
+    relation = made.con.sql(f"EXPLAIN {call}")
+    assert relation is not None
+    relation.fetchall()
+    assert made.asked == (0, 0)
+    made.rows(f"PREPARE q AS {call}")
+    assert made.rows("EXECUTE q") == [("yes",)]
+    assert made.rows(call) == [("yes",)]
+
+
 @pytest.mark.parametrize("where", ["{} AND {}", "{1} AND {0}"])
 def test_cheap_predicate_is_evaluated_first(made: Made, where: str) -> None:
     condition = where.format("llm_filter('x {}', body)", "abs(id - 500) < 9")

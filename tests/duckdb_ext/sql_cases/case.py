@@ -83,7 +83,11 @@ ORACLE = "\n".join(
         "WHEN 3 THEN format(t, a::VARCHAR, b::VARCHAR, c::VARCHAR) END;",
         "CREATE MACRO digit(s) AS CASE WHEN s IS NOT NULL THEN "
         "coalesce(TRY_CAST(regexp_extract(s, '([0-9])[^0-9]*$', 1) AS INTEGER), 0) END;",
-        _macro("llm", "", "trim({})"),
+        _macro(
+            "llm",
+            ", choices := NULL",
+            "coalesce((choices::VARCHAR[])[digit({0}) % len(choices::VARCHAR[]) + 1], trim({0}))",
+        ),
         _macro("llm_filter", "", "(digit({}) % 2 = 0)"),
         _macro("llm_classify", ", choices := NULL", "choices[digit({}) % len(choices) + 1]"),
         _macro("llm_score", ", lo := 0, hi := 10", "(lo + digit({}) % (hi - lo + 1))::DOUBLE"),

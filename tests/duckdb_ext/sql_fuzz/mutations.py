@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sql_cases import SMALL
 
 _TOKEN = re.compile(r"\s+|\w+|'[^']*'|\"[^\"]*\"|[^\w\s]")
-# might run for ever, use files, or have what the oracle prints otherwise: BLOBs, placeholders with names
-_NEVER = re.compile(r"(?i)recursive|range|series|copy|small\.|blob|'[^']*\{\w")
+# might run for ever, use files, or have what the oracle cannot print: BLOBs, names in templates, eight values
+_NEVER = re.compile(r"(?i)recursive|range|series|copy|small\.|blob|(\{\} ){4}|'[^']*\{\w")
 SEEDS = [case.sql for case in SMALL if case.parameters is None and not _NEVER.search(case.sql)]
 STRAY = [
     "(", ")", "[", "]", "{", "}", ",", ";", "'", '"', ".", ":=", "=>", "*", "--", "/*", "$$", "$1", "?",
