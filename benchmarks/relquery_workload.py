@@ -38,7 +38,7 @@ def encoder() -> Encode:
 
 
 @cache
-def _rows(table: str) -> list[dict[str, str]]:
+def rows_of(table: str) -> list[dict[str, str]]:
     csv.field_size_limit(10_000_000)
     with (data_folder() / "tables" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -104,7 +104,7 @@ def relqueries(
     trace = []
     for i, arrival_s in enumerate(poisson_arrivals(rate, count, rng)):
         table, drawn = rng.choice(tables), rng.choice(KINDS)
-        rows = rng.choices(_rows(table), k=num_rows or rng.randint(1, max_rows))
+        rows = rng.choices(rows_of(table), k=num_rows or rng.randint(1, max_rows))
         cap = int(caps[kind or drawn])
         encoded = encode(prompts_of(table, kind or drawn, rows))
         specs = tuple(RowSpec(tuple(ids[:max_prompt]), output_tokens(cap, rng)) for ids in encoded)

@@ -85,6 +85,7 @@ def sql_command(
     `EXPLAIN SELECT ..` shows what would be asked.
     """
     con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
+    con.raw.execute("SET enable_progress_bar = false")  # it would be written into the rows
     if examples:
         demo.prepare(con)
     relation = con.sql(_text_of(text))
@@ -112,6 +113,7 @@ def explain_command(
     * `relserve explain --db shop.db --model http://127.0.0.1:8000/v1 report.sql`
     """
     con = api.connect(str(db) if db else ":memory:", model=model)
+    con.raw.execute("SET enable_progress_bar = false")
     if examples:
         demo.prepare(con)
     console().print(str(con.explain_llm(_text_of(text))), markup=False, highlight=False, soft_wrap=True)

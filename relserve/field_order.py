@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -31,13 +31,19 @@ def best_field_order(columns: Sequence[Sequence[str]]) -> list[int]:
     return order
 
 
-def reordered(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The same rows with their fields in the best order for all of them."""
-    if not rows:
-        return []
-    names = list(rows[0])
-    order = best_field_order([[str(row[name]) for row in rows] for name in names])
-    return [{names[i]: row[names[i]] for i in order} for row in rows]
+def free_rows(rows: Sequence[Sequence[Any]], slots: Sequence[int]) -> list[list[Any]]:
+    """Rows whose values in `slots`, where those are whole rows, have fields in the best order for all."""
+    free = [list(row) for row in rows]
+    for slot in slots:
+        records = [row[slot] for row in free if row[slot] is not None]
+        if not records or not all(isinstance(record, dict) for record in records):
+            continue
+        names = list(records[0])
+        order = best_field_order([[str(record[name]) for record in records] for name in names])
+        for row in free:
+            if row[slot] is not None:
+                row[slot] = {names[i]: row[slot][names[i]] for i in order}
+    return free
 
 
 def _saved(groups: Sequence[int], values: Sequence[str]) -> int:

@@ -31,6 +31,7 @@ class Options:
     schema: str = ""
     min_confidence: float | None = None
     max_chars: int = 8000
+    field_order: str = "given"
 
 
 class OptionSpec(NamedTuple):
@@ -105,6 +106,12 @@ def _on_error(name: str, value: Any) -> str:
     return str(value)
 
 
+def _field_order(name: str, value: Any) -> str:
+    if value not in ("given", "free"):
+        raise OptionError(f"{name} must be 'given' (a row's fields in their order) or 'free', not {value!r}")
+    return str(value)
+
+
 def _schema(name: str, value: Any) -> str:
     if not isinstance(value, (str, dict, list)) or not value:
         raise OptionError(f"{name} must be text like {_example(name)}, not {value!r}")
@@ -128,10 +135,14 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),
     "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", _number(0, 1)),
     "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", _whole(1, 10**9)),
+    "field_order": OptionSpec(
+        "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", _field_order
+    ),
 }
 
-_COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error")
-_TYPED = ("temperature", "top_p", "seed", "system", "model", "on_error")
+_COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "field_order")
+_GROUPS = tuple(name for name in _COMMON if name != "field_order")
+_TYPED = ("temperature", "top_p", "seed", "system", "model", "on_error", "field_order")
 
 
 def _single(kind: str) -> FunctionSpec:
@@ -152,7 +163,7 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm_extract": FunctionSpec(
         ("max_tokens", *_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))
     ),
-    "llm_agg": FunctionSpec((*_COMMON, "max_chars"), (), lambda o: Text(), aggregate=True),
+    "llm_agg": FunctionSpec((*_GROUPS, "max_chars"), (), lambda o: Text(), aggregate=True),
     "llm_int": _single("BIGINT"),
     "llm_double": _single("DOUBLE"),
     "llm_bool": _single("BOOLEAN"),

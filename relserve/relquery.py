@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from relserve.answers import Answer, AnswerType, Grammar
 from relserve.errors import Failure
+from relserve.field_order import free_rows
 from relserve.options import FUNCTIONS, Options
 from relserve.template import Binding
 
@@ -59,7 +60,8 @@ class RelQuery:
         lead = self.answer_type.instruction
         lead = lead + "\n" if lead else ""
         render = self.binding.render
-        rendered = (render(row) for row in self.rows)
+        free = self.options.field_order == "free"
+        rendered = (render(row) for row in (free_rows(self.rows, self.binding.used) if free else self.rows))
         return [None if prompt is None else lead + prompt for prompt in rendered]
 
 

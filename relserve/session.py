@@ -37,11 +37,14 @@ class Session:
         find_engine: gives the engine of a model name (None: the default model).
         history: where relQueries and failed rows are recorded.
         cache: where answers are kept from one process to the next; None: nowhere.
+        sorts: send prompts in the order of their texts, so that those with a common beginning follow each
+            other and the prefix cache serves it; off, in the order of the rows. Answers are the same.
     """
 
     find_engine: Callable[[str | None], Engine]
     history: History = field(default_factory=History)
     cache: AnswerCache | None = None
+    sorts: bool = True
 
     def run(
         self,
@@ -76,7 +79,7 @@ class Session:
         started = time.monotonic()
         try:
             if run.prompts:
-                run.answer(cancel or threading.Event(), progress, enough)
+                run.answer(cancel or threading.Event(), progress, enough, self.sorts)
             run.record.state = "done"
         except BaseException as error:
             stopped = isinstance(error, (Cancelled, KeyboardInterrupt))
@@ -99,7 +102,9 @@ class Session:
         if self.cache is not None:
             with suppress(EngineError):  # a server that is not up does not tell which model it has
                 num_cached = len(run.recall.find(threading.Event()))
-        return foretell(engine, run.submission(), run.record, self.history, num_cached)
+        sent = sorted(run.prompts) if self.sorts else run.prompts
+        submission = replace(run.submission(), prompts=sent)
+        return foretell(engine, submission, run.record, self.history, num_cached)
 
 
 class _Run:
@@ -147,13 +152,17 @@ class _Run:
         )  # fmt: skip
         return Submission(self.relquery.rel_id, self.prompts, sampling, options.system)
 
-    def answer(self, cancel: threading.Event, progress: Progress | None, enough: Enough | None) -> None:
+    def answer(
+        self, cancel: threading.Event, progress: Progress | None, enough: Enough | None, sorts: bool
+    ) -> None:
         """Take what the cache has, then ask the engine for the rest."""
         for reply in self.recall.find(cancel):
             if (answer := self.parsed(reply)).failure is None:
                 self.take(reply.index, reply, answer)
                 self.record.num_cached += 1
         self.todo = [i for i, answer in enumerate(self.answers) if answer is None]
+        if sorts:
+            self.todo.sort(key=self.prompts.__getitem__)
         if self.record.num_cached and progress is not None:
             progress(self.record)
         if self.todo and not self.suffices(enough):
@@ -174,11 +183,11 @@ class _Run:
                     progress(self.record)
                 if self.suffices(enough):
                     _abort(future)
+                    self.keep_rest(inbox)
                     return
         except BaseException:
             _abort(future)
-            while not inbox.empty():  # came in time, so the next query need not ask it again
-                self.keep(inbox.get() or [])
+            self.keep_rest(inbox)
             raise
         finally:
             self.record.phases = phases_of(self.times)
@@ -207,6 +216,11 @@ class _Run:
             good = [reply for reply, answer in both if answer.failure is None]
             self.recall.keep((self.todo[reply.index], reply) for reply in good)
         return parsed
+
+    def keep_rest(self, inbox: queue.SimpleQueue[list[Reply] | None]) -> None:
+        """Put into the cache what came in time, so that the next query need not ask it again."""
+        while not inbox.empty():
+            self.keep(inbox.get() or [])
 
     def take(self, index: int, reply: Reply, answer: Answer) -> None:
         """Put the answer of a prompt on record."""

@@ -196,7 +196,7 @@ def test_an_engine_that_dies_leaves_its_answers(new: New, engine: ScriptedEngine
     session = new()
     session.run(relquery(numbers(100)))
     assert last(session).num_cached == 37
-    assert list(engine.submissions[-1].prompts) == [f"say {i}" for i in range(37, 100)]
+    assert list(engine.submissions[-1].prompts) == sorted(f"say {i}" for i in range(100))[37:]
 
 
 def test_a_query_repeated_at_once_needs_no_wait_for_the_disk(new: New, engine: ScriptedEngine) -> None:

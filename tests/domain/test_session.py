@@ -66,7 +66,7 @@ def test_on_error_raise_fails_the_query_and_aborts_the_rest() -> None:
     engine = ScriptedEngine(max_prompt_chars=10, chunk=1, pause_s=0.01)
     session = session_of(engine)
     with pytest.raises(RowError, match="context holds 10"):
-        session.run(relquery(["x" * 50, *map(str, range(100))], on_error="raise"))
+        session.run(relquery(["!" * 50, *map(str, range(100))], on_error="raise"))
     assert session.history.queries()[0].state == "failed"
     _wait_for(lambda: engine.aborted > 50)
 

@@ -25,7 +25,7 @@ def test_the_rest_is_aborted_and_what_came_is_kept() -> None:
     answers = session.run(relquery(1000), enough=enough).answers
     came = [answer.value for answer in answers if answer is not UNASKED]
     assert 30 <= len(came) < 200
-    assert came == [f"say {i}" for i in range(len(came))]
+    assert sorted(came) == sorted(f"say {i}" for i in range(1000))[: len(came)]
     deadline = time.monotonic() + 2
     while engine.aborted == 0 and time.monotonic() < deadline:
         time.sleep(0.01)

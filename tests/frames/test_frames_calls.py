@@ -144,7 +144,7 @@ def test_only_columns_in_use_are_read() -> None:
 def test_equal_rows_are_asked_once() -> None:
     engine = echoing()
     relserve.llm(pd.concat([REVIEWS] * 100), "{review} {product}", engine=engine)
-    assert list(engine.submissions[0].prompts) == ["good of a".replace(" of", ""), "bad b"]
+    assert list(engine.submissions[0].prompts) == ["bad b", "good a"]
 
 
 def test_options_are_those_of_sql_and_may_be_numpy_or_series() -> None:

@@ -30,9 +30,9 @@ def test_failed_rows_are_null_and_told_with_their_causes() -> None:
     assert str(warning.message) == expected
     assert warning.filename == __file__
     errors = relserve.llm_errors().to_pylist()[-2:]
-    assert [(e["function"], e["kind"], e["rows"]) for e in errors] == [
+    assert {(e["function"], e["kind"], e["rows"]) for e in errors} == {
         ("llm_filter", "over_context", 3), ("llm_filter", "unparsable", 2),
-    ]  # fmt: skip
+    }  # fmt: skip
     query = relserve.llm_queries().to_pylist()[-1]
     assert (query["rows"], query["failed_rows"], query["null_rows"], query["rel_id"]) == (
         11, 5, 1, errors[0]["rel_id"],
