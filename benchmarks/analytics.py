@@ -160,6 +160,7 @@ def sides(find: Callable[[str | None], Engine]) -> dict[str, Side]:
         "without folding": Side(attached(each := Unfolded(find)), each),
         "without prefetch": Side(attached(each := session(), prefetch=False), each),
         "filters as written": Side(attached(each := session()), each, as_written),
+        "rows as they come": Side(attached(each := session(sorts=False)), each),
     }
 
 

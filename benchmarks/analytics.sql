@@ -36,7 +36,7 @@ SELECT id, llm_classify('Mood of: {}', review, choices := ['happy', 'angry', 'ne
 WHERE llm_classify('Mood of: {}', review, choices := ['happy', 'angry', 'neutral']) <> 'neutral' ORDER BY id;
 
 -- 9. only where the number is missing is the model asked
-SELECT id, coalesce(overall, llm_score('Rate this beer from 1 to 20: {}', review, lo := 1, hi := 20)) AS points
+SELECT id, coalesce(abv, llm_score('How strong is this beer, in per cent? {} {}', style, review, lo := 0, hi := 15)) AS abv
 FROM beers ORDER BY id;
 
 -- 10. the best reviewed product of each category

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from relserve.prefix_share import BLOCK, prefix_share
+from relserve.template import text_of
+
 
 def best_field_order(columns: Sequence[Sequence[str]]) -> list[int]:
     """Positions of the columns, the one first whose repeated values save most characters.
@@ -40,10 +43,16 @@ def free_rows(rows: Sequence[Sequence[Any]], slots: Sequence[int]) -> list[list[
             continue
         names = list(records[0])
         order = best_field_order([[str(record[name]) for record in records] for name in names])
-        for row in free:
-            if row[slot] is not None:
-                row[slot] = {names[i]: row[slot][names[i]] for i in order}
+        better = [{names[i]: record[names[i]] for i in order} for record in records]
+        if _share(better) > _share(records):
+            for row, record in zip([row for row in free if row[slot] is not None], better, strict=True):
+                row[slot] = record
     return free
+
+
+def _share(records: Sequence[dict[str, Any]]) -> float:
+    """The share of the records' text that a prefix cache would serve, a block being about 16 tokens."""
+    return prefix_share(sorted({text_of(record) for record in records}), 4 * BLOCK)
 
 
 def _saved(groups: Sequence[int], values: Sequence[str]) -> int:
