@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from relserve.api import Connection, attach, connect
     from relserve.errors import (
         Cancelled,
+        ConstantPromptWarning,
         EngineDeadError,
         EngineError,
         EngineStartError,
         ModelError,
         OptionError,
         RelserveError,
+        RelserveWarning,
         RowError,
         RowsFailedWarning,
         TemplateError,
@@ -51,8 +53,9 @@ _AWAITED = tuple(f"a{name}" for name in _FUNCTIONS)
 _HOMES = {
     "relserve.api": ("Connection", "attach", "connect"),
     "relserve.errors": (
-        "Cancelled", "EngineDeadError", "EngineError", "EngineStartError", "ModelError", "OptionError",
-        "RelserveError", "RowError", "RowsFailedWarning", "TemplateError", "UsageError",
+        "Cancelled", "ConstantPromptWarning", "EngineDeadError", "EngineError", "EngineStartError",
+        "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning",
+        "TemplateError", "UsageError",
     ),
     "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
 }  # fmt: skip
@@ -60,8 +63,9 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __version__ = "0.1.0"
 __all__ = [
-    "Cancelled", "Connection", "EngineDeadError", "EngineError", "EngineStartError", "ModelError",
-    "OptionError", "RelserveError", "RowError", "RowsFailedWarning", "TemplateError", "UsageError", "allm",
+    "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
+    "EngineStartError", "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError",
+    "RowsFailedWarning", "TemplateError", "UsageError", "allm",
     "allm_classify", "allm_filter", "allm_score", "attach", "connect", "llm", "llm_classify", "llm_errors",
     "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ import relserve
 from relserve import api, cache_command, demo, top
 from relserve.calibration import fitting, run
 from relserve.engines import registry
-from relserve.errors import Cancelled, RelserveError, RowsFailedWarning, UsageError
+from relserve.errors import Cancelled, RelserveError, RelserveWarning, UsageError
 from relserve.output import Format, console, print_table, write
 from relserve.settings import load
 
@@ -219,7 +219,7 @@ _show_other_warning = warnings.showwarning
 
 def main() -> None:
     """Entry point: errors of relserve and DuckDB end as one message, Ctrl-C as status 130."""
-    warnings.simplefilter("always", RowsFailedWarning)
+    warnings.simplefilter("always", RelserveWarning)
     warnings.showwarning = _show_warning
     try:
         app()
@@ -246,8 +246,8 @@ def _text_of(text: str) -> str:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """One line about failed rows, without the line of our source that Python would add."""
-    if issubclass(category, RowsFailedWarning):
+    """One line, without the line of our source that Python would add."""
+    if issubclass(category, RelserveWarning):
         sys.stderr.write(f"relserve: {message}\n")
     else:
         _show_other_warning(message, category, *where, **more)

@@ -68,7 +68,15 @@ class Cancelled(RelserveError):
     """The query was interrupted; its requests were aborted in the engine."""
 
 
-class RowsFailedWarning(UserWarning):
+class RelserveWarning(UserWarning):
+    """Every warning of relserve."""
+
+
+class ConstantPromptWarning(RelserveWarning):
+    """A call has no column: it is asked once, and every row gets the same answer."""
+
+
+class RowsFailedWarning(RelserveWarning):
     """Rows of a statement failed and are NULL, under `on_error := 'null'`; issued once, at its end."""
 
 

@@ -1,4 +1,4 @@
-"""The warning that rows of a statement failed: one a statement, at the user's own line."""
+"""Warnings at the user's own line: that rows of a statement failed, and that a call has no column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from types import FrameType
 
-from relserve.errors import FailureKind, RowsFailedWarning
+from relserve.errors import ConstantPromptWarning, FailureKind, RowsFailedWarning
 from relserve.failures_text import failures_text
 from relserve.history import History
 
@@ -42,6 +42,15 @@ def warn(history: History, statement: int) -> bool:
     if text:
         warnings.warn(text, RowsFailedWarning, stacklevel=_depth(sys._getframe(0)))
     return bool(text)
+
+
+def warn_of_constant(function: str) -> None:
+    """Warn that a call has no column, at the line outside relserve that led here."""
+    text = (
+        f"{function}() has a prompt without any column: it is asked once, and every row gets the same "
+        f"answer; to ask about each row give the column: {function}('.. {{}}', column)"
+    )
+    warnings.warn(text, ConstantPromptWarning, stacklevel=_depth(sys._getframe(0)))
 
 
 def _depth(frame: FrameType | None) -> int:

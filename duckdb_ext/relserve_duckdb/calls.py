@@ -68,6 +68,13 @@ def by_name(parameters: Any) -> Parameters:
     return {str(i): value for i, value in enumerate(parameters or (), 1)}
 
 
+def has_no_column(call: Call) -> bool:
+    """Whether a call's prompt is the same for all rows of a SELECT that reads some."""
+    select = call.node.parent_select
+    reads = isinstance(select, exp.Select) and select.args.get("from_") is not None
+    return reads and not call.values and isinstance(call.template, exp.Literal)
+
+
 def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
     """Whether no call's inputs hang on another call's answers, as far as the text tells.
 

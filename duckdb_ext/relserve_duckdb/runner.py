@@ -11,7 +11,8 @@ from typing import Any
 
 import duckdb
 
-from relserve_duckdb.calls import are_independent, are_tangled, by_name, check_call
+from relserve.failed_rows import warn_of_constant
+from relserve_duckdb.calls import are_independent, are_tangled, by_name, check_call, has_no_column
 from relserve_duckdb.explain import has_calls_row, with_calls_row
 from relserve_duckdb.frames import Variables
 from relserve_duckdb.lookout import Lookout
@@ -106,6 +107,8 @@ class Runner:
         for statement in statements:
             for call in statement.calls:
                 check_call(call, by_name(parameters) if statement is statements[-1] else {})
+                if has_no_column(call):
+                    warn_of_constant(call.function)
         return statements
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from relserve.relquery import RelQuery
 from relserve.session import Session
 from relserve.template import Template
 
-FILM = "a long description of film "
+FILM = "a long description of a film, which is the same for many reviews and fills some blocks, "
 ROWS = [[{"id": i, "review": f"text {i % 5}", "film": FILM + "AB"[i % 2]}] for i in range(20)]
 
 
@@ -35,9 +35,15 @@ def test_only_the_order_changes(values: list[tuple[str, int, None]]) -> None:
 
 
 def test_null_rows_and_plain_values_stay() -> None:
-    rows = [[None, "x"], [{"a": 1, "b": "same"}, "y"], [{"a": 2, "b": "same"}, None]]
-    assert [list(row[0]) for row in free_rows(rows, [0, 1])[1:]] == [["b", "a"]] * 2
-    assert free_rows(rows, [0, 1]) == rows
+    rows = [[None, "x"], [{"a": 1, "b": FILM * 5}, "y"], [{"a": 2, "b": FILM * 5}, None]]
+    free = free_rows(rows, [0, 1])
+    assert [list(row[0]) for row in free[1:]] == [["b", "a"]] * 2
+    assert free == rows
+
+
+def test_fields_stay_where_another_order_shares_no_more() -> None:
+    rows = [[{"a": 1, "b": "same"}], [{"a": 2, "b": "same"}]]
+    assert [list(row[0]) for row in free_rows(rows, [0])] == [["a", "b"]] * 2
 
 
 def asked(options: Options, sorts: bool = True) -> list[str]:

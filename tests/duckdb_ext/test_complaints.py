@@ -19,7 +19,7 @@ from sql_fixtures import make
 
 from relserve import cli
 from relserve.engines.scripted import echo
-from relserve.errors import Failure, FailureKind, RowError, TemplateError
+from relserve.errors import ConstantPromptWarning, Failure, FailureKind, RowError, TemplateError
 from relserve.relquery import Submission
 
 UNLUCKY = Failure(FailureKind.REFUSED, "the engine refused this one")
@@ -220,14 +220,14 @@ def test_lotus_139_a_placeholder_without_a_column_is_refused() -> None:
     assert made.asked == (0, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="a call without values is asked once for all rows, without a word")
-def test_lotus_139_a_prompt_without_any_column_is_refused_or_said(recwarn: pytest.WarningsRecorder) -> None:
+def test_lotus_139_a_prompt_without_any_column_is_said(recwarn: pytest.WarningsRecorder) -> None:
     made = make()
-    try:
-        made.rows("SELECT id FROM u WHERE llm_filter('the display name seems like a real name')")
-    except TemplateError:
-        return
-    assert any("llm_filter" in str(warning.message) for warning in recwarn)
+    made.rows("SELECT id FROM u WHERE llm_filter('the display name seems like a real name')")
+    (warning,) = recwarn
+    assert warning.category is ConstantPromptWarning
+    assert "llm_filter() has a prompt without any column" in str(warning.message)
+    made.rows("SELECT llm('a joke')")
+    assert len(recwarn) == 1  # without a table it is meant
 
 
 @pytest.mark.parametrize("reply", ["Traditional School", "traditional", "It is a Charter.", "1"])
