@@ -1,6 +1,7 @@
 """kill -9 of the process that runs a 5,000-row query on a real engine, ten times at random rows: each further
 run asks only for what has no kept answer, and the result is that of a run without kills and cache.
-Then the same with kill -9 of the engine, and with a full disk (a limit on the size of files).
+Then the same with kill -9 of the engine, twice in each of five runs, and with a full disk (a limit on the
+size of files).
 
 The ten moments lie in one query: each run goes on where the one before was killed.
 """
@@ -95,13 +96,16 @@ def num_kept(folder: Path) -> int:
 
 
 def engine_kills(folder: Path, rows: int) -> dict[str, Any]:
-    """The engine killed twice in one query, which ends it with an error; then the query once more."""
-    child = Child(folder, rows, "engine-killed,query,undisturbed")
+    """The engine killed twice in each of five runs, which that ends with an error; then the query again."""
+    child = Child(folder, rows, ",".join([*["engine-killed"] * (KILLS // 2), "query", "undisturbed"]))
     child.follow()
-    said = child.said
+    said, came, twice = child.said, 0, 0
+    for one in [*said["rounds"], {"cached": said["all_cached"], "came": 0}]:
+        twice += came - one["cached"]
+        came += one["came"]
     return {
-        "error": said["error"], "came before": said["came"], "asked again": said["asked"],
-        "asked twice": said["asked"] - (said["distinct"] - said["came"]), "right": said["right"],
+        "errors": [one["error"] for one in said["rounds"]], "came": [one["came"] for one in said["rounds"]],
+        "asked at last": said["all_came"], "asked twice": twice, "right": said["right"],
         "orphans": child.orphans(), "complaints": len(child.complaints),
     }  # fmt: skip
 
@@ -126,7 +130,15 @@ def _runs(pid: int) -> bool:
 
 def main() -> None:
     """Print the tables and the headline."""
-    args = arguments(__doc__ or "").parse_args()
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--engine", action="store_true", help="only the engine is killed; saved by itself")
+    args = parser.parse_args()
+    if args.engine:
+        with tempfile.TemporaryDirectory() as name:
+            found = engine_kills(Path(name), resume_child.ROWS)
+        print(table(list(found), [list(map(str, found.values()))]))
+        finish("resume_engine", {"rows": resume_child.ROWS, "kills": KILLS, **found}, found, args.quick)
+        return
     rows, num_kills = (1_000, 1) if args.quick else (resume_child.ROWS, KILLS)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:

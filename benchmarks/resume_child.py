@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import signal
 import sys
@@ -82,7 +83,8 @@ def opened(engine: Engine, cache: bool) -> Connection:
 def last_record(session: Session) -> dict[str, int]:
     """How many prompts the last query had, and how many of them were done."""
     record = session.history.queries()[-1]
-    return {"distinct": record.num_distinct, "came": record.num_done - record.num_cached}
+    came = record.num_done - record.num_cached
+    return {"distinct": record.num_distinct, "cached": record.num_cached, "came": came}
 
 
 def main() -> None:
@@ -93,21 +95,26 @@ def main() -> None:
     opened(engine.engine, cache=False).execute("SELECT llm('warm up')").fetchall()
     con = opened(engine, cache=True)
     result: list[Any] = []
+    rounds: list[dict[str, Any]] = []
+    rng = random.Random(7)
     for step in steps:
         if step.startswith("disk-"):
             limit = int(step.removeprefix("disk-"))  # from here on, and not for the engine's process
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         elif step == "engine-killed":
-            engine.kill_after = [rows // 4, rows // 2]
+            # twice in one run, which ends it; all rounds together leave some rows for the last run
+            engine.kill_after = sorted(rng.sample(range(rows // 50, rows // 6), 2))
+            error = "none"
             try:
                 query(con, rows)
-                say(error="none")
-            except EngineDeadError as error:
-                say(error=type(error).__name__, **last_record(con.session))
+            except EngineDeadError as death:
+                error = type(death).__name__
+            rounds.append({"error": error, **last_record(con.session)})
+            say(rounds=rounds)
         elif step == "query":
             result = query(con, rows)
             found = last_record(con.session)
-            say(distinct=found["distinct"], all_came=found["came"])
+            say(distinct=found["distinct"], all_came=found["came"], all_cached=found["cached"])
         elif step == "again":
             began = time.monotonic()
             query(con, rows)
