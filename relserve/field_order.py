@@ -42,6 +42,8 @@ def free_rows(rows: Sequence[Sequence[Any]], slots: Sequence[int]) -> list[list[
         if not records or not all(isinstance(record, dict) for record in records):
             continue
         names = list(records[0])
+        if any(record.keys() != records[0].keys() for record in records):
+            continue
         order = best_field_order([[str(record[name]) for record in records] for name in names])
         better = [{names[i]: record[names[i]] for i in order} for record in records]
         if _share(better) > _share(records):

@@ -171,7 +171,7 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
 }
 
 DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Options)}
-ROW_FUNCTIONS = tuple(name for name, spec in FUNCTIONS.items() if not getattr(spec, "aggregate", False))
+ROW_FUNCTIONS = tuple(name for name, spec in FUNCTIONS.items() if not spec.aggregate)
 
 
 def parse_options(function: str, given: Mapping[str, Any]) -> Options:

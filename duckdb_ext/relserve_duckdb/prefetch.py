@@ -18,10 +18,10 @@ import duckdb
 import pyarrow as pa
 
 from relserve.errors import Cancelled, RelserveError
+from relserve_duckdb.filters import FilterShape
 from relserve_duckdb.memo import Wanted
 from relserve_duckdb.plans import filters_together, stops_early
 from relserve_duckdb.scope import Scope
-from relserve_duckdb.shapes import Shape
 from relserve_duckdb.sparing import Evaluate, Sparing
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class Play:
     plan: Callable[[], str]
     batches: Callable[[], Iterable[Any]]
     independent: bool
-    shape: Shape | None
+    shape: FilterShape | None
     evaluate: Evaluate
 
 

@@ -14,13 +14,13 @@ import duckdb
 from relserve.failed_rows import warn_of_constant
 from relserve_duckdb.calls import are_independent, are_tangled, by_name, check_call, has_no_column
 from relserve_duckdb.explain import has_calls_row, with_calls_row
+from relserve_duckdb.filters import FilterShape, find_filter_shape
 from relserve_duckdb.frames import Variables
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.relation import Reading
 from relserve_duckdb.scope import PlanningOnly, Scope
-from relserve_duckdb.shapes import Shape, find_shape
 from relserve_duckdb.statements import Statement, read_select, split
 
 log = logging.getLogger(__name__)
@@ -207,10 +207,10 @@ class Runner:
         # unlike execute it leaves an unread result alone
         return list(self.raw.sql(query, params=[values]).fetchall())
 
-    def _shape(self, statement: Statement, parameters: Any) -> Shape | None:
+    def _shape(self, statement: Statement, parameters: Any) -> FilterShape | None:
         if self.lookout.hidden(statement.text):
             return None
-        return find_shape(statement.root, statement.calls, by_name(parameters))
+        return find_filter_shape(statement.root, statement.calls, by_name(parameters))
 
     def _is_independent(self, statement: Statement) -> bool:
         if statement.root is None or not statement.calls or self.lookout.hidden(statement.text):

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from relserve.answers import Answer
+from relserve_duckdb.filters import Filter
 from relserve_duckdb.memo import Wanted
 from relserve_duckdb.order import STEP, Seen, cheapest, next_block, sample_size, spread
 from relserve_duckdb.scope import Scope
-from relserve_duckdb.shapes import Filter
 from relserve_duckdb.survey import Survey
 
 CHARS_PER_TOKEN = 4

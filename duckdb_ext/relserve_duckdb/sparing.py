@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from relserve_duckdb.filters import ANSWER, Filter, FilterShape
 from relserve_duckdb.order import CHUNK, SPARE
 from relserve_duckdb.scope import Scope
 from relserve_duckdb.screening import Screening
-from relserve_duckdb.shapes import ANSWER, Filter, Shape
 from relserve_duckdb.site import sql_type_of
 from relserve_duckdb.survey import Survey
 
@@ -40,7 +40,7 @@ class Sparing:
     """
 
     def __init__(
-        self, scope: Scope, shape: Shape, batches: Callable[[], Iterable[Any]], evaluate: Evaluate
+        self, scope: Scope, shape: FilterShape, batches: Callable[[], Iterable[Any]], evaluate: Evaluate
     ) -> None:
         self.scope, self.shape, self.batches, self.evaluate = scope, shape, batches, evaluate
         self.need = None if shape.limit is None else shape.limit + shape.offset

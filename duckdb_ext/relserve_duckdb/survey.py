@@ -13,7 +13,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from relserve_duckdb.shapes import Filter
+from relserve_duckdb.filters import Filter
 from relserve_duckdb.site import Chunk, Site
 
 

@@ -66,7 +66,7 @@ class Call:
         data: what the user gave: a frame, a series, a relation.
         columns: names of columns to use in order, None for those of the template.
         given: the options as given, those that were set.
-        engine, progress: as in `relserve.connect`.
+        engine, progress, cache: as in `relserve.connect`.
     """
 
     function: str
@@ -78,6 +78,7 @@ class Call:
     options: Options
     engine: Engine | None = None
     progress: bool | None = None
+    cache: bool = True
 
     @cached_property
     def kind(self) -> pa.DataType:
@@ -88,7 +89,7 @@ class Call:
         """Answers as a column of their type; of a function with a schema they are JSON until here."""
         spec = FUNCTIONS[self.function]
         column = to_arrow(values, ARROW_TYPES[spec.answer_type(self.options).sql_type])
-        schema = getattr(self.options, "schema", "") or getattr(spec, "schema", "")
+        schema = self.options.schema or spec.schema
         return typed(column, schema) if schema else column
 
     def picked(self, names: Sequence[Any]) -> list[int]:
@@ -115,7 +116,7 @@ class Call:
         if nulls := num_rows - sum(counts):  # for the record: they are asked nothing
             rows, counts = [*rows, (None,) * template.num_inputs], [*counts, nulls]
         relquery = RelQuery(self.function, template.bind(template.num_inputs), rows, self.options, counts)
-        session = new_session(engine=self.engine, history=HISTORY)
+        session = new_session(engine=self.engine, history=HISTORY, cache=self.cache)
         shown = load().progress if self.progress is None else self.progress
         with bar(shown) as progress:
             return session.run(relquery, cancel, progress).answers[: len(folded.rows)]

@@ -21,6 +21,7 @@ _OWN = {
     "name": "name of the column of answers (the function's)",
     "engine": "an engine object to use instead of looking a model up",
     "progress": "show a progress bar; None shows it on terminals and in notebooks",
+    "cache": "False asks all prompts anew and keeps no answers",
 }
 
 
@@ -36,6 +37,7 @@ class FrameFunction(Protocol):
         name: str | None = None,
         engine: Engine | None = None,
         progress: bool | None = None,
+        cache: bool | None = None,
         **options: Any,
     ) -> Any: ...
 
@@ -80,17 +82,26 @@ def _call(function: str, data: Any, template: str, given: Mapping[str, Any]) -> 
         OptionError: see `parse_options`.
         UsageError: an engine and a model.
     """
-    own = {name: given.get(name) for name in _OWN}
+    own: dict[str, Any] = {name: given.get(name) for name in _OWN}
     options = {k: _plain(v) for k, v in given.items() if k not in _OWN and v is not None}
+    known = _options_of(function)
     for option in options:
-        near = get_close_matches(option, [*_OWN, *FUNCTIONS[function].options], 1)
-        if option not in FUNCTIONS[function].options and near and near[0] in _OWN:
+        if option == "field_order":
+            raise OptionError("field_order has no meaning for a frame: its nested values are read as text")
+        near = get_close_matches(option, [*_OWN, *known], 1)
+        if option not in known and near and near[0] in _OWN:
             raise OptionError(f"{function}() has no option {option!r}. Did you mean {near[0]}?")
     checked = parse_options(function, options)
     if own["engine"] is not None and checked.model is not None:
         raise UsageError("give engine= or model=, not both: an engine answers with its own model")
     name = own.pop("name") or function
+    own["cache"] = own["cache"] is not False
     return Call(function, data, template, name=str(name), given=options, options=checked, **own)
+
+
+def _options_of(function: str) -> list[str]:
+    """The options that mean something for a frame."""
+    return [option for option in FUNCTIONS[function].options if option != "field_order"]
 
 
 def _plain(value: Any) -> Any:
@@ -103,7 +114,7 @@ def _plain(value: Any) -> Any:
 
 def _dressed(run: Callable[..., Any], function: str, name: str) -> FrameFunction:
     """The function with the name, signature and help that a user looks up."""
-    keywords = {"model": None, **dict.fromkeys(FUNCTIONS[function].options)}
+    keywords = {"model": None, **dict.fromkeys(_options_of(function))}
     data, template = (
         inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in ("data", "template")
     )
@@ -118,7 +129,7 @@ def _dressed(run: Callable[..., Any], function: str, name: str) -> FrameFunction
 
 
 def _help(function: str) -> str:
-    lines = [*_OWN.items(), *((name, OPTIONS[name].help) for name in FUNCTIONS[function].options)]
+    lines = [*_OWN.items(), *((name, OPTIONS[name].help) for name in _options_of(function))]
     listed = "\n".join(f"    {name}: {text}." for name, text in lines)
     return f"""{function}() for the rows of a frame: a column of answers, aligned with the rows.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,7 @@ MISTAKES: list[tuple[Any, str, dict[str, Any], type[Exception], str]] = [
     (TWICE, "{}", {"columns": ["a"]}, UsageError, "which 2 columns are called"),
     (REVIEWS, "{n}", {"max_token": 5}, OptionError, "no option 'max_token'. Did you mean max_tokens"),
     (REVIEWS, "{n}", {"column": ["n"]}, OptionError, "no option 'column'. Did you mean columns"),
+    (REVIEWS, "{n}", {"field_order": "free"}, OptionError, "no meaning for a frame"),
     (REVIEWS, "{n}", {"max_tokens": "five"}, OptionError, "must be a whole number"),
     (REVIEWS, "{n}", {"model": "scripted"}, UsageError, "engine= or model=, not both"),
     (REVIEWS, 5, {}, UsageError, "the template must be text, not int"),
@@ -216,9 +218,19 @@ def test_every_function_of_sql_is_there_with_its_options(function: str) -> None:
         made = getattr(relserve, name)
         assert name in relserve.__all__
         assert made.__name__ == name
-        assert set(FUNCTIONS[function].options) <= set(inspect.signature(made).parameters)
-        assert all(f"{option}: " in made.__doc__ for option in FUNCTIONS[function].options)
+        options = set(FUNCTIONS[function].options) - {"field_order"}
+        assert options <= set(inspect.signature(made).parameters)
+        assert all(f"{option}: " in made.__doc__ for option in options)
     assert inspect.iscoroutinefunction(getattr(relserve, f"a{function}"))
+
+
+def test_without_the_cache_all_is_asked_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELSERVE_ANSWER_CACHE_MB", "10")
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    engine = echoing(identity="kept")
+    for cache, asked in ((None, 1), (None, 1), (False, 2), (True, 2)):
+        relserve.llm(REVIEWS["review"][:1], "{}", engine=engine, cache=cache)
+        assert len(engine.submissions) == asked
 
 
 def test_libraries_that_are_not_used_are_not_imported() -> None:

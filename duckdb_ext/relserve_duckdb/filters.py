@@ -59,7 +59,7 @@ class Filter:
 
 
 @dataclass(frozen=True)
-class Shape:
+class FilterShape:
     """The llm filters of a statement, in the order of the text.
 
     Attributes:
@@ -72,7 +72,9 @@ class Shape:
     offset: int
 
 
-def find_shape(root: exp.Expr | None, calls: Sequence[Call], parameters: Parameters) -> Shape | None:
+def find_filter_shape(
+    root: exp.Expr | None, calls: Sequence[Call], parameters: Parameters
+) -> FilterShape | None:
     """The shape of a statement, None when it is not surely one of those that can do with fewer prompts."""
     wrappers: list[exp.Select] = []
     core: Any = root.expression if isinstance(root, (exp.Insert, exp.Create)) else root
@@ -93,7 +95,7 @@ def find_shape(root: exp.Expr | None, calls: Sequence[Call], parameters: Paramet
     limit, offset = _limit_of(core, wrappers, parameters)
     if not filters or any(each.options.on_error == "raise" for each in filters if len(filters) > 1):
         return None  # another order could meet a failing row that the user's order never asks
-    return Shape(filters, limit, offset)
+    return FilterShape(filters, limit, offset)
 
 
 def _filters(core: exp.Select, calls: Sequence[Call], parameters: Parameters) -> Iterator[Filter]:
