@@ -1,20 +1,25 @@
 """relQuery latency on a real engine: stock vLLM (FCFS and static priority) and every variant of ours.
 
-The same traces are replayed against every engine in one invocation, one run at a time, engines taking turns
-so that a slow minute of the machine hits all. Loads are set relative to the capacity that stock vLLM shows
-when all relQueries of the trace come at once. Beside each stands the simulator's figure, with a cost model
-fitted to the steps of all runs at that load, and the clairvoyant bound.
+The same traces are replayed against every engine in one invocation, one run at a time, engines taking turns.
+The limits are vLLM's own defaults for offline use, under which stock FCFS is at its best here (at the same
+arrivals 5 % below 128 requests and 2048 tokens, 15 % below 64 and 1024). Loads are set relative to the
+capacity that stock vLLM shows with the same trace just before, when all its relQueries come at once. A run
+during which the machine was slowed from outside, by a probe in the worker, is made again. Beside each variant
+stands the simulator's figure, with a cost model fitted to the steps of all runs at that load; below the table
+the clairvoyant (the default with true output lengths, simulated), and the least mean that any order could
+reach on an engine of that capacity (SRPT on a fluid engine).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import pickle
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
@@ -27,6 +32,7 @@ from benchmarks.relquery_workload import encoder, relqueries
 from relserve.policies.cost import CostModel, fit
 from relserve.policies.state import Limits
 from relserve.policies.variants import DEFAULT, make
+from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.run import clairvoyant, simulate
 from relserve.simulator.workload import RelSpec, retimed
@@ -36,7 +42,8 @@ GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run
 VARIANTS = (
     "vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", "dpu+mixed", DEFAULT, *GUARDED
 )  # fmt: skip
-MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 64, 1024, 12_000
+MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 256, 4096, 200_000
+SLOWED, TRIES = 1.05, 3  # a run whose probes took longer than the best run's by this factor is made again
 
 
 class Worker:
@@ -81,6 +88,23 @@ class Worker:
         return answer
 
 
+class Steady:
+    """Serves traces, again if the machine was slow meanwhile; which run counts is decided by the probe."""
+
+    def __init__(self) -> None:
+        self.best_s = float("inf")
+        self.num_repeated = 0
+
+    def serve(self, worker: Worker, trace: list[RelSpec]) -> dict[str, Any]:
+        """The least disturbed of up to TRIES runs."""
+        runs: list[dict[str, Any]] = []
+        while not runs or (len(runs) < TRIES and runs[-1]["probe_s"] > SLOWED * self.best_s):
+            runs.append(worker.serve(trace))
+            self.best_s = min(self.best_s, runs[-1]["probe_s"])
+        self.num_repeated += len(runs) - 1
+        return min(runs, key=lambda run: float(run["probe_s"]))
+
+
 def statistics_of(runs: list[dict[str, Any]]) -> dict[str, float]:
     """Latency statistics in seconds over all relQueries of several runs, and mean phases."""
     rels = np.array([r for run in runs for r in run["rels"].values()])
@@ -118,6 +142,74 @@ def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> fl
     )
 
 
+Runs = dict[str, list[dict[str, Any]]]  # by variant, one a seed
+
+
+def measure(args: argparse.Namespace, steady: Steady) -> tuple[dict[int, float], dict[float, list[Any]]]:
+    """Serve every trace at every load with every variant.
+
+    Returns:
+        Capacity in relQueries a second by seed; by load the traces, and the runs of each variant.
+    """
+    encode = encoder()
+    workers = [Worker(v) for v in args.variants]
+    for worker in workers:
+        worker.serve(relqueries(6, 10, 1e6, 999, encode))
+    capacity: dict[int, float] = {}
+    found: dict[float, list[Any]] = {load: [[], {v: [] for v in args.variants}] for load in args.loads}
+    for seed in range(1, args.seeds + 1):
+        trace = relqueries(args.relqueries, args.max_rows, 1.0, seed, encode)
+        at_once = steady.serve(workers[0], retimed(trace, [0.0] * len(trace)))
+        capacity[seed] = len(trace) / at_once["makespan_s"]
+        for load, (traces, runs) in found.items():
+            traces.append(retimed(trace, [r.arrival_s / (load * capacity[seed]) for r in trace]))
+            for worker in workers[seed % len(workers) :] + workers[: seed % len(workers)]:
+                runs[worker.variant].append(steady.serve(worker, traces[-1]))
+        print(
+            f"seed {seed}: {capacity[seed]:.2f} relQueries/s, {steady.num_repeated} runs repeated", flush=True
+        )
+    for worker in workers:
+        worker.quit()
+    return capacity, found
+
+
+def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float]) -> dict[str, Any]:
+    """What one load's runs show, real and simulated."""
+    spec = calibrated([run for r in runs.values() for run in r])
+    variants = {v: statistics_of(r) for v, r in runs.items()}
+    for variant, found in variants.items():
+        found["simulated_s"] = simulated(variant, traces, spec)
+        found["simulated/real"] = found["simulated_s"] / found["mean_s"]
+    least = [
+        latency
+        for trace, rate in zip(traces, capacity, strict=True)
+        for latency in shortest_first(jobs_of(trace, spec.cost, BLOCK_SIZE, len(trace) / rate))
+    ]
+    return {
+        "variants": variants,
+        "mean_s_per_seed": {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()},
+        "outputs_equal": len({tuple(run["sha"] for run in r) for r in runs.values()}) == 1,
+        "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
+        "probe_ms": {v: [round(1e3 * run["probe_s"], 3) for run in r] for v, r in runs.items()},
+        "clairvoyant_s": simulated("clairvoyant", traces, spec), "srpt_s": statistics.mean(least),
+        "srpt_p99_s": float(np.percentile(least, 99)), "engine": str(spec),
+    }  # fmt: skip
+
+
+def show(load: float, found: dict[str, Any], stock: str) -> None:
+    """Print one load's table."""
+    variants = found["variants"]
+    base = variants[stock]
+    rows = [
+        [v, *f.values(), base["mean_s"] / f["mean_s"], f["p99_s"] / base["p99_s"]]
+        for v, f in variants.items()
+    ]
+    print(f"\nload {load}, outputs equal: {found['outputs_equal']}")
+    print(table(["variant", *base, "mean: vllm/this", "p99: this/vllm"], rows))
+    print(f"clairvoyant, simulated: mean {found['clairvoyant_s']:.3f} s; least possible (SRPT, fluid): mean "
+          f"{found['srpt_s']:.3f} s, p99 {found['srpt_p99_s']:.2f} s", flush=True)  # fmt: skip
+
+
 def main() -> None:
     """Print a table a load, save all, and end with one line of JSON."""
     parser = arguments(__doc__ or "")
@@ -125,58 +217,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--relqueries", type=int, default=100)
     parser.add_argument("--max-rows", type=int, default=100)
-    parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), help="the first gives the capacity")
     args = parser.parse_args()
     if args.quick:
         args.loads, args.seeds, args.relqueries, args.max_rows = [1.0], 1, 12, 20
         args.variants = ["vllm", "vllm priority", "dpu+aba", *VARIANTS[-2:]]
-    encode = encoder()
-    workers = [Worker(v) for v in args.variants]
-    warm_up = relqueries(6, 10, 1e6, 999, encode)
-    for worker in workers:
-        worker.serve(warm_up)
-    seeds = range(1, args.seeds + 1)
-    traces = {s: relqueries(args.relqueries, args.max_rows, 1.0, s, encode) for s in seeds}
-    capacity = {
-        s: args.relqueries / workers[0].serve(retimed(t, [0.0] * args.relqueries))["makespan_s"]
-        for s, t in traces.items()
-    }
-    shown = ", ".join(f"{c:.2f}" for c in capacity.values())
-    print(f"capacity of stock vLLM by trace, all at once: {shown} relQueries/s", flush=True)
-    details: dict[str, Any] = {"capacity": capacity, "loads": {}}
+    steady = Steady()
+    capacity, measured = measure(args, steady)
+    details: dict[str, Any] = {"capacity": capacity, "repeated_runs": steady.num_repeated, "loads": {}}
     headline: dict[str, Any] = {}
-    for load in args.loads:
-        at_load = {s: retimed(t, [r.arrival_s / (load * capacity[s]) for r in t]) for s, t in traces.items()}
-        runs: dict[str, list[dict[str, Any]]] = {w.variant: [] for w in workers}
-        for seed in seeds:
-            for worker in workers[seed % len(workers) :] + workers[: seed % len(workers)]:
-                runs[worker.variant].append(worker.serve(at_load[seed]))
-        found = {variant: statistics_of(r) for variant, r in runs.items()}
-        shas = {tuple(run["sha"] for run in r) for r in runs.values()}
-        spec = calibrated([run for r in runs.values() for run in r])
-        in_simulator = {v: simulated(v, list(at_load.values()), spec) for v in (*found, "clairvoyant")}
-        for v, f in found.items():
-            f["simulated_s"] = in_simulator[v]
-            f["simulated/real"] = in_simulator[v] / f["mean_s"]
-        columns = list(next(iter(found.values())))
-        base = found["vllm"]["mean_s"]
-        rows = [[v, *f.values(), base / f["mean_s"]] for v, f in found.items()]
-        print(
-            f"\nload {load}, {args.seeds} seeds of {args.relqueries} relQueries, "
-            f"outputs equal: {len(shas) == 1}"
-        )
-        print(table(["variant", *columns, "vllm/this"], rows))
-        clair = in_simulator["clairvoyant"]
-        print(f"clairvoyant, simulated with the fitted cost model: mean {clair:.3f} s", flush=True)
-        per_seed = {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()}
-        details["loads"][str(load)] = {
-            "variants": found, "mean_s_per_seed": per_seed, "outputs_equal": len(shas) == 1,
-            "clairvoyant_s": clair, "engine": str(spec),
-            "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
-        }  # fmt: skip
-        headline[f"load_{load}"] = {v: [f["mean_s"], f["p99_s"]] for v, f in found.items()}
-    for worker in workers:
-        worker.quit()
+    for load, (traces, runs) in measured.items():
+        found = evaluate(traces, runs, list(capacity.values()))
+        show(load, found, args.variants[0])
+        details["loads"][str(load)] = found
+        headline[f"load_{load}"] = {v: [f["mean_s"], f["p99_s"]] for v, f in found["variants"].items()}
     finish("relquery_latency", headline, details, args.quick)
     if not args.quick:
         plot(details, RESULTS / "relquery_latency.png")

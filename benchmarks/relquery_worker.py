@@ -13,6 +13,7 @@ import os
 import pickle
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -21,6 +22,8 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import numpy as np
 
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
 from relserve.relquery import RowTimes, phases_of
@@ -43,6 +46,38 @@ class Logged(OnlineCost):
         self.log.append(sample)
 
 
+class Probe:
+    """A fixed computation now and then while a trace is served: how fast the machine is meanwhile.
+
+    A product of small matrices for the core, the sum of a large array for the memory; 1 ms twice a second.
+    """
+
+    EVERY_S = 0.5
+
+    def __init__(self) -> None:
+        self._small = np.full((160, 160), 0.5, np.float32)
+        self._large = np.full(1_000_000, 0.5, np.float32)
+        self._times: list[float] = []
+        self._next_s = 0.0
+
+    def __call__(self) -> None:
+        """Measure once, unless it was done a moment ago."""
+        began = time.perf_counter()
+        if began < self._next_s:
+            return
+        for _ in range(4):
+            self._small @ self._small
+        self._large.sum()
+        now = time.perf_counter()
+        self._times.append(now - began)
+        self._next_s = now + self.EVERY_S
+
+    def seconds(self) -> float:
+        """The mean since it was last asked for."""
+        times, self._times = self._times, []
+        return float(np.mean(times)) if times else 0.0
+
+
 def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more: dict[str, Any]) -> Any:
     """An LLMEngine; "vllm" is stock FCFS, "vllm priority" stock with --scheduling-policy priority."""
     from vllm import EngineArgs
@@ -62,8 +97,12 @@ def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more
     return LLMEngine.from_engine_args(EngineArgs(**kwargs))
 
 
-def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
-    """Replay a trace in real time; gives every relQuery's latency and phases, and a hash of all tokens."""
+def serve(engine: Any, trace: list[RelSpec], variant: str, probe: Callable[[], None]) -> dict[str, Any]:
+    """Replay a trace in real time; gives every relQuery's latency and phases, and a hash of all tokens.
+
+    Args:
+        probe: called before each step.
+    """
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -95,6 +134,7 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
         if not left:
             time.sleep(min(0.005, max(0.0, pending[-1].arrival_s - now)))
             continue
+        probe()
         for output in engine.step():
             if not output.finished:
                 continue
@@ -149,6 +189,7 @@ def main() -> None:
     scheduler = engine.engine_core.engine_core.scheduler
     if getattr(scheduler, "steering", None):
         scheduler.steering.cost = Logged(scheduler.steering.cost.model)
+    probe = Probe()
     out.write(json.dumps({"ready": True}) + "\n")
     out.flush()
     for line in sys.stdin:
@@ -162,7 +203,8 @@ def main() -> None:
         before = steering.policy_s if steering else 0.0
         if steering:
             steering.cost.log = []
-        result = serve(engine, trace, args.variant)
+        result = serve(engine, trace, args.variant, probe)
+        result["probe_s"] = probe.seconds()
         result["steps"] = steering.cost.log if steering else []
         result["policy_s"] = steering.policy_s - before if steering else 0.0
         pool = scheduler.kv_cache_manager.block_pool

@@ -107,39 +107,35 @@ class StarvationGuard:
 
 
 class PatienceGuard:
-    """Ours: a relQuery that is in the engine for longer than FCFS would have kept relQueries lately.
+    """Ours: a relQuery that is in the engine for longer than FCFS would have kept it, times `patience`.
 
-    For each arrival it is predicted how long it would take first come, first served: its own work and all
-    that is there. Above `patience` times the mean of the latest of these a relQuery is starved. So the tail
-    stays near that of FCFS whatever the model and the load, without a threshold in seconds; and one whose
-    first rows ran and whose other rows wait is not forgotten, as Eq. 13 forgets it.
+    When it comes it is predicted how long it would take first come, first served: its own work and all that
+    is there. So nobody is much worse off than without relserve, whatever the model and the load, without a
+    threshold in seconds; and one whose first rows ran and whose other rows wait is not forgotten, as Eq. 13
+    forgets it.
     """
-
-    MEMORY = 20  # arrivals
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
-        self._mean_s, self._num = 0.0, 0
 
     def update(self, states: Sequence[RelState], now_s: float, cost: CostModel, limits: Limits) -> None:
         """See `Guard.update`."""
         if any(state.fcfs_s is None for state in states):
-            self._meet(states, cost, limits)
+            _meet(states, cost, limits)
         for state in states:
-            state.starved = state.starved or now_s - state.arrival_s > self.patience * self._mean_s
+            assert state.fcfs_s is not None
+            state.starved = state.starved or now_s - state.arrival_s > self.patience * state.fcfs_s
 
-    def _meet(self, states: Sequence[RelState], cost: CostModel, limits: Limits) -> None:
-        """Predict the FCFS latency of those that are new: all work that came no later than they did."""
-        ahead_s = 0.0
-        for _, together in groupby(sorted(states, key=_arrival), key=_arrival):
-            group = list(together)
-            ahead_s += backlog_s(group, cost, limits)
-            for state in group:
-                if state.fcfs_s is None:
-                    state.fcfs_s = ahead_s
-                    self._num += 1
-                    weight = max(1 / self._num, 1 / self.MEMORY)
-                    self._mean_s += weight * (ahead_s - self._mean_s)
+
+def _meet(states: Sequence[RelState], cost: CostModel, limits: Limits) -> None:
+    """Predict the FCFS latency of those that are new: all work that came no later than they did."""
+    ahead_s = 0.0
+    for _, together in groupby(sorted(states, key=_arrival), key=_arrival):
+        group = list(together)
+        ahead_s += backlog_s(group, cost, limits)
+        for state in group:
+            if state.fcfs_s is None:
+                state.fcfs_s = ahead_s
 
 
 def _arrival(state: RelState) -> float:

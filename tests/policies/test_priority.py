@@ -118,7 +118,7 @@ def test_a_relquery_that_has_started_is_not_starved() -> None:
     assert not state.starved
 
 
-def test_patience_is_measured_in_mean_latencies_of_fcfs() -> None:
+def test_patience_is_measured_in_a_relquerys_own_fcfs_latency() -> None:
     states = [relation(f"r{i}", 10, 0.0) for i in range(4)]
     Dynamic().update(states, COST, LIMITS, cold)
     guard = PatienceGuard(2.0)
@@ -130,6 +130,17 @@ def test_patience_is_measured_in_mean_latencies_of_fcfs() -> None:
     assert not any(s.starved for s in states)
     guard.update(states, 2.01 * expected, COST, LIMITS)
     assert all(s.starved for s in states)
+
+
+def test_patience_counts_the_work_that_was_there_before() -> None:
+    states = [relation(f"r{i}", 10, float(i)) for i in range(3)]
+    PatienceGuard(1.0).update(states, 2.0, COST, LIMITS)
+    each = [s.fcfs_s or 0.0 for s in states]
+    assert each == pytest.approx([each[0], 2 * each[0], 3 * each[0]])
+    late = relation("late", 10, 3.0)
+    PatienceGuard(1.0).update([states[2], late], 3.0, COST, LIMITS)
+    assert late.fcfs_s == pytest.approx(2 * each[0])  # the others are done
+    assert states[2].fcfs_s == each[2]
 
 
 def test_patience_also_ends_for_a_relquery_that_has_started() -> None:

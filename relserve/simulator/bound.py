@@ -1,0 +1,64 @@
+"""How low the mean latency could be at all: shortest remaining processing time on a fluid engine."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from relserve.policies.cost import CostModel
+from relserve.simulator.workload import RelSpec
+
+
+class Job(NamedTuple):
+    """A relQuery as work: when it comes, and the seconds that an engine with full batches spends on it."""
+
+    arrival_s: float
+    work_s: float
+
+
+def jobs_of(trace: Sequence[RelSpec], cost: CostModel, block_size: int, total_s: float) -> list[Job]:
+    """The relQueries of a trace as work, by the slopes of the cost model and the true output lengths.
+
+    Args:
+        total_s: what all of them take together; the works are scaled to it, so the bases of the steps are
+            shared out over them.
+    """
+    works = [_work_s(rel, cost, block_size) for rel in trace]
+    scale = total_s / sum(works)
+    return [Job(rel.arrival_s, scale * work) for rel, work in zip(trace, works, strict=True)]
+
+
+def _work_s(rel: RelSpec, cost: CostModel, block_size: int) -> float:
+    hashes = [row.block_hashes(block_size) for row in rel.rows]
+    repeated = sum(map(len, hashes)) - len(set().union(*hashes))
+    tokens = sum(len(row.prompt) for row in rel.rows) - block_size * repeated
+    outputs = sum(row.output_tokens for row in rel.rows)
+    return cost.prefill_per_token_s * tokens + cost.decode_per_request_s * outputs
+
+
+def shortest_first(jobs: Sequence[Job]) -> list[float]:
+    """Latencies in seconds under preemptive SRPT on one server that works on one job at a time.
+
+    No schedule has a lower mean when the server can do no more than one second of work a second (Schrage
+    1968). An engine is bound by it as far as small batches are no faster than full ones.
+    """
+    coming = sorted(jobs)
+    waiting: list[tuple[float, float]] = []  # work left, arrival
+    latencies: list[float] = []
+    now, i = 0.0, 0
+    while i < len(coming) or waiting:
+        if not waiting:
+            now = max(now, coming[i].arrival_s)
+        while i < len(coming) and coming[i].arrival_s <= now:
+            heapq.heappush(waiting, (coming[i].work_s, coming[i].arrival_s))
+            i += 1
+        left, arrival = heapq.heappop(waiting)
+        until = coming[i].arrival_s if i < len(coming) else float("inf")
+        if now + left <= until:
+            now += left
+            latencies.append(now - arrival)
+        else:
+            heapq.heappush(waiting, (left - (until - now), arrival))
+            now = until
+    return latencies
