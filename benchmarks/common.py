@@ -57,7 +57,7 @@ def provenance() -> dict[str, Any]:
         "versions": {name: version for name, version in versions.items() if version},
         "machine": f"{_cpu()}, {os.cpu_count()} cores",
         "load_average": [round(x, 2) for x in os.getloadavg()],
-        "command": " ".join(["python -m", sys.argv[0].split("/")[-1].removesuffix(".py"), *sys.argv[1:]]),
+        "command": " ".join(["python -m", "benchmarks." + Path(sys.argv[0]).stem, *sys.argv[1:]]),
     }
 
 

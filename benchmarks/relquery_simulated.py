@@ -135,7 +135,9 @@ def figure_9(models: list[str], rates: list[float], seeds: range) -> tuple[list[
     jobs = [
         Job(m, d, r, s, policy, knows_lengths=knows)
         for m in models for d in TABLES for r in rates for s in seeds
-        for policy, knows in [*((p, False) for p in (*FIGURE_9.values(), LEAST)), (DEFAULT, True), ("dpu+aba", True)]
+        for policy, knows in [
+            *((p, False) for p in (*FIGURE_9.values(), LEAST)), (DEFAULT, True), ("dpu+aba", True)
+        ]
     ]  # fmt: skip
     found = run_all(jobs)
     rows = []

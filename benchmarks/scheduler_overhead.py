@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.common import arguments, finish, table
 from relserve.policies.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import SchedulerSettings
 from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
@@ -37,7 +38,7 @@ def measure(variant: str, num_rels: int, num_rows: int, num_steps: int) -> list[
     config = config_of(str(MODEL_DIR))
     config.scheduler_config.max_num_seqs = 256
     config.scheduler_config.max_num_batched_tokens = 2048
-    scheduler = scheduler_of(str(MODEL_DIR), variant, False, 4000, patience=1.0)
+    scheduler = scheduler_of(str(MODEL_DIR), variant, False, 4000, patience=SchedulerSettings().patience)
     for arrival in arrivals(num_rels, num_rows):
         scheduler.add_request(arrival.request())
     worker, ran = Worker(), Ran()

@@ -81,7 +81,7 @@ class Flight:
     async def _feed(self) -> None:
         """Tokenise and submit, a chunk being tokenised while the one before is submitted."""
         chunks = [self._indices[i : i + ENCODE_CHUNK] for i in range(0, len(self._indices), ENCODE_CHUNK)]
-        params = await in_thread(lambda: sampling_params(self._engine, self._submission))
+        params = await in_thread(lambda: sampling_params(self._engine, self._submission, len(self._indices)))
         encoding = self._encode(chunks[0]) if chunks else None
         for number, chunk in enumerate(chunks):
             assert encoding is not None
@@ -198,8 +198,8 @@ def _confidence(logprob: float | None) -> float | None:
     return None if logprob is None else math.exp(min(0.0, logprob))
 
 
-def sampling_params(engine: RunningEngine, submission: Submission) -> Any:
-    """vLLM's sampling parameters for every request of a submission."""
+def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int) -> Any:
+    """vLLM's sampling parameters for every request of a submission, of which `num_rows` are sent."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -217,7 +217,7 @@ def sampling_params(engine: RunningEngine, submission: Submission) -> Any:
         logprobs=0 if sampling.with_confidence else None,  # 0: those of the chosen tokens alone
         output_kind=RequestOutputKind.FINAL_ONLY,
         extra_args={
-            "rel_id": speakable(submission.rel_id), "rel_rows": len(submission.prompts), "rel_ol": cap
+            "rel_id": speakable(submission.rel_id), "rel_rows": num_rows, "rel_ol": cap
         },
     )  # fmt: skip
     params.skip_clone = True  # all requests share it; a deep copy each would be half of submitting

@@ -40,8 +40,8 @@ class Situation:
 
     @property
     def num_waiting(self) -> int:
-        """relQueries none of whose rows decode yet, |R-|."""
-        return sum(not state.num_decoding for state in self.order)
+        """relQueries with rows here none of which decodes yet."""
+        return sum(not s.num_decoding and bool(s.num_waiting or s.num_running) for s in self.order)
 
 
 class Arrangement(Protocol):
@@ -81,7 +81,11 @@ def by_total_latency(situation: Situation) -> bool:
 
 
 def latency_change(situation: Situation) -> float:
-    """Change of total latency, in seconds, when the first candidate runs before the decodes (Eq. 17)."""
+    """Change of total latency, in seconds, when the first candidate runs before the decodes (Eq. 17).
+
+    R- are all with waiting rows, also those of which others decode. For OL(R) of a running relQuery stands
+    what its rows have left of it.
+    """
     candidate, cost, decoding = situation.candidates[0], situation.cost, situation.decoding
     cap = candidate.state.output_cap
     paused_s = cost.prefill(candidate.tokens) * len(decoding)
@@ -89,7 +93,8 @@ def latency_change(situation: Situation) -> float:
         cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap) for r in decoding
     )
     shared = min(cap, max(r.max_decode_left for r in decoding))
-    return paused_s + slower_s - situation.num_waiting * cost.decode_base_s * shared
+    num_waiting = sum(bool(r.num_waiting) for r in situation.order)
+    return paused_s + slower_s - num_waiting * cost.decode_base_s * shared
 
 
 class Exclusive:
@@ -107,11 +112,12 @@ class Exclusive:
         """See `Arrangement.decide`."""
         if not situation.candidates:
             return Plan(None, NOBODY, 0, "no candidate")
-        taken = situation.candidates[:1] if self._one_relquery else situation.candidates
         reason = self._reason(situation)
         if reason == "transition: decode":
             return Plan(None, NOBODY, 0, reason)
-        return _prefill(NOBODY, taken, reason)
+        if self._one_relquery:
+            return _prefill(NOBODY, situation.candidates[:1], reason)
+        return Plan(NOBODY, None, sum(c.num_rows for c in situation.candidates), reason)
 
     def _reason(self, situation: Situation) -> str:
         if not situation.decoding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -77,7 +77,7 @@ def fit(samples: Sequence[StepSample] | np.ndarray, prior: CostModel | None = No
 
     Args:
         samples: measured steps of any kind; or an array of them, a row a step.
-        prior: gives the coefficients that the samples say nothing about.
+        prior: gives the coefficients, or combinations of them, that the samples say nothing about.
 
     Raises:
         ValueError: too few samples and no prior.
@@ -94,14 +94,23 @@ def fit(samples: Sequence[StepSample] | np.ndarray, prior: CostModel | None = No
     used = np.flatnonzero(np.count_nonzero(features, axis=0) >= 4)
     scale = features[:, used].max(axis=0)
     columns = features[:, used] / scale
+    known = np.zeros(5) if prior is None else _coefficients(prior)
+    start = known[used] * scale  # the least deviation from it is taken, where several would fit
     weights = np.ones(len(data))
     for _ in range(8):
         weighted = columns.T * weights  # normal equations: a few numbers instead of all rows
-        solution = np.linalg.lstsq(weighted @ columns, weighted @ seconds, rcond=None)[0]
+        missing = weighted @ (seconds - columns @ start)
+        solution = start + np.linalg.lstsq(weighted @ columns, missing, rcond=1e-9)[0]
         residuals = np.abs(seconds - columns @ solution)
         spread = max(1.4826 * float(np.median(residuals)), 1e-9)
         weights = np.minimum(1.0, HUBER * spread / np.maximum(residuals, 1e-12))
     return _model(dict(zip(used.tolist(), (solution / scale).tolist(), strict=True)), prior)
+
+
+def _coefficients(cost: CostModel) -> np.ndarray:
+    """In the order of the features of `fit`."""
+    slopes = (cost.prefill_per_token_s, cost.decode_per_request_s)
+    return np.array([*slopes, cost.prefill_base_s, cost.decode_base_s, cost.shared_base_s])
 
 
 def _model(found: dict[int, float], prior: CostModel | None) -> CostModel:
@@ -138,8 +147,3 @@ class OnlineCost:
         self._num += 1
         if self._num % self.every == 0:
             self.model = fit(self._samples[: min(self._num, window)], self.model)
-
-    def extend(self, samples: Iterable[StepSample]) -> None:
-        """Take several."""
-        for sample in samples:
-            self.add(sample)

@@ -7,7 +7,7 @@ from math import ceil
 from typing import NamedTuple
 
 from relserve.policies.cost import CostModel
-from relserve.policies.state import Limits, RelState
+from relserve.policies.state import Limits, RelState, Work
 
 
 class Batches(NamedTuple):
@@ -91,12 +91,9 @@ def _wave_s(rows: int, tokens: float, output_cap: int, cost: CostModel, limits: 
     return prefill_s + output_cap * cost.decode(rows)
 
 
-def backlog_s(states: Iterable[RelState], cost: CostModel, limits: Limits) -> float:
-    """Predicted seconds until relQueries are all done, with the engine full: bases are shared by all rows."""
-    seconds = 0.0
-    a_row_s = cost.decode_per_request_s + cost.decode_base_s / limits.max_num_seqs
-    for state in states:
-        tokens = state.waiting_tokens * state.miss_ratio + state.num_unseen * state.mean_tokens
-        outputs = (state.num_waiting + state.num_unseen) * state.output_cap + state.sum_decode_left
-        seconds += cost.prefill_per_token_s * (tokens + state.prefill_left) + a_row_s * outputs
-    return seconds
+def work_left(state: RelState, limits: Limits) -> Work:
+    """What is left of a relQuery when it shares a full engine with others, by its cap on outputs."""
+    tokens = (state.waiting_tokens + state.num_unseen * state.mean_tokens) * state.miss_ratio
+    outputs = (state.num_waiting + state.num_unseen) * state.output_cap + state.sum_decode_left
+    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (state.mean_tokens + state.output_cap))
+    return Work(tokens + state.prefill_left, outputs, outputs / max(rows_at_once, 1.0))

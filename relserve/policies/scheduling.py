@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from relserve.policies.arrange import Arrangement, Candidate, Situation
 from relserve.policies.cost import CostModel
-from relserve.policies.priority import Guard, MissRatio, Priority, urgency
+from relserve.policies.guard import Guard
+from relserve.policies.priority import MissRatio, Priority, urgency
 from relserve.policies.state import Limits, Plan, RelState, Room
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from relserve.policies.cost import CostModel
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -15,6 +17,19 @@ class Limits:
     max_num_batched_tokens: int
     kv_tokens: int
     block_size: int = 16
+
+
+class Work(NamedTuple):
+    """Work for an engine: uncached prompt tokens, output tokens, and the decode steps that give them."""
+
+    tokens: float
+    outputs: float
+    steps: float
+
+    def seconds(self, cost: CostModel) -> float:
+        """How long it takes; prefill batches are taken as full, so that their bases vanish."""
+        decode_s = cost.decode_per_request_s * self.outputs + cost.decode_base_s * self.steps
+        return cost.prefill_per_token_s * self.tokens + decode_s
 
 
 @dataclass(slots=True)
@@ -52,7 +67,7 @@ class RelState:
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
     priority: float | None = None  # of the last update (Eq. 8); lower is more urgent
-    fcfs_s: float | None = None  # predicted at arrival: its latency if all went first come, first served
+    fcfs: Work | None = None  # all there was to do when it came, its own included
     starved: bool = False
     changed: bool = True  # since the last update: a row arrived, ran or finished
 

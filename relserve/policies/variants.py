@@ -12,15 +12,8 @@ from relserve.policies.arrange import (
     always_prefill,
     by_total_latency,
 )
-from relserve.policies.priority import (
-    Arrival,
-    Dynamic,
-    Guard,
-    NoGuard,
-    PatienceGuard,
-    StarvationGuard,
-    Static,
-)
+from relserve.policies.guard import Guard, NoGuard, PatienceGuard, StarvationGuard
+from relserve.policies.priority import Arrival, Dynamic, Static
 from relserve.policies.scheduling import SchedulingPolicy
 
 NO_GUARD = NoGuard()
@@ -39,6 +32,9 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
     "dpu+pp": lambda guard: SchedulingPolicy("dpu+pp", Dynamic(), Exclusive(always_prefill), guard),
     "dpu+dp": lambda guard: SchedulingPolicy("dpu+dp", Dynamic(), Exclusive(always_decode), guard),
     "dpu+aba": lambda guard: SchedulingPolicy("dpu+aba", Dynamic(), Exclusive(by_total_latency), guard),
+    "dpu-exact+aba": lambda guard: SchedulingPolicy(
+        "dpu-exact+aba", Dynamic(exact=True), Exclusive(by_total_latency), guard
+    ),
     "dpu+mixed": lambda guard: SchedulingPolicy("dpu+mixed", Dynamic(), Mixed(), guard, ROOM_SHARE),
     "dpu+marginal": lambda guard: SchedulingPolicy("dpu+marginal", Dynamic(), Marginal(), guard, ROOM_SHARE),
 }

@@ -95,6 +95,8 @@ class RelQueue(RequestQueue):
     def _rows_of(self, request: Any, count: int) -> deque[Any]:
         state = self._state_of(request)
         state.num_waiting += count
+        # Kept, because a preempted row's token may still come in while it waits.
+        request.relserve_waiting_tokens = request.num_tokens
         state.waiting_tokens += request.num_tokens
         state.changed = True
         self._num += count
@@ -103,7 +105,7 @@ class RelQueue(RequestQueue):
     def _left(self, rel_id: str, request: Any) -> None:
         state = self._state_of(request)
         state.num_waiting -= 1
-        state.waiting_tokens -= request.num_tokens
+        state.waiting_tokens -= request.relserve_waiting_tokens
         state.changed = True
         self._num -= 1
         if rel_id in self._rows and not self._rows[rel_id]:

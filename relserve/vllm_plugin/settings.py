@@ -25,7 +25,7 @@ class SchedulerSettings:
         variant: a name of `relserve.policies.variants.NAMES`, or "stock" for vLLM's own order.
         patience: a relQuery goes first once it took so many times the latency that FCFS would have given it,
             as predicted when it came; 0 for no such guard.
-        starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row; 0 for none.
+        starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
         report_path: file to which the scheduler's counters are written at shutdown.
@@ -59,7 +59,11 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     for name in given:
         if name not in known:
             raise UsageError(f"relserve's scheduler has no setting {name!r}; there are: {', '.join(known)}")
+    if given.get("starvation_s"):
+        given = {"patience": 0.0, **given}
     settings = SchedulerSettings(**given)
+    if settings.starvation_s and settings.patience:
+        raise UsageError("starvation_s and patience are two guards against the same; leave one of them out")
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
     if model and not settings.cost_path and settings.variant != "stock":

@@ -67,6 +67,9 @@ class Steering:
         if not self.scheduler.requests:
             self.busy_since_s = time.perf_counter()
         self.view.arrive(request, identity, time.monotonic())
+        state = state_of(request)
+        if state.waiting_row_tokens is None:
+            state.waiting_row_tokens = lambda: [row.num_tokens for row in self.queue.rows(state.rel_id)]
 
     def schedule(self, step: Any) -> Any:
         """Run one step of vLLM's scheduler (`step` calls it) under the policy's plan."""

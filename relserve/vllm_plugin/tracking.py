@@ -93,16 +93,12 @@ class Tracker:
         """Requests tracked."""
         return len(self._rows)
 
-    def rel_of(self, request_id: str) -> RelState | None:
-        """The relQuery of a request that is in the engine."""
-        row = self._rows.get(request_id)
-        return None if row is None else row.rel
-
     def arrive(self, request_id: str, identity: Identity, now_s: float) -> None:
         """A request came."""
         if request_id in self._rows:  # a further piece of a streamed input
             return
         rel = self.active.get(identity.rel_id)
+        self._forget_lingering(now_s, but=rel)
         if rel is None:
             rel = RelState(identity.rel_id, identity.rows, identity.output_cap, now_s, now_s)
             self.active[identity.rel_id] = rel
@@ -177,10 +173,10 @@ class Tracker:
         del self.active[rel.rel_id]
         self.done.append(rel)
 
-    def _forget_lingering(self, now_s: float) -> None:
+    def _forget_lingering(self, now_s: float, but: RelState | None = None) -> None:
         # Insertion order is order of idleness, so only the front is looked at.
         while self._idle:
             rel = next(iter(self._idle.values()))
-            if now_s - rel.last_active_s <= self._linger_s:
+            if rel is but or now_s - rel.last_active_s <= self._linger_s:
                 return
             self._forget(rel)

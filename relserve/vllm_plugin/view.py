@@ -27,6 +27,8 @@ class RelView:
         if state is None:
             state = RelState(identity.rel_id, now_s, identity.rows, identity.output_cap)
             self.states[identity.rel_id] = state
+        if state.num_arrived >= identity.rows:
+            state.fcfs = state.priority = None  # more rows than announced: it is not what it was taken for
         state.num_rows = max(identity.rows, state.num_arrived + 1)
         state.output_cap = max(state.output_cap, identity.output_cap)
         state.num_arrived += 1

@@ -56,15 +56,30 @@ def test_inside_one_relquery_prefill_goes_first() -> None:
 
 
 def test_at_the_transition_the_total_latency_decides() -> None:
-    running, waiting = [rel("run", 1.0, 3, 15)], rel("wait", 9.0, waiting=4)
+    running, waiting = [rel("run", 1.0, 3, 2)], rel("wait", 9.0, waiting=4)
     few, many = situation(running, waiting, num_waiting=1), situation(running, waiting, num_waiting=50)
-    assert ABA.decide(few).reason == (
-        "transition: prefill" if latency_change(few) < 0 else "transition: decode"
-    )
+    assert latency_change(few) > 0
+    assert ABA.decide(few).reason == "transition: decode"
     assert latency_change(many) < 0
+    assert ABA.decide(many).reason == "transition: prefill"
     assert ABA.decide(many).prefill == frozenset({"wait"})
     assert Exclusive(always_decode).decide(many).prefill == NOBODY
     assert Exclusive(always_prefill).decide(few).prefill == frozenset({"wait"})
+
+
+def test_a_relquery_that_decodes_and_waits_counts_on_both_sides() -> None:
+    both = rel("both", 2.0, decoding=1, left=4, waiting=9)
+    running, cap = [rel("run", 1.0, 3, 2), both], 20
+    found = latency_change(situation(running, both, rows=4, num_waiting=1))
+    plus = (1e-3 * 400 + 0.01) * 2 + 1e-3 * 4 * (2 + 4)
+    assert found == pytest.approx(plus - 1 * 0.05 * min(cap, 4))
+
+
+def test_prefill_first_of_all_takes_whatever_fits_as_vllm_does() -> None:
+    plan = Exclusive(always_prefill, one_relquery=False).decide(
+        situation([rel("run", 9.0, 3, 5)], rel("wait", 1.0, waiting=4))
+    )
+    assert (plan.decode, plan.prefill) == (NOBODY, None)
 
 
 def test_equations_15_to_17_by_hand_with_the_sign_corrected() -> None:

@@ -52,9 +52,20 @@ def test_coefficients_that_samples_do_not_tell_come_from_the_prior() -> None:
     assert model.decode(30) == pytest.approx(TRUE.decode(30), rel=0.01)
 
 
+def test_steps_of_one_size_leave_the_shares_of_slope_and_base_as_they_were() -> None:
+    slower = [StepSample(0, 64, 2 * TRUE.decode(64))] * 200
+    model = fit(slower, TRUE)
+    assert model.decode(64) == pytest.approx(2 * TRUE.decode(64), rel=0.01)
+    assert model.decode(8) > TRUE.decode(8)
+    unchanged = fit([StepSample(0, 64, TRUE.decode(64))] * 200, TRUE)
+    assert unchanged.decode_base_s == pytest.approx(TRUE.decode_base_s)
+    assert unchanged.decode_per_request_s == pytest.approx(TRUE.decode_per_request_s)
+
+
 def test_online_follows_a_machine_that_slows_down() -> None:
     online = OnlineCost(TRUE)
-    online.extend(StepSample(s.prefill_tokens, s.num_decodes, s.seconds * 3) for s in samples(700, 1))
+    for s in samples(700, 1):
+        online.add(StepSample(s.prefill_tokens, s.num_decodes, s.seconds * 3))
     assert online.model.step(300, 20) == pytest.approx(3 * TRUE.step(300, 20), rel=0.1)
 
 

@@ -1,21 +1,16 @@
 """Priorities and the starvation guard."""
 
 import random
+from dataclasses import astuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.priority import (
-    Arrival,
-    Dynamic,
-    NoGuard,
-    PatienceGuard,
-    StarvationGuard,
-    Static,
-    urgency,
-)
+from relserve.policies.decompose import pem
+from relserve.policies.guard import NoGuard, PatienceGuard, StarvationGuard
+from relserve.policies.priority import Arrival, Dynamic, Static, urgency
 from relserve.policies.state import Limits, RelState
 from relserve.policies.variants import make
 
@@ -24,7 +19,8 @@ LIMITS = Limits(64, 2048, 12_000)
 
 
 def relation(name: str, rows: int, arrival: float = 0.0, cap: int = 10) -> RelState:
-    return RelState(name, arrival, rows, cap, rows, rows * 200, rows, rows * 200)
+    each = lambda: [200] * rows  # noqa: E731
+    return RelState(name, arrival, rows, cap, rows, rows * 200, rows, rows * 200, waiting_row_tokens=each)
 
 
 def cold(state: RelState) -> float:
@@ -39,7 +35,7 @@ def test_arrival_goes_by_arrival_and_static_and_dynamic_by_size() -> None:
     states = [relation("big", 90, 0.0), relation("small", 3, 1.0), relation("middle", 30, 2.0)]
     Arrival().update(states, COST, LIMITS, cold)
     assert order(states) == ["big", "small", "middle"]
-    for policy in (Static(), Dynamic(), Dynamic(exact=False)):
+    for policy in (Static(), Dynamic(), Dynamic(exact=True)):
         for s in states:
             s.priority = None
         policy.update(states, COST, LIMITS, cold)
@@ -123,9 +119,9 @@ def test_patience_is_measured_in_a_relquerys_own_fcfs_latency() -> None:
     Dynamic().update(states, COST, LIMITS, cold)
     guard = PatienceGuard(2.0)
     guard.update(states, 0.0, COST, LIMITS)
-    expected = states[0].fcfs_s
-    assert expected is not None
-    assert all(s.fcfs_s == expected for s in states)  # they came together
+    assert states[0].fcfs is not None
+    assert all(s.fcfs == states[0].fcfs for s in states)  # they came together
+    expected = states[0].fcfs.seconds(COST)
     guard.update(states, 1.99 * expected, COST, LIMITS)
     assert not any(s.starved for s in states)
     guard.update(states, 2.01 * expected, COST, LIMITS)
@@ -133,14 +129,35 @@ def test_patience_is_measured_in_a_relquerys_own_fcfs_latency() -> None:
 
 
 def test_patience_counts_the_work_that_was_there_before() -> None:
-    states = [relation(f"r{i}", 10, float(i)) for i in range(3)]
+    states = [relation(f"r{i}", 50, float(i)) for i in range(3)]
     PatienceGuard(1.0).update(states, 2.0, COST, LIMITS)
-    each = [s.fcfs_s or 0.0 for s in states]
-    assert each == pytest.approx([each[0], 2 * each[0], 3 * each[0]])
-    late = relation("late", 10, 3.0)
+    each = [s.fcfs.seconds(COST) for s in states if s.fcfs]
+    assert each == pytest.approx([each[0], 2 * each[0], 3 * each[0]], rel=0.03)
+    late = relation("late", 50, 3.0)
     PatienceGuard(1.0).update([states[2], late], 3.0, COST, LIMITS)
-    assert late.fcfs_s == pytest.approx(2 * each[0])  # the others are done
-    assert states[2].fcfs_s == each[2]
+    assert late.fcfs is not None
+    assert late.fcfs.seconds(COST) == pytest.approx(each[1])  # the others are done
+    assert states[2].fcfs is not None
+    assert states[2].fcfs.seconds(COST) == each[2]
+
+
+def test_a_lone_relquery_has_the_time_that_it_takes_alone() -> None:
+    state = relation("r", 1, 0.0)
+    PatienceGuard(1.0).update([state], 0.9 * pem(state, COST, LIMITS), COST, LIMITS)
+    assert state.fcfs is not None
+    assert state.fcfs.seconds(COST) == pytest.approx(pem(state, COST, LIMITS), rel=0.1)
+    assert not state.starved
+
+
+def test_a_wrong_first_guess_of_the_cost_starves_nobody_for_good() -> None:
+    state = relation("r", 10, 0.0)
+    guard = PatienceGuard(2.0)
+    much_too_low = CostModel(*(value / 100 for value in astuple(COST) if value))
+    guard.update([state], 0.0, much_too_low, LIMITS)
+    guard.update([state], pem(state, COST, LIMITS), much_too_low, LIMITS)
+    assert state.starved
+    guard.update([state], pem(state, COST, LIMITS), COST, LIMITS)
+    assert not state.starved
 
 
 def test_patience_also_ends_for_a_relquery_that_has_started() -> None:

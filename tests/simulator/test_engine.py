@@ -59,7 +59,7 @@ def test_a_shared_prefix_is_computed_once() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kv_tokens", [1500, 6000])
-def test_every_row_finishes_and_no_block_leaks(name: str, kv_tokens: int) -> None:
+def test_every_row_finishes(name: str, kv_tokens: int) -> None:
     trace, spec = random_trace(3), spec_for(name, kv_tokens)
     outcome = simulate(trace, spec, make(name, starvation_s=5.0))
     assert sorted(r.rel_id for r in outcome.latencies) == sorted(r.rel_id for r in trace)
@@ -148,3 +148,18 @@ def test_a_recorded_trace_is_stretched_to_a_rate() -> None:
     assert replayed_arrivals(recorded, 2.0, 4) == [0.0, 0.4, 0.4, 2.0]
     with pytest.raises(ValueError, match="5 arrivals cannot give 6"):
         replayed_arrivals(recorded, 1.0, 6)
+
+
+def test_a_guard_lets_the_large_one_through_a_stream_of_small_ones() -> None:
+    def rel(name: str, arrival_s: float, num_rows: int) -> RelSpec:
+        rows = tuple(RowSpec(tuple(range(i, i + 200)), 10) for i in range(num_rows))
+        return RelSpec(name, arrival_s, tuple(RowSpec((hash(name), *r.prompt), 10) for r in rows), 10)
+
+    trace = [rel("large", 1.0, 60), *(rel(f"small {i}", 0.12 * i, 4) for i in range(200))]
+
+    def of_large(**guard: float) -> float:
+        outcome = simulate(trace, spec_for("dpu+aba", 10_000), make("dpu+aba", **guard))
+        return next(r.latency_s for r in outcome.latencies if r.rel_id == "large")
+
+    assert of_large(patience=1.5) < 0.4 * of_large()
+    assert of_large(starvation_s=0.05) < 0.4 * of_large()

@@ -125,7 +125,6 @@ class Ran:
     tokens: dict[str, list[int]] = field(default_factory=dict)
     aborted: set[str] = field(default_factory=set)
     num_steps: int = 0
-    num_empty: int = 0
     leaked_blocks: int = 0
     finished_order: list[str] = field(default_factory=list)
 
@@ -212,7 +211,6 @@ def run(scheduler: Any, arrivals: list[Arrival], is_async: bool, abort_every: in
             ran.aborted |= set(ids)
         if scheduler.has_requests():
             output = scheduler.schedule()
-            ran.num_empty += output.total_num_scheduled_tokens == 0
             assert output.total_num_scheduled_tokens <= MAX_TOKENS_A_STEP
             assert len(scheduler.running) <= MAX_SEQS
             in_flight.appendleft((output, worker.execute(output)))

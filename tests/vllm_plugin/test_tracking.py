@@ -39,8 +39,7 @@ def test_counts_agree_with_a_recount(events, rows):
 
 def check(tracker: Tracker, state: dict[str, str]) -> None:
     assert len(tracker) == len(state)
-    for rid in state:
-        assert tracker.rel_of(rid) is tracker.active[f"rel{int(rid) % 4}"]
+    assert {f"rel{int(rid) % 4}" for rid in state} <= set(tracker.active)
     for rel in tracker.active.values():
         mine = [s for rid, s in state.items() if f"rel{int(rid) % 4}" == rel.rel_id]
         assert (rel.waiting, rel.running) == (mine.count("waiting"), mine.count("running"))
@@ -99,6 +98,8 @@ def test_announced_rows_that_never_come_are_waited_for_and_then_forgotten():
     tracker.end("d", 95.0)
     assert set(tracker.active) == {"other", "third"}
     assert [rel.rel_id for rel in tracker.done] == ["slow"]
+    tracker.arrive("e", Identity("long", 2, 4), 300.0)
+    assert set(tracker.active) == {"long"}  # also while nothing ends
 
 
 def test_an_aborted_relquery_is_forgotten_at_once():
