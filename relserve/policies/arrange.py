@@ -38,11 +38,6 @@ class Situation:
         """relQueries with rows that can decode, R+, most urgent first."""
         return [state for state in self.order if state.num_decoding]
 
-    @property
-    def num_waiting(self) -> int:
-        """relQueries with rows here none of which decodes yet."""
-        return sum(not s.num_decoding and bool(s.num_waiting or s.num_running) for s in self.order)
-
 
 class Arrangement(Protocol):
     """Chooses what a step computes."""
@@ -130,22 +125,18 @@ class Exclusive:
         return "transition: prefill" if self._transition(situation) else "transition: decode"
 
 
-SHARED = 0.6  # of the decode steps that a candidate could share, those it would else have had to itself
-
-
 class Marginal:
     """Ours: all decodes, mixed with prefills in order of urgency for as long as they lower the total latency.
 
     A candidate that joins makes the step longer, and the decode steps after it wider, for every relQuery
-    ahead of it that is at work. It saves the base of a step of its own, and the bases of decode steps that it
-    then shares with the running rows (Eq. 16): time that it and all that wait behind it are spared. It joins
+    ahead of it that is at work. It saves the base of a step of its own, and the bases of the decode steps
+    that it then shares with the running rows (Eq. 16): time that it and all behind it are spared. It joins
     when
 
-        (relQueries at work ahead of it) * (longer + wider) < (bases saved) * (waiting relQueries from it on)
+        (relQueries at work ahead of it) * (longer + wider) < (bases saved) * (relQueries from it on)
 
-    The first that does not pay ends the list: nothing less urgent may overtake. With many waiting all is
-    mixed, with few the urgent run alone. SHARED was chosen in the simulator: 1 mixes too much where a step's
-    base is small (a small model on a CPU), 0.3 too little where it is large (70 B parameters under load).
+    The first that does not pay ends the list: nothing less urgent may overtake. With many behind all is
+    mixed, with few the urgent run alone.
     """
 
     def decide(self, situation: Situation) -> Plan:
@@ -153,20 +144,19 @@ class Marginal:
         taken: list[Candidate] = []
         by_rel = {candidate.state.rel_id: candidate for candidate in situation.candidates}
         longest = max((r.max_decode_left for r in situation.decoding), default=0)
-        waiting = situation.num_waiting
-        at_work = 0
+        at_work, behind = 0, sum(bool(r.num_waiting or r.num_running) for r in situation.order)
         for state in situation.order:
             candidate = by_rel.pop(state.rel_id, None)
             if candidate is not None:
                 delay_s, saved_s = self._effect(situation, candidate, longest, is_first=not taken)
-                if at_work and at_work * delay_s >= saved_s * max(waiting, 1):
+                if at_work and at_work * delay_s >= saved_s * behind:
                     break
                 taken.append(candidate)
                 longest = max(longest, state.output_cap)
             if not by_rel:
                 break
             at_work += bool(state.num_decoding) or candidate is not None
-            waiting -= not state.num_decoding
+            behind -= bool(state.num_waiting or state.num_running)
         if taken:
             return _prefill(None, taken, "mixed")
         return Plan(None, NOBODY, 0, "decode first" if situation.candidates else "no candidate")
@@ -180,7 +170,7 @@ class Marginal:
         shared = min(candidate.state.output_cap, longest)
         delay_s = cost.prefill_per_token_s * candidate.tokens
         delay_s += cost.decode_per_request_s * candidate.num_rows * shared
-        saved_s = cost.prefill_base_s + SHARED * cost.decode_base_s * shared
+        saved_s = cost.prefill_base_s + cost.decode_base_s * shared
         if is_first and situation.decoding:  # what was a decode step becomes a mixed one
             change_s = cost.shared_base_s - cost.decode_base_s
             delay_s, saved_s = delay_s + change_s, saved_s - change_s
