@@ -39,9 +39,7 @@ from relserve.simulator.workload import RelSpec, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
-VARIANTS = (
-    "vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", "dpu+mixed", DEFAULT, *GUARDED
-)  # fmt: skip
+VARIANTS = ("vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", DEFAULT, *GUARDED)
 MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 256, 4096, 200_000
 SLOWED, TRIES = 1.06, 2  # a run whose probes took longer than the best run's by this factor is made again
 
@@ -219,7 +217,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.9, 1.0])
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--relqueries", type=int, default=60)
+    parser.add_argument("--relqueries", type=int, default=80)
     parser.add_argument("--max-rows", type=int, default=100)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), help="the first gives the capacity")
     args = parser.parse_args()

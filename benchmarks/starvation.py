@@ -20,7 +20,7 @@ from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 THRESHOLDS_S = (0.02, 0.05, 0.1)  # Eq. 13, seconds of waiting per row
-PATIENCE = (0.5, 1.0, SchedulerSettings().patience, 3.0)  # ours, in latencies that FCFS would give
+PATIENCE = (0.5, 1.0, SchedulerSettings().patience)  # ours, in latencies that FCFS would give
 LARGE = "large"
 COLUMNS = (
     "Eq. 13, s a row", "patience", "largest_s", "bound_s", "mean_s", "max_s", "alone_s", "fcfs_s", "stream_s"

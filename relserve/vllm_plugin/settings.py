@@ -32,7 +32,7 @@ class SchedulerSettings:
     """
 
     variant: str = DEFAULT
-    patience: float = 1.5
+    patience: float = 2.0
     starvation_s: float = 0.0
     sample_size: int = 10
     cost_path: str = ""
