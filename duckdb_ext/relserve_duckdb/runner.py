@@ -15,13 +15,13 @@ from relserve.failed_rows import warn_of_constant
 from relserve_duckdb.calls import are_independent, are_tangled, by_name, check_call, has_no_column
 from relserve_duckdb.explain import has_calls_row, with_calls_row
 from relserve_duckdb.filters import FilterShape, find_filter_shape
-from relserve_duckdb.frames import Variables
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.relation import Reading
 from relserve_duckdb.scope import PlanningOnly, Scope
 from relserve_duckdb.statements import Statement, read_select, split
+from relserve_duckdb.variables import Variables
 
 log = logging.getLogger(__name__)
 

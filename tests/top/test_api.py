@@ -44,7 +44,7 @@ def test_an_engine_and_a_model_are_refused_together(tmp_path: Path) -> None:
 
 
 def test_llm_agg_says_where_it_lives() -> None:
-    with pytest.raises(AttributeError, match="llm_agg is an SQL aggregate: relserve.connect"):
+    with pytest.raises(AttributeError, match=r"llm_agg is an SQL aggregate: relserve\.connect"):
         relserve.llm_agg  # noqa: B018
     assert not hasattr(relserve, "llm_agg")
 
