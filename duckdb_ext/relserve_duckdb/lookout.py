@@ -32,12 +32,12 @@ class Lookout:
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
         lower = text.lower()
-        return "llm" in lower or any(_is_word(name, lower) for name in self._texts)
+        return "llm" in lower or any(is_word(name, lower) for name in self._texts)
 
     def hidden(self, text: str) -> str:
         """The definitions of the views and macros that the text mentions, "" for none."""
         lower = text.lower()
-        return "\n".join(sql for name, sql in self._texts.items() if _is_word(name, lower))
+        return "\n".join(sql for name, sql in self._texts.items() if is_word(name, lower))
 
     def is_changed_by(self, text: str) -> bool:
         """Whether running the text may have made such a name."""
@@ -61,6 +61,6 @@ class Lookout:
             self._texts = {**self._texts, **{name: sql for name, sql in found if self.mentions(sql)}}
 
 
-def _is_word(name: str, text: str) -> bool:
+def is_word(name: str, text: str) -> bool:
     """Whether the name stands in the text, not as a part of a longer one."""
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

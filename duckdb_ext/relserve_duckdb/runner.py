@@ -15,7 +15,7 @@ from relserve.failed_rows import warn_of_constant
 from relserve_duckdb.calls import are_independent, are_tangled, by_name, check_call, has_no_column
 from relserve_duckdb.explain import has_calls_row, with_calls_row
 from relserve_duckdb.filters import FilterShape, find_filter_shape
-from relserve_duckdb.lookout import Lookout
+from relserve_duckdb.lookout import Lookout, is_word
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.relation import Reading
@@ -229,7 +229,7 @@ class Runner:
     def _used_up(self, variables: Variables, text: str) -> list[str]:
         """What the text reads that can be read only once."""
         lower = text.lower()
-        return [name for name in (*variables.one_shot(), *self.one_shot) if name.lower() in lower]
+        return [name for name in (*variables.one_shot(), *self.one_shot) if is_word(name.lower(), lower)]
 
     def _stage(self) -> duckdb.DuckDBPyConnection:
         """Where to rehearse a text: on a connection aside while the user's transaction is open.
