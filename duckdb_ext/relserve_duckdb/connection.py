@@ -221,6 +221,8 @@ class Connection:
             if self._asks_nothing(query):
                 with self.changing(query):
                     found = variables.call(self.raw.sql, query, **kwargs)
+                if self._lookout.is_changed_by(query):
+                    self._lookout.learn(self.raw, query)
                 reading = self._runner.reading_of(variables, query)
             else:
                 with self._asking():

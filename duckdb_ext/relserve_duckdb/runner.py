@@ -220,7 +220,7 @@ class Runner:
     def _why_not(self, statement: Statement) -> str:
         """Why a statement must not be read twice, "" where it may."""
         text = statement.text
-        if found := _ONCE.search(f"{text}\n{self.lookout.hidden(text)}"):
+        if found := _ONCE.search(self.lookout.behind(text)):
             return f"{found[0].rstrip('(')} may give other rows when read again"
         if are_tangled(statement.calls):
             return "a guard decides between calls that look alike"
@@ -228,7 +228,7 @@ class Runner:
 
     def _used_up(self, variables: Variables, text: str) -> list[str]:
         """What the text reads that can be read only once."""
-        lower = text.lower()
+        lower = self.lookout.behind(text).lower()
         return [name for name in (*variables.one_shot(), *self.one_shot) if is_word(name.lower(), lower)]
 
     def _stage(self) -> duckdb.DuckDBPyConnection:

@@ -56,6 +56,18 @@ def test_a_reader_nearby_of_which_the_text_says_nothing_does_no_harm(made: Made)
     assert r.read_all().num_rows == 0
 
 
+@pytest.mark.parametrize("method", ["execute", "sql"])
+def test_views_over_what_can_be_read_once_are_read_once(made: Made, method: str) -> None:
+    made.con.register("once", _reader())
+    run = getattr(made.con, method)
+    run("CREATE TEMP VIEW below AS FROM once")
+    run("CREATE TEMP VIEW above AS FROM below")
+    assert made.rows("SELECT llm('{}', a) FROM above") == [("x",), ("y",), (None,)]
+    run("CREATE SEQUENCE numbers")
+    run("CREATE TEMP MACRO next_one() AS nextval('numbers')")
+    assert made.rows("SELECT next_one(), llm('{}', 'x' || range) FROM range(2)") == [(1, "x0"), (2, "x1")]
+
+
 @pytest.mark.parametrize(
     ("sql", "parameters"),
     [
