@@ -74,6 +74,10 @@ __all__.sort()
 
 
 def __getattr__(name: str) -> Any:
+    if name == "llm_agg":
+        raise AttributeError(
+            "llm_agg is an SQL aggregate: relserve.connect().sql('SELECT k, llm_agg(..) FROM df GROUP BY k')"
+        )
     if name not in _HOME_OF:
         raise AttributeError(f"module 'relserve' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

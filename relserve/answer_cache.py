@@ -72,15 +72,19 @@ class AnswerCache:
         """False in a forked child, which must not use its parent's database handles."""
         return os.getpid() == self._owner
 
-    def find(self, fingerprint: str, keys: Sequence[bytes]) -> dict[bytes, Found]:
-        """The kept replies of the keys, of one model; never raises."""
+    def find(self, fingerprint: str, keys: Sequence[bytes], uses: bool = True) -> dict[bytes, Found]:
+        """The kept replies of the keys, of one model; never raises.
+
+        Args:
+            uses: they are about to be used: count that as hits, and put off their removal.
+        """
         if self._closed or self._rests or not self.is_mine:
             return {}
         with self._changed:  # before the file: what is no longer here is there
             pending = [self._pending[key] for key in keys if key in self._pending]
         found = {entry.key: Found(entry.text, False) for entry in pending}
         found |= self._read(keys)
-        if found:
+        if found and uses:
             with self._changed:
                 self._touched.update(key for key, one in found.items() if one.stale)
                 self._hits[fingerprint] += len(found)

@@ -83,7 +83,11 @@ class Found(NamedTuple):
 
 
 class ModelStats(NamedTuple):
-    """What is kept of one model: answers, bytes of their texts, hits, first and last use (Unix time)."""
+    """What is kept of one model: answers, bytes of their texts, hits, and when (Unix time).
+
+    Attributes:
+        first_used, last_used: the earliest and the latest of the answers' last uses, known to TOUCH_AFTER_S.
+    """
 
     model: str
     answers: int

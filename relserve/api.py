@@ -12,6 +12,7 @@ from relserve.answer_cache import AnswerCache, shared_cache
 from relserve.answer_store import FILE_NAME
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
+from relserve.errors import UsageError
 from relserve.history import History
 from relserve.session import Session
 from relserve.settings import Settings, load
@@ -43,9 +44,11 @@ def connect(
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
+        UsageError: an engine and a model.
         ModelError: `model` leads to no model.
     """
-    if model is not None and engine is None:
+    _refuse_both(model, engine)
+    if model is not None:
         registry.find_engine(model)  # a wrong name fails here, not in the first query
     con = duckdb.connect(database, **duckdb_options)
     return attach(
@@ -66,8 +69,11 @@ def attach(
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
     Arguments as for `connect`.
-    """
 
+    Raises:
+        UsageError: an engine and a model.
+    """
+    _refuse_both(model, engine)
     shown = load().progress if progress is None else progress
     session = new_session(model=model, engine=engine, cache=cache)
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
@@ -96,6 +102,11 @@ def new_session(
 
     kept = _cache(load()) if cache else None
     return Session(find_engine, History() if history is None else history, kept)
+
+
+def _refuse_both(model: str | None, engine: Engine | None) -> None:
+    if model is not None and engine is not None:
+        raise UsageError("give engine= or model=, not both: an engine answers with its own model")
 
 
 def _cache(settings: Settings) -> AnswerCache | None:

@@ -17,7 +17,7 @@ import typer
 from rich.table import Table
 
 from relserve.answer_faults import what_to_do
-from relserve.answer_store import FILE_NAME, NotOurs, Store
+from relserve.answer_store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
 from relserve.errors import RelserveError, UsageError
 from relserve.output import console
 from relserve.settings import load
@@ -62,7 +62,7 @@ def show(context: typer.Context) -> None:
     screen.print(f"answers  {sum(each.answers for each in stats):,}", highlight=False)
     table = Table(header_style="bold")
     table.add_column("model")
-    for name in ("answers", "text", "used again", "first used", "last used"):
+    for name in ("answers", "text", "used again", "last used from", "to"):
         table.add_column(name, justify="right", no_wrap=True)
     for each in stats:
         used = (f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}" for at in (each.first_used, each.last_used))
@@ -78,7 +78,10 @@ def clear_command(
         typer.Option(metavar="NAME", help="Only answers of this model, as `relserve cache` names it."),
     ] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Only answers not used for so long: 12h, 30d, 8w.")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Only answers not used for so long: 12h, 30d, 8w (or up to an hour more)."
+        ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
@@ -98,7 +101,8 @@ def clear_command(
         screen.print(f"nothing to delete: there is no {path}", highlight=False, markup=False, soft_wrap=True)
         return
     with _opened(path) as store:
-        before = math.inf if age_s is None else time.time() - age_s
+        # a use is written down at most once in TOUCH_AFTER_S: the last one may be so much later than it says
+        before = math.inf if age_s is None else time.time() - age_s - TOUCH_AFTER_S
         _check_model(store, model)
         num, size = store.count(model, before)
         whose = "" if model is None else f" of {model}"

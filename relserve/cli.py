@@ -235,14 +235,19 @@ def main() -> None:
 
 def _text_of(text: str) -> str:
     """SQL given as an argument: itself, a file's, or what comes on stdin."""
-    if text == "-":
-        return sys.stdin.read()
-    if not text.endswith(".sql"):
+    if text != "-" and not text.endswith(".sql"):
         return text
+    where = "stdin" if text == "-" else text
     try:
-        return Path(text).read_text(encoding="utf-8")
+        return sys.stdin.read() if text == "-" else Path(text).read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot read {text}: {error.strerror}") from error
+        raise UsageError(f"cannot read {where}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"cannot read {where}: byte 0x{error.object[error.start]:02x} in line {line} is not UTF-8; "
+            "save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
+        ) from error
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

@@ -27,7 +27,7 @@ class Forecast:
 
     Attributes:
         num_distinct: distinct prompts; NULL rows have none.
-        num_cached: of them, answered already and kept; None where nothing keeps answers.
+        num_cached: of them, answered already and kept; None where none are ever kept.
         prompt_tokens: of the prompts to be sent.
         is_counted: every prompt was counted by the model's tokenizer; else `prompt_tokens` is an estimate.
         shared: share of the prompt tokens that the prefix cache should serve, 0 to 1.

@@ -63,6 +63,18 @@ class Recall:
             if (one := found.get(key)) is not None
         ]
 
+    def count(self, cancel: threading.Event) -> int | None:
+        """How many of the prompts have a kept reply, without using any; None where no answers are kept.
+
+        Raises: as `find`.
+        """
+        if self._cache is None:
+            return None
+        self._identify(cancel)
+        if self._fingerprint is None:
+            return None
+        return len(self._cache.find(self._fingerprint, self._keys, uses=False))
+
     def confirm(self, cancel: threading.Event) -> None:
         """Look again which model it is, once the first replies are there; further calls do nothing.
 

@@ -90,18 +90,18 @@ class Session:
             run.record.seconds = time.monotonic() - started
         return Result(run.answers_in_order())
 
-    def foretell(self, relquery: RelQuery) -> Forecast:
+    def foretell(self, relquery: RelQuery, cancel: threading.Event | None = None) -> Forecast:
         """What running a relQuery would cost; asks nothing and starts no engine.
 
         Raises:
             ModelError: its model is not to be had.
+            Cancelled: `cancel` was set while a server was asked which model it has.
         """
         engine = self.find_engine(relquery.options.model)
         run = _Run(relquery, engine, self.history, self.cache)
         num_cached = None
-        if self.cache is not None:
-            with suppress(EngineError):  # a server that is not up does not tell which model it has
-                num_cached = len(run.recall.find(threading.Event()))
+        with suppress(EngineError):  # a server that is not up does not tell which model it has
+            num_cached = run.recall.count(cancel or threading.Event())
         sent = sorted(run.prompts) if self.sorts else run.prompts
         submission = replace(run.submission(), prompts=sent)
         return foretell(engine, submission, run.record, self.history, num_cached)

@@ -16,7 +16,6 @@ from relserve_duckdb.changes import Changes
 from relserve_duckdb.cursors import Cursors
 from relserve_duckdb.explain import explain, explain_relation, relation_in_words
 from relserve_duckdb.explanation import Explanation
-from relserve_duckdb.frames import Variables, is_one_shot
 from relserve_duckdb.interrupts import guarded
 from relserve_duckdb.lookout import Lookout
 from relserve_duckdb.macros import Functions
@@ -25,6 +24,7 @@ from relserve_duckdb.relation import Reading, Relation, reading_of, unwrapped
 from relserve_duckdb.runner import Runner
 from relserve_duckdb.scope import Scope
 from relserve_duckdb.turns import Turns
+from relserve_duckdb.variables import Variables, is_one_shot
 
 _FETCHES = frozenset(
     "fetchone fetchmany fetchall fetchdf fetch_df df fetch_df_chunk fetchnumpy pl torch tf "
@@ -221,6 +221,8 @@ class Connection:
             if self._asks_nothing(query):
                 with self.changing(query):
                     found = variables.call(self.raw.sql, query, **kwargs)
+                if self._lookout.is_changed_by(query):
+                    self._lookout.learn(self.raw, query)
                 reading = self._runner.reading_of(variables, query)
             else:
                 with self._asking():

@@ -12,12 +12,12 @@ import pyarrow as pa
 from relserve.errors import Cancelled, RelserveError, UsageError
 from relserve_duckdb.calls import Call, by_name, template_text
 from relserve_duckdb.explanation import CallForecast, Explanation
-from relserve_duckdb.frames import Variables
 from relserve_duckdb.plans import stops_early
 from relserve_duckdb.prefetch import Play
 from relserve_duckdb.relation import Reading
 from relserve_duckdb.statements import Statement, explained, read_select, split
 from relserve_duckdb.trials import Reached, reach
+from relserve_duckdb.variables import Variables
 
 if TYPE_CHECKING:
     from relserve_duckdb.runner import Runner
@@ -124,7 +124,7 @@ def _explain(runner: Runner, statement: Statement, play: Play | str, parameters:
 
 
 def _forecast(runner: Runner, number: int, reached: Reached, at_most: bool) -> CallForecast:
-    found = runner.scope.session.foretell(reached.relquery())
+    found = runner.scope.session.foretell(reached.relquery(), runner.scope.cancel)
     return CallForecast(
         number,
         found.function,

@@ -26,18 +26,28 @@ class Lookout:
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self._texts: dict[str, str] = {}  # replaced, never changed: cursors read it in their threads
+        # both are replaced, never changed: cursors read them in their threads
+        self._texts: dict[str, str] = {}  # what may call
+        self._others: dict[str, str] = {}  # every view and macro
         self._learn(con)
 
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
         lower = text.lower()
-        return "llm" in lower or any(_is_word(name, lower) for name in self._texts)
+        return "llm" in lower or any(is_word(name, lower) for name in self._texts)
 
     def hidden(self, text: str) -> str:
         """The definitions of the views and macros that the text mentions, "" for none."""
         lower = text.lower()
-        return "\n".join(sql for name, sql in self._texts.items() if _is_word(name, lower))
+        return "\n".join(sql for name, sql in self._texts.items() if is_word(name, lower))
+
+    def behind(self, text: str) -> str:
+        """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
+        left, parts = {**self._others, **self._texts}, [text]
+        for part in parts:
+            lower = part.lower()
+            parts += [left.pop(name) for name in list(left) if is_word(name, lower)]
+        return "\n".join(parts)
 
     def is_changed_by(self, text: str) -> bool:
         """Whether running the text may have made such a name."""
@@ -55,12 +65,13 @@ class Lookout:
         except duckdb.Error:
             return  # inside an aborted transaction nothing can be asked
         found = [(name.lower(), sql or "") for name, sql in rows]
+        self._others = dict(found)
         num_known = -1
         while num_known != len(self._texts):  # views over views
             num_known = len(self._texts)
             self._texts = {**self._texts, **{name: sql for name, sql in found if self.mentions(sql)}}
 
 
-def _is_word(name: str, text: str) -> bool:
+def is_word(name: str, text: str) -> bool:
     """Whether the name stands in the text, not as a part of a longer one."""
     return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import duckdb
 
-from relserve_duckdb.frames import Variables
+from relserve_duckdb.variables import Variables
 
 # what reads all rows; what is in neither set only builds another relation or tells about columns
 _EXECUTING = frozenset(

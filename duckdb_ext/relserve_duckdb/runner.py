@@ -15,13 +15,13 @@ from relserve.failed_rows import warn_of_constant
 from relserve_duckdb.calls import are_independent, are_tangled, by_name, check_call, has_no_column
 from relserve_duckdb.explain import has_calls_row, with_calls_row
 from relserve_duckdb.filters import FilterShape, find_filter_shape
-from relserve_duckdb.frames import Variables
-from relserve_duckdb.lookout import Lookout
+from relserve_duckdb.lookout import Lookout, is_word
 from relserve_duckdb.macros import Functions
 from relserve_duckdb.prefetch import Play, prefetch
 from relserve_duckdb.relation import Reading
 from relserve_duckdb.scope import PlanningOnly, Scope
 from relserve_duckdb.statements import Statement, read_select, split
+from relserve_duckdb.variables import Variables
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ class Runner:
     def _why_not(self, statement: Statement) -> str:
         """Why a statement must not be read twice, "" where it may."""
         text = statement.text
-        if found := _ONCE.search(f"{text}\n{self.lookout.hidden(text)}"):
+        if found := _ONCE.search(self.lookout.behind(text)):
             return f"{found[0].rstrip('(')} may give other rows when read again"
         if are_tangled(statement.calls):
             return "a guard decides between calls that look alike"
@@ -228,8 +228,8 @@ class Runner:
 
     def _used_up(self, variables: Variables, text: str) -> list[str]:
         """What the text reads that can be read only once."""
-        lower = text.lower()
-        return [name for name in (*variables.one_shot(), *self.one_shot) if name.lower() in lower]
+        lower = self.lookout.behind(text).lower()
+        return [name for name in (*variables.one_shot(), *self.one_shot) if is_word(name.lower(), lower)]
 
     def _stage(self) -> duckdb.DuckDBPyConnection:
         """Where to rehearse a text: on a connection aside while the user's transaction is open.

@@ -95,6 +95,8 @@ def _call(function: str, data: Any, template: str, given: Mapping[str, Any]) -> 
     if own["engine"] is not None and checked.model is not None:
         raise UsageError("give engine= or model=, not both: an engine answers with its own model")
     name = own.pop("name") or function
+    if own["columns"] is not None and not isinstance(own["columns"], str):
+        own["columns"] = list(own["columns"])  # read more than once: a generator would be used up
     own["cache"] = own["cache"] is not False
     return Call(function, data, template, name=str(name), given=options, options=checked, **own)
 

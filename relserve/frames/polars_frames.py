@@ -44,6 +44,10 @@ def add_lazily(
         raise UsageError(f"the frame has a column {name!r} already; give the answers another with name=")
     return frame.map_batches(
         lambda rows: rows.with_columns(answer(rows)),
+        # some polars releases push down by default, which would prune the template's columns, or rows
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
         schema={**schema, name: _series(pa.nulls(0, kind), name).dtype},
     )
 

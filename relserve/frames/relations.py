@@ -20,10 +20,12 @@ def add_in_sql(relation: Relation, call: Call) -> Any:
     """A relation of ours with a column of answers: plain SQL, so it runs when and where the relation does.
 
     Raises:
-        UsageError: an engine or progress of its own, or a column of this name.
+        UsageError: an engine, progress or cache of its own, or a column of this name.
     """
-    if call.engine is not None or call.progress is not None:
-        raise UsageError("engine= and progress= belong to the relation's connection: relserve.connect(..)")
+    if call.engine is not None or call.progress is not None or not call.cache:
+        raise UsageError(
+            "engine=, progress= and cache= belong to the relation's connection: relserve.connect(..)"
+        )
     names = list(relation.columns)
     _refuse_taken(call.name, names)
     picked = call.picked(names)

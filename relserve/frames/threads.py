@@ -35,5 +35,6 @@ async def in_thread(work: Callable[[threading.Event], T]) -> T:
     threading.Thread(target=context.run, args=(run,), name="relserve-dataframe", daemon=True).start()
     try:
         return await asyncio.wrap_future(done)
-    finally:
+    except BaseException:  # not on success: a lazy frame keeps the event for when it is collected
         cancel.set()
+        raise

@@ -4,12 +4,13 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from relserve.answer_cache import AnswerCache
-from relserve.answer_store import FILE_NAME, Entry
+from relserve.answer_store import FILE_NAME, Entry, Store
 from relserve.answers import Grammar
 from relserve.engines.scripted import ScriptedEngine, by_hash, echo
 from relserve.errors import Cancelled, EngineDeadError, EngineStartError, Failure, FailureKind, RowError
@@ -269,6 +270,35 @@ def test_cancel_reaches_a_query_that_waits_for_the_fingerprint(tmp_path: Path) -
         Session(lambda model: Slow(echo), cache=cache).run(relquery(["a"]), cancel)
     assert time.monotonic() - began < 1
     cache.close()
+
+
+def test_cancel_reaches_a_forecast_that_waits_for_the_fingerprint(tmp_path: Path) -> None:
+    cache, cancel = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail), threading.Event()
+    threading.Timer(0.1, cancel.set).start()
+    began = time.monotonic()
+    with pytest.raises(Cancelled):
+        Session(lambda model: Slow(echo), cache=cache).foretell(relquery(["a"]), cancel)
+    assert time.monotonic() - began < 1
+    cache.close()
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0.5}, {"min_confidence": 0.9, "choices": ("a", "b")}])
+def test_where_no_answers_are_kept_a_forecast_does_not_say_zero(
+    new: New, engine: ScriptedEngine, options: dict[str, object]
+) -> None:
+    assert new().foretell(relquery(["a"])).num_cached == 0
+    assert new().foretell(relquery(["a"], **options)).num_cached is None
+    engine.identity = None
+    assert new().foretell(relquery(["a"])).num_cached is None
+
+
+def test_a_forecast_is_no_use_of_an_answer(new: New, tmp_path: Path) -> None:
+    new().run(relquery(["a", "b"]))
+    assert new().foretell(relquery(["a", "b"])).num_cached == 2
+    new()  # what was counted is written
+    with closing(Store(tmp_path / FILE_NAME, 1)) as store:
+        store.prepare()
+        assert [each.hits for each in store.by_model()] == [0]
 
 
 def test_keys_differ_wherever_submissions_do() -> None:

@@ -46,6 +46,28 @@ def test_behaves_like_a_connection(made: Made) -> None:
         con.no_such_method()
 
 
+def test_a_reader_nearby_of_which_the_text_says_nothing_does_no_harm(made: Made) -> None:
+    r = _reader()  # its name is a letter of "order"
+    made.con.register("o", _reader())
+    made.rows("SELECT llm('order {}', id) FROM p")
+    assert made.asked == (10_000, 1)
+    assert made.con.execute("SELECT llm('{}', a) FROM r").fetchall() == [("x",), ("y",), (None,)]
+    assert made.rows("SELECT llm('{}', a) FROM o") == [("x",), ("y",), (None,)]
+    assert r.read_all().num_rows == 0
+
+
+@pytest.mark.parametrize("method", ["execute", "sql"])
+def test_views_over_what_can_be_read_once_are_read_once(made: Made, method: str) -> None:
+    made.con.register("once", _reader())
+    run = getattr(made.con, method)
+    run("CREATE TEMP VIEW below AS FROM once")
+    run("CREATE TEMP VIEW above AS FROM below")
+    assert made.rows("SELECT llm('{}', a) FROM above") == [("x",), ("y",), (None,)]
+    run("CREATE SEQUENCE numbers")
+    run("CREATE TEMP MACRO next_one() AS nextval('numbers')")
+    assert made.rows("SELECT next_one(), llm('{}', 'x' || range) FROM range(2)") == [(1, "x0"), (2, "x1")]
+
+
 @pytest.mark.parametrize(
     ("sql", "parameters"),
     [

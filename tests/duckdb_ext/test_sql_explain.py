@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from relserve_duckdb import attach
 from relserve_duckdb.explanation import Explanation
 from sql_fixtures import Made, make
 
@@ -15,6 +19,7 @@ from relserve.answer_cache import AnswerCache
 from relserve.answer_store import FILE_NAME
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, OptionError, TemplateError, UsageError
+from relserve.session import Session
 
 
 def explain(made: Made, sql: Any, parameters: Any = None) -> list[dict[str, Any]]:
@@ -296,6 +301,22 @@ def test_answers_that_are_kept_are_not_sent(tmp_path: Path) -> None:
     assert made.con.explain_llm(sql).seconds == 0
     cache.close()
     assert explain(make(), sql)[0]["cached_answers"] is None
+
+
+def test_explain_is_interrupted_while_a_server_is_slow_to_tell_its_model(tmp_path: Path) -> None:
+    class Slow(ScriptedEngine):
+        async def fingerprint(self) -> str | None:
+            await asyncio.sleep(5)
+            return "a model"
+
+    cache = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail)
+    con = attach(duckdb.connect(), Session(lambda model: Slow(), cache=cache))
+    threading.Timer(0.3, con.interrupt).start()
+    began = time.monotonic()
+    with pytest.raises(duckdb.InterruptException):
+        con.explain_llm("SELECT llm('s {}', i) FROM range(3) t(i)")
+    assert time.monotonic() - began < 3
+    cache.close()
 
 
 def test_shared_prefix_and_output_limits(made: Made) -> None:

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pytest
 from frames_fixtures import echoing, listed
 
@@ -68,6 +69,13 @@ def test_cancelling_the_task_aborts_the_requests_and_the_next_call_works() -> No
     assert engine.aborted > 100
     assert relserve.llm_queries().to_pylist()[-1]["state"] == "cancelled"
     assert listed(relserve.llm(FRAME[:2], "{v}", engine=engine)) == ["0", "1"]
+
+
+def test_an_awaited_lazy_frame_can_be_collected() -> None:
+    lazy = pl.LazyFrame({"id": [1, 2], "v": ["a", "b"]})
+    rated = asyncio.run(relserve.allm(lazy, "say {v}", engine=echoing()))
+    assert rated.collect()["llm"].to_list() == ["say a", "say b"]
+    assert rated.collect()["llm"].to_list() == ["say a", "say b"]
 
 
 def test_errors_and_warnings_come_out_of_the_await() -> None:

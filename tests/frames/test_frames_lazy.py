@@ -85,6 +85,9 @@ def test_mistakes_on_relations(con: Any, ours: bool) -> None:
     if ours:
         with pytest.raises(UsageError, match=r"belong to the relation's connection: relserve.connect"):
             relserve.llm(relation, "{review}", engine=echoing())
+        with pytest.raises(UsageError, match=r"cache= belong to the relation's connection"):
+            relserve.llm(relation, "{review}", cache=False)
+        assert relserve.llm(relation, "{review}", cache=True).columns[-1] == "llm"
 
 
 def test_a_lazy_frame_asks_when_it_is_collected(engine: ScriptedEngine) -> None:
@@ -97,6 +100,34 @@ def test_a_lazy_frame_asks_when_it_is_collected(engine: ScriptedEngine) -> None:
     first = relserve.llm(lazy.head(1), "{review}!", engine=engine).collect()
     assert first["llm"].to_list() == ["good!"]
     assert list(engine.submissions[-1].prompts) == ["good!"]
+
+
+def test_columns_may_be_a_generator(con: Any, engine: ScriptedEngine) -> None:
+    lazy = pl.LazyFrame({"id": [1], "review": ["good"]})
+    plain = duckdb.connect().sql(ROWS).filter("id = 1")
+    for data in (lazy, plain):
+        rated = relserve.llm(data, "{}!", columns=(name for name in ["review"]), engine=engine)
+        table = rated.collect() if data is lazy else rated.pl()
+        assert table["llm"].to_list() == ["good!"]
+
+
+def test_a_lazy_frame_asks_for_no_pushdown_whatever_the_release_has_as_default(
+    monkeypatch: pytest.MonkeyPatch, engine: ScriptedEngine
+) -> None:
+    asked: dict[str, Any] = {}
+    mapped = pl.LazyFrame.map_batches
+
+    def spy(self: pl.LazyFrame, function: Any, **options: Any) -> pl.LazyFrame:
+        asked.update(options)
+        everywhere = dict.fromkeys(("predicate_pushdown", "projection_pushdown", "slice_pushdown"), True)
+        return mapped(self, function, **{**everywhere, **options})
+
+    monkeypatch.setattr(pl.LazyFrame, "map_batches", spy)
+    lazy = pl.LazyFrame({"id": [1, 2], "review": ["good", "bad"]})
+    rated = relserve.llm(lazy, "Rate {review}", engine=engine)
+    assert rated.select("id").collect().to_dicts() == [{"id": 1}, {"id": 2}]
+    assert rated.filter(pl.col("llm") == "Rate bad").select("id").collect().to_dicts() == [{"id": 2}]
+    assert asked["slice_pushdown"] is False
 
 
 def test_lazy_frames_have_the_types_that_they_say() -> None:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -30,6 +32,21 @@ def test_importing_relserve_is_light() -> None:
 def test_connect_gives_a_connection_that_knows_llm() -> None:
     with relserve.connect(engine=ScriptedEngine(echo), progress=False) as con:
         assert con.execute("SELECT llm('hi {}', 'you')").fetchall() == [("hi you",)]
+
+
+def test_an_engine_and_a_model_are_refused_together(tmp_path: Path) -> None:
+    both: dict[str, Any] = {"engine": ScriptedEngine(echo), "model": "scripted"}
+    with pytest.raises(UsageError, match="engine= or model=, not both"):
+        relserve.connect(tmp_path / "new.db", **both)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(UsageError, match="engine= or model=, not both"):
+        relserve.attach(duckdb.connect(), **both)
+
+
+def test_llm_agg_says_where_it_lives() -> None:
+    with pytest.raises(AttributeError, match=r"llm_agg is an SQL aggregate: relserve\.connect"):
+        relserve.llm_agg  # noqa: B018
+    assert not hasattr(relserve, "llm_agg")
 
 
 def test_attach_puts_the_functions_on_an_open_connection() -> None:

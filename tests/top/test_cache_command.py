@@ -5,6 +5,7 @@ import pty
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ def test_it_shows_what_there_is(tmp_path: Path, store: Store) -> None:
     assert "64 MB" in done.stdout
     lines = [line.replace("│", " ").split() for line in done.stdout.splitlines()]
     assert ["answers", "5"] in lines
+    assert "last used from" in done.stdout
     tiny = next(line for line in lines if line[:1] == ["tiny"])
     assert (tiny[1], tiny[4]) == ("3", "7")
     assert any(line[:2] == ["http://there/v1", "2"] for line in lines)
@@ -78,6 +80,25 @@ def test_clear_deletes_what_was_asked_for(
     done = relserve(tmp_path, *options, "--yes")
     assert done.returncode == 0, done.stderr
     assert left(store) == expected
+
+
+def test_clear_spares_an_answer_whose_use_just_now_is_not_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    used = {bytes([1]) * 16: now - 50 * 60, bytes([2]) * 16: now - 120 * 60}
+    for key, at in used.items():
+        monkeypatch.setattr(time, "time", lambda at=at: at)
+        with closing(Store(tmp_path / FILE_NAME, 5)) as store:
+            store.prepare()
+            store.write([Entry(key, "f", "tiny", "x", 1, 1)], [], {})
+    monkeypatch.undo()
+    with closing(Store(tmp_path / FILE_NAME, 5)) as store:
+        store.prepare()
+        found = store.read(list(used))
+        assert [found[key].stale for key in used] == [False, True]  # a use of the first stays unsaid
+        assert relserve(tmp_path, "clear", "--older-than", "30m", "--yes").returncode == 0
+        assert list(store.read(list(used))) == [bytes([1]) * 16]
 
 
 def test_clear_deletes_nothing_unasked(tmp_path: Path, store: Store) -> None:

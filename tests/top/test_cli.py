@@ -112,5 +112,15 @@ def test_explain_command_takes_text_file_and_stdin(tmp_path: Path) -> None:
     }
     assert len(said) == 1
     assert "4 distinct prompts" in said.pop().decode()
+    assert relserve("sql", "-", "--model", "scripted", stdin="SELECT 'é' AS x").returncode == 0
     done = relserve("explain", str(tmp_path / "none.sql"), "--model", "scripted")
     assert (done.returncode, b"cannot read" in done.stderr) == (1, True)
+
+
+def test_a_file_that_is_not_utf8_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "latin1.sql"
+    file.write_bytes("SELECT 1;\nSELECT 'Käse'".encode("latin-1"))
+    done = relserve("sql", str(file), "--model", "scripted")
+    said = done.stderr.decode()
+    assert (done.returncode, len(said.splitlines())) == (1, 1), said
+    assert f"cannot read {file}: byte 0xe4 in line 2 is not UTF-8" in said

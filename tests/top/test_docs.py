@@ -50,3 +50,29 @@ def test_files_that_docs_point_to_exist() -> None:
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_readme_says_which_options_all_functions_take() -> None:
+    found = re.search(r"All of them take (.*?); all but `llm_agg` take (\S+)", README)
+    assert found is not None
+    all_take, all_but_agg = found.groups()
+    of_all = set.intersection(*(set(spec.options) for spec in FUNCTIONS.values()))
+    rows = (set(spec.options) for name, spec in FUNCTIONS.items() if name != "llm_agg")
+    assert set(re.findall(r"`(\w+)`", all_take)) == of_all
+    assert set(re.findall(r"`(\w+)`", all_but_agg)) == set.intersection(*rows) - of_all
+
+
+@pytest.mark.parametrize("function", ["llm", "llm_filter", "llm_classify", "llm_score"])
+def test_the_page_on_functions_names_every_option(function: str) -> None:
+    page = (ROOT / "docs" / "functions_llm.md").read_text(encoding="utf-8")
+    parts = {part.split("\n", 1)[0]: part for part in page.split("\n## ")}
+    own = next(part for head, part in parts.items() if head.startswith(f"{function}:"))
+    for option in FUNCTIONS[function].options:
+        assert f"`{option}`" in own + parts["Options of all of them"], option
+
+
+def test_the_architecture_names_every_module_of_the_sql_layer() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page[page.index("## The SQL layer") : page.index("## Who may import")]
+    modules = {path.stem for path in (ROOT / "duckdb_ext" / "relserve_duckdb").glob("*.py")} - {"__init__"}
+    assert set(re.findall(r"`(\w+)`", table)) == modules

@@ -20,7 +20,11 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("code", blocks("python"))
-def test_python_examples_run(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_examples_run(
+    code: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("RELSERVE_ANSWER_CACHE_MB")  # as users have it
     with warnings.catch_warnings():
         exec(compile(code, "seeing.md", "exec"), {})
     if "explain_llm" in code:
@@ -35,6 +39,22 @@ def test_sql_examples_run(code: str) -> None:
         con.execute(code).fetchall()
 
 
-@pytest.mark.parametrize("name", [*SCHEMA.names, *QUERY_SCHEMA.names, *ERROR_SCHEMA.names, *FailureKind])
-def test_every_column_is_named(name: str) -> None:
-    assert f"`{name}`" in PAGE
+def part(start: str, end: str) -> str:
+    return PAGE[PAGE.index(start) : PAGE.index(end, PAGE.index(start))]
+
+
+PARTS = {
+    "explain": part("| column of `.table`", "Where the numbers come from"),
+    "kinds": part("| kind | words |", "## On record"),
+    "queries": part("* `llm_queries()`, one row", "* `llm_errors()`, one row"),
+    "errors": part("* `llm_errors()`, one row", "`statement` numbers"),
+}
+NAMES = {
+    "explain": SCHEMA.names, "kinds": list(FailureKind), "queries": QUERY_SCHEMA.names,
+    "errors": ERROR_SCHEMA.names,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "name"), [(where, name) for where in NAMES for name in NAMES[where]])
+def test_every_column_is_named_where_its_table_is_told(where: str, name: str) -> None:
+    assert f"`{name}`" in PARTS[where]
