@@ -42,6 +42,16 @@ class Grammar:
             return 4 * self.shape.max_chars
         return max((len(c.encode()) for c in self.choices), default=32)
 
+    def may_go_on(self, text: str) -> bool:
+        """Whether `text`, an allowed reply, may also be the beginning of a longer one."""
+        begun = text.strip()
+        if self.choices:
+            begun = begun.casefold()
+            return any(c.casefold() != begun and c.casefold().startswith(begun) for c in self.choices)
+        if self.shape is not None:  # of JSON's values, only numbers do not tell where they end
+            return begun not in ("true", "false", "null") and not begun.endswith(('"', "]", "}", "`"))
+        return True
+
 
 class Answer(NamedTuple):
     """One row's answer: a value of the answer's SQL type, or why there is none."""
@@ -189,7 +199,7 @@ class Extract:
 
     @property
     def default_max_tokens(self) -> int:
-        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars)
+        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + 1)  # one to tell that it ends
 
     def parse(self, text: str) -> Answer:
         fenced = _FENCE.fullmatch(text)
@@ -203,6 +213,17 @@ class Extract:
             return Answer(json.dumps(self.shape.read(found, ""), ensure_ascii=False))
         except Misfit as misfit:
             return Answer(None, Failure(FailureKind.UNPARSABLE, f"in the reply {_shown(text)}, {misfit}"))
+
+
+def judge_cut(answer: Answer, text: str, grammar: Grammar | None) -> Answer:
+    """The answer in a reply that max_tokens ended: a failure where the rest could have made it another."""
+    if answer.failure is not None:
+        said = f"{answer.failure.message}; max_tokens ended it, raise max_tokens"
+        return Answer(None, answer.failure._replace(message=said))
+    if grammar is None or not grammar.may_go_on(text):
+        return answer
+    said = f"max_tokens ended the reply {_shown(text)}, which may not be all of it; raise max_tokens"
+    return Answer(None, Failure(FailureKind.UNPARSABLE, said))
 
 
 def _plain(number: float) -> str:

@@ -78,11 +78,23 @@ def test_settings_come_from_the_environment() -> None:
         ("RELSERVE_ENGINE_ARGS", "[1]", "cannot be read: JSON object"),
         ("RELSERVE_ANSWER_CACHE_MB", "-1", "cannot be read: largest size of the answer cache"),
         ("RELSERVE_ANSWER_CACHE_MB", "1.5", "in whole megabytes"),
+        ("RELSERVE_MAX_IN_FLIGHT", "0", "RELSERVE_MAX_IN_FLIGHT='0' cannot be read: HTTP requests at once"),
+        ("RELSERVE_MAX_IN_FLIGHT", "-5", "from 1"),
+        ("RELSERVE_MAX_RETRIES", "-1", "from 0"),
+        ("RELSERVE_TIMEOUT_S", "0", "above 0"),
+        ("RELSERVE_TIMEOUT_S", "nan", "above 0"),
+        ("RELSERVE_TIMEOUT_S", "inf", "above 0"),
     ],
 )
 def test_wrong_settings_say_so(name: str, value: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         settings.load({name: value})
+
+
+def test_a_cache_folder_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", "~/x")
+    assert str(settings.load().cache_dir) == str(settings.cache_dir()) == "/home/somebody/x"
 
 
 def test_a_cache_folder_that_cannot_be_written_is_said_and_does_no_harm(
