@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -23,17 +23,19 @@ _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\s*```\s*", re.DOTALL | re.IGNORE
 
 @dataclass(frozen=True)
 class Grammar:
-    """What the engine may decode (exactly one is set).
+    """What the engine may decode (exactly one of choices, regex and shape is set).
 
     Attributes:
         choices: one of these texts.
         regex: a full match of it.
         shape: JSON of this shape.
+        bounds: of the number that the regex spells; the regex alone does not keep to them.
     """
 
     choices: tuple[str, ...] = ()
     regex: str = ""
     shape: Shape | None = None
+    bounds: tuple[float, float] | None = field(default=None, compare=False)
 
     @property
     def max_bytes(self) -> int:
@@ -166,7 +168,7 @@ class Number:
         digits = max(len(str(int(abs(self.lo)))), len(str(int(abs(self.hi)))))
         sign = "-?" if self.lo < 0 else ""
         fraction = "" if self.whole else r"(\.[0-9]{1,2})?"
-        return Grammar(regex=f"{sign}[0-9]{{1,{digits}}}{fraction}")
+        return Grammar(regex=f"{sign}[0-9]{{1,{digits}}}{fraction}", bounds=(self.lo, self.hi))
 
     @property
     def default_max_tokens(self) -> int:

@@ -60,6 +60,34 @@ def test_engines_are_shared_by_name() -> None:
     assert registry.find_engine("scripted") is registry.find_engine("scripted")
 
 
+def test_engines_can_be_ended_by_name_and_come_anew() -> None:
+    first = registry.find_engine("scripted")
+    url = "http://127.0.0.1:9/v1"
+    registry.find_engine(url)
+    assert relserve.close_engines("nothing of that name") == []
+    assert relserve.close_engines(url) == [url]
+    assert relserve.close_engines(url) == []
+    assert registry.find_engine("scripted") is first
+    assert "scripted" in relserve.close_engines()
+    assert registry.find_engine("scripted") is not first
+
+
+def test_an_ended_engine_is_closed_and_connections_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    class Closing(ScriptedEngine):
+        async def close(self) -> None:
+            closed.append(self.model)
+
+    monkeypatch.setattr(registry, "_engines", {"one": Closing(model="one"), "two": Closing(model="two")})
+    con = relserve.connect(model="scripted", progress=False)
+    assert con.execute("SELECT llm('x {}', 1)").fetchone() is not None
+    assert relserve.close_engines("one") == closed == ["one"]
+    assert sorted(relserve.close_engines()) == ["scripted", "two"]
+    assert closed == ["one", "two"]
+    assert con.execute("SELECT llm('x {}', 1)").fetchone() is not None
+
+
 def test_settings_come_from_the_environment() -> None:
     environ = {"RELSERVE_MODEL": "org/name", "RELSERVE_PROGRESS": "off", "OPENAI_API_KEY": "k"}
     environ |= {"RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 8}', "RELSERVE_DATA": "/x"}
