@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from relserve.options import ROW_FUNCTIONS as _FUNCTIONS
 
 if TYPE_CHECKING:
-    from relserve.api import Connection, attach, connect
+    from relserve.api import Connection, attach, close_engines, connect
     from relserve.errors import (
         Cancelled,
         ConstantPromptWarning,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _AWAITED = tuple(f"a{name}" for name in _FUNCTIONS)
 # Imported on first use: the engine's own process imports this package too, and needs none of it.
 _HOMES = {
-    "relserve.api": ("Connection", "attach", "connect"),
+    "relserve.api": ("Connection", "attach", "close_engines", "connect"),
     "relserve.errors": (
         "Cancelled", "ConstantPromptWarning", "EngineDeadError", "EngineError", "EngineStartError",
         "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning",
@@ -66,8 +66,8 @@ __all__ = [
     "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
     "EngineStartError", "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError",
     "RowsFailedWarning", "TemplateError", "UsageError", "allm",
-    "allm_classify", "allm_filter", "allm_score", "attach", "connect", "llm", "llm_classify", "llm_errors",
-    "llm_filter", "llm_queries", "llm_score",
+    "allm_classify", "allm_filter", "allm_score", "attach", "close_engines", "connect", "llm",
+    "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip
 __all__ += [name for name in _HOME_OF if name not in __all__]  # a function that is new in FUNCTIONS
 __all__.sort()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -23,17 +23,19 @@ _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\s*```\s*", re.DOTALL | re.IGNORE
 
 @dataclass(frozen=True)
 class Grammar:
-    """What the engine may decode (exactly one is set).
+    """What the engine may decode (exactly one of choices, regex and shape is set).
 
     Attributes:
         choices: one of these texts.
         regex: a full match of it.
         shape: JSON of this shape.
+        bounds: of the number that the regex spells; the regex alone does not keep to them.
     """
 
     choices: tuple[str, ...] = ()
     regex: str = ""
     shape: Shape | None = None
+    bounds: tuple[float, float] | None = field(default=None, compare=False)
 
     @property
     def max_bytes(self) -> int:
@@ -41,6 +43,16 @@ class Grammar:
         if self.shape is not None:
             return 4 * self.shape.max_chars
         return max((len(c.encode()) for c in self.choices), default=32)
+
+    def may_go_on(self, text: str) -> bool:
+        """Whether `text`, an allowed reply, may also be the beginning of a longer one."""
+        begun = text.strip()
+        if self.choices:
+            begun = begun.casefold()
+            return any(c.casefold() != begun and c.casefold().startswith(begun) for c in self.choices)
+        if self.shape is not None:  # of JSON's values, only numbers do not tell where they end
+            return begun not in ("true", "false", "null") and not begun.endswith(('"', "]", "}", "`"))
+        return True
 
 
 class Answer(NamedTuple):
@@ -156,7 +168,7 @@ class Number:
         digits = max(len(str(int(abs(self.lo)))), len(str(int(abs(self.hi)))))
         sign = "-?" if self.lo < 0 else ""
         fraction = "" if self.whole else r"(\.[0-9]{1,2})?"
-        return Grammar(regex=f"{sign}[0-9]{{1,{digits}}}{fraction}")
+        return Grammar(regex=f"{sign}[0-9]{{1,{digits}}}{fraction}", bounds=(self.lo, self.hi))
 
     @property
     def default_max_tokens(self) -> int:
@@ -189,7 +201,7 @@ class Extract:
 
     @property
     def default_max_tokens(self) -> int:
-        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars)
+        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + 1)  # one to tell that it ends
 
     def parse(self, text: str) -> Answer:
         fenced = _FENCE.fullmatch(text)
@@ -203,6 +215,17 @@ class Extract:
             return Answer(json.dumps(self.shape.read(found, ""), ensure_ascii=False))
         except Misfit as misfit:
             return Answer(None, Failure(FailureKind.UNPARSABLE, f"in the reply {_shown(text)}, {misfit}"))
+
+
+def judge_cut(answer: Answer, text: str, grammar: Grammar | None) -> Answer:
+    """The answer in a reply that max_tokens ended: a failure where the rest could have made it another."""
+    if answer.failure is not None:
+        said = f"{answer.failure.message}; max_tokens ended it, raise max_tokens"
+        return Answer(None, answer.failure._replace(message=said))
+    if grammar is None or not grammar.may_go_on(text):
+        return answer
+    said = f"max_tokens ended the reply {_shown(text)}, which may not be all of it; raise max_tokens"
+    return Answer(None, Failure(FailureKind.UNPARSABLE, said))
 
 
 def _plain(number: float) -> str:

@@ -18,6 +18,7 @@ from relserve.session import Session
 from relserve.settings import Settings, load
 
 Connection = relserve_duckdb.Connection
+close_engines = registry.close_engines
 
 
 def connect(

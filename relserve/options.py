@@ -121,7 +121,9 @@ def _schema(name: str, value: Any) -> str:
 
 
 OPTIONS: Mapping[str, OptionSpec] = {
-    "max_tokens": OptionSpec("BIGINT", "most tokens in an answer (256 for text)", _whole(1, 1_000_000)),
+    "max_tokens": OptionSpec(
+        "BIGINT", "most tokens in an answer (256 for text, else what the type needs)", _whole(1, 1_000_000)
+    ),
     "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", _number(0, 2)),
     "top_p": OptionSpec("DOUBLE", "nucleus sampling, 1 is off (default)", _number(1e-6, 1)),
     "seed": OptionSpec("BIGINT", "seed of the sampler when temperature > 0", _whole(0, 2**63 - 1)),
@@ -142,7 +144,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
 
 _COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "field_order")
 _GROUPS = tuple(name for name in _COMMON if name != "field_order")
-_TYPED = ("temperature", "top_p", "seed", "system", "model", "on_error", "field_order")
+_TYPED = ("max_tokens", "temperature", "top_p", "seed", "system", "model", "on_error", "field_order")
 
 
 def _single(kind: str) -> FunctionSpec:
@@ -160,9 +162,7 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
         (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: Choice(o.choices)
     ),
     "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(o.lo, o.hi)),
-    "llm_extract": FunctionSpec(
-        ("max_tokens", *_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))
-    ),
+    "llm_extract": FunctionSpec((*_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))),
     "llm_agg": FunctionSpec((*_GROUPS, "max_chars"), (), lambda o: Text(), aggregate=True),
     "llm_int": _single("BIGINT"),
     "llm_double": _single("DOUBLE"),

@@ -112,6 +112,7 @@ class Reply:
 
     `confidence` is the probability that the model gave to the text, where it was asked for and the engine
     tells it: the product over the tokens of the answer, each under the grammar and at temperature 1.
+    `cut`: max_tokens ended it.
     """
 
     index: int
@@ -120,6 +121,7 @@ class Reply:
     usage: Usage = Usage()
     times: RowTimes | None = None
     confidence: float | None = None
+    cut: bool = False
 
 
 class Phases(NamedTuple):

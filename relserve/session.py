@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from relserve.answer_cache import AnswerCache
-from relserve.answers import Answer
+from relserve.answers import Answer, judge_cut
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, EngineError, Failure, FailureKind, RelserveError, RowError
@@ -206,7 +206,10 @@ class _Run:
         """The answer that a reply is."""
         if reply.failure is not None or reply.text is None:
             return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
-        return self.if_sure(self.relquery.answer_type.parse(reply.text), reply.confidence)
+        answer = self.relquery.answer_type.parse(reply.text)
+        if reply.cut:
+            answer = judge_cut(answer, reply.text, self.relquery.answer_type.grammar)
+        return self.if_sure(answer, reply.confidence)
 
     def keep(self, replies: list[Reply]) -> list[Answer]:
         """Put good replies into the cache, before any of them can fail the query; gives all as answers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -33,17 +34,30 @@ def _json_object(text: str) -> dict[str, Any]:
     return value
 
 
-def _megabytes(text: str) -> int:
-    size = int(text)
-    if size < 0:
-        raise ValueError("below 0")
-    return size
+def _at_least(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if (number := int(text)) < least:
+            raise ValueError(f"below {least}")
+        return number
+
+    return parse
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < math.inf:
+        raise ValueError("not above 0, or without end")
+    return seconds
+
+
+def _folder(text: str) -> Path:
+    return Path(text).expanduser()
 
 
 def cache_dir() -> Path:
     """The cache folder alone: for an engine's process, which a mistake in another setting must not end."""
     if given := os.environ.get(PREFIX + "CACHE_DIR"):
-        return Path(given)
+        return _folder(given)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "relserve"
 
@@ -54,19 +68,21 @@ class Settings:
 
     model: str = _setting("tiny", "the model of a call that names none: 'tiny', a path, a hub id or a URL")
     api_key: str = _setting("", "key for HTTP servers; OPENAI_API_KEY is used when this is unset")
-    timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds", float)
-    max_retries: int = _setting(6, "HTTP retries of one request on 429, 5xx and time-outs", int)
-    max_in_flight: int = _setting(256, "HTTP requests at once to one server", int)
+    timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _seconds)
+    max_retries: int = _setting(
+        6, "HTTP retries of one request on 429, 5xx and time-outs, from 0", _at_least(0)
+    )
+    max_in_flight: int = _setting(256, "HTTP requests at once to one server, from 1", _at_least(1))
     engine_args: Mapping[str, Any] = _setting(
         None, 'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}', _json_object
     )
     cache_dir: Path = _setting(
         None,
         "folder for answers, engine logs, status files and calibrations (default ~/.cache/relserve)",
-        Path,
+        _folder,
     )
     answer_cache_mb: int = _setting(
-        1024, "largest size of the answer cache, in whole megabytes; 0: no answers are kept", _megabytes
+        1024, "largest size of the answer cache, in whole megabytes; 0: no answers are kept", _at_least(0)
     )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 

@@ -62,8 +62,11 @@ class HttpEngine:
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`: of the URL and the model's name at the server.
 
-        Where no name is given, the server is asked each time: by now it may serve another model.
+        Where no name is given, the server is asked each time: by now it may serve another model. None once it
+        refused `temperature`: what it answers at its own is not greedy, and would not repeat.
         """
+        if self._server is not None and "temperature" in self._server.dialect.omitted:
+            return None
         if self._wanted is not None:
             return fingerprint.of_server(self._base_url, self._wanted)
         known = self._server

@@ -13,6 +13,8 @@ MAX_ENUM = 500  # hosted servers take no longer list of allowed values in a sche
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
 
+THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's template not to think
+
 Form = Literal["choice", "regex", "json"]
 
 _UNSUPPORTED = re.compile(
@@ -33,7 +35,7 @@ class Dialect:
         is_vllm: it is a vLLM server, which takes grammars and the relQuery's identity as they are.
         max_tokens_field: the field that limits the reply.
         no_schema: forms of grammar for which it takes no JSON schema.
-        omitted: sampling fields that it does not take, and keywords of JSON schemas.
+        omitted: fields that it does not take, and keywords of JSON schemas.
     """
 
     chat: bool = True
@@ -61,12 +63,18 @@ class Dialect:
         body[self.max_tokens_field] = sampling.max_tokens
         if sampling.with_confidence and "logprobs" not in self.omitted:
             body["logprobs"] = True if self.chat else 1
+        if self._says_thinking_off:
+            body[THINKING] = {"enable_thinking": False}  # as on this machine; other templates do not read it
         if self.is_vllm:
             body |= _for_vllm(submission)
         elif sampling.grammar is not None and self.wraps(sampling.grammar):
             body["response_format"] = _schema(sampling.grammar, self.omitted)
             body[self.max_tokens_field] += WRAPPING_TOKENS
         return body
+
+    @property
+    def _says_thinking_off(self) -> bool:
+        return self.is_vllm and self.chat and THINKING not in self.omitted
 
     def _text(self, prompt: str, system: str | None) -> dict[str, Any]:
         prompt = encodable(prompt)
@@ -88,6 +96,8 @@ class Dialect:
                 return replace(self, omitted=self.omitted | {keyword})
             return replace(self, no_schema=self.no_schema | {form_of(grammar)})
         if _UNSUPPORTED.search(said):
+            if self._says_thinking_off and "chat_template" in said:  # vLLM, of Mistral's tokenizers
+                return replace(self, omitted=self.omitted | {THINKING})
             for field in ("seed", "temperature", "top_p", "logprobs"):
                 if field in said and field not in self.omitted:
                     return replace(self, omitted=self.omitted | {field})

@@ -28,26 +28,29 @@ def read_reply(data: object, index: int, wrapped: bool) -> Reply:
     try:
         choice = data["choices"][0]  # type: ignore[index]
         usage = _usage(data.get("usage"))  # type: ignore[attr-defined]
-        if choice.get("finish_reason") == "content_filter":
+        ending = choice.get("finish_reason")
+        cut = ending == "length"
+        if ending == "content_filter":
             return _failed(index, FailureKind.REFUSED, "the server's content filter stopped the reply", usage)
         if "message" not in choice:
             text = encodable(choice["text"])
-            return Reply(index, text, usage=usage, confidence=_confidence(choice, text, False))
+            return Reply(index, text, usage=usage, confidence=_confidence(choice, text, False), cut=cut)
         message = choice["message"]
         if message.get("refusal"):
             return _failed(index, FailureKind.REFUSED, f"the model refused: {message['refusal']}", usage)
         content = encodable(message.get("content") or "")
-        thoughts = message.get("reasoning_content") or message.get("reasoning")
     except (TypeError, LookupError, AttributeError, ValueError) as error:
         shown = str(data)[:200]
         raise UnreadableReply(f"the server's reply is not a completion: {shown!r}") from error
     text = content[match.end() :] if (match := _THOUGHTS.match(content)) else content
-    thinking = text.lstrip().startswith("<think>") or (thoughts and not text)
-    if thinking and choice.get("finish_reason") == "length":
-        # Unfinished thoughts must not pass for the answer.
-        return _failed(index, FailureKind.UNPARSABLE, "max_tokens ended before the answer began", usage)
+    # Unfinished thoughts must not pass for the answer, nor nothing where a server does not show them.
+    if cut and (not text.strip() or text.lstrip().startswith("<think>")):
+        said = "max_tokens ended before the answer began; raise max_tokens"
+        return _failed(index, FailureKind.UNPARSABLE, said, usage)
     confidence = _confidence(choice, text, wrapped)
-    return Reply(index, _unwrapped(text) if wrapped else text, usage=usage, confidence=confidence)
+    answer = _unwrapped(text) if wrapped else text
+    # What was unwrapped is whole, though not a token was left after it.
+    return Reply(index, answer, usage=usage, confidence=confidence, cut=cut and answer is text)
 
 
 def _unwrapped(text: str) -> str:

@@ -186,7 +186,8 @@ def _reply(index: int, output: Any) -> Reply:
     if completion.finish_reason in ("abort", "error"):
         failure = Failure(FailureKind.ENGINE, f"the engine gave the request up ({completion.finish_reason})")
         return Reply(index, None, failure, usage)
-    return Reply(index, completion.text, None, usage, times, _confidence(completion.cumulative_logprob))
+    confidence, cut = _confidence(completion.cumulative_logprob), completion.finish_reason == "length"
+    return Reply(index, completion.text, None, usage, times, confidence, cut)
 
 
 def _confidence(logprob: float | None) -> float | None:

@@ -1,41 +1,63 @@
-"""The engine loop: one background thread with one asyncio loop for all engines of the process."""
+"""The engine loop: one background thread with one asyncio loop for all engines of the process.
+
+A fork copies the loop without its thread, and connections that are the parent's: the child gets an error.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
+
+from relserve.errors import EngineError
 
 T = TypeVar("T")
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
+_owner = 0  # the process whose loop it is
 
 
 def engine_loop() -> asyncio.AbstractEventLoop:
-    """The running loop; started on first use."""
-    global _loop, _thread
+    """The running loop; started on first use.
+
+    Raises:
+        EngineError: it is that of the process from which this one was forked.
+    """
+    global _loop, _thread, _owner
+    if _loop is not None and _owner != os.getpid():  # before the lock, which may have been copied locked
+        raise EngineError(
+            "relserve was used before this process was forked, and its engines stayed behind; start the "
+            "process with multiprocessing's 'spawn' method: multiprocessing.get_context('spawn').Pool(..)"
+        )
     with _lock:
         if _loop is None:
             _loop = asyncio.new_event_loop()
             _thread = threading.Thread(target=_loop.run_forever, name="relserve-engine-loop", daemon=True)
             _thread.start()
+            _owner = os.getpid()
             atexit.register(_stop)
         return _loop
 
 
 def spawn(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Start a coroutine on the engine loop from any thread."""
-    return asyncio.run_coroutine_threadsafe(coroutine, engine_loop())
+    """Start a coroutine on the engine loop from any thread; errors as of `engine_loop`."""
+    try:
+        loop = engine_loop()
+    except EngineError:
+        coroutine.close()  # it would warn that nobody awaited it
+        raise
+    return asyncio.run_coroutine_threadsafe(coroutine, loop)
 
 
 def _stop() -> None:
     loop, thread = _loop, _thread
-    if loop is None or thread is None:
+    if loop is None or thread is None or _owner != os.getpid():
         return
     loop.call_soon_threadsafe(loop.stop)
     thread.join(timeout=2)

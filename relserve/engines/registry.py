@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from relserve.engines.http import HttpEngine
 from relserve.engines.local import LocalEngine
+from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError
@@ -51,9 +52,32 @@ def find_engine(name: str | None = None) -> Engine:
         return _engines[name]
 
 
+def close_engines(model: str | None = None) -> list[str]:
+    """End engines of this process and free what they hold: a local model's memory, a server's connections.
+
+    Calls that run on them end with EngineDeadError. A model that is named again later gets a new engine,
+    under the settings of then.
+
+    Args:
+        model: the name under which it was asked for; None: all.
+
+    Returns:
+        The names of the engines that were ended; none where the model had no engine.
+
+    Raises:
+        EngineError: the process was forked, and the engines are those of its parent.
+    """
+    with _lock:
+        names = [name for name in _engines if model in (None, name)]
+        engines = [_engines.pop(name) for name in names]
+    for closing in [spawn(engine.close()) for engine in engines]:
+        closing.result()
+    return names
+
+
 def _make(name: str, settings: Settings) -> Engine:
     if name == "scripted":
-        return ScriptedEngine()
+        return ScriptedEngine(remembers=False)
     if re.match(r"https?://", name):
         url, _, served = name.partition("#")
         return HttpEngine(

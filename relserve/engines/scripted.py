@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -28,6 +29,9 @@ def by_hash(prompt: str, submission: Submission) -> str:
         return grammar.choices[int.from_bytes(digest, "big") % len(grammar.choices)]
     if grammar.shape is not None:
         return json.dumps(grammar.shape.sample(Random(digest)), ensure_ascii=False)
+    if grammar.bounds is not None:
+        first, last = math.ceil(grammar.bounds[0]), math.floor(grammar.bounds[1])
+        return str(first + int.from_bytes(digest, "big") % (last - first + 1))
     return str(digest[0] % 10)
 
 
@@ -57,7 +61,8 @@ class ScriptedEngine:
         dies_after: raise EngineDeadError after so many replies (None: never).
         max_prompt_chars: longer prompts fail as over the context.
         identity: its fingerprint; None: its answers are never kept.
-        submissions: every submission so far, for tests to look at.
+        remembers: keep every submission, for tests to look at; off where nobody does, for they would pile up.
+        submissions: every submission so far, if it remembers.
         aborted: how many prompts were given up unfinished.
     """
 
@@ -69,13 +74,14 @@ class ScriptedEngine:
     max_prompt_chars: int = 1_000_000
     model: str = "scripted"
     identity: str | None = None
+    remembers: bool = True
     submissions: list[Submission] = field(default_factory=list)
     aborted: int = 0
     num_answered: int = 0
 
     @property
     def num_prompts(self) -> int:
-        """Prompts asked so far."""
+        """Prompts asked so far, if it remembers."""
         return sum(len(s.prompts) for s in self.submissions)
 
     async def fingerprint(self) -> str | None:
@@ -84,7 +90,8 @@ class ScriptedEngine:
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`."""
-        self.submissions.append(submission)
+        if self.remembers:
+            self.submissions.append(submission)
         done = 0
         try:
             while done < len(submission.prompts):

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_fakes import Answered, FakeServer
+from asking import collect
+from http_fakes import Answered, FakeServer, said
 
 from relserve.engines import fingerprint
 from relserve.engines.http import HttpEngine
@@ -15,6 +16,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineStartError
+from relserve.relquery import Sampling, Submission
 
 
 def told(engine: Engine) -> str | None:
@@ -144,3 +146,18 @@ def test_an_unnamed_model_is_asked_for_each_time(fake: Callable[..., FakeServer]
 def test_an_unnamed_model_of_no_server_is_an_error() -> None:
     with pytest.raises(EngineStartError, match="no LLM server answers"):
         told(HttpEngine("http://127.0.0.1:9/v1"))
+
+
+@pytest.mark.parametrize("name", ["", "#fake"])
+def test_a_server_that_refuses_temperature_0_has_none_for_it_does_not_answer_greedily(
+    fake: Callable[..., FakeServer], name: str
+) -> None:
+    async def handler(body: dict[str, Any]) -> Answered:
+        if "temperature" in body:
+            return Answered(400, {"error": {"message": "'temperature' is not supported with this model"}})
+        return said("x")
+
+    engine = HttpEngine(fake(handler).url + name)
+    assert told(engine) is not None, "it is not known yet"
+    spawn(collect(engine, Submission("r", ["a"], Sampling(8)))).result(timeout=10)
+    assert told(engine) is None

@@ -174,7 +174,7 @@ def test_a_value_out_of_range_is_refused_and_not_dropped(fake):
         ({"content": "4 <think>or not</think>"}, "stop", "4 <think>or not</think>"),
         ({"content": "a <b"}, "length", "a <b"),
         ({"content": ""}, "stop", ""),
-        ({"content": ""}, "length", ""),
+        ({"content": ""}, "length", None),
         ({"content": "", "reasoning": "two and"}, "length", None),
         ({"content": "<think>two and"}, "length", None),
         ({"content": None, "reasoning_content": "two and"}, "length", None),

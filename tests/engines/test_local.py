@@ -15,6 +15,7 @@ import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
 from relserve.answers import Grammar
+from relserve.engines import registry
 from relserve.engines.local import LocalEngine
 from relserve.engines.local_flight import Flight
 from relserve.engines.loop import spawn
@@ -126,6 +127,12 @@ def test_the_system_prompt_counts(engine):
 def test_grammars_hold(engine, grammar, allowed):
     replies = ask(engine, PROMPTS, grammar=grammar, max_tokens=24, temperature=1.0)
     assert set(texts(replies)) <= allowed
+
+
+@pytest.mark.parametrize(("max_tokens", "cut"), [(2, True), (40, False)])
+def test_a_reply_tells_whether_max_tokens_ended_it(engine, max_tokens, cut):
+    replies = ask(engine, PROMPTS[:5], grammar=Grammar(regex="[0-9]{20}"), max_tokens=max_tokens)
+    assert [reply.cut for reply in replies] == [cut] * 5
 
 
 def test_a_hopeless_regex_fails_its_rows_only(engine):
@@ -256,10 +263,11 @@ def test_two_deaths_in_one_query_raise_and_the_next_works(engine, said):
     assert engine.pid is not None
 
 
-def test_closing_under_a_query_ends_it(engine):
+def test_closing_under_a_query_ends_it(engine, monkeypatch):
+    monkeypatch.setattr(registry, "_engines", {"tiny": engine})
     asked, pid = start(engine), engine.pid
     began = time.monotonic()
-    spawn(engine.close()).result(timeout=60)
+    assert registry.close_engines("tiny") == ["tiny"]
     with pytest.raises(EngineDeadError, match="was closed while it worked"):
         asked.result(timeout=10)
     assert time.monotonic() - began < 5

@@ -9,7 +9,8 @@ from contextlib import aclosing
 import pytest
 from asking import ask, collect, submission_of, texts
 
-from relserve.answers import Grammar
+from relserve.answers import Grammar, Number
+from relserve.engines import registry
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import EngineDeadError, Failure, FailureKind
@@ -32,6 +33,21 @@ def test_every_choice_turns_up():
 def test_a_number_grammar_gives_a_digit():
     replies = texts(ask(ScriptedEngine(), TEN, grammar=Grammar(regex="[0-9]{1,3}")))
     assert all(len(reply) == 1 and reply.isdigit() for reply in replies)
+
+
+@pytest.mark.parametrize(("lo", "hi"), [(100, 5000), (-3000, -1500), (0.5, 20.5)])
+def test_a_score_lies_within_its_bounds(lo, hi):
+    kind = Number(lo, hi)
+    assert kind.grammar.regex, "a list of choices would not show it"
+    replies = texts(ask(ScriptedEngine(), [str(i) for i in range(200)], grammar=kind.grammar))
+    assert [kind.parse(reply).failure for reply in replies] == [None] * 200
+    assert len(set(replies)) > 10
+
+
+def test_the_shared_one_does_not_pile_up_submissions():
+    engine = registry.find_engine("scripted")
+    assert len(ask(engine, TEN)) == 10
+    assert engine.submissions == []
 
 
 def test_scripts_may_fail_rows_and_see_the_submission():

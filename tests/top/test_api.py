@@ -77,6 +77,34 @@ def test_engines_are_shared_by_name() -> None:
     assert registry.find_engine("scripted") is registry.find_engine("scripted")
 
 
+def test_engines_can_be_ended_by_name_and_come_anew() -> None:
+    first = registry.find_engine("scripted")
+    url = "http://127.0.0.1:9/v1"
+    registry.find_engine(url)
+    assert relserve.close_engines("nothing of that name") == []
+    assert relserve.close_engines(url) == [url]
+    assert relserve.close_engines(url) == []
+    assert registry.find_engine("scripted") is first
+    assert "scripted" in relserve.close_engines()
+    assert registry.find_engine("scripted") is not first
+
+
+def test_an_ended_engine_is_closed_and_connections_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+
+    class Closing(ScriptedEngine):
+        async def close(self) -> None:
+            closed.append(self.model)
+
+    monkeypatch.setattr(registry, "_engines", {"one": Closing(model="one"), "two": Closing(model="two")})
+    con = relserve.connect(model="scripted", progress=False)
+    assert con.execute("SELECT llm('x {}', 1)").fetchone() is not None
+    assert relserve.close_engines("one") == closed == ["one"]
+    assert sorted(relserve.close_engines()) == ["scripted", "two"]
+    assert closed == ["one", "two"]
+    assert con.execute("SELECT llm('x {}', 1)").fetchone() is not None
+
+
 def test_settings_come_from_the_environment() -> None:
     environ = {"RELSERVE_MODEL": "org/name", "RELSERVE_PROGRESS": "off", "OPENAI_API_KEY": "k"}
     environ |= {"RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 8}', "RELSERVE_DATA": "/x"}
@@ -95,11 +123,23 @@ def test_settings_come_from_the_environment() -> None:
         ("RELSERVE_ENGINE_ARGS", "[1]", "cannot be read: JSON object"),
         ("RELSERVE_ANSWER_CACHE_MB", "-1", "cannot be read: largest size of the answer cache"),
         ("RELSERVE_ANSWER_CACHE_MB", "1.5", "in whole megabytes"),
+        ("RELSERVE_MAX_IN_FLIGHT", "0", "RELSERVE_MAX_IN_FLIGHT='0' cannot be read: HTTP requests at once"),
+        ("RELSERVE_MAX_IN_FLIGHT", "-5", "from 1"),
+        ("RELSERVE_MAX_RETRIES", "-1", "from 0"),
+        ("RELSERVE_TIMEOUT_S", "0", "above 0"),
+        ("RELSERVE_TIMEOUT_S", "nan", "above 0"),
+        ("RELSERVE_TIMEOUT_S", "inf", "above 0"),
     ],
 )
 def test_wrong_settings_say_so(name: str, value: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         settings.load({name: value})
+
+
+def test_a_cache_folder_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", "~/x")
+    assert str(settings.load().cache_dir) == str(settings.cache_dir()) == "/home/somebody/x"
 
 
 def test_a_cache_folder_that_cannot_be_written_is_said_and_does_no_harm(

@@ -1,0 +1,44 @@
+"""The engine loop and forks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CALL = "print(len(relserve.llm(frame, 'Say {i}', model='scripted', progress=False)), flush=True)"
+SCRIPT = """
+import os
+import pandas
+import relserve
+
+frame = pandas.DataFrame({{"i": [1, 2, 3]}})
+{before}
+child = os.fork()
+if child == 0:
+    try:
+        {call}
+    except relserve.EngineError as error:
+        print(error, flush=True)
+    os._exit(0)  # as multiprocessing's children end
+assert os.waitpid(child, 0)[1] == 0
+{call}
+"""
+
+
+def forked(before: str) -> list[str]:
+    """What a script says that forks, after `before`, and then asks in the child and in the parent."""
+    code = SCRIPT.format(before=before, call=CALL)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_a_child_forked_after_use_is_told_instead_of_left_waiting() -> None:
+    before, child, after = forked(CALL)
+    assert before == after == "3"
+    assert "before this process was forked" in child
+    assert "get_context('spawn')" in child
+
+
+def test_a_child_forked_before_use_works() -> None:
+    assert forked("") == ["3", "3"]
