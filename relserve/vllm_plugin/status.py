@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relserve.engine_status import EngineStatus, RelStatus, started_at, state_dir
-from relserve.vllm_plugin.tracking import RelState
+from relserve.vllm_plugin.tracking import RelProgress
 
 if TYPE_CHECKING:
     from relserve.vllm_plugin.scheduler import RelQueryTracking
@@ -153,7 +153,7 @@ class Publisher:
             self.file = None
 
 
-def _status_of(rel: RelState, steering: Any, now_s: float) -> RelStatus:
+def _status_of(rel: RelProgress, steering: Any, now_s: float) -> RelStatus:
     outlook = None if steering is None else steering.outlook(rel.rel_id)
     priority, left_s = (None, _extrapolated_s(rel, now_s)) if outlook is None else outlook
     return RelStatus(
@@ -162,7 +162,7 @@ def _status_of(rel: RelState, steering: Any, now_s: float) -> RelStatus:
     )  # fmt: skip
 
 
-def _extrapolated_s(rel: RelState, now_s: float) -> float | None:
+def _extrapolated_s(rel: RelProgress, now_s: float) -> float | None:
     """Seconds left if rows go on being answered as fast as so far; None before one was."""
     if rel.first_scheduled_s is None or not rel.finished:
         return None

@@ -22,7 +22,7 @@ class RowState(Enum):
 
 
 @dataclass(slots=True)
-class RelState:
+class RelProgress:
     """One relQuery in the engine; times are seconds of one monotonic clock.
 
     Attributes:
@@ -74,7 +74,7 @@ class RelState:
 
 @dataclass(slots=True)
 class _Row:
-    rel: RelState
+    rel: RelProgress
     state: RowState = RowState.WAITING
     has_token: bool = False
 
@@ -83,10 +83,10 @@ class Tracker:
     """Counts the rows of every relQuery in the engine; told of each event by the scheduler."""
 
     def __init__(self, kept: int = KEPT, linger_s: float = LINGER_S) -> None:
-        self.active: dict[str, RelState] = {}
-        self.done: deque[RelState] = deque(maxlen=kept)
+        self.active: dict[str, RelProgress] = {}
+        self.done: deque[RelProgress] = deque(maxlen=kept)
         self._rows: dict[str, _Row] = {}
-        self._idle: dict[str, RelState] = {}  # no row here, but more were announced
+        self._idle: dict[str, RelProgress] = {}  # no row here, but more were announced
         self._linger_s = linger_s
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class Tracker:
         rel = self.active.get(identity.rel_id)
         self._forget_lingering(now_s, but=rel)
         if rel is None:
-            rel = RelState(identity.rel_id, identity.rows, identity.output_cap, now_s, now_s)
+            rel = RelProgress(identity.rel_id, identity.rows, identity.output_cap, now_s, now_s)
             self.active[identity.rel_id] = rel
         self._idle.pop(identity.rel_id, None)
         rel.arrived += 1
@@ -168,12 +168,12 @@ class Tracker:
                 self._idle[rel.rel_id] = rel
                 self._forget_lingering(now_s)
 
-    def _forget(self, rel: RelState) -> None:
+    def _forget(self, rel: RelProgress) -> None:
         self._idle.pop(rel.rel_id, None)
         del self.active[rel.rel_id]
         self.done.append(rel)
 
-    def _forget_lingering(self, now_s: float, but: RelState | None = None) -> None:
+    def _forget_lingering(self, now_s: float, but: RelProgress | None = None) -> None:
         # Insertion order is order of idleness, so only the front is looked at.
         while self._idle:
             rel = next(iter(self._idle.values()))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -32,6 +36,25 @@ def test_the_server_is_known_as_vllm_and_runs_our_scheduler(engine, vllm_server)
     assert engine._server.dialect.is_vllm
     assert engine._server.model == "tiny"
     assert SCHEDULER in vllm_server.log.read_text()
+
+
+def test_relserve_top_shows_what_the_server_has_to_do(engine):
+    submission = submission_of(TEN * 100, max_tokens=64)
+    command = [sys.executable, "-m", "relserve", "top", "--once", "--json"]
+
+    async def look_half_way():
+        seen = None
+        async for _ in engine.answer(submission):
+            if seen is None:
+                seen = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=60)
+        return seen
+
+    seen = spawn(look_half_way()).result(timeout=200)
+    rels = [rel for each in json.loads(seen.stdout)["engines"] for rel in each["rels"]]
+    (mine,) = [rel for rel in rels if rel["rel_id"] == submission.rel_id]
+    assert mine["rows"] == 1000
+    assert 0 < mine["done"] < 1000
+    assert mine["left_s"] > 0
 
 
 def test_completions_take_grammar_and_relquery_too(engine):

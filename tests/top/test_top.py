@@ -22,7 +22,7 @@ RELS = [
     RelStatus("rel-7-1", 10_000, 120, 0, "core running", 12.345, 12.345, 3.0),
     RelStatus("evil\x1b[2J" + "x" * 60, 3, 1, 2, "tail running", None, None, 100.0),
 ]
-COMMAND = [sys.executable, "-c", "from relserve.cli import main; main()", "top"]
+COMMAND = [sys.executable, "-m", "relserve", "top"]
 
 
 def status(pid: int, **changes: Any) -> EngineStatus:
