@@ -3,8 +3,8 @@
 The same traces are replayed against every engine in one invocation, one run at a time, engines taking turns.
 The limits are vLLM's own defaults for offline use, under which stock FCFS is at its best here (at the same
 arrivals 5 % below 128 requests and 2048 tokens, 15 % below 64 and 1024). Loads are set relative to the
-capacity that stock vLLM shows with the same trace just before, when all its relQueries come at once. A run
-during which the machine was slowed from outside, by a probe in the worker, is made again. Beside each variant
+capacity that stock vLLM shows with the same trace just before, when all its relQueries come at once. Time is
+that of `steady_clock`, which keeps the machine's changing speed out. Beside each variant
 stands the simulator's figure, with a cost model fitted to the steps of all runs at that load; below the table
 the clairvoyant (the default with true output lengths, simulated), and the least mean that any order could
 reach on an engine of that capacity (SRPT on a fluid engine).
@@ -21,6 +21,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ import numpy as np
 from benchmarks.common import RESULTS, arguments, finish, table
 from benchmarks.relquery_worker import BLOCK_SIZE
 from benchmarks.relquery_workload import encoder, relqueries
+from benchmarks.steady_clock import reference
 from relserve.policies.cost import CostModel, fit
 from relserve.policies.state import Limits
 from relserve.policies.variants import DEFAULT, make
@@ -41,7 +43,12 @@ from relserve.vllm_plugin.settings import SchedulerSettings
 GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
 VARIANTS = ("vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", DEFAULT, *GUARDED)
 MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 256, 4096, 200_000
-SLOWED, TRIES = 1.06, 2  # a run whose probes took longer than the best run's by this factor is made again
+
+
+@cache
+def _reference_s() -> float:
+    """The same for all workers of an invocation."""
+    return reference()
 
 
 class Worker:
@@ -53,7 +60,7 @@ class Worker:
             sys.executable, "-m", "benchmarks.relquery_worker", "--variant", variant.removesuffix(" guarded"),
             "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS),
             "--kv-tokens", str(KV_TOKENS),
-            "--settings", json.dumps(settings),
+            "--settings", json.dumps(settings), "--reference-s", str(_reference_s()),
         ]  # fmt: skip
         self.variant = variant
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -84,23 +91,6 @@ class Worker:
             raise RuntimeError(f"the engine of {self.variant!r} ended")
         answer: dict[str, Any] = json.loads(line)
         return answer
-
-
-class Steady:
-    """Serves traces, again if the machine was slow meanwhile; which run counts is decided by the probe."""
-
-    def __init__(self) -> None:
-        self.best_s = float("inf")
-        self.num_repeated = 0
-
-    def serve(self, worker: Worker, trace: list[RelSpec]) -> dict[str, Any]:
-        """The least disturbed of up to TRIES runs."""
-        runs: list[dict[str, Any]] = []
-        while not runs or (len(runs) < TRIES and runs[-1]["probe_s"] > SLOWED * self.best_s):
-            runs.append(worker.serve(trace))
-            self.best_s = min(self.best_s, runs[-1]["probe_s"])
-        self.num_repeated += len(runs) - 1
-        return min(runs, key=lambda run: float(run["probe_s"]))
 
 
 def statistics_of(runs: list[dict[str, Any]]) -> dict[str, float]:
@@ -147,7 +137,7 @@ def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> fl
 Runs = dict[str, list[dict[str, Any]]]  # by variant, one a seed
 
 
-def measure(args: argparse.Namespace, steady: Steady) -> tuple[dict[int, float], dict[float, list[Any]]]:
+def measure(args: argparse.Namespace) -> tuple[dict[int, float], dict[float, list[Any]]]:
     """Serve every trace at every load with every variant.
 
     Returns:
@@ -161,15 +151,13 @@ def measure(args: argparse.Namespace, steady: Steady) -> tuple[dict[int, float],
     found: dict[float, list[Any]] = {load: [[], {v: [] for v in args.variants}] for load in args.loads}
     for seed in range(1, args.seeds + 1):
         trace = relqueries(args.relqueries, args.max_rows, 1.0, seed, encode)
-        at_once = steady.serve(workers[0], retimed(trace, [0.0] * len(trace)))
+        at_once = workers[0].serve(retimed(trace, [0.0] * len(trace)))
         capacity[seed] = len(trace) / at_once["makespan_s"]
         for load, (traces, runs) in found.items():
             traces.append(retimed(trace, [r.arrival_s / (load * capacity[seed]) for r in trace]))
             for worker in workers[seed % len(workers) :] + workers[: seed % len(workers)]:
-                runs[worker.variant].append(steady.serve(worker, traces[-1]))
-        print(
-            f"seed {seed}: {capacity[seed]:.2f} relQueries/s, {steady.num_repeated} runs repeated", flush=True
-        )
+                runs[worker.variant].append(worker.serve(traces[-1]))
+        print(f"seed {seed}: {capacity[seed]:.2f} relQueries/s", flush=True)
     for worker in workers:
         worker.quit()
     return capacity, found
@@ -192,7 +180,7 @@ def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float])
         "mean_s_per_seed": {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()},
         "outputs_equal": len({tuple(run["sha"] for run in r) for r in runs.values()}) == 1,
         "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
-        "probe_ms": {v: [round(1e3 * run["probe_s"], 3) for run in r] for v, r in runs.items()},
+        "machine_speed": {v: [round(run["speed"], 3) for run in r] for v, r in runs.items()},
         "clairvoyant_s": simulated("clairvoyant", traces, spec), "srpt_s": statistics.mean(least),
         "srpt_p99_s": float(np.percentile(least, 99)), "engine": str(spec),
     }  # fmt: skip
@@ -224,9 +212,8 @@ def main() -> None:
     if args.quick:
         args.loads, args.seeds, args.relqueries, args.max_rows = [1.0], 1, 12, 20
         args.variants = ["vllm", "vllm priority", "dpu+aba", *VARIANTS[-2:]]
-    steady = Steady()
-    capacity, measured = measure(args, steady)
-    details: dict[str, Any] = {"capacity": capacity, "repeated_runs": steady.num_repeated, "loads": {}}
+    capacity, measured = measure(args)
+    details: dict[str, Any] = {"capacity": capacity, "probe_s": _reference_s(), "loads": {}}
     headline: dict[str, Any] = {}
     for load, (traces, runs) in measured.items():
         found = evaluate(traces, runs, list(capacity.values()))

@@ -1,7 +1,8 @@
 """One engine of `relquery_latency`: a real vLLM in this process, told by JSON lines which trace to serve.
 
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
-of results; {"quit": 1} ends. The trace is replayed in real time: a relQuery's rows are added when it arrives.
+of results; {"quit": 1} ends. A relQuery's rows are added when it arrives, by a clock that keeps the machine's
+changing speed out (see `steady_clock`); all seconds in the results are its.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import os
 import pickle
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -23,8 +23,7 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-import numpy as np
-
+from benchmarks.steady_clock import SteadyClock
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
 from relserve.relquery import RowTimes, phases_of
 from relserve.simulator.workload import RelSpec
@@ -36,46 +35,15 @@ BLOCK_SIZE = 32
 class Logged(OnlineCost):
     """The scheduler's cost model, which also keeps every step of a trace."""
 
-    def __init__(self, start: CostModel) -> None:
+    def __init__(self, start: CostModel, clock: SteadyClock) -> None:
         super().__init__(start)
         self.log: list[StepSample] = []
+        self._clock = clock
 
     def add(self, sample: StepSample) -> None:
         """Learn it, and keep it."""
         super().add(sample)
-        self.log.append(sample)
-
-
-class Probe:
-    """A fixed computation now and then while a trace is served: how fast the machine is meanwhile.
-
-    A product of small matrices for the core, the sum of a large array for the memory; 1 ms twice a second.
-    """
-
-    EVERY_S = 0.5
-
-    def __init__(self) -> None:
-        self._small = np.full((160, 160), 0.5, np.float32)
-        self._large = np.full(1_000_000, 0.5, np.float32)
-        self._times: list[float] = []
-        self._next_s = 0.0
-
-    def __call__(self) -> None:
-        """Measure once, unless it was done a moment ago."""
-        began = time.perf_counter()
-        if began < self._next_s:
-            return
-        for _ in range(4):
-            self._small @ self._small
-        self._large.sum()
-        now = time.perf_counter()
-        self._times.append(now - began)
-        self._next_s = now + self.EVERY_S
-
-    def seconds(self) -> float:
-        """The mean since it was last asked for."""
-        times, self._times = self._times, []
-        return float(np.mean(times)) if times else 0.0
+        self.log.append(sample._replace(seconds=sample.seconds * self._clock.speed))
 
 
 def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more: dict[str, Any]) -> Any:
@@ -97,12 +65,8 @@ def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more
     return LLMEngine.from_engine_args(EngineArgs(**kwargs))
 
 
-def serve(engine: Any, trace: list[RelSpec], variant: str, probe: Callable[[], None]) -> dict[str, Any]:
-    """Replay a trace in real time; gives every relQuery's latency and phases, and a hash of all tokens.
-
-    Args:
-        probe: called before each step.
-    """
+def serve(engine: Any, trace: list[RelSpec], variant: str, clock: SteadyClock) -> dict[str, Any]:
+    """Replay a trace; gives every relQuery's latency and phases, and a hash of all tokens."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -112,11 +76,11 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, probe: Callable[[], N
     done: dict[str, float] = {}
     tokens: dict[str, list[int]] = {}
     arriving_s = 0.0
-    started = time.monotonic()
+    clock.reset()
     while pending or left:
-        now = time.monotonic() - started
+        now = clock.now()
         while pending and pending[-1].arrival_s <= now:
-            began = time.perf_counter()
+            began_s = clock.now()
             rel = pending.pop()
             left[rel.rel_id], times[rel.rel_id] = len(rel.rows), []
             extra = {"rel_id": rel.rel_id, "rel_rows": len(rel.rows), "rel_ol": rel.output_cap}
@@ -130,11 +94,10 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, probe: Callable[[], N
                     f"{rel.rel_id}-{i}", {"prompt_token_ids": list(row.prompt)}, params,
                     priority=total if variant == "vllm priority" else 0,
                 )  # fmt: skip
-            arriving_s += time.perf_counter() - began
+            arriving_s += clock.now() - began_s
         if not left:
             time.sleep(min(0.005, max(0.0, pending[-1].arrival_s - now)))
             continue
-        probe()
         for output in engine.step():
             if not output.finished:
                 continue
@@ -147,9 +110,10 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, probe: Callable[[], N
             left[rel_id] -= 1
             if not left[rel_id]:
                 del left[rel_id]
-                done[rel_id] = time.monotonic() - started
+                done[rel_id] = clock.now()
     arrival_s_a_row = arriving_s / sum(len(rel.rows) for rel in trace)
-    return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row}
+    found = summary(trace, done, times, tokens, clock.mean_speed)
+    return found | {"arrival_s_a_row": arrival_s_a_row, "speed": clock.mean_speed}
 
 
 def summary(
@@ -157,14 +121,15 @@ def summary(
     done: dict[str, float],
     times: dict[str, list[RowTimes]],
     tokens: dict[str, list[int]],
+    speed: float,
 ) -> dict[str, Any]:
-    """One run's results as JSON can hold them."""
+    """One run's results as JSON can hold them; vLLM's phases, in real seconds, times the mean speed."""
     rels = {}
     for rel in trace:
         phases = phases_of(times[rel.rel_id])
         assert phases is not None
         latency = done[rel.rel_id] - rel.arrival_s
-        rels[rel.rel_id] = [len(rel.rows), latency, *phases]
+        rels[rel.rel_id] = [len(rel.rows), latency, *(speed * phase for phase in phases)]
     text = json.dumps(sorted(tokens.items()))
     return {
         "rels": rels, "makespan_s": max(done.values()), "sha": hashlib.sha256(text.encode()).hexdigest()[:16],
@@ -179,6 +144,7 @@ def main() -> None:
     parser.add_argument("--max-num-seqs", type=int, default=64)
     parser.add_argument("--max-tokens", type=int, default=1024)
     parser.add_argument("--kv-tokens", type=int, default=12_000)
+    parser.add_argument("--reference-s", type=float, required=True, help="see `steady_clock`")
     parser.add_argument("--settings", default="{}", help="further settings of the scheduler, as JSON")
     args = parser.parse_args()
     out = os.fdopen(os.dup(1), "w")
@@ -187,9 +153,9 @@ def main() -> None:
         args.variant, args.max_num_seqs, args.max_tokens, args.kv_tokens, json.loads(args.settings)
     )
     scheduler = engine.engine_core.engine_core.scheduler
+    clock = SteadyClock(args.reference_s)
     if getattr(scheduler, "steering", None):
-        scheduler.steering.cost = Logged(scheduler.steering.cost.model)
-    probe = Probe()
+        scheduler.steering.cost = Logged(scheduler.steering.cost.model, clock)
     out.write(json.dumps({"ready": True}) + "\n")
     out.flush()
     for line in sys.stdin:
@@ -203,10 +169,9 @@ def main() -> None:
         before = steering.policy_s if steering else 0.0
         if steering:
             steering.cost.log = []
-        result = serve(engine, trace, args.variant, probe)
-        result["probe_s"] = probe.seconds()
+        result = serve(engine, trace, args.variant, clock)
         result["steps"] = steering.cost.log if steering else []
-        result["policy_s"] = steering.policy_s - before if steering else 0.0
+        result["policy_s"] = clock.mean_speed * (steering.policy_s - before) if steering else 0.0
         pool = scheduler.kv_cache_manager.block_pool
         result["leaked_blocks"] = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()
         out.write(json.dumps(result) + "\n")

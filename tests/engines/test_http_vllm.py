@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from asking import ask, submission_of, texts
+from asking import ask, collect, submission_of, texts
 from vllm_servers import SCHEDULER
 
 from relserve.answers import Grammar
@@ -39,22 +38,17 @@ def test_the_server_is_known_as_vllm_and_runs_our_scheduler(engine, vllm_server)
 
 
 def test_relserve_top_shows_what_the_server_has_to_do(engine):
-    submission = submission_of(TEN * 100, max_tokens=64)
-    command = [sys.executable, "-m", "relserve", "top", "--once", "--json"]
-
-    async def look_half_way():
-        seen = None
-        async for _ in engine.answer(submission):
-            if seen is None:
-                seen = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=60)
-        return seen
-
-    seen = spawn(look_half_way()).result(timeout=200)
-    rels = [rel for each in json.loads(seen.stdout)["engines"] for rel in each["rels"]]
-    (mine,) = [rel for rel in rels if rel["rel_id"] == submission.rel_id]
-    assert mine["rows"] == 1000
-    assert 0 < mine["done"] < 1000
-    assert mine["left_s"] > 0
+    submission = submission_of([f"Tell all about {i}." for i in range(2500)], max_tokens=100)
+    command = [sys.executable, "-m", "relserve", "top", "--json", "--interval", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as top:
+        assert top.stdout.readline()  # it is up
+        spawn(collect(engine, submission)).result(timeout=200)
+        top.terminate()
+        looks = [json.loads(line) for line in top.stdout if line.endswith("\n")]
+    rels = [rel for look in looks for each in look["engines"] for rel in each["rels"]]
+    mine = [rel for rel in rels if rel["rel_id"] == submission.rel_id]
+    assert {rel["rows"] for rel in mine} == {2500}
+    assert any(0 < rel["done"] < 2500 and rel["left_s"] > 0 for rel in mine)
 
 
 def test_completions_take_grammar_and_relquery_too(engine):
