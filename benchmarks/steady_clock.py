@@ -2,7 +2,7 @@
 
 A fixed computation, made a few times a second, says how fast the machine is at the moment; the clock runs so
 much faster or slower. Arrivals and latencies told by it are those of a quiet machine, to first order, as long
-as what disturbs the machine slows the probe as it slows the work (`benchmarks.steady_clock` shows how far).
+as what disturbs the machine slows the probe as it slows the work (`benchmarks.steady_clock` shows how far: not for processes that take the same cores).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 
 class Probe:
-    """The fixed computation: the sorting of a small array for the core, the sum of a large one for the memory."""
+    """The fixed computation: sorts a small array for the core, sums a large one for the memory."""
 
     def __init__(self) -> None:
         self._small = np.random.default_rng(0).random(8_000, np.float32)
