@@ -2,8 +2,8 @@
 
 A fixed computation, made a few times a second, says how fast the machine is at the moment; the clock runs so
 much faster or slower. Arrivals and latencies told by it are those of a quiet machine, to first order, as long
-as what disturbs the machine slows the probe as it slows the work. `benchmarks.steady_clock` shows how far: not
-for processes that take the same cores.
+as what disturbs the machine slows the probe as it slows the work. `benchmarks.steady_clock` shows how far:
+not for processes that take the same cores.
 """
 
 from __future__ import annotations
