@@ -11,7 +11,7 @@ from concurrent.futures import wait
 from dataclasses import asdict
 
 from relserve.answer_cache import AnswerCache
-from relserve.answer_store import Entry
+from relserve.answer_store import Entry, Found
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, RelserveError
@@ -50,12 +50,7 @@ class Recall:
             Cancelled: `cancel` was set while the engine was asked which model it has.
             RelserveError: the engine is not to be had, as `Engine.answer` would say.
         """
-        if self._cache is None:
-            return []
-        self._identify(cancel)
-        if self._fingerprint is None:
-            return []
-        found = self._cache.find(self._fingerprint, self._keys)
+        found = self._kept(cancel, uses=True) or {}
         return [
             # No usage: nothing was computed for it this time.
             Reply(i, one.text)
@@ -68,12 +63,8 @@ class Recall:
 
         Raises: as `find`.
         """
-        if self._cache is None:
-            return None
-        self._identify(cancel)
-        if self._fingerprint is None:
-            return None
-        return len(self._cache.find(self._fingerprint, self._keys, uses=False))
+        found = self._kept(cancel, uses=False)
+        return None if found is None else len(found)
 
     def confirm(self, cancel: threading.Event) -> None:
         """Look again which model it is, once the first replies are there; further calls do nothing.
@@ -100,6 +91,15 @@ class Recall:
             model = (self._fingerprint, self._engine.model)
             made = [Entry(self._keys[i], *model, r.text or "", *_tokens(r.usage)) for i, r in replies]
             self._cache.keep(made)
+
+    def _kept(self, cancel: threading.Event, uses: bool) -> dict[bytes, Found] | None:
+        """What the cache has of the prompts, by key; None where no answers are kept."""
+        if self._cache is None:
+            return None
+        self._identify(cancel)
+        if self._fingerprint is None:
+            return None
+        return self._cache.find(self._fingerprint, self._keys, uses)
 
     def _identify(self, cancel: threading.Event) -> None:
         fingerprint = _ask_fingerprint(self._engine, cancel)

@@ -12,7 +12,7 @@ from relserve.policies.state import Limits, RelState, Work
 
 
 class Guard(Protocol):
-    """Marks relQueries as starved; they go first, the earliest to come foremost, until they are finished."""
+    """Marks relQueries as starved; they go first, the earliest to come foremost, for as long as they are."""
 
     def update(self, states: Sequence[RelState], now_s: float, cost: CostModel, limits: Limits) -> None:
         """Mark the starved among the relQueries in the engine."""

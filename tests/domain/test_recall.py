@@ -262,22 +262,13 @@ class Slow(ScriptedEngine):
         return "x"
 
 
-def test_cancel_reaches_a_query_that_waits_for_the_fingerprint(tmp_path: Path) -> None:
+@pytest.mark.parametrize("use", [Session.run, Session.foretell])
+def test_cancel_reaches_what_waits_for_the_fingerprint(use: Callable[..., object], tmp_path: Path) -> None:
     cache, cancel = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail), threading.Event()
     threading.Timer(0.1, cancel.set).start()
     began = time.monotonic()
     with pytest.raises(Cancelled):
-        Session(lambda model: Slow(echo), cache=cache).run(relquery(["a"]), cancel)
-    assert time.monotonic() - began < 1
-    cache.close()
-
-
-def test_cancel_reaches_a_forecast_that_waits_for_the_fingerprint(tmp_path: Path) -> None:
-    cache, cancel = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail), threading.Event()
-    threading.Timer(0.1, cancel.set).start()
-    began = time.monotonic()
-    with pytest.raises(Cancelled):
-        Session(lambda model: Slow(echo), cache=cache).foretell(relquery(["a"]), cancel)
+        use(Session(lambda model: Slow(echo), cache=cache), relquery(["a"]), cancel)
     assert time.monotonic() - began < 1
     cache.close()
 
