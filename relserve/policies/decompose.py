@@ -7,7 +7,7 @@ from math import ceil
 from typing import NamedTuple
 
 from relserve.policies.cost import CostModel
-from relserve.policies.state import Limits, RelState, Work
+from relserve.policies.state import Left, Limits, RelState, Work
 
 
 class Batches(NamedTuple):
@@ -47,7 +47,7 @@ def batch_decompose(row_tokens: Iterable[float], output_cap: int, limits: Limits
     return Batches(prefills, decodes)
 
 
-def pem_exact(state: RelState, cost: CostModel, limits: Limits) -> float:
+def pem_exact(state: RelState, cost: CostModel, limits: Limits) -> Left:
     """Eq. 10 over Algorithm 1, row by row: predicted seconds of what is left of a relQuery.
 
     Rows in progress: their prompts' rest joins the first prefill batch, and they decode for their
@@ -56,39 +56,37 @@ def pem_exact(state: RelState, cost: CostModel, limits: Limits) -> float:
     rows = list(state.waiting_row_tokens()) if state.waiting_row_tokens is not None else []
     rows += [round(state.mean_tokens)] * state.num_unseen
     batches = batch_decompose((max(t * state.miss_ratio, 1.0) for t in rows), state.output_cap, limits)
-    seconds = sum(cost.prefill(p) for p in batches.prefills) + sum(cost.decode(d) for d in batches.decodes)
-    if state.prefill_left:
-        seconds += cost.prefill(state.prefill_left) - (cost.prefill_base_s if rows else 0.0)
-    extra_steps = max(0, state.max_decode_left - (state.output_cap if rows else 0))
-    return seconds + cost.decode_per_request_s * state.sum_decode_left + cost.decode_base_s * extra_steps
+    tokens, outputs = sum(batches.prefills), sum(batches.decodes)
+    return _left(state, cost, tokens, outputs, len(batches.prefills), len(batches.decodes))
 
 
-def pem(state: RelState, cost: CostModel, limits: Limits) -> float:
+def pem(state: RelState, cost: CostModel, limits: Limits) -> Left:
     """Eq. 10 in closed form: rows taken as equal to their mean, so the cost does not grow with rows.
 
     Within one prefill batch and one wave of `pem_exact`; the difference is the rows' spread.
     """
     rows = state.num_waiting + state.num_unseen
-    seconds = 0.0
-    if rows:
-        waiting_mean = state.waiting_tokens / state.num_waiting if state.num_waiting else state.mean_tokens
-        tokens = max(waiting_mean * state.miss_ratio, 1.0)
-        wave = max(1, min(limits.max_num_seqs, int(limits.kv_tokens / tokens)))
-        full, rest = divmod(rows, wave)
-        seconds += full * _wave_s(wave, tokens, state.output_cap, cost, limits)
-        if rest:
-            seconds += _wave_s(rest, tokens, state.output_cap, cost, limits)
-    if state.prefill_left:
-        seconds += cost.prefill_per_token_s * state.prefill_left + (0.0 if rows else cost.prefill_base_s)
-    extra_steps = max(0, state.max_decode_left - (state.output_cap if rows else 0))
-    return seconds + cost.decode_per_request_s * state.sum_decode_left + cost.decode_base_s * extra_steps
-
-
-def _wave_s(rows: int, tokens: float, output_cap: int, cost: CostModel, limits: Limits) -> float:
-    """Seconds of one wave of equal rows: its prefill batches and its decodes to completion."""
+    if not rows:
+        return _left(state, cost, 0.0, 0, 0, 0)
+    waiting_mean = state.waiting_tokens / state.num_waiting if state.num_waiting else state.mean_tokens
+    tokens = max(waiting_mean * state.miss_ratio, 1.0)
+    wave = max(1, min(limits.max_num_seqs, int(limits.kv_tokens / tokens)))
     rows_a_batch = max(1, int(limits.max_num_batched_tokens / tokens))
-    prefill_s = cost.prefill_per_token_s * rows * tokens + cost.prefill_base_s * ceil(rows / rows_a_batch)
-    return prefill_s + output_cap * cost.decode(rows)
+    full, rest = divmod(rows, wave)
+    prefills = full * ceil(wave / rows_a_batch) + ceil(rest / rows_a_batch)
+    decodes = ceil(rows / wave) * state.output_cap
+    return _left(state, cost, rows * tokens, rows * state.output_cap, prefills, decodes)
+
+
+def _left(state: RelState, cost: CostModel, tokens: float, outputs: int, prefills: int, decodes: int) -> Left:
+    """Price the batches of the waiting rows, and what the rows in progress add to them."""
+    prefills += bool(state.prefill_left and not prefills)
+    decodes += max(0, state.max_decode_left - (state.output_cap if decodes else 0))
+    tokens, outputs = tokens + state.prefill_left, outputs + state.sum_decode_left
+    return Left(
+        cost.prefill_per_token_s * tokens + cost.decode_per_request_s * outputs,
+        cost.prefill_base_s * prefills + cost.decode_base_s * decodes,
+    )
 
 
 def work_left(state: RelState, limits: Limits) -> Work:

@@ -44,13 +44,13 @@ class StarvationGuard:
 
 
 class PatienceGuard:
-    """Ours: a relQuery that is in the engine for longer than FCFS would have kept it, times `patience`.
+    """Ours: a relQuery that, even if it goes first from now on, will have taken `patience` times FCFS's time.
 
     When it comes, all the work that is there is put down, its own included: what first come, first served
     would do before it is finished. That work is priced by the cost model of the moment, so a wrong first
     guess mends itself. Nobody is much worse off than without relserve, whatever the model and the load,
     without a threshold in seconds; and one whose first rows ran and whose other rows wait is not forgotten,
-    as Eq. 13 forgets it.
+    as Eq. 13 forgets it. What it has left is what `Dynamic` estimated last.
     """
 
     def __init__(self, patience: float) -> None:
@@ -62,7 +62,9 @@ class PatienceGuard:
             _meet(states, limits)
         for state in states:
             assert state.fcfs is not None
-            state.starved = now_s - state.arrival_s > self.patience * state.fcfs.seconds(cost)
+            assert state.left is not None
+            done_s = now_s - state.arrival_s + state.left.alone_s
+            state.starved = done_s > self.patience * state.fcfs.seconds(cost)
 
 
 def _meet(states: Sequence[RelState], limits: Limits) -> None:

@@ -54,23 +54,38 @@ class Static:
 class Dynamic:
     """DPU: the predicted seconds that a relQuery has left, renewed when it made progress (Eq. 8 to 12).
 
-    `exact` uses Algorithm 1 row by row as published; otherwise its closed form.
+    Args:
+        exact: use Algorithm 1 row by row as published; otherwise its closed form.
+        share_bases: ours: of the bases of its steps count only a relQuery's part among those at work. The
+            others are kept waiting by its tokens and outputs; a step's base they would pay without it too.
     """
 
-    def __init__(self, exact: bool = False) -> None:
+    def __init__(self, exact: bool = False, share_bases: bool = False) -> None:
         self._estimate = pem_exact if exact else pem
+        self._share_bases = share_bases
+        self._cost: CostModel | None = None
 
     def update(
         self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
     ) -> None:
-        """See `Priority.update`. A relQuery of which nothing ran or changed keeps its value (Eq. 12)."""
+        """See `Priority.update`.
+
+        A relQuery of which nothing ran or changed keeps its estimate (Eq. 12) for as long as the cost model
+        is the same.
+        """
+        states = list(states)
         for state in states:
-            if state.priority is not None and not state.changed and not state.num_running:
-                continue
-            if state.num_waiting:
+            moved = state.left is None or state.changed or state.num_running
+            if moved and state.num_waiting:
                 state.miss_ratio = miss_ratio(state)
-            state.priority = self._estimate(state, cost, limits)
+            if moved or cost is not self._cost:
+                state.left = self._estimate(state, cost, limits)
             state.changed = False
+        self._cost = cost
+        share = 1.0 / max(1, sum(bool(s.num_running) for s in states)) if self._share_bases else 1.0
+        for state in states:
+            assert state.left is not None
+            state.priority = state.left.work_s + share * state.left.bases_s
 
 
 def urgency(state: RelState) -> tuple[float, float, str]:

@@ -32,6 +32,21 @@ class Work(NamedTuple):
         return cost.prefill_per_token_s * self.tokens + decode_s
 
 
+class Left(NamedTuple):
+    """What a relQuery has left, in seconds on an engine that it has for itself (Eq. 10), in two parts.
+
+    `work_s` is of its tokens and outputs; `bases_s`, of its steps, is paid once by all that share a step.
+    """
+
+    work_s: float
+    bases_s: float
+
+    @property
+    def alone_s(self) -> float:
+        """PEM's estimate: both."""
+        return self.work_s + self.bases_s
+
+
 @dataclass(slots=True)
 class RelState:
     """One unfinished relQuery, kept up to date by whoever owns the queues.
@@ -66,6 +81,7 @@ class RelState:
     miss_ratio: float = 1.0
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
+    left: Left | None = None  # of the last update
     priority: float | None = None  # of the last update (Eq. 8); lower is more urgent
     fcfs: Work | None = None  # all there was to do when it came, its own included
     starved: bool = False

@@ -36,7 +36,9 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
         "dpu-exact+aba", Dynamic(exact=True), Exclusive(by_total_latency), guard
     ),
     "dpu+mixed": lambda guard: SchedulingPolicy("dpu+mixed", Dynamic(), Mixed(), guard, ROOM_SHARE),
-    "dpu+marginal": lambda guard: SchedulingPolicy("dpu+marginal", Dynamic(), Marginal(), guard, ROOM_SHARE),
+    "dpu+marginal": lambda guard: SchedulingPolicy(
+        "dpu+marginal", Dynamic(share_bases=True), Marginal(), guard, ROOM_SHARE
+    ),
 }
 NAMES = tuple(_MAKERS)
 

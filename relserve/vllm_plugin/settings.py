@@ -23,8 +23,8 @@ class SchedulerSettings:
 
     Attributes:
         variant: a name of `relserve.policies.variants.NAMES`, or "stock" for vLLM's own order.
-        patience: a relQuery goes first once it took so many times the latency that FCFS would have given it,
-            as predicted when it came; 0 for no such guard.
+        patience: a relQuery goes first once it would else take more than so many times the latency that FCFS
+            would have given it, as predicted when it came; 0 for no such guard.
         starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
@@ -32,7 +32,7 @@ class SchedulerSettings:
     """
 
     variant: str = DEFAULT
-    patience: float = 2.0
+    patience: float = 2.5
     starvation_s: float = 0.0
     sample_size: int = 10
     cost_path: str = ""

@@ -181,7 +181,7 @@ class Steering:
         if state is None:
             return None
         value = None if state.priority in (None, state.arrival_s) else urgency(state)[0]
-        return value, pem(state, self.cost.model, self.limits)
+        return value, pem(state, self.cost.model, self.limits).alone_s
 
     def report(self) -> dict[str, Any]:
         """Counters for benchmarks."""

@@ -1,43 +1,22 @@
-"""Priorities and the starvation guard."""
+"""Priorities."""
 
-import random
 from dataclasses import astuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.decompose import pem
-from relserve.policies.guard import NoGuard, PatienceGuard, StarvationGuard
-from relserve.policies.priority import Arrival, Dynamic, Static, urgency
-from relserve.policies.state import Limits, RelState
-from relserve.policies.variants import make
-
-COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
-LIMITS = Limits(64, 2048, 12_000)
-
-
-def relation(name: str, rows: int, arrival: float = 0.0, cap: int = 10) -> RelState:
-    each = lambda: [200] * rows  # noqa: E731
-    return RelState(name, arrival, rows, cap, rows, rows * 200, rows, rows * 200, waiting_row_tokens=each)
-
-
-def cold(state: RelState) -> float:
-    return 1.0
-
-
-def order(states: list[RelState]) -> list[str]:
-    return [s.rel_id for s in sorted(states, key=urgency)]
+from relserve.policies.priority import Arrival, Dynamic, Static
+from relserve.policies.state import RelState
+from tests.policies.states import COST, LIMITS, cold, order, relation
 
 
 def test_arrival_goes_by_arrival_and_static_and_dynamic_by_size() -> None:
     states = [relation("big", 90, 0.0), relation("small", 3, 1.0), relation("middle", 30, 2.0)]
     Arrival().update(states, COST, LIMITS, cold)
     assert order(states) == ["big", "small", "middle"]
-    for policy in (Static(), Dynamic(), Dynamic(exact=True)):
+    for policy in (Static(), Dynamic(), Dynamic(exact=True), Dynamic(share_bases=True)):
         for s in states:
-            s.priority = None
+            s.priority, s.changed = None, True
         policy.update(states, COST, LIMITS, cold)
         assert order(states) == ["small", "middle", "big"], policy
 
@@ -50,7 +29,6 @@ def test_static_never_changes_and_dynamic_follows_progress() -> None:
     state.num_waiting, state.waiting_tokens, state.num_running, state.changed = 10, 2000, 5, True
     static.update([state], COST, LIMITS, cold)
     assert state.priority == fixed == 50 * 210
-    state.priority = None
     dynamic.update([state], COST, LIMITS, cold)
     first = state.priority
     state.num_waiting, state.waiting_tokens, state.changed = 1, 200, True
@@ -85,90 +63,26 @@ def test_a_cached_prefix_makes_a_relquery_more_urgent() -> None:
     assert order([chill, warm]) == ["warm", "cold"]
 
 
-@given(st.integers(1, 100), st.floats(0.01, 10), st.floats(0, 2000))
-def test_nobody_waits_past_the_threshold_without_being_put_first(
-    rows: int, threshold: float, now: float
-) -> None:
-    old, small = relation("old", rows, 0.0), relation("small", 1, now)
-    Dynamic().update([old, small], COST, LIMITS, cold)
-    StarvationGuard(threshold).update([old, small], now, COST, LIMITS)
-    assert old.starved is (now / rows > threshold)
-    if old.starved:
-        assert order([small, old])[0] == "old"
+def test_a_better_cost_model_renews_the_values_without_looking_at_the_cache() -> None:
+    state, policy = relation("r", 5), Dynamic()
+    policy.update([state], COST, LIMITS, lambda s: 0.5)
+    twice = CostModel(*(2 * value for value in astuple(COST) if value))
+    before = state.priority
+    policy.update([state], twice, LIMITS, pytest.fail)
+    assert before is not None
+    assert state.priority == pytest.approx(2 * before)
 
 
-def test_the_starved_go_in_order_of_arrival_and_stay_first() -> None:
-    rng = random.Random(0)
-    states = [relation(f"r{i}", rng.randrange(1, 100), float(i)) for i in range(20)]
-    Dynamic().update(states, COST, LIMITS, cold)
-    StarvationGuard(0.001).update(states, 1000.0, COST, LIMITS)
-    assert order(states) == [f"r{i}" for i in range(20)]
-    NoGuard().update(states, 1000.0, COST, LIMITS)
-    assert all(s.starved for s in states)
-
-
-def test_a_relquery_that_has_started_is_not_starved() -> None:
-    state = relation("r", 1)
-    state.first_scheduled_s = 5.0
-    StarvationGuard(0.1).update([state], 100.0, COST, LIMITS)
-    assert not state.starved
-
-
-def test_patience_is_measured_in_a_relquerys_own_fcfs_latency() -> None:
-    states = [relation(f"r{i}", 10, 0.0) for i in range(4)]
-    Dynamic().update(states, COST, LIMITS, cold)
-    guard = PatienceGuard(2.0)
-    guard.update(states, 0.0, COST, LIMITS)
-    assert states[0].fcfs is not None
-    assert all(s.fcfs == states[0].fcfs for s in states)  # they came together
-    expected = states[0].fcfs.seconds(COST)
-    guard.update(states, 1.99 * expected, COST, LIMITS)
-    assert not any(s.starved for s in states)
-    guard.update(states, 2.01 * expected, COST, LIMITS)
-    assert all(s.starved for s in states)
-
-
-def test_patience_counts_the_work_that_was_there_before() -> None:
-    states = [relation(f"r{i}", 50, float(i)) for i in range(3)]
-    PatienceGuard(1.0).update(states, 2.0, COST, LIMITS)
-    each = [s.fcfs.seconds(COST) for s in states if s.fcfs]
-    assert each == pytest.approx([each[0], 2 * each[0], 3 * each[0]], rel=0.03)
-    late = relation("late", 50, 3.0)
-    PatienceGuard(1.0).update([states[2], late], 3.0, COST, LIMITS)
-    assert late.fcfs is not None
-    assert late.fcfs.seconds(COST) == pytest.approx(each[1])  # the others are done
-    assert states[2].fcfs is not None
-    assert states[2].fcfs.seconds(COST) == each[2]
-
-
-def test_a_lone_relquery_has_the_time_that_it_takes_alone() -> None:
-    state = relation("r", 1, 0.0)
-    PatienceGuard(1.0).update([state], 0.9 * pem(state, COST, LIMITS), COST, LIMITS)
-    assert state.fcfs is not None
-    assert state.fcfs.seconds(COST) == pytest.approx(pem(state, COST, LIMITS), rel=0.1)
-    assert not state.starved
-
-
-def test_a_wrong_first_guess_of_the_cost_starves_nobody_for_good() -> None:
-    state = relation("r", 10, 0.0)
-    guard = PatienceGuard(2.0)
-    much_too_low = CostModel(*(value / 100 for value in astuple(COST) if value))
-    guard.update([state], 0.0, much_too_low, LIMITS)
-    guard.update([state], pem(state, COST, LIMITS), much_too_low, LIMITS)
-    assert state.starved
-    guard.update([state], pem(state, COST, LIMITS), COST, LIMITS)
-    assert not state.starved
-
-
-def test_patience_also_ends_for_a_relquery_that_has_started() -> None:
-    state = relation("r", 10, 0.0)
-    guard = PatienceGuard(1.0)
-    guard.update([state], 0.0, COST, LIMITS)
-    state.first_scheduled_s = 0.0
-    guard.update([state], 1e6, COST, LIMITS)
-    assert state.starved
-
-
-def test_two_guards_at_once_are_refused() -> None:
-    with pytest.raises(ValueError, match="two guards"):
-        make("dpu+aba", starvation_s=1.0, patience=1.0)
+def test_the_bases_of_steps_are_shared_by_the_relqueries_at_work() -> None:
+    """One row of 100 outputs is longer alone than 20 rows of one, but keeps the others waiting for less."""
+    long, wide = relation("long", 1, cap=100), relation("wide", 60, cap=2)
+    at_work = [relation(f"r{i}", 1) for i in range(10)]
+    for state in at_work:
+        state.num_running = 1
+    for policy, running, expected in [
+        (Dynamic(), at_work, ["wide", "long"]),
+        (Dynamic(share_bases=True), [], ["wide", "long"]),
+        (Dynamic(share_bases=True), at_work, ["long", "wide"]),
+    ]:
+        policy.update([long, wide, *running], COST, LIMITS, cold)
+        assert order([long, wide]) == expected
