@@ -112,9 +112,7 @@ def calibrated(runs: list[dict[str, Any]]) -> EngineSpec:
     Rows' arrivals, which the simulator charges by themselves, are no part of it.
     """
     steps = np.array([step for run in runs for step in run["steps"]])
-    arriving_s = sum(
-        run["arrival_s_a_row"] * sum(r[0] for r in run["rels"].values()) for run in runs if run["steps"]
-    )
+    arriving_s = sum(run["arrival_s_a_row"] * sum(r[0] for r in run["rels"].values()) for run in runs)
     cost = fit(steps)
     scale = (steps[:, 2].sum() - arriving_s) / sum(cost.step(tokens, decodes) for tokens, decodes, _ in steps)
     cost = CostModel(*(float(scale * value) for value in astuple(cost)))
@@ -204,8 +202,8 @@ def main() -> None:
     """Print a table a load, save all, and end with one line of JSON."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.9, 1.0])
-    parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--relqueries", type=int, default=80)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--relqueries", type=int, default=60)
     parser.add_argument("--max-rows", type=int, default=100)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), help="the first gives the capacity")
     args = parser.parse_args()

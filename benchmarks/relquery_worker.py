@@ -28,6 +28,7 @@ from relserve.policies.cost import CostModel, OnlineCost, StepSample
 from relserve.relquery import RowTimes, phases_of
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.steering import composition
 
 BLOCK_SIZE = 32
 
@@ -44,6 +45,36 @@ class Logged(OnlineCost):
         """Learn it, and keep it."""
         super().add(sample)
         self.log.append(sample._replace(seconds=sample.seconds * self._clock.speed))
+
+
+class StockSteps:
+    """Keeps every step of a stock scheduler as `Steering` keeps ours."""
+
+    def __init__(self, scheduler: Any, clock: SteadyClock) -> None:
+        self.log: list[StepSample] = []
+        self.busy_since_s = 0.0
+        add, schedule, update = scheduler.add_request, scheduler.schedule, scheduler.update_from_output
+
+        def add_request(request: Any) -> None:
+            if not scheduler.requests:
+                self.busy_since_s = time.perf_counter()
+            add(request)
+
+        def scheduled(*args: Any) -> Any:
+            output = schedule(*args)
+            if output.total_num_scheduled_tokens:
+                self._pending = composition(output, scheduler.requests)
+            return output
+
+        def update_from_output(output: Any, *args: Any) -> Any:
+            done, now_s = update(output, *args), time.perf_counter()
+            if output.total_num_scheduled_tokens:
+                self.log.append(StepSample(*self._pending, clock.speed * (now_s - self.busy_since_s)))
+            self.busy_since_s = now_s
+            return done
+
+        scheduler.add_request, scheduler.schedule = add_request, scheduled
+        scheduler.update_from_output = update_from_output
 
 
 def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more: dict[str, Any]) -> Any:
@@ -154,8 +185,12 @@ def main() -> None:
     )
     scheduler = engine.engine_core.engine_core.scheduler
     clock = SteadyClock(args.reference_s)
-    if getattr(scheduler, "steering", None):
-        scheduler.steering.cost = Logged(scheduler.steering.cost.model, clock)
+    steering = getattr(scheduler, "steering", None)
+    steps: Logged | StockSteps
+    if steering:
+        steps = steering.cost = Logged(steering.cost.model, clock)
+    else:
+        steps = StockSteps(scheduler, clock)
     out.write(json.dumps({"ready": True}) + "\n")
     out.flush()
     for line in sys.stdin:
@@ -165,12 +200,10 @@ def main() -> None:
         with open(command["trace"], "rb") as file:
             trace = pickle.load(file)
         engine.reset_prefix_cache()
-        steering = getattr(scheduler, "steering", None)
         before = steering.policy_s if steering else 0.0
-        if steering:
-            steering.cost.log = []
+        steps.log = []
         result = serve(engine, trace, args.variant, clock)
-        result["steps"] = steering.cost.log if steering else []
+        result["steps"] = steps.log
         result["policy_s"] = clock.mean_speed * (steering.policy_s - before) if steering else 0.0
         pool = scheduler.kv_cache_manager.block_pool
         result["leaked_blocks"] = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()

@@ -125,6 +125,9 @@ class Exclusive:
         return "transition: prefill" if self._transition(situation) else "transition: decode"
 
 
+LATER = 2.0  # see `Marginal`; in the simulator 1 to 3 have the same mean, and higher ones a shorter tail
+
+
 class Marginal:
     """Ours: all decodes, mixed with prefills in order of urgency for as long as they lower the total latency.
 
@@ -133,10 +136,11 @@ class Marginal:
     that it then shares with the running rows (Eq. 16): time that it and all behind it are spared. It joins
     when
 
-        (relQueries at work ahead of it) * (longer + wider) < (bases saved) * (relQueries from it on)
+        (relQueries at work ahead of it) * (longer + wider) < LATER * (bases saved) * (relQueries from it on)
 
-    The first that does not pay ends the list: nothing less urgent may overtake. With many behind all is
-    mixed, with few the urgent run alone.
+    LATER stands for those that are still to come: what is saved now they are spared too, until the engine
+    is next at rest. The first that does not pay ends the list: nothing less urgent may overtake. With many
+    behind all is mixed, with few the urgent run alone.
     """
 
     def decide(self, situation: Situation) -> Plan:
@@ -149,7 +153,7 @@ class Marginal:
             candidate = by_rel.pop(state.rel_id, None)
             if candidate is not None:
                 delay_s, saved_s = self._effect(situation, candidate, longest, is_first=not taken)
-                if at_work and at_work * delay_s >= saved_s * behind:
+                if at_work and at_work * delay_s >= LATER * saved_s * behind:
                     break
                 taken.append(candidate)
                 longest = max(longest, state.output_cap)

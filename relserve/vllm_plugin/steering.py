@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,15 +127,7 @@ class Steering:
                 state.first_scheduled_s = now_s
         if not total:
             return
-        prefill_tokens = num_decodes = 0
-        for request_id, tokens in output.num_scheduled_tokens.items():
-            request = s.requests[request_id]
-            # vLLM has already advanced num_computed_tokens by this step's tokens.
-            if request.num_computed_tokens - tokens >= request.num_prompt_tokens:
-                num_decodes += 1
-            else:
-                prefill_tokens += tokens
-        self._pending[id(output)] = (prefill_tokens, num_decodes)
+        self._pending[id(output)] = composition(output, s.requests)
 
     def step_done(self, output: Any) -> None:
         """A step's result is in: learn how long it took.
@@ -198,6 +191,19 @@ class Steering:
         """Leave the counters where the settings say."""
         if self.settings.report_path:
             Path(self.settings.report_path).write_text(json.dumps(self.report()) + "\n")
+
+
+def composition(output: Any, requests: Mapping[str, Any]) -> tuple[int, int]:
+    """What a scheduled step computes: prompt tokens, and requests that decode."""
+    prefill_tokens = num_decodes = 0
+    for request_id, tokens in output.num_scheduled_tokens.items():
+        request = requests[request_id]
+        # vLLM has already advanced num_computed_tokens by this step's tokens.
+        if request.num_computed_tokens - tokens >= request.num_prompt_tokens:
+            num_decodes += 1
+        else:
+            prefill_tokens += tokens
+    return prefill_tokens, num_decodes
 
 
 def _may_run(request: Any, plan: Plan) -> bool:
