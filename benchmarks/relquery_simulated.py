@@ -31,7 +31,7 @@ FIGURE_9 = {
 FIGURE_10 = ("dpu+pp", "dpu+dp", "dpu+aba", DEFAULT)
 LEAST = "least"
 THRESHOLDS_S = (0.0, 1.0, 0.5, 0.3, 0.2, 0.1)  # Eq. 13, seconds of waiting per row; 0: no guard
-PATIENCE = (3.0, 2.0, 1.5, 1.0, 0.8)  # ours, in predicted FCFS latencies
+PATIENCE = (3.0, 2.5, 2.0, 1.5, 1.0)  # ours, in predicted FCFS latencies
 TABLE_6_E2E_S = {0.5: 202.2, 0.6: 171.1, 0.7: 158.1, 0.8: 156.4, 0.9: 152.6, 1.0: 146.7}
 
 
