@@ -4,7 +4,7 @@ The same traces are replayed against every engine in one invocation, one run at 
 The limits are vLLM's own defaults for offline use, under which stock FCFS is at its best here (at the same
 arrivals 5 % below 128 requests and 2048 tokens, 15 % below 64 and 1024). Loads are set relative to the
 capacity that stock vLLM shows with the same trace just before, when all its relQueries come at once. Time is
-that of `steady_clock`, which keeps the machine's changing speed out. Beside each variant stands the
+that of `steady_clock`, which takes some of the machine's changing speed out. Beside each variant stands the
 simulator's figure, with a cost model fitted to the steps of all runs at that load; below the table the
 clairvoyant (the default with true output lengths, simulated), and the least mean that any order could reach
 on an engine of that capacity (SRPT on a fluid engine).

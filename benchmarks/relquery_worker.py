@@ -1,8 +1,8 @@
 """One engine of `relquery_latency`: a real vLLM in this process, told by JSON lines which trace to serve.
 
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
-of results; {"quit": 1} ends. A relQuery's rows are added when it arrives, by a clock that keeps the machine's
-changing speed out (see `steady_clock`); all seconds in the results are its.
+of results; {"quit": 1} ends. A relQuery's rows are added when it arrives, by a clock that takes some of the
+machine's changing speed out (see `steady_clock`); all seconds in the results are its.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class Exclusive:
         return "transition: prefill" if self._transition(situation) else "transition: decode"
 
 
-LATER = 2.0  # see `Marginal`; in the simulator 1 to 3 have the same mean, and higher ones a shorter tail
+LATER = 2.0  # see `Marginal`; against 1, simulated: means at most 4 % higher, 99th percentiles up to 28 % lower
 
 
 class Marginal:
