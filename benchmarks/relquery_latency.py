@@ -3,9 +3,9 @@
 The same traces are replayed against every engine in one invocation, one run at a time, engines taking turns.
 The limits are vLLM's own defaults for offline use, under which stock FCFS is at its best here (at the same
 arrivals 5 % below 128 requests and 2048 tokens, 15 % below 64 and 1024). Loads are set relative to the
-capacity that stock vLLM shows with the same trace just before, when all its relQueries come at once. Time is
-that of `steady_clock`, which takes some of the machine's changing speed out. Beside each variant stands the
-simulator's figure, with a cost model fitted to the steps of all runs at that load; below the table the
+capacity that stock vLLM shows with the same trace just before, when all its relQueries come at once; the
+same once more after the seed's runs shows how far the machine's speed has moved. Beside each variant stands
+the simulator's figure, with a cost model fitted to the steps of all runs at that load; below the table the
 clairvoyant (the default with true output lengths, simulated), and the least mean that any order could reach
 on an engine of that capacity (SRPT on a fluid engine).
 """
@@ -21,7 +21,6 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ import numpy as np
 from benchmarks.common import RESULTS, arguments, finish, table
 from benchmarks.relquery_worker import BLOCK_SIZE
 from benchmarks.relquery_workload import encoder, relqueries
-from benchmarks.steady_clock import reference
 from relserve.policies.cost import CostModel, fit
 from relserve.policies.state import Limits
 from relserve.policies.variants import DEFAULT, make
@@ -45,12 +43,6 @@ VARIANTS = ("vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", DEFAULT, *GU
 MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 256, 4096, 200_000
 
 
-@cache
-def _reference_s() -> float:
-    """The same for all workers of an invocation."""
-    return reference()
-
-
 class Worker:
     """An engine in a process of its own; `settings` are of relserve's scheduler."""
 
@@ -60,7 +52,7 @@ class Worker:
             sys.executable, "-m", "benchmarks.relquery_worker", "--variant", variant.removesuffix(" guarded"),
             "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS),
             "--kv-tokens", str(KV_TOKENS),
-            "--settings", json.dumps(settings), "--reference-s", str(_reference_s()),
+            "--settings", json.dumps(settings),
         ]  # fmt: skip
         self.variant = variant
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -135,27 +127,33 @@ def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> fl
 Runs = dict[str, list[dict[str, Any]]]  # by variant, one a seed
 
 
-def measure(args: argparse.Namespace) -> tuple[dict[int, float], dict[float, list[Any]]]:
+def capacity_of(worker: Worker, trace: list[RelSpec]) -> float:
+    """relQueries a second when all of a trace come at once."""
+    return len(trace) / float(worker.serve(retimed(trace, [0.0] * len(trace)))["makespan_s"])
+
+
+def measure(args: argparse.Namespace) -> tuple[list[tuple[float, float]], dict[float, list[Any]]]:
     """Serve every trace at every load with every variant.
 
     Returns:
-        Capacity in relQueries a second by seed; by load the traces, and the runs of each variant.
+        Capacity in relQueries a second before and after each seed's runs; by load the traces, and the runs
+        of each variant.
     """
     encode = encoder()
     workers = [Worker(v) for v in args.variants]
     for worker in workers:
         worker.serve(relqueries(6, 10, 1e6, 999, encode))
-    capacity: dict[int, float] = {}
+    capacity: list[tuple[float, float]] = []
     found: dict[float, list[Any]] = {load: [[], {v: [] for v in args.variants}] for load in args.loads}
     for seed in range(1, args.seeds + 1):
         trace = relqueries(args.relqueries, args.max_rows, 1.0, seed, encode)
-        at_once = workers[0].serve(retimed(trace, [0.0] * len(trace)))
-        capacity[seed] = len(trace) / at_once["makespan_s"]
+        before = capacity_of(workers[0], trace)
         for load, (traces, runs) in found.items():
-            traces.append(retimed(trace, [r.arrival_s / (load * capacity[seed]) for r in trace]))
+            traces.append(retimed(trace, [r.arrival_s / (load * before) for r in trace]))
             for worker in workers[seed % len(workers) :] + workers[: seed % len(workers)]:
                 runs[worker.variant].append(worker.serve(traces[-1]))
-        print(f"seed {seed}: {capacity[seed]:.2f} relQueries/s", flush=True)
+        capacity.append((before, capacity_of(workers[0], trace)))
+        print("seed {}: {:.2f} relQueries/s, afterwards {:.2f}".format(seed, *capacity[-1]), flush=True)
     for worker in workers:
         worker.quit()
     return capacity, found
@@ -178,7 +176,6 @@ def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float])
         "mean_s_per_seed": {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()},
         "outputs_equal": len({tuple(run["sha"] for run in r) for r in runs.values()}) == 1,
         "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
-        "machine_speed": {v: [round(run["speed"], 3) for run in r] for v, r in runs.items()},
         "clairvoyant_s": simulated("clairvoyant", traces, spec), "srpt_s": statistics.mean(least),
         "srpt_p99_s": float(np.percentile(least, 99)), "engine": str(spec),
     }  # fmt: skip
@@ -211,10 +208,10 @@ def main() -> None:
         args.loads, args.seeds, args.relqueries, args.max_rows = [1.0], 1, 12, 20
         args.variants = ["vllm", "vllm priority", "dpu+aba", *VARIANTS[-2:]]
     capacity, measured = measure(args)
-    details: dict[str, Any] = {"capacity": capacity, "probe_s": _reference_s(), "loads": {}}
+    details: dict[str, Any] = {"capacity_before_and_after": capacity, "loads": {}}
     headline: dict[str, Any] = {}
     for load, (traces, runs) in measured.items():
-        found = evaluate(traces, runs, list(capacity.values()))
+        found = evaluate(traces, runs, [before for before, _ in capacity])
         show(load, found, args.variants[0])
         details["loads"][str(load)] = found
         headline[f"load_{load}"] = {v: [f["mean_s"], f["p99_s"]] for v, f in found["variants"].items()}

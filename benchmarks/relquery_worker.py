@@ -1,8 +1,7 @@
 """One engine of `relquery_latency`: a real vLLM in this process, told by JSON lines which trace to serve.
 
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
-of results; {"quit": 1} ends. A relQuery's rows are added when it arrives, by a clock that takes some of the
-machine's changing speed out (see `steady_clock`); all seconds in the results are its.
+of results; {"quit": 1} ends. A relQuery's rows are added when it arrives.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from benchmarks.steady_clock import SteadyClock
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
 from relserve.relquery import RowTimes, phases_of
 from relserve.simulator.workload import RelSpec
@@ -36,21 +34,20 @@ BLOCK_SIZE = 32
 class Logged(OnlineCost):
     """The scheduler's cost model, which also keeps every step of a trace."""
 
-    def __init__(self, start: CostModel, clock: SteadyClock) -> None:
+    def __init__(self, start: CostModel) -> None:
         super().__init__(start)
         self.log: list[StepSample] = []
-        self._clock = clock
 
     def add(self, sample: StepSample) -> None:
         """Learn it, and keep it."""
         super().add(sample)
-        self.log.append(sample._replace(seconds=sample.seconds * self._clock.speed))
+        self.log.append(sample)
 
 
 class StockSteps:
     """Keeps every step of a stock scheduler as `Steering` keeps ours."""
 
-    def __init__(self, scheduler: Any, clock: SteadyClock) -> None:
+    def __init__(self, scheduler: Any) -> None:
         self.log: list[StepSample] = []
         self.busy_since_s = 0.0
         add, schedule, update = scheduler.add_request, scheduler.schedule, scheduler.update_from_output
@@ -69,7 +66,7 @@ class StockSteps:
         def update_from_output(output: Any, *args: Any) -> Any:
             done, now_s = update(output, *args), time.perf_counter()
             if output.total_num_scheduled_tokens:
-                self.log.append(StepSample(*self._pending, clock.speed * (now_s - self.busy_since_s)))
+                self.log.append(StepSample(*self._pending, now_s - self.busy_since_s))
             self.busy_since_s = now_s
             return done
 
@@ -96,7 +93,7 @@ def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more
     return LLMEngine.from_engine_args(EngineArgs(**kwargs))
 
 
-def serve(engine: Any, trace: list[RelSpec], variant: str, clock: SteadyClock) -> dict[str, Any]:
+def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
     """Replay a trace; gives every relQuery's latency and phases, and a hash of all tokens."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
@@ -107,11 +104,11 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, clock: SteadyClock) -
     done: dict[str, float] = {}
     tokens: dict[str, list[int]] = {}
     arriving_s = 0.0
-    clock.reset()
+    start_s = time.perf_counter()
     while pending or left:
-        now = clock.now()
+        now = time.perf_counter() - start_s
         while pending and pending[-1].arrival_s <= now:
-            began_s = clock.now()
+            began_s = time.perf_counter()
             rel = pending.pop()
             left[rel.rel_id], times[rel.rel_id] = len(rel.rows), []
             extra = {"rel_id": rel.rel_id, "rel_rows": len(rel.rows), "rel_ol": rel.output_cap}
@@ -125,7 +122,7 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, clock: SteadyClock) -
                     f"{rel.rel_id}-{i}", {"prompt_token_ids": list(row.prompt)}, params,
                     priority=total if variant == "vllm priority" else 0,
                 )  # fmt: skip
-            arriving_s += clock.now() - began_s
+            arriving_s += time.perf_counter() - began_s
         if not left:
             time.sleep(min(0.005, max(0.0, pending[-1].arrival_s - now)))
             continue
@@ -141,10 +138,9 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, clock: SteadyClock) -
             left[rel_id] -= 1
             if not left[rel_id]:
                 del left[rel_id]
-                done[rel_id] = clock.now()
+                done[rel_id] = time.perf_counter() - start_s
     arrival_s_a_row = arriving_s / sum(len(rel.rows) for rel in trace)
-    found = summary(trace, done, times, tokens, clock.mean_speed)
-    return found | {"arrival_s_a_row": arrival_s_a_row, "speed": clock.mean_speed}
+    return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row}
 
 
 def summary(
@@ -152,15 +148,13 @@ def summary(
     done: dict[str, float],
     times: dict[str, list[RowTimes]],
     tokens: dict[str, list[int]],
-    speed: float,
 ) -> dict[str, Any]:
-    """One run's results as JSON can hold them; vLLM's phases, in real seconds, times the mean speed."""
+    """One run's results as JSON can hold them."""
     rels = {}
     for rel in trace:
         phases = phases_of(times[rel.rel_id])
         assert phases is not None
-        latency = done[rel.rel_id] - rel.arrival_s
-        rels[rel.rel_id] = [len(rel.rows), latency, *(speed * phase for phase in phases)]
+        rels[rel.rel_id] = [len(rel.rows), done[rel.rel_id] - rel.arrival_s, *phases]
     text = json.dumps(sorted(tokens.items()))
     return {
         "rels": rels, "makespan_s": max(done.values()), "sha": hashlib.sha256(text.encode()).hexdigest()[:16],
@@ -175,7 +169,6 @@ def main() -> None:
     parser.add_argument("--max-num-seqs", type=int, default=64)
     parser.add_argument("--max-tokens", type=int, default=1024)
     parser.add_argument("--kv-tokens", type=int, default=12_000)
-    parser.add_argument("--reference-s", type=float, required=True, help="see `steady_clock`")
     parser.add_argument("--settings", default="{}", help="further settings of the scheduler, as JSON")
     args = parser.parse_args()
     out = os.fdopen(os.dup(1), "w")
@@ -184,13 +177,12 @@ def main() -> None:
         args.variant, args.max_num_seqs, args.max_tokens, args.kv_tokens, json.loads(args.settings)
     )
     scheduler = engine.engine_core.engine_core.scheduler
-    clock = SteadyClock(args.reference_s)
     steering = getattr(scheduler, "steering", None)
     steps: Logged | StockSteps
     if steering:
-        steps = steering.cost = Logged(steering.cost.model, clock)
+        steps = steering.cost = Logged(steering.cost.model)
     else:
-        steps = StockSteps(scheduler, clock)
+        steps = StockSteps(scheduler)
     out.write(json.dumps({"ready": True}) + "\n")
     out.flush()
     for line in sys.stdin:
@@ -202,9 +194,9 @@ def main() -> None:
         engine.reset_prefix_cache()
         before = steering.policy_s if steering else 0.0
         steps.log = []
-        result = serve(engine, trace, args.variant, clock)
+        result = serve(engine, trace, args.variant)
         result["steps"] = steps.log
-        result["policy_s"] = clock.mean_speed * (steering.policy_s - before) if steering else 0.0
+        result["policy_s"] = steering.policy_s - before if steering else 0.0
         pool = scheduler.kv_cache_manager.block_pool
         result["leaked_blocks"] = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()
         out.write(json.dumps(result) + "\n")
