@@ -111,6 +111,17 @@ def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_de
     assert Marginal().decide(Situation([running, head], long, gpu)).prefill == NOBODY
 
 
+def test_marginal_counts_shared_steps_as_saved_only_as_far_as_all_rows_come_along() -> None:
+    running, gpu = rel("a", 1.0, 10, 10), CostModel(1e-5, 1e-4, 1e-5, 2e-3)
+    whole, part = rel("w", 5.0, waiting=4, cap=10), rel("w", 5.0, waiting=100, cap=10)
+    assert Marginal().decide(Situation([running, whole], [Candidate(whole, 4e3, 4)], gpu)).prefill == {"w"}
+    assert Marginal().decide(Situation([running, part], [Candidate(part, 4e3, 4)], gpu)).prefill == NOBODY
+    half_done = rel("w", 5.0, cap=10)
+    half_done.num_running, half_done.prefill_left = 4, 4000
+    rest = [Candidate(half_done, 4e3, 0)]
+    assert Marginal().decide(Situation([running, half_done], rest, gpu)).prefill == {"w"}
+
+
 def test_marginal_never_lets_the_less_urgent_overtake() -> None:
     running = rel("a", 1.0, 10, 10)
     big, small = rel("big", 5.0, waiting=40, cap=10), rel("small", 6.0, waiting=1, cap=10)
