@@ -114,12 +114,23 @@ def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_de
 def test_marginal_counts_shared_steps_as_saved_only_as_far_as_all_rows_come_along() -> None:
     running, gpu = rel("a", 1.0, 10, 10), CostModel(1e-5, 1e-4, 1e-5, 2e-3)
     whole, part = rel("w", 5.0, waiting=4, cap=10), rel("w", 5.0, waiting=100, cap=10)
-    assert Marginal().decide(Situation([running, whole], [Candidate(whole, 4e3, 4)], gpu)).prefill == {"w"}
-    assert Marginal().decide(Situation([running, part], [Candidate(part, 4e3, 4)], gpu)).prefill == NOBODY
+    assert Marginal().decide(Situation([running, whole], [Candidate(whole, 2e3, 4)], gpu)).prefill == {"w"}
+    assert Marginal().decide(Situation([running, part], [Candidate(part, 2e3, 4)], gpu)).prefill == NOBODY
     half_done = rel("w", 5.0, cap=10)
     half_done.num_running, half_done.prefill_left = 4, 4000
-    rest = [Candidate(half_done, 4e3, 0)]
+    rest = [Candidate(half_done, 2e3, 0)]
     assert Marginal().decide(Situation([running, half_done], rest, gpu)).prefill == {"w"}
+
+
+def test_marginal_pauses_decodes_for_the_more_urgent_unless_many_would_pay_for_it() -> None:
+    head, running = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10)
+    cost, short = CostModel(1e-5, 5e-3, 1e-4, 2e-2), [Candidate(head, 100.0, 4)]
+    plan = Marginal().decide(Situation([head, running], short, cost))
+    assert (plan.decode, plan.prefill, plan.reason) == (NOBODY, {"w"}, "prefill first")
+    behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
+    assert Marginal().decide(Situation([head, running, *behind], short, cost)).decode is None
+    urgent = rel("u", 0.5, 1, 10)
+    assert Marginal().decide(Situation([urgent, head, running], short, cost)).decode is None
 
 
 def test_marginal_never_lets_the_less_urgent_overtake() -> None:
@@ -148,4 +159,4 @@ def test_every_arrangement_always_lets_something_run(
         plan = arrangement.decide(situation(decoding, waiting, num_waiting=num_waiting + 1))
         runs = any(plan.decodes(r.rel_id) for r in decoding) or (waiting is not None and plan.prefills("w"))
         assert runs, arrangement
-        assert isinstance(arrangement, Exclusive) or plan.decode is None
+        assert isinstance(arrangement, Exclusive | Marginal) or plan.decode is None
