@@ -199,7 +199,7 @@ def main() -> None:
     """Print a table a load, save all, and end with one line of JSON."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.9, 1.0])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--relqueries", type=int, default=60)
     parser.add_argument("--max-rows", type=int, default=100)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), help="the first gives the capacity")
