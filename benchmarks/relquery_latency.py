@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import pickle
 import statistics
 import subprocess
@@ -21,10 +22,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import ttest_rel
 
 from benchmarks.common import RESULTS, arguments, finish, table
 from benchmarks.relquery_worker import BLOCK_SIZE
@@ -171,7 +174,7 @@ def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float])
         for trace, rate in zip(traces, capacity, strict=True)
         for latency in shortest_first(jobs_of(trace, spec.cost, BLOCK_SIZE, len(trace) / rate))
     ]
-    return {
+    evaluated = {
         "variants": variants,
         "mean_s_per_seed": {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()},
         "outputs_equal": len({tuple(run["sha"] for run in r) for r in runs.values()}) == 1,
@@ -179,6 +182,22 @@ def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float])
         "clairvoyant_s": simulated("clairvoyant", traces, spec), "srpt_s": statistics.mean(least),
         "srpt_p99_s": float(np.percentile(least, 99)), "engine": str(spec),
     }  # fmt: skip
+    return evaluated | {"ranked_otherwise": ranked_otherwise(evaluated)}
+
+
+def ranked_otherwise(found: dict[str, Any]) -> list[tuple[str, str, float | None]]:
+    """Pairs of variants that the simulator ranks otherwise than the engine.
+
+    With each pair the p-value of a paired t-test over the seeds: how likely so large a difference of the real
+    means is between equals; of that pair alone, not of the some twenty together. None for a single seed.
+    """
+    real, pairs = found["mean_s_per_seed"], []
+    for one, other in combinations(real, 2):
+        means = [(found["variants"][v]["mean_s"], found["variants"][v]["simulated_s"]) for v in (one, other)]
+        if (means[0][0] < means[1][0]) != (means[0][1] < means[1][1]):
+            p_value = round(float(ttest_rel(real[one], real[other]).pvalue), 3)
+            pairs.append((one, other, None if math.isnan(p_value) else p_value))
+    return pairs
 
 
 def show(load: float, found: dict[str, Any], stock: str) -> None:
@@ -191,6 +210,7 @@ def show(load: float, found: dict[str, Any], stock: str) -> None:
     ]
     print(f"\nload {load}, outputs equal: {found['outputs_equal']}")
     print(table(["variant", *base, "mean: vllm/this", "p99: this/vllm"], rows))
+    print("ranked otherwise by the simulator, and how likely by chance:", found["ranked_otherwise"])
     print(f"clairvoyant, simulated: mean {found['clairvoyant_s']:.3f} s; least possible (SRPT, fluid): mean "
           f"{found['srpt_s']:.3f} s, p99 {found['srpt_p99_s']:.2f} s", flush=True)  # fmt: skip
 
@@ -208,7 +228,7 @@ def main() -> None:
         args.loads, args.seeds, args.relqueries, args.max_rows = [1.0], 1, 12, 20
         args.variants = ["vllm", "vllm priority", "dpu+aba", *VARIANTS[-2:]]
     capacity, measured = measure(args)
-    details: dict[str, Any] = {"capacity_before_and_after": capacity, "loads": {}}
+    details: dict[str, Any] = {"relqueries_a_second_before_and_after": capacity, "loads": {}}
     headline: dict[str, Any] = {}
     for load, (traces, runs) in measured.items():
         found = evaluate(traces, runs, [before for before, _ in capacity])

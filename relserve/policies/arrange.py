@@ -12,11 +12,15 @@ from relserve.policies.state import NOBODY, Plan, RelState
 
 
 class Candidate(NamedTuple):
-    """A prefill batch of one relQuery: its uncached tokens, and how many rows it admits."""
+    """A prefill batch of one relQuery: its uncached tokens, and how many rows it admits.
+
+    `held_up` tells that slots or memory keep more of its waiting rows out, not only the step's budget.
+    """
 
     state: RelState
     tokens: float
     num_rows: int
+    held_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ class Exclusive:
         return "transition: prefill" if self._transition(situation) else "transition: decode"
 
 
-LATER = 4.0  # see `Marginal`; chosen by simulation, where 3 to 5 differ by 3 %
+LATER = 4.0  # see `Marginal`
 
 
 class Marginal:
@@ -139,12 +143,12 @@ class Marginal:
         (relQueries at work ahead of it) * (longer + wider) < LATER * (bases saved) * (relQueries from it on)
 
     LATER stands for those that are still to come: what is saved now they are spared too, until the engine
-    is next at rest (work that lasts a second does so after 1 / (1 - load) seconds). The first that does not
-    pay ends the list: nothing less urgent may overtake. With many behind all is mixed, with few the urgent
-    run alone.
+    is next at rest. A second of work puts that off by 1 / (1 - load) seconds: 4 at a load of 0.75. The first
+    that does not pay ends the list: nothing less urgent may overtake. With many behind all is mixed, with few
+    the urgent run alone.
 
-    The decodes pause for a step where those that join and are no less urgent gain more by it in all than the
-    others lose by the base that is then not shared (`_first`).
+    The decodes pause for a step where the relQueries that join, and are no less urgent, gain more in all by
+    running first than the others lose by it (`_first`): ABA's preemption and internal case, priced.
     """
 
     def decide(self, situation: Situation) -> Plan:
@@ -179,10 +183,10 @@ class Marginal:
         cost, state = situation.cost, candidate.state
         shared = min(state.output_cap, longest)
         in_prefill = state.num_running - state.num_decoding
-        to_come = state.num_waiting + state.num_unseen + in_prefill
-        share = (candidate.num_rows + in_prefill) / max(to_come, 1)
+        rows = candidate.num_rows + in_prefill
+        share = rows / max(state.num_waiting + state.num_unseen + in_prefill, 1)
         delay_s = cost.prefill_per_token_s * candidate.tokens
-        delay_s += cost.decode_per_request_s * candidate.num_rows * shared
+        delay_s += cost.decode_per_request_s * rows * shared
         saved_s = cost.prefill_base_s + cost.decode_base_s * shared * share
         if is_first and situation.decoding:  # what was a decode step becomes a mixed one
             change_s = cost.shared_base_s - cost.decode_base_s
@@ -191,16 +195,23 @@ class Marginal:
 
     @staticmethod
     def _first(situation: Situation, taken: list[Candidate]) -> list[Candidate]:
-        """Those of `taken` that had better run before the decodes; none where mixing is better."""
+        """Those of `taken` that had better run before the decodes; none where mixing is better.
+
+        They are spared the decodes and their base. All others pay the base that is then not shared, and one
+        more step as wide as they make it. So does a relQuery for its own rows if slots or memory hold it up:
+        it ends when its last row has got in, not sooner for a prefill's being quick.
+        """
         cost, decoding = situation.cost, situation.decoding
         if not decoding:
             return []
         first = [c for c in taken if urgency(c.state) <= urgency(decoding[0])]
-        mixed_s = cost.step(sum(c.tokens for c in taken), sum(r.num_decoding for r in decoding))
-        sooner_s = mixed_s - cost.prefill(sum(c.tokens for c in first))
-        unshared_s = cost.prefill_base_s + cost.decode_base_s - cost.shared_base_s
-        others = sum(bool(r.num_waiting or r.num_running) for r in situation.order) - len(first)
-        return first if len(first) * sooner_s > others * unshared_s else []
+        tokens = sum(c.tokens for c in first)
+        sooner_s = cost.step(tokens, sum(r.num_decoding for r in decoding)) - cost.prefill(tokens)
+        later_s = cost.prefill_base_s + cost.decode_base_s - cost.shared_base_s
+        later_s += cost.decode_per_request_s * sum(c.num_rows for c in first)
+        gaining = sum(not (c.held_up and c.state.num_decoding) for c in first)
+        losing = sum(bool(r.num_waiting or r.num_running) for r in situation.order) - gaining
+        return first if gaining * sooner_s > losing * later_s else []
 
 
 def _prefill(decode: frozenset[str] | None, taken: list[Candidate], reason: str) -> Plan:

@@ -65,16 +65,17 @@ class SchedulingPolicy:
         for state in order:
             if budget <= 0:
                 break
-            tokens, rows = float(min(state.prefill_left, budget)), 0
+            tokens, rows, held_up = float(min(state.prefill_left, budget)), 0, False
             if state.num_waiting and budget > tokens:
                 uncached = max(state.waiting_tokens / state.num_waiting * state.miss_ratio, 1.0)
                 need = uncached + limits.block_size / 2 + share * state.output_cap
-                fit = min(int(free / need), int((budget - tokens) / uncached) or 1, slots, state.num_waiting)
-                rows = max(fit, 1 if must_take_one and not found else 0)
+                wanted = min(int((budget - tokens) / uncached) or 1, state.num_waiting)
+                rows = max(min(int(free / need), slots, wanted), 1 if must_take_one and not found else 0)
+                held_up = rows < wanted
                 tokens += min(rows * uncached, budget - tokens)
                 free, slots = free - rows * need, slots - rows
             if tokens:
-                found.append(Candidate(state, tokens, rows))
+                found.append(Candidate(state, tokens, rows, held_up))
                 budget -= tokens
             if rows < state.num_waiting:
                 break

@@ -26,8 +26,8 @@ def rel(
     name: str, priority: float, decoding: int = 0, left: int = 0, waiting: int = 0, cap: int = 20
 ) -> RelState:
     return RelState(
-        name, 0.0, decoding + waiting, cap, num_waiting=waiting, waiting_tokens=100 * waiting,
-        num_running=decoding,
+        name, 0.0, decoding + waiting, cap, num_arrived=decoding + waiting, num_waiting=waiting,
+        waiting_tokens=100 * waiting, num_running=decoding,
         num_decoding=decoding, max_decode_left=left, sum_decode_left=left * decoding, priority=priority,
     )  # fmt: skip
 
@@ -130,7 +130,24 @@ def test_marginal_pauses_decodes_for_the_more_urgent_unless_many_would_pay_for_i
     behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
     assert Marginal().decide(Situation([head, running, *behind], short, cost)).decode is None
     urgent = rel("u", 0.5, 1, 10)
-    assert Marginal().decide(Situation([urgent, head, running], short, cost)).decode is None
+    mixed = Marginal().decide(Situation([urgent, head, running], short, cost))
+    assert (mixed.decode, mixed.prefill) == (None, {"w"})
+
+
+def test_marginal_pauses_only_for_the_more_urgent_of_those_that_join() -> None:
+    head, running, tail = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10), rel("z", 9.0, waiting=1)
+    cost = CostModel(1e-5, 5e-3, 1e-4, 2e-2)
+    joining = [Candidate(head, 100.0, 4), Candidate(tail, 1.0, 1)]
+    plan = Marginal().decide(Situation([head, running, tail], joining, cost))
+    assert (plan.decode, plan.prefill, plan.max_admit) == (NOBODY, {"w"}, 4)
+
+
+def test_marginal_pauses_a_relquerys_own_decodes_only_if_the_rest_can_get_in() -> None:
+    own, cost = rel("w", 1.0, 50, 10, waiting=40, cap=10), CostModel(1e-5, 5e-3, 1e-4, 2e-2)
+    assert Marginal().decide(Situation([own], [Candidate(own, 4e3, 20)], cost)).decode == NOBODY
+    held_up = [Candidate(own, 100.0, 1, held_up=True)]
+    mixed = Marginal().decide(Situation([own], held_up, cost))
+    assert (mixed.decode, mixed.prefill) == (None, {"w"})
 
 
 def test_marginal_never_lets_the_less_urgent_overtake() -> None:
@@ -159,4 +176,8 @@ def test_every_arrangement_always_lets_something_run(
         plan = arrangement.decide(situation(decoding, waiting, num_waiting=num_waiting + 1))
         runs = any(plan.decodes(r.rel_id) for r in decoding) or (waiting is not None and plan.prefills("w"))
         assert runs, arrangement
+        if isinstance(arrangement, Marginal) and plan.decode is not None:
+            assert waiting is not None
+            assert plan.prefills("w")
+            assert all(urgency(waiting) <= urgency(r) for r in decoding)
         assert isinstance(arrangement, Exclusive | Marginal) or plan.decode is None
