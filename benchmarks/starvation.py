@@ -91,10 +91,11 @@ def main() -> None:
         medians = [None if c[0] is None else statistics.median(c) for c in columns]
         rows.append([one.get("starvation_s", 0.0), one["patience"], *medians])
     print(table(COLUMNS, rows))
+    default = next(r for r in rows if r[1] == SchedulerSettings().patience)
     headline = {
         "without_guard_s": round(rows[0][2], 2), "stream_s": round(rows[0][-1], 2),
         "within_bound": [all(run[i][0] <= run[i][1] for run in runs) for i in range(1, len(settings))],
-        "default_largest_s": round(next(r[2] for r in rows if r[1] == SchedulerSettings().patience), 2),
+        "default_largest_s": round(default[2], 2), "default_bound_s": round(default[3], 2),
     }  # fmt: skip
     finish("starvation", headline, {"columns": COLUMNS, "medians": rows, "runs": runs}, args.quick)
 

@@ -48,6 +48,15 @@ def test_stock_is_step_identical_to_vllm() -> None:
     assert ours.finished_order == theirs.finished_order
 
 
+def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
+    long = [Arrival(0, f"q0-{i}", [i + 1] * 40, 40, {"rel_id": "long", "rel_rows": 20}) for i in range(20)]
+    short = [Arrival(9, f"q1-{i}", [900 + i] * 20, 2, {"rel_id": "short", "rel_rows": 2}) for i in range(2)]
+    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, patience=0.0)
+    check([*long, *short], run(scheduler, [*long, *short], False), scheduler)
+    assert scheduler.steering.reasons["prefill first"] >= 1
+    assert scheduler.steering.reasons["no candidate"] > 20
+
+
 @pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])
 @pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+mixed", "dpu+marginal"])
 def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) -> None:
