@@ -3,18 +3,22 @@
 The same traces are replayed against every engine in one invocation, one run at a time, engines taking turns.
 The limits are vLLM's own defaults for offline use, under which stock FCFS is at its best here (at the same
 arrivals 5 % below 128 requests and 2048 tokens, 15 % below 64 and 1024). Loads are set relative to the
-capacity that stock vLLM shows with the same trace just before, when all its relQueries come at once; the
-same once more after the seed's runs shows how far the machine's speed has moved. Beside each variant stands
-the simulator's figure, with a cost model fitted to the steps of all runs at that load; below the table the
-clairvoyant (the default with true output lengths, simulated), and the least mean that any order could reach
-on an engine of that capacity (SRPT on a fluid engine).
+capacity that stock vLLM shows with the same trace, when all its relQueries come at once.
+
+The machine's speed moves (here by tens of percent within minutes), which near load 1 would decide the result.
+So a short trace on the stock engine, before and after every run, tells the speed of the moment: arrivals are
+stretched by what it takes, which keeps the load what it says, and all times are given in seconds of the
+median speed. A run during which the speed moved by more than STEADY is repeated.
+
+Beside each variant stands the simulator's figure, with a cost model fitted to the steps of all runs at that
+load; below the table the clairvoyant (the default with true output lengths, simulated), and the least mean
+that any order could reach on an engine of that capacity (SRPT on a fluid engine).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import pickle
 import statistics
 import subprocess
@@ -31,7 +35,7 @@ from scipy.stats import ttest_rel
 
 from benchmarks.common import RESULTS, arguments, finish, table
 from benchmarks.relquery_worker import BLOCK_SIZE
-from benchmarks.relquery_workload import encoder, relqueries
+from benchmarks.relquery_workload import Encode, encoder, relqueries
 from relserve.policies.cost import CostModel, fit
 from relserve.policies.state import Limits
 from relserve.policies.variants import DEFAULT, make
@@ -44,6 +48,7 @@ from relserve.vllm_plugin.settings import SchedulerSettings
 GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
 VARIANTS = ("vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", DEFAULT, *GUARDED)
 MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 256, 4096, 200_000
+STEADY, TRIES = 0.1, 3  # how far a probe may move during a run, relative; runs before it is taken as it is
 
 
 class Worker:
@@ -130,36 +135,78 @@ def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> fl
 Runs = dict[str, list[dict[str, Any]]]  # by variant, one a seed
 
 
-def capacity_of(worker: Worker, trace: list[RelSpec]) -> float:
-    """relQueries a second when all of a trace come at once."""
-    return len(trace) / float(worker.serve(retimed(trace, [0.0] * len(trace)))["makespan_s"])
+class Probe:
+    """The machine's speed of the moment: what the stock engine takes for a short trace, in seconds."""
+
+    def __init__(self, worker: Worker, encode: Encode) -> None:
+        self._worker, self._trace = worker, at_once(relqueries(16, 60, 1.0, 998, encode))
+        self.seconds: list[float] = []
+
+    def take(self) -> float:
+        """Measure it."""
+        self.seconds.append(self._worker.serve(self._trace)["makespan_s"])
+        return self.seconds[-1]
 
 
-def measure(args: argparse.Namespace) -> tuple[list[tuple[float, float]], dict[float, list[Any]]]:
+def at_once(trace: list[RelSpec]) -> list[RelSpec]:
+    """The trace with all relQueries at time 0."""
+    return retimed(trace, [0.0] * len(trace))
+
+
+def run_steadily(worker: Worker, trace: list[RelSpec], probe: Probe) -> dict[str, Any]:
+    """Serve a trace whose arrivals are in probes' lengths; of up to TRIES, the run of the steadiest speed."""
+    tries = []
+    for _ in range(TRIES):
+        before = probe.seconds[-1]
+        run = worker.serve(retimed(trace, [r.arrival_s * before for r in trace]))
+        after = probe.take()
+        moved = abs(after / before - 1)
+        tries.append((moved, run | {"probe_s": (before + after) / 2}))
+        if moved < STEADY:
+            break
+    return min(tries, key=lambda each: each[0])[1]
+
+
+def at_speed(run: dict[str, Any], probe_s: float) -> dict[str, Any]:
+    """A run's times in seconds of a machine on which the probe takes `probe_s`."""
+    factor = probe_s / run["probe_s"]
+    rels = {k: [rows, *(factor * x for x in times)] for k, (rows, *times) in run["rels"].items()}
+    steps = [[tokens, decodes, factor * x] for tokens, decodes, x in run["steps"]]
+    seconds = {name: factor * run[name] for name in ("makespan_s", "policy_s", "arrival_s_a_row")}
+    return run | seconds | {"rels": rels, "steps": steps}
+
+
+def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[float, list[Any]]]:
     """Serve every trace at every load with every variant.
 
     Returns:
-        Capacity in relQueries a second before and after each seed's runs; by load the traces, and the runs
-        of each variant.
+        Capacity in relQueries a second by seed; the seconds of all probes; by load the traces, and the runs
+        of each variant. Times are of the median speed.
     """
     encode = encoder()
     workers = [Worker(v) for v in args.variants]
     for worker in workers:
         worker.serve(relqueries(6, 10, 1e6, 999, encode))
-    capacity: list[tuple[float, float]] = []
+    probe, in_probes = Probe(workers[0], encode), []
     found: dict[float, list[Any]] = {load: [[], {v: [] for v in args.variants}] for load in args.loads}
     for seed in range(1, args.seeds + 1):
         trace = relqueries(args.relqueries, args.max_rows, 1.0, seed, encode)
-        before = capacity_of(workers[0], trace)
+        probe.take()
+        makespan_s = workers[0].serve(at_once(trace))["makespan_s"]
+        in_probes.append(2 * makespan_s / (probe.seconds[-1] + probe.take()))
         for load, (traces, runs) in found.items():
-            traces.append(retimed(trace, [r.arrival_s / (load * before) for r in trace]))
+            stretch = in_probes[-1] / len(trace) / load
+            traces.append(retimed(trace, [r.arrival_s * stretch for r in trace]))
             for worker in workers[seed % len(workers) :] + workers[: seed % len(workers)]:
-                runs[worker.variant].append(worker.serve(traces[-1]))
-        capacity.append((before, capacity_of(workers[0], trace)))
-        print("seed {}: {:.2f} relQueries/s, afterwards {:.2f}".format(seed, *capacity[-1]), flush=True)
+                runs[worker.variant].append(run_steadily(worker, traces[-1], probe))
+        print(f"seed {seed}: probe {probe.seconds[-1]:.2f} s", flush=True)
     for worker in workers:
         worker.quit()
-    return capacity, found
+    probe_s = statistics.median(probe.seconds)
+    for each in found.values():
+        each[0] = [retimed(trace, [r.arrival_s * probe_s for r in trace]) for trace in each[0]]
+        each[1] = {v: [at_speed(run, probe_s) for run in runs] for v, runs in each[1].items()}
+    return [args.relqueries / (probe_s * length) for length in in_probes], probe.seconds, found
 
 
 def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float]) -> dict[str, Any]:
@@ -176,6 +223,7 @@ def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float])
     ]
     evaluated = {
         "variants": variants,
+        "probe_s_per_seed": {v: [run["probe_s"] for run in r] for v, r in runs.items()},
         "mean_s_per_seed": {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()},
         "outputs_equal": len({tuple(run["sha"] for run in r) for r in runs.values()}) == 1,
         "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
@@ -195,8 +243,8 @@ def ranked_otherwise(found: dict[str, Any]) -> list[tuple[str, str, float | None
     for one, other in combinations(real, 2):
         means = [(found["variants"][v]["mean_s"], found["variants"][v]["simulated_s"]) for v in (one, other)]
         if (means[0][0] < means[1][0]) != (means[0][1] < means[1][1]):
-            p_value = round(float(ttest_rel(real[one], real[other]).pvalue), 3)
-            pairs.append((one, other, None if math.isnan(p_value) else p_value))
+            p_value = ttest_rel(real[one], real[other]).pvalue if len(real[one]) > 1 else None
+            pairs.append((one, other, p_value and round(float(p_value), 3)))
     return pairs
 
 
@@ -219,19 +267,20 @@ def main() -> None:
     """Print a table a load, save all, and end with one line of JSON."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--loads", type=float, nargs="+", default=[0.9, 1.0])
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--relqueries", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--relqueries", type=int, default=50)
     parser.add_argument("--max-rows", type=int, default=100)
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), help="the first gives the capacity")
     args = parser.parse_args()
     if args.quick:
         args.loads, args.seeds, args.relqueries, args.max_rows = [1.0], 1, 12, 20
         args.variants = ["vllm", "vllm priority", "dpu+aba", *VARIANTS[-2:]]
-    capacity, measured = measure(args)
-    details: dict[str, Any] = {"relqueries_a_second_before_and_after": capacity, "loads": {}}
+    capacity, probes, measured = measure(args)
+    details: dict[str, Any] = {"capacity_relqueries_a_second": capacity, "probes_s": probes, "loads": {}}
+    print(f"the machine's speed: probe {min(probes):.2f} to {max(probes):.2f} s")
     headline: dict[str, Any] = {}
     for load, (traces, runs) in measured.items():
-        found = evaluate(traces, runs, [before for before, _ in capacity])
+        found = evaluate(traces, runs, capacity)
         show(load, found, args.variants[0])
         details["loads"][str(load)] = found
         headline[f"load_{load}"] = {v: [f["mean_s"], f["p99_s"]] for v, f in found["variants"].items()}

@@ -79,7 +79,7 @@ def main() -> None:
         "--load", type=float, default=1.0, help="of the small ones alone, as a share of capacity"
     )
     args = parser.parse_args()
-    num_small, seeds = (100, [1]) if args.quick else (600, [1, 2, 3])
+    num_small, seeds = (100, [1]) if args.quick else (400, [1, 2, 3])
     settings = settings_of(args.quick)
     stock, workers = Worker("vllm"), [Worker(DEFAULT, one) for one in settings]
     runs = [measure(stock, workers, settings, num_small, args.load, seed) for seed in seeds]
