@@ -11,7 +11,7 @@ stretched by what it takes, which keeps the load what it says, and all times are
 median speed. A run during which the speed moved by more than STEADY is repeated.
 
 Beside each variant stands the simulator's figure, with a cost model fitted to the steps of all runs at that
-load; below the table the clairvoyant (the default with true output lengths, simulated), and the least mean
+load; below the table the clairvoyant (ours, told the longest true output of each relQuery, simulated), and the least mean
 that any order could reach on an engine of that capacity (SRPT on a fluid engine).
 """
 
@@ -48,7 +48,7 @@ from relserve.vllm_plugin.settings import SchedulerSettings
 GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
 VARIANTS = ("vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", DEFAULT, *GUARDED)
 MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 256, 4096, 200_000
-STEADY, TRIES = 0.1, 3  # how far a probe may move during a run, relative; runs before it is taken as it is
+STEADY, TRIES = 0.1, 3  # relative change of the probe beyond which a run is repeated; runs at most
 
 
 class Worker:
@@ -122,7 +122,7 @@ def calibrated(runs: list[dict[str, Any]]) -> EngineSpec:
 
 
 def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> float:
-    """Mean latency of a variant in the simulator, in seconds; "clairvoyant" knows the output lengths."""
+    """Mean latency of a variant in the simulator, in seconds; "clairvoyant" knows each relQuery's longest output."""
     if variant == "clairvoyant":
         variant, traces = DEFAULT, [clairvoyant(t) for t in traces]
     name = {"vllm": "fcfs", "vllm priority": "static"}.get(variant, variant.removesuffix(" guarded"))
@@ -243,8 +243,10 @@ def ranked_otherwise(found: dict[str, Any]) -> list[tuple[str, str, float | None
     for one, other in combinations(real, 2):
         means = [(found["variants"][v]["mean_s"], found["variants"][v]["simulated_s"]) for v in (one, other)]
         if (means[0][0] < means[1][0]) != (means[0][1] < means[1][1]):
-            p_value = ttest_rel(real[one], real[other]).pvalue if len(real[one]) > 1 else None
-            pairs.append((one, other, p_value and round(float(p_value), 3)))
+            p_value = None
+            if len(real[one]) > 1:
+                p_value = round(float(ttest_rel(real[one], real[other]).pvalue), 3)
+            pairs.append((one, other, p_value))
     return pairs
 
 

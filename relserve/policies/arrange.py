@@ -148,7 +148,7 @@ class Marginal:
     the urgent run alone.
 
     The decodes pause for a step where the relQueries that join, and are no less urgent, gain more in all by
-    running first than the others lose by it (`_first`): ABA's preemption and internal case, priced.
+    running first than the others lose by it (`_before_decodes`): ABA's preemption and internal case, priced.
     """
 
     def decide(self, situation: Situation) -> Plan:
@@ -169,7 +169,7 @@ class Marginal:
                 break
             at_work += bool(state.num_decoding) or candidate is not None
             behind -= bool(state.num_waiting or state.num_running)
-        if first := self._first(situation, taken):
+        if first := self._before_decodes(situation, taken):
             return _prefill(NOBODY, first, "prefill first")
         if taken:
             return _prefill(None, taken, "mixed")
@@ -194,7 +194,7 @@ class Marginal:
         return delay_s, saved_s
 
     @staticmethod
-    def _first(situation: Situation, taken: list[Candidate]) -> list[Candidate]:
+    def _before_decodes(situation: Situation, taken: list[Candidate]) -> list[Candidate]:
         """Those of `taken` that had better run before the decodes; none where mixing is better.
 
         They are spared the decodes and their base. All others pay the base that is then not shared, and one
