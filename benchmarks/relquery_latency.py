@@ -11,8 +11,8 @@ stretched by what it takes, which keeps the load what it says, and all times are
 median speed. A run during which the speed moved by more than STEADY is repeated.
 
 Beside each variant stands the simulator's figure, with a cost model fitted to the steps of all runs at that
-load; below the table the clairvoyant (ours, told the longest true output of each relQuery, simulated), and the least mean
-that any order could reach on an engine of that capacity (SRPT on a fluid engine).
+load; below the table the clairvoyant (ours, told each relQuery's longest true output, simulated), and the
+least mean that any order could reach on an engine of that capacity (SRPT on a fluid engine).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def calibrated(runs: list[dict[str, Any]]) -> EngineSpec:
 
 
 def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> float:
-    """Mean latency of a variant in the simulator, in seconds; "clairvoyant" knows each relQuery's longest output."""
+    """Mean latency of a variant in the simulator, in seconds; "clairvoyant" is told longest outputs."""
     if variant == "clairvoyant":
         variant, traces = DEFAULT, [clairvoyant(t) for t in traces]
     name = {"vllm": "fcfs", "vllm priority": "static"}.get(variant, variant.removesuffix(" guarded"))
