@@ -20,18 +20,18 @@ from unittest.mock import patch
 import duckdb
 import pyarrow as pa
 from relserve_duckdb import Connection, attach
-from relserve_duckdb.macros import Functions
-from relserve_duckdb.site import ARROW_TYPES, read_chunk, sql_type_of
-from relserve_duckdb.values import to_arrow
+from relserve_duckdb.udf.macros import Functions
+from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
 
 from benchmarks.common import arguments, data_folder, finish, table
-from relserve.answers import Answer
+from relserve.call.answer_types import Answer
+from relserve.call.relquery import RelQuery, Result, Sampling, Submission
+from relserve.call.values import to_arrow
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import find_engine
-from relserve.history import QueryRecord
-from relserve.relquery import RelQuery, Result, Sampling, Submission
-from relserve.session import Session
+from relserve.session.history import QueryRecord
+from relserve.session.session import Session
 
 NUM_ROWS = 300  # of each table
 QUERIES = Path(__file__).with_suffix(".sql")
@@ -144,8 +144,8 @@ def _database() -> duckdb.DuckDBPyConnection:
 def as_written() -> Iterator[None]:
     """Filters are asked in the order of the text, all rows of each, whatever the LIMIT."""
     with (
-        patch("relserve_duckdb.prefetch._begin_sparing", lambda *_: None),
-        patch("relserve_duckdb.prefetch.stops_early", lambda *_: False),
+        patch("relserve_duckdb.rehearse.prefetch._begin_sparing", lambda *_: None),
+        patch("relserve_duckdb.rehearse.prefetch.stops_early", lambda *_: False),
     ):
         yield
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect
+from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.relquery import Submission
 
 TABLE = "CREATE TABLE reviews AS SELECT i AS id, 'review ' || i AS body FROM range({}) t(i)"
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect
-from relserve.engines.local_start import cpu_dtype
+from relserve.engines.local.start import cpu_dtype
 from relserve.tiny import MODEL_DIR
 
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 import relserve
 from benchmarks.common import arguments, finish, table
+from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.relquery import Reply, Submission
 
 AIM_US = 20.0
 MAKERS: dict[str, Callable[[pa.Table], Any]] = {

@@ -13,12 +13,12 @@ from typing import Any
 
 from benchmarks.common import arguments, data_folder, finish, table
 from benchmarks.relquery_workload import COLUMNS, KINDS, TABLES, rows_of
-from relserve.engines.local import LocalEngine
+from relserve.call.options import Options
+from relserve.call.relquery import RelQuery
+from relserve.call.template import Template
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
-from relserve.options import Options
-from relserve.relquery import RelQuery
-from relserve.session import Session
-from relserve.template import Template
+from relserve.session.session import Session
 from relserve.tiny import MODEL_DIR
 
 KV_TOKENS, BLOCK = 12_000, 32

@@ -37,8 +37,8 @@ from benchmarks.common import RESULTS, arguments, finish, table
 from benchmarks.relquery_worker import BLOCK_SIZE
 from benchmarks.relquery_workload import Encode, encoder, relqueries
 from relserve.policies.cost import CostModel, fit
-from relserve.policies.state import Limits
-from relserve.policies.variants import DEFAULT, make
+from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.run import clairvoyant, simulate

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from benchmarks.common import RESULTS, arguments, finish, table
 from benchmarks.relquery_workload import ARRIVALS, TABLES, arrival_times, encoder, relqueries
 from relserve.policies.cost import CostModel
-from relserve.policies.state import Limits
-from relserve.policies.variants import DEFAULT, make
+from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.run import clairvoyant, simulate

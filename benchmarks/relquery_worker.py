@@ -22,8 +22,8 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+from relserve.call.relquery import RowTimes, phases_of
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
-from relserve.relquery import RowTimes, phases_of
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.steering import composition

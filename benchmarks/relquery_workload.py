@@ -15,8 +15,8 @@ from datetime import datetime
 from functools import cache
 
 from benchmarks.common import data_folder
+from relserve.call.template import Template
 from relserve.simulator.workload import RelSpec, RowSpec, gamma_arrivals, poisson_arrivals, replayed_arrivals
-from relserve.template import Template
 from relserve.tiny import MODEL_DIR
 
 TABLES = ("amazon", "rotten", "beer")

@@ -24,7 +24,7 @@ import psutil
 
 from benchmarks import resume_child
 from benchmarks.common import arguments, finish, table
-from relserve.answer_store import FILE_NAME
+from relserve.cache.store import FILE_NAME
 
 KILLS = 10
 DISK_LIMIT = 200_000  # bytes of a file, where about 800 answers fit

@@ -17,11 +17,11 @@ from typing import Any
 
 from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
 from relserve.api import Connection, connect
+from relserve.call.relquery import Reply, Submission
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import find_engine
 from relserve.errors import EngineDeadError
-from relserve.relquery import Reply, Submission
-from relserve.session import Session
+from relserve.session.session import Session
 
 ROWS = 5_000
 

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from benchmarks.common import arguments, finish, table
-from relserve.policies.variants import DEFAULT
+from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
 from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of

@@ -13,9 +13,9 @@ from typing import Any
 from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect
-from relserve.engines.local import LocalEngine
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
-from relserve.policies.variants import DEFAULT
+from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
 

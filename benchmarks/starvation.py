@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.common import arguments, finish, table
 from benchmarks.relquery_latency import Worker
 from benchmarks.relquery_workload import encoder, relqueries
-from relserve.policies.variants import DEFAULT
+from relserve.policies.scheduling.variants import DEFAULT
 from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 

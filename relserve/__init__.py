@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from relserve.options import ROW_FUNCTIONS as _FUNCTIONS
+from relserve.call.options import ROW_FUNCTIONS as _FUNCTIONS
 
 if TYPE_CHECKING:
     from relserve.api import Connection, attach, close_engines, connect

@@ -1,6 +1,6 @@
 """`python -m relserve`: the command line."""
 
-from relserve.cli import main
+from relserve.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -8,13 +8,13 @@ from typing import Any
 import duckdb
 import relserve_duckdb
 
-from relserve.answer_cache import AnswerCache, shared_cache
-from relserve.answer_store import FILE_NAME
+from relserve.cache.cache import AnswerCache, shared_cache
+from relserve.cache.store import FILE_NAME
 from relserve.engines import registry
 from relserve.engines.protocol import Engine
 from relserve.errors import UsageError
-from relserve.history import History
-from relserve.session import Session
+from relserve.session.history import History
+from relserve.session.session import Session
 from relserve.settings import Settings, load
 
 Connection = relserve_duckdb.Connection

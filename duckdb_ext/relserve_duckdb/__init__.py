@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import duckdb
 
-from relserve.session import Session
-from relserve_duckdb.connection import Connection
+from relserve.session.session import Session
+from relserve_duckdb.user.connection import Connection
 
 __all__ = ["Connection", "attach"]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from relserve.calibration.fitting import Calibration
-from relserve.engines.local_log import last_error, size_of
+from relserve.engines.local.log import last_error, size_of
 from relserve.engines.registry import HUB_ID
 from relserve.errors import EngineStartError, ModelError
 from relserve.policies.cost import StepSample

@@ -16,9 +16,9 @@ from typing import Any, TextIO
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 
 from relserve.calibration.points import CONTEXT, NUM_DECODES, Point, points, prompt_lengths
-from relserve.cost_file import cost_path
-from relserve.engines import local_start
+from relserve.engines.local import start
 from relserve.errors import EngineStartError
+from relserve.machine.cost_file import cost_path
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
 
 MAX_ROUNDS = 8
@@ -98,15 +98,13 @@ def build(path: str, engine_args: dict[str, Any]) -> Any:
 
     Its arguments are taken from there: a copy of them would measure something else one day.
     """
-    local_start.set_environment(local_start.ENVIRONMENT)
-    local_start.allow_hub(not os.path.isdir(path))
-    arguments = local_start.arguments_of(path, engine_args)
+    start.set_environment(start.ENVIRONMENT)
+    start.allow_hub(not os.path.isdir(path))
+    arguments = start.arguments_of(path, engine_args)
     from vllm import EngineArgs
     from vllm.v1.engine.llm_engine import LLMEngine
 
-    arguments |= dict(
-        scheduler_cls=local_start.SCHEDULER, additional_config={"relserve": {"variant": VARIANT}}
-    )
+    arguments |= dict(scheduler_cls=start.SCHEDULER, additional_config={"relserve": {"variant": VARIANT}})
     return LLMEngine.from_engine_args(EngineArgs(**arguments))
 
 

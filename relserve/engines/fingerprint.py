@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from relserve.cost_file import gpus
+from relserve.machine.cost_file import gpus
 
 FORMAT = 1  # to be raised when relserve renders prompts or reads replies in another way
 READ_BELOW = 64 * 2**20  # bytes; of larger files only size and time of change are looked at

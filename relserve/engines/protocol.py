@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from relserve.relquery import Reply, Submission
+from relserve.call.relquery import Reply, Submission
 
 if TYPE_CHECKING:
     from relserve.policies.cost import CostModel
@@ -58,7 +58,7 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
+class Estimable(Protocol):
     """An engine whose work can be foretold before it is started: its model's files are on this machine.
 
     May be called from any thread.

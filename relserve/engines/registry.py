@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from relserve.engines.http import HttpEngine
-from relserve.engines.local import LocalEngine
+from relserve.engines.http.engine import HttpEngine
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from random import Random
 
+from relserve.call.relquery import Reply, Submission, Usage
 from relserve.errors import EngineDeadError, Failure, FailureKind
-from relserve.relquery import Reply, Submission, Usage
 
 Script = Callable[[str, Submission], "str | Failure"]
 

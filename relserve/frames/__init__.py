@@ -1,13 +1,13 @@
 """The llm functions for dataframes: pandas, polars, pyarrow, and DuckDB relations.
 
-Every function of `relserve.options.ROW_FUNCTIONS` is here by its name (`llm`), and to be awaited with an a in
-front (`allm`).
+Every function of `relserve.call.options.ROW_FUNCTIONS` is here by its name (`llm`), and to be awaited with an
+a in front (`allm`).
 """
 
 from __future__ import annotations
 
+from relserve.call.options import ROW_FUNCTIONS
 from relserve.frames.functions import FrameFunction, asynchronous, llm_errors, llm_queries, synchronous
-from relserve.options import ROW_FUNCTIONS
 
 __all__ = ["llm_errors", "llm_queries"]
 

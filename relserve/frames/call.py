@@ -11,23 +11,23 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
-from relserve_duckdb.progress import bar
-from relserve_duckdb.site import ARROW_TYPES
-from relserve_duckdb.values import to_arrow
+from relserve_duckdb.udf.site import ARROW_TYPES
 
-from relserve.answers import Answer
 from relserve.api import new_session
+from relserve.call.answer_types import Answer
+from relserve.call.options import FUNCTIONS, Options
+from relserve.call.relquery import RelQuery
+from relserve.call.template import Template
+from relserve.call.values import to_arrow
 from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, RowsFailedWarning, UsageError
-from relserve.failures_text import failures_text
 from relserve.frames.fold import Coded, Folded, encode, fold
 from relserve.frames.picking import pick
 from relserve.frames.typed import typed
-from relserve.history import History
-from relserve.options import FUNCTIONS, Options
-from relserve.relquery import RelQuery
+from relserve.session.failures_text import failures_text
+from relserve.session.history import History
+from relserve.session.progress import bar
 from relserve.settings import load
-from relserve.template import Template
 
 HISTORY = History()  # of all dataframe calls of this process
 

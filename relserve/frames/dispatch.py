@@ -9,8 +9,8 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from relserve_duckdb.relation import Relation
-from relserve_duckdb.variables import is_one_shot
+from relserve_duckdb.user.relation import Relation
+from relserve_duckdb.user.variables import is_one_shot
 
 from relserve.errors import UsageError
 from relserve.frames import relations

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as kinds
 from numpy.typing import NDArray
-from relserve_duckdb.values import to_arrow, values_of
 
-from relserve.template import text_of
+from relserve.call.template import text_of
+from relserve.call.values import to_arrow, values_of
 
 Codes = NDArray[np.int64]
 _BITS_OF_FLOATS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, UsageError
 from relserve.frames.call import HISTORY, Call, warn
 from relserve.frames.dispatch import answer
 from relserve.frames.threads import in_thread
-from relserve.options import FUNCTIONS, OPTIONS, parse_options
 
 _OWN = {
     "columns": "names of the columns that the placeholders take, in order (the placeholders' names)",

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
-from relserve.template import text_of
+from relserve.call.template import text_of
 
 # types that pandas could not hold beside a missing value
 _NULLABLE = {pa.bool_(): pd.BooleanDtype()} | {

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from relserve.call.template import Field, Template
 from relserve.errors import TemplateError, UsageError
-from relserve.template import Field, Template
 
 MAX_LISTED = 20  # column names in an error
 

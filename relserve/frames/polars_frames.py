@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import polars as pl
 import pyarrow as pa
-from relserve_duckdb.values import to_arrow
 
+from relserve.call.template import text_of
+from relserve.call.values import to_arrow
 from relserve.errors import UsageError
-from relserve.template import text_of
 
 
 class PolarsFrame:

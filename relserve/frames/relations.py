@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
-from relserve_duckdb.relation import Relation
-from relserve_duckdb.site import MAX_VALUES
+from relserve_duckdb.udf.site import MAX_VALUES
+from relserve_duckdb.user.relation import Relation
 
+from relserve.call.template import Template
 from relserve.errors import UsageError
 from relserve.frames.arrow_frames import ArrowFrame
 from relserve.frames.call import Answered, Call
-from relserve.template import Template
 
 
 def add_in_sql(relation: Relation, call: Call) -> Any:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from relserve.policies.cost import CostModel
-from relserve.policies.state import Limits, Plan, RelState, Room
+from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
 from relserve.simulator.blocks import BlockPool
-from relserve.simulator.rel import SimRel, SimRow
+from relserve.simulator.sim_relquery import SimRel, SimRow
 from relserve.simulator.workload import RelSpec
 
 SAMPLE = 10  # rows sampled for the prefix-cache miss ratio (Eq. 11)
@@ -31,7 +31,7 @@ class EngineSpec:
 
 
 @dataclass
-class Work:
+class StepWork:
     """What one step did."""
 
     prefill_tokens: int = 0
@@ -65,9 +65,9 @@ class SimEngine:
         state.waiting_row_tokens = lambda: (r.tokens_to_compute for r in rel.waiting)
         self.rels[spec.rel_id] = rel
 
-    def room(self) -> Room:
+    def free_capacity(self) -> FreeCapacity:
         """Slots and KV tokens that are free."""
-        return Room(self.limits.max_num_seqs - self.num_running, self.pool.num_free * self.block_size)
+        return FreeCapacity(self.limits.max_num_seqs - self.num_running, self.pool.num_free * self.block_size)
 
     def miss_ratio(self, state: RelState) -> float:
         """Eq. 11 over the first SAMPLE waiting rows, as the paper's code samples them."""
@@ -76,9 +76,9 @@ class SimEngine:
         cached = sum(self.pool.num_cached(r.hashes) * self.block_size for r in rows)
         return 1.0 - cached / max(tokens, 1)
 
-    def step(self, order: list[RelState], plan: Plan, now_s: float) -> Work:
+    def step(self, order: list[RelState], plan: StepDecision, now_s: float) -> StepWork:
         """Compute one step: decodes, then prompts in progress, then admissions, most urgent first."""
-        work = Work()
+        work = StepWork()
         rels = [self.rels[s.rel_id] for s in order]
         budget = self.limits.max_num_batched_tokens
         for rel in rels:
@@ -99,7 +99,7 @@ class SimEngine:
                 break
         return work
 
-    def _grow(self, rel: SimRel, rels: list[SimRel], work: Work) -> bool:
+    def _grow(self, rel: SimRel, rels: list[SimRel], work: StepWork) -> bool:
         """Give a relQuery's decoding rows the blocks of this step, preempting the least urgent."""
         while (need := rel.grow[rel.clock % self.block_size]) > self.pool.num_free:
             victim = next((r for r in reversed(rels) if r.decoding and r not in work.decoded), None)
@@ -111,7 +111,7 @@ class SimEngine:
         self.pool.take_private(need)
         return True
 
-    def _preempt(self, rel: SimRel, row: SimRow, work: Work) -> None:
+    def _preempt(self, rel: SimRel, row: SimRow, work: StepWork) -> None:
         rel.finish[row.joined + row.num_output - row.generated].remove(row)
         rel.end_decode(row, self.block_size)
         self._free(row, row.num_prompt + row.generated - 1)
@@ -128,7 +128,7 @@ class SimEngine:
         row.num_blocks = 0
         self.num_running -= 1
 
-    def _continue(self, rel: SimRel, budget: int, work: Work) -> int:
+    def _continue(self, rel: SimRel, budget: int, work: StepWork) -> int:
         used = 0
         for row in rel.partial:
             tokens = min(row.prefill_left, budget - used)
@@ -141,7 +141,7 @@ class SimEngine:
         return used
 
     def _admit(
-        self, rel: SimRel, budget: int, most: int | None, now_s: float, work: Work
+        self, rel: SimRel, budget: int, most: int | None, now_s: float, work: StepWork
     ) -> tuple[int, bool]:
         """Admit waiting rows; gives the tokens used, and False when the next row did not fit."""
         used = 0
@@ -186,7 +186,7 @@ class SimEngine:
         row.prefill_left = left - tokens
         return tokens
 
-    def finish(self, work: Work, now_s: float) -> list[SimRel]:
+    def finish(self, work: StepWork, now_s: float) -> list[SimRel]:
         """Account for a step that ended at `now_s`; gives the relQueries that are done."""
         done = []
         touched: dict[SimRel, None] = {}

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from relserve.policies.scheduling import SchedulingPolicy
-from relserve.policies.state import Plan
+from relserve.policies.scheduling.policy import SchedulingPolicy
+from relserve.policies.scheduling.state import StepDecision
 from relserve.simulator.engine import EngineSpec, SimEngine
-from relserve.simulator.rel import SimRel
+from relserve.simulator.sim_relquery import SimRel
 from relserve.simulator.workload import RelSpec
 
-EVERYTHING = Plan(None, None, None, "nothing else could run")
+EVERYTHING = StepDecision(None, None, None, "nothing else could run")
 
 
 class RelLatency(NamedTuple):
@@ -70,7 +70,7 @@ def simulate(trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: Scheduli
             continue
         thought = time.perf_counter()
         order = policy.order([r.state for r in engine.rels.values()], now, cost, limits, engine.miss_ratio)
-        plan = policy.plan(order, engine.room(), cost, limits)
+        plan = policy.plan(order, engine.free_capacity(), cost, limits)
         outcome.policy_s += time.perf_counter() - thought
         work = engine.step(order, plan, now)
         if not work.num_decodes and not work.prefill_tokens:

@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def register() -> None:
     """Entry point `vllm.general_plugins`: called in every vLLM process, acts only in relserve's engine."""
-    from relserve.vllm_plugin.manners import behave
+    from relserve.vllm_plugin.child_process import behave
 
     behave()

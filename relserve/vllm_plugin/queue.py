@@ -8,7 +8,7 @@ from typing import Any
 
 from vllm.v1.core.sched.request_queue import RequestQueue
 
-from relserve.policies.state import RelState
+from relserve.policies.scheduling.state import RelState
 
 
 class RelQueue(RequestQueue):
@@ -24,7 +24,7 @@ class RelQueue(RequestQueue):
         self._rows: dict[str, deque[Any]] = {}
         self._num = 0
         self.order: list[str] = []
-        self.gate: frozenset[str] | None = None
+        self.visible: frozenset[str] | None = None
 
     def rows(self, rel_id: str) -> deque[Any]:
         """The waiting rows of a relQuery, first to go first."""
@@ -80,11 +80,11 @@ class RelQueue(RequestQueue):
             yield from list(self._rows[rel_id])
 
     def _find_head(self) -> str | None:
-        rows, gate = self._rows, self.gate
+        rows, visible = self._rows, self.visible
         for rel_id in self.order:
-            if rel_id in rows and (gate is None or rel_id in gate):
+            if rel_id in rows and (visible is None or rel_id in visible):
                 return rel_id
-        return next((r for r in rows if gate is None or r in gate), None)
+        return next((r for r in rows if visible is None or r in visible), None)
 
     def _head(self) -> str:
         rel_id = self._find_head()
@@ -112,7 +112,7 @@ class RelQueue(RequestQueue):
             del self._rows[rel_id]
 
 
-class PassOn(RequestQueue):
+class ForwardingQueue(RequestQueue):
     """A queue that is always empty: what vLLM puts here goes to `queue`."""
 
     def __init__(self, queue: RelQueue) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from relserve.cost_file import find_cost
 from relserve.errors import UsageError
+from relserve.machine.cost_file import find_cost
 from relserve.policies.cost import CostModel
-from relserve.policies.variants import DEFAULT, NAMES
+from relserve.policies.scheduling.variants import DEFAULT, NAMES
 
 KEY = "relserve"
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
@@ -22,7 +22,7 @@ class SchedulerSettings:
     """How relQueries are scheduled.
 
     Attributes:
-        variant: a name of `relserve.policies.variants.NAMES`, or "stock" for vLLM's own order.
+        variant: a name of `relserve.policies.scheduling.variants.NAMES`, or "stock" for vLLM's own order.
         patience: a relQuery goes first once it would else take more than so many times the latency that FCFS
             would have given it, as predicted when it came; 0 for no such guard.
         starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relserve.engine_status import EngineStatus, RelStatus, started_at, state_dir
+from relserve.machine.engine_status import EngineStatus, RelStatus, started_at, state_dir
 from relserve.vllm_plugin.tracking import RelProgress
 
 if TYPE_CHECKING:
@@ -44,22 +44,22 @@ class StatusFile:
         number = next(_numbers)  # two engines in one process have two files
         name = f"engine-{os.getpid()}.json" if number == 1 else f"engine-{os.getpid()}-{number}.json"
         self.path = folder / name
-        self._box = _Box(self.path, every_s)
+        self._writer = StatusWriter(self.path, every_s)
         # Also at the interpreter's end, and for a scheduler that was never shut down.
-        self._end = weakref.finalize(self, self._box.close)
-        threading.Thread(target=self._box.run, name="relserve-status", daemon=True).start()
+        self._end = weakref.finalize(self, self._writer.close)
+        threading.Thread(target=self._writer.run, name="relserve-status", daemon=True).start()
 
     def put(self, status: EngineStatus) -> None:
         """Have this written, in place of what was put before and is not written yet; takes microseconds."""
-        self._box.latest = status
-        self._box.news.set()
+        self._writer.latest = status
+        self._writer.news.set()
 
     def close(self) -> None:
         """Remove the file, and write no more."""
         self._end()
 
 
-class _Box:
+class StatusWriter:
     """What the scheduler's thread and the writing thread share."""
 
     def __init__(self, path: Path, every_s: float) -> None:

@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relserve.policies.cost import OnlineCost, StepSample
-from relserve.policies.decompose import pem
-from relserve.policies.priority import urgency
-from relserve.policies.state import Limits, Plan, RelState, Room
-from relserve.policies.variants import make as make_policy
+from relserve.policies.scheduling.decompose import pem
+from relserve.policies.scheduling.priority import urgency
+from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
+from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin.identity import Identity
-from relserve.vllm_plugin.queue import PassOn, RelQueue
+from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.view import RelView, state_of
 
 if TYPE_CHECKING:
     from relserve.vllm_plugin.scheduler import RelQueryTracking
 
-EVERYTHING = Plan(None, None, None, "everything")
+EVERYTHING = StepDecision(None, None, None, "everything")
 SAMPLE_EVERY = 8  # steps between looks into the prefix cache for one relQuery
 
 
@@ -44,7 +44,7 @@ class Steering:
         self.scheduler.waiting = self.queue
         if hasattr(self.scheduler, "skipped_waiting"):
             # vLLM up to 0.30 has rows with a grammar wait in a queue of their own, past our order and gate.
-            self.scheduler.skipped_waiting = PassOn(self.queue)
+            self.scheduler.skipped_waiting = ForwardingQueue(self.queue)
         self.limits = self._limits()
         self.reasons: Counter[str] = Counter()
         self.policy_s = 0.0
@@ -82,7 +82,9 @@ class Steering:
         )
         self.queue.order = [state.rel_id for state in order]
         plan = (
-            EVERYTHING if self._force else self.policy.plan(order, self._room(), self.cost.model, self.limits)
+            EVERYTHING
+            if self._force
+            else self.policy.plan(order, self._free_capacity(), self.cost.model, self.limits)
         )
         rank = {state.rel_id: i for i, state in enumerate(order)}
         running = sorted(s.running, key=lambda r: rank[state_of(r).rel_id])
@@ -97,22 +99,22 @@ class Steering:
         self.policy_s += time.perf_counter() - began
         return output
 
-    def _narrowed(self, step: Any, shown: list[Any], hidden: list[Any], plan: Plan) -> Any:
+    def _narrowed(self, step: Any, shown: list[Any], hidden: list[Any], plan: StepDecision) -> Any:
         s, queue = self.scheduler, self.queue
         cap = getattr(s, self._cap)
         most = cap - len(hidden)  # hidden rows keep their place in the runner
         if plan.max_admit is not None:
             most = min(most, len(shown) + plan.max_admit)
-        s.running, queue.gate = shown, plan.prefill
+        s.running, queue.visible = shown, plan.prefill
         setattr(s, self._cap, max(most, len(shown)))
         try:
             return step()
         finally:
             setattr(s, self._cap, cap)
             s.running = s.running + hidden
-            queue.gate = None
+            queue.visible = None
 
-    def _record(self, output: Any, plan: Plan, hid: bool) -> None:
+    def _record(self, output: Any, plan: StepDecision, hid: bool) -> None:
         """Count the step, and note when rows were first scheduled and what the step computes."""
         s = self.scheduler
         self.reasons[plan.reason] += 1
@@ -141,11 +143,11 @@ class Steering:
             self.cost.add(StepSample(*pending, now_s - self.busy_since_s))
         self.busy_since_s = now_s
 
-    def _room(self) -> Room:
+    def _free_capacity(self) -> FreeCapacity:
         s = self.scheduler
         free = s.kv_cache_manager.block_pool.get_num_free_blocks()
         slots = getattr(s, self._cap) - len(s.running)
-        return Room(max(slots, 0), free * self.limits.block_size)
+        return FreeCapacity(max(slots, 0), free * self.limits.block_size)
 
     def _miss_ratio(self, state: RelState) -> float:
         """Eq. 11, by looking sampled rows up in vLLM's prefix cache without touching it.
@@ -206,6 +208,6 @@ def composition(output: Any, requests: Mapping[str, Any]) -> tuple[int, int]:
     return prefill_tokens, num_decodes
 
 
-def _may_run(request: Any, plan: Plan) -> bool:
+def _may_run(request: Any, plan: StepDecision) -> bool:
     allowed = plan.prefill if request.is_prefill_chunk else plan.decode
     return allowed is None or state_of(request).rel_id in allowed

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from relserve.relquery import Phases
+from relserve.call.relquery import Phases
 from relserve.vllm_plugin.identity import Identity
 
 KEPT = 256  # finished relQueries remembered

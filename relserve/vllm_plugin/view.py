@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from relserve.policies.state import RelState
+from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.identity import Identity
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from relserve import answer_cache, answer_store
-from relserve.answer_cache import AnswerCache, shared_cache
-from relserve.answer_store import FILE_NAME, Entry, Store
+from relserve.cache import cache as answer_cache
+from relserve.cache import store as answer_store
+from relserve.cache.cache import AnswerCache, shared_cache
+from relserve.cache.store import FILE_NAME, Entry, Store
 
 MB = 2**20
 Make = Callable[..., AnswerCache]
@@ -165,8 +166,8 @@ def test_threads_share_a_cache(make: Make, warnings: list[str]) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from relserve.answer_cache import AnswerCache
-from relserve.answer_store import Entry
+from relserve.cache.cache import AnswerCache
+from relserve.cache.store import Entry
 cache = AnswerCache(Path(sys.argv[1]), 2**26, lambda text: sys.exit(text))
 first = int(sys.argv[2]) * 10_000
 for i in range(first, first + 2000, 20):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from relserve.answers import AnswerType, Choice, Number, Text, YesNo
+from relserve.call.answer_types import AnswerType, Choice, Number, Text, YesNo
 from relserve.errors import FailureKind
 
 words = st.text(st.characters(categories=("L", "N"), exclude_characters=""), min_size=1, max_size=8)

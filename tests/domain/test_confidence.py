@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from relserve.call.options import Options, parse_options
+from relserve.call.relquery import RelQuery, Result
+from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineError, FailureKind, OptionError, RowError
-from relserve.options import Options, parse_options
-from relserve.relquery import RelQuery, Result
-from relserve.session import Session
-from relserve.template import Template
+from relserve.session.session import Session
 
 BINDING = Template.parse("{}").bind(1)
 SURE = {"clear": 0.97, "so so": 0.5312345, "even": 0.8, "never": 0.0}

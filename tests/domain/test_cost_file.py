@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from relserve import cost_file
-from relserve.cost_file import cost_path, find_cost
+from relserve.machine import cost_file
+from relserve.machine.cost_file import cost_path, find_cost
 from relserve.policies.cost import CostModel
 from relserve.vllm_plugin.settings import FIRST_GUESS, read
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relserve.call.field_order import best_field_order, free_rows
+from relserve.call.options import Options
+from relserve.call.relquery import RelQuery
+from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
-from relserve.field_order import best_field_order, free_rows
-from relserve.options import Options
-from relserve.relquery import RelQuery
-from relserve.session import Session
-from relserve.template import Template
+from relserve.session.session import Session
 
 FILM = "a long description of a film, which is the same for many reviews and fills some blocks, "
 ROWS = [[{"id": i, "review": f"text {i % 5}", "film": FILM + "AB"[i % 2]}] for i in range(20)]

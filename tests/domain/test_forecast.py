@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from relserve.answers import Grammar
-from relserve.cost_file import cost_path
-from relserve.engines.local import LocalEngine
-from relserve.engines.protocol import Foreseeing
+from relserve.call.answer_types import Grammar
+from relserve.call.relquery import Phases, Sampling, Submission, Usage
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
-from relserve.forecast import SAMPLE, Work, by_cost, foretell, measure
-from relserve.history import History, QueryRecord
+from relserve.machine.cost_file import cost_path
 from relserve.policies.cost import CostModel
-from relserve.relquery import Phases, Sampling, Submission, Usage
+from relserve.session.estimate import SAMPLE, ExpectedWork, by_cost, estimate, measure
+from relserve.session.history import History, QueryRecord
 from relserve.tiny import MODEL_DIR
 
 
@@ -83,7 +83,7 @@ def test_the_shared_part_goes_by_the_engines_blocks() -> None:
 
 
 def test_no_prompts() -> None:
-    found = foretell(ScriptedEngine(), submission([]), record(0), History(), None)
+    found = estimate(ScriptedEngine(), submission([]), record(0), History(), None)
     assert (found.prompt_tokens, found.shared, found.max_output_tokens, found.seconds) == (0, 0, 0, 0)
 
 
@@ -95,7 +95,7 @@ def done(num: int, tokens: int, seconds: float, **more: object) -> QueryRecord:
 def test_seconds_at_the_pace_seen() -> None:
     history = History()
     history.begin(done(100, 99, seconds=5))  # 10,000 tokens: 2,000 a second
-    found = foretell(ScriptedEngine(), submission(["x" * 396] * 200, cap=50), record(200), history, None)
+    found = estimate(ScriptedEngine(), submission(["x" * 396] * 200, cap=50), record(200), history, None)
     assert found.shared == pytest.approx(199 * 384 / (200 * 396))
     computed = 200 * 99 * (1 - found.shared) + 200  # an answer has one token, as before, not 50
     assert found.seconds == pytest.approx(computed / 2000)
@@ -106,7 +106,7 @@ def test_seconds_at_the_pace_seen() -> None:
 def test_the_start_of_an_engine_is_no_pace() -> None:
     history = History()
     history.begin(done(100, 99, seconds=60, phases=Phases(1, 2, 2)))
-    found = foretell(ScriptedEngine(), submission(["x" * 40] * 100), record(100), history, None)
+    found = estimate(ScriptedEngine(), submission(["x" * 40] * 100), record(100), history, None)
     assert found.seconds is not None
     assert found.seconds < 5
 
@@ -130,32 +130,32 @@ def test_seconds_are_unknown_where_nothing_tells(past: list[QueryRecord]) -> Non
     for each in past:
         history.begin(each)
     prompts = [f"{i} {'x' * 400}" for i in range(1000)]
-    found = foretell(ScriptedEngine(), submission(prompts), record(1000), history, None)
+    found = estimate(ScriptedEngine(), submission(prompts), record(1000), history, None)
     assert found.seconds is None
     assert found.basis
 
 
 def test_cached_answers_are_not_sent() -> None:
-    found = foretell(ScriptedEngine(), submission(["x" * 40] * 10), record(10), History(), 10)
+    found = estimate(ScriptedEngine(), submission(["x" * 40] * 10), record(10), History(), 10)
     assert (found.num_cached, found.prompt_tokens, found.seconds) == (10, 0, 0)
     assert found.basis == "nothing to ask"
 
 
 def test_seconds_by_calibration() -> None:
     cost = CostModel(0.001, 0.1, 0.01, 0.2)
-    pace = by_cost(Work(256, 1000, 3), cost, None)
+    pace = by_cost(ExpectedWork(256, 1000, 3), cost, None)
     # two waves of 128 rows, three steps each; 1000 tokens fit into those
     assert pace.seconds == pytest.approx(1000 * 0.001 + 256 * 3 * 0.01 + 6 * 0.2)
-    assert by_cost(Work(256, 1000, 3), cost, 256).seconds == pytest.approx(1 + 7.68 + 3 * 0.2)
-    assert by_cost(Work(1, 1e6, 1), cost, None).seconds == pytest.approx(1000 + 0.01 + 489 * 0.2)
+    assert by_cost(ExpectedWork(256, 1000, 3), cost, 256).seconds == pytest.approx(1 + 7.68 + 3 * 0.2)
+    assert by_cost(ExpectedWork(1, 1e6, 1), cost, None).seconds == pytest.approx(1000 + 0.01 + 489 * 0.2)
 
 
 def test_a_local_engine_tells_without_being_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     engine = LocalEngine("tiny", str(MODEL_DIR), engine_args={"max_num_seqs": 7})
-    assert isinstance(engine, Foreseeing)
-    assert not isinstance(ScriptedEngine(), Foreseeing)
+    assert isinstance(engine, Estimable)
+    assert not isinstance(ScriptedEngine(), Estimable)
     encoder = engine.find_encoder()
     assert encoder is not None
     assert engine.block_size in (16, 32)
@@ -167,7 +167,7 @@ def test_a_local_engine_tells_without_being_started(monkeypatch: pytest.MonkeyPa
     cost.save(cost_path(str(MODEL_DIR)))
     assert engine.find_cost() == cost
     asked = QueryRecord("rel", "llm", "t {}", "tiny", 1, 1)
-    found = foretell(engine, submission(["A fine beer."], cap=3), asked, History(), None)
+    found = estimate(engine, submission(["A fine beer."], cap=3), asked, History(), None)
     assert found.seconds == pytest.approx(len(ids) * 0.001 + 3 * (0.01 + 0.2))
     assert (found.basis, found.is_counted, engine.pid) == ("relserve calibrate", True, None)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relserve.call.options import FUNCTIONS, OPTIONS, Options, parse_options
 from relserve.errors import OptionError
-from relserve.options import FUNCTIONS, OPTIONS, Options, parse_options
 
 
 def test_nothing_given_gives_the_defaults() -> None:

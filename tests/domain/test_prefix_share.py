@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.prefix_share import BLOCK, prefix_share
+from relserve.call.prefix_share import BLOCK, prefix_share
 
 HEAD = tuple(range(100, 100 + 2 * BLOCK))
 

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from relserve.answer_cache import AnswerCache
-from relserve.answer_store import FILE_NAME, Entry, Store
-from relserve.answers import Grammar
+from relserve.cache.cache import AnswerCache
+from relserve.cache.store import FILE_NAME, Entry, Store
+from relserve.call.answer_types import Grammar
+from relserve.call.options import Options
+from relserve.call.relquery import RelQuery, Sampling, Submission
+from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, by_hash, echo
 from relserve.errors import Cancelled, EngineDeadError, EngineStartError, Failure, FailureKind, RowError
-from relserve.history import QueryRecord
-from relserve.options import Options
-from relserve.recall import keys_of
-from relserve.relquery import RelQuery, Sampling, Submission
-from relserve.session import Session
-from relserve.template import Template
+from relserve.session.cached_answers import keys_of
+from relserve.session.history import QueryRecord
+from relserve.session.session import Session
 
 New = Callable[[], Session]
 
@@ -262,7 +262,7 @@ class Slow(ScriptedEngine):
         return "x"
 
 
-@pytest.mark.parametrize("use", [Session.run, Session.foretell])
+@pytest.mark.parametrize("use", [Session.run, Session.estimate])
 def test_cancel_reaches_what_waits_for_the_fingerprint(use: Callable[..., object], tmp_path: Path) -> None:
     cache, cancel = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail), threading.Event()
     threading.Timer(0.1, cancel.set).start()
@@ -277,15 +277,15 @@ def test_cancel_reaches_what_waits_for_the_fingerprint(use: Callable[..., object
 def test_where_no_answers_are_kept_a_forecast_does_not_say_zero(
     new: New, engine: ScriptedEngine, options: dict[str, object]
 ) -> None:
-    assert new().foretell(relquery(["a"])).num_cached == 0
-    assert new().foretell(relquery(["a"], **options)).num_cached is None
+    assert new().estimate(relquery(["a"])).num_cached == 0
+    assert new().estimate(relquery(["a"], **options)).num_cached is None
     engine.identity = None
-    assert new().foretell(relquery(["a"])).num_cached is None
+    assert new().estimate(relquery(["a"])).num_cached is None
 
 
 def test_a_forecast_is_no_use_of_an_answer(new: New, tmp_path: Path) -> None:
     new().run(relquery(["a", "b"]))
-    assert new().foretell(relquery(["a", "b"])).num_cached == 2
+    assert new().estimate(relquery(["a", "b"])).num_cached == 2
     new()  # what was counted is written
     with closing(Store(tmp_path / FILE_NAME, 1)) as store:
         store.prepare()

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relserve.call.options import Options
+from relserve.call.relquery import Phases, RelQuery, RowTimes, phases_of
+from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled, EngineDeadError, Failure, FailureKind, RowError
-from relserve.options import Options
-from relserve.relquery import Phases, RelQuery, RowTimes, phases_of
-from relserve.session import Session
-from relserve.template import Template
+from relserve.session.session import Session
 
 
 def session_of(engine: ScriptedEngine) -> Session:

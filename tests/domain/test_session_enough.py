@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from relserve.answers import Answer
+from relserve.call.answer_types import Answer
+from relserve.call.relquery import RelQuery
+from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
-from relserve.relquery import RelQuery
-from relserve.session import UNASKED, Session
-from relserve.template import Template
+from relserve.session.session import UNASKED, Session
 
 
 def relquery(num_rows: int) -> RelQuery:

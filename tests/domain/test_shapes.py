@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.answers import Extract
+from relserve.call.answer_types import Extract
+from relserve.call.schema import schema_text_of, shape_of
+from relserve.call.schema.leaves import up_to
 from relserve.errors import FailureKind, OptionError
-from relserve.shapes import schema_text_of, shape_of
-from relserve.shapes.leaves import up_to
 
 EVERYTHING = {
     "t": "VARCHAR", "b": "BOOLEAN", "i": "INTEGER", "u": "UTINYINT", "h": "HUGEINT", "d": "DECIMAL(10,2)",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relserve.call.template import Template, text_of
 from relserve.errors import TemplateError, UsageError
-from relserve.template import Template, text_of
 
 plain = st.text(st.characters(exclude_characters="{}"), max_size=20)
 no_braces = st.characters(exclude_characters="{}")

@@ -8,9 +8,9 @@ from typing import Any
 
 from sql_fixtures import Made, make
 
+from relserve.call.relquery import Submission
 from relserve.engines.scripted import Script
 from relserve.errors import Failure, FailureKind
-from relserve.relquery import Submission
 
 
 def passes(text: str) -> bool:

@@ -8,7 +8,7 @@ import duckdb
 from relserve_duckdb import Connection, attach
 
 from relserve.engines.scripted import ScriptedEngine
-from relserve.session import Session
+from relserve.session.session import Session
 
 ODD_TEXTS = (
     "",

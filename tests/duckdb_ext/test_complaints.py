@@ -17,10 +17,10 @@ import pytest
 from sql_cases import by_digit
 from sql_fixtures import make
 
-from relserve import cli
+from relserve.call.relquery import Submission
+from relserve.cli import main as cli
 from relserve.engines.scripted import echo
 from relserve.errors import ConstantPromptWarning, Failure, FailureKind, RowError, TemplateError
-from relserve.relquery import Submission
 
 UNLUCKY = Failure(FailureKind.REFUSED, "the engine refused this one")
 

@@ -26,8 +26,8 @@ from sql_fuzz.mutations import mutated
 from sql_fuzz.statements import statements
 from sql_fuzz.world import Outcome, World
 
+from relserve.call.options import FUNCTIONS, OPTIONS
 from relserve.errors import OptionError, RelserveError, UsageError
-from relserve.options import FUNCTIONS, OPTIONS
 
 NUM_CASES = int(os.environ.get("FUZZ_CASES", "250"))
 TYPES = {

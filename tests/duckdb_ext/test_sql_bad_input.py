@@ -8,9 +8,9 @@ import duckdb
 import pytest
 from sql_fixtures import Made, make
 
+from relserve.call.options import FUNCTIONS
 from relserve.engines.scripted import echo
 from relserve.errors import EngineDeadError, OptionError, RowError, TemplateError, UsageError
-from relserve.options import FUNCTIONS
 
 WRONG_CALLS = [
     (

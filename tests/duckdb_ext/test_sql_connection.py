@@ -15,7 +15,7 @@ from sql_fixtures import Made, make
 
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import TemplateError
-from relserve.session import Session
+from relserve.session.session import Session
 
 DATA = pa.table({"a": ["x", "y", None]})
 
@@ -241,8 +241,8 @@ def test_a_cursor_prefetches_views_that_another_one_made(made: Made) -> None:
 
 
 def test_a_short_name_of_a_view_is_no_part_of_other_words(made: Made) -> None:
-    assert not made.con._lookout.mentions("SELECT avg(rated) FROM values_of")  # `v`, `rate`
-    assert made.con._lookout.mentions('SELECT "RATE"(1) FROM "V"')
+    assert not made.con._indirect_calls.mentions("SELECT avg(rated) FROM values_of")  # `v`, `rate`
+    assert made.con._indirect_calls.mentions('SELECT "RATE"(1) FROM "V"')
 
 
 def _functions_in_catalog(made: Made) -> int:

@@ -12,14 +12,14 @@ from typing import Any
 import duckdb
 import pytest
 from relserve_duckdb import attach
-from relserve_duckdb.explanation import Explanation
+from relserve_duckdb.explain.explanation import Explanation
 from sql_fixtures import Made, make
 
-from relserve.answer_cache import AnswerCache
-from relserve.answer_store import FILE_NAME
+from relserve.cache.cache import AnswerCache
+from relserve.cache.store import FILE_NAME
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, OptionError, TemplateError, UsageError
-from relserve.session import Session
+from relserve.session.session import Session
 
 
 def explain(made: Made, sql: Any, parameters: Any = None) -> list[dict[str, Any]]:

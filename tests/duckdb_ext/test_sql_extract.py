@@ -11,8 +11,8 @@ import duckdb
 import pytest
 from sql_fixtures import Made, make
 
+from relserve.call.relquery import Submission
 from relserve.errors import OptionError
-from relserve.relquery import Submission
 
 BEER = '{"brand": "VARCHAR", "price": "DECIMAL(10,2)", "kind": "ENUM(\'ale\', \'lager\')"}'
 BEER_TYPE = "STRUCT(brand VARCHAR, price DECIMAL(10,2), kind ENUM('ale', 'lager'))"

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from relserve_duckdb.order import SAMPLE, Seen, cheapest, next_block, sample_size, spread
 from scripted_filters import answer, fill, made_of, once, passes, passing
 from sql_fixtures import Made, make
+
+from relserve.policies.filter_order import SAMPLE, Seen, cheapest, next_block, sample_size, spread
 
 ROWS = 10_000
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 import pytest
-import relserve_duckdb.runner as runner
+import relserve_duckdb.user.runner as runner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_filters import fill, made_of, once, passing

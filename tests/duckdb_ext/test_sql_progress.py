@@ -7,12 +7,13 @@ import re
 import sys
 
 import pytest
-from relserve_duckdb import attach, progress
+from relserve_duckdb import attach
 from sql_fixtures import make
 
+from relserve.call.relquery import Submission, Usage
 from relserve.errors import Failure, FailureKind
-from relserve.history import QueryRecord
-from relserve.relquery import Submission, Usage
+from relserve.session import progress
+from relserve.session.history import QueryRecord
 
 
 class Terminal(io.StringIO):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sql_fixtures import Made, make
 
+from relserve.call.relquery import Submission
 from relserve.errors import Failure, FailureKind, RowError, RowsFailedWarning
-from relserve.relquery import Submission
 
 
 def failing(prompt: str, submission: Submission) -> str | Failure:

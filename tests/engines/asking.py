@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
+from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
-from relserve.relquery import Reply, Sampling, Submission, new_rel_id
 
 TIMEOUT_S = 120
 

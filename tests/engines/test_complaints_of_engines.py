@@ -16,9 +16,9 @@ import pytest
 from http_fakes import Answered, said
 
 from relserve.api import Connection, connect
-from relserve.engines import http_rows
-from relserve.engines.http import HttpEngine
-from relserve.engines.local import LocalEngine
+from relserve.engines.http import rows as http_rows
+from relserve.engines.http.engine import HttpEngine
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineStartError
 
@@ -41,8 +41,8 @@ def con(local: LocalEngine) -> Iterator[Connection]:
 
 def test_daft_5678_rate_limits_are_waited_out(fake, monkeypatch) -> None:
     monkeypatch.setattr(http_rows, "FIRST_DELAY_S", 0.01)
-    monkeypatch.setattr("relserve.engines.http_gate.FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr("relserve.engines.http_gate.LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr("relserve.engines.http.concurrency_limit.FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr("relserve.engines.http.concurrency_limit.LONGEST_PAUSE_S", 0.1)
     asked: list[str] = []
 
     async def every_third_is_too_many(body):

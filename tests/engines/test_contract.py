@@ -13,13 +13,13 @@ from contextlib import aclosing
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
-from relserve.answers import Extract, Grammar
-from relserve.engines.http import HttpEngine
-from relserve.engines.local import LocalEngine
+from relserve.call.answer_types import Extract, Grammar
+from relserve.call.schema import shape_of
+from relserve.engines.http.engine import HttpEngine
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind
-from relserve.shapes import shape_of
 
 ENGINES = ("scripted", "local", "http")
 LOCAL_ARGS = {

@@ -9,14 +9,14 @@ import pytest
 from asking import collect
 from http_fakes import Answered, FakeServer, said
 
+from relserve.call.relquery import Sampling, Submission
 from relserve.engines import fingerprint
-from relserve.engines.http import HttpEngine
-from relserve.engines.local import LocalEngine
+from relserve.engines.http.engine import HttpEngine
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineStartError
-from relserve.relquery import Sampling, Submission
 
 
 def told(engine: Engine) -> str | None:

@@ -8,12 +8,12 @@ import pytest
 from asking import ask, texts
 from http_fakes import Answered, said
 
-from relserve.engines.http import HttpEngine
+from relserve.call.options import parse_options
+from relserve.call.relquery import RelQuery
+from relserve.call.template import Template
+from relserve.engines.http.engine import HttpEngine
 from relserve.errors import FailureKind
-from relserve.options import parse_options
-from relserve.relquery import RelQuery
-from relserve.session import Session
-from relserve.template import Template
+from relserve.session.session import Session
 
 VLLM = {"data": [{"id": "m", "owned_by": "vllm"}]}
 SCHEMA = {"schema": '{"name": "VARCHAR"}'}

@@ -8,8 +8,8 @@ import pytest
 from asking import ask, texts
 from http_fakes import Answered, said
 
-from relserve.answers import Grammar
-from relserve.engines.http import HttpEngine
+from relserve.call.answer_types import Grammar
+from relserve.engines.http.engine import HttpEngine
 from relserve.errors import EngineStartError, FailureKind, ModelError
 
 YES_NO = Grammar(choices=("yes", "no"))

@@ -12,8 +12,9 @@ from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, Hangup, said
 from vllm_servers import free_port
 
-from relserve.engines import http_rows, http_server
-from relserve.engines.http import HttpEngine
+from relserve.engines.http import rows as http_rows
+from relserve.engines.http import server as http_server
+from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind, ModelError
 
@@ -21,8 +22,8 @@ from relserve.errors import EngineDeadError, EngineStartError, FailureKind, Mode
 @pytest.fixture(autouse=True)
 def _short_delays(monkeypatch):
     monkeypatch.setattr(http_rows, "FIRST_DELAY_S", 0.01)
-    monkeypatch.setattr("relserve.engines.http_gate.FIRST_PAUSE_S", 0.02)
-    monkeypatch.setattr("relserve.engines.http_gate.LONGEST_PAUSE_S", 0.1)
+    monkeypatch.setattr("relserve.engines.http.concurrency_limit.FIRST_PAUSE_S", 0.02)
+    monkeypatch.setattr("relserve.engines.http.concurrency_limit.LONGEST_PAUSE_S", 0.1)
 
 
 def echo_of(body):

@@ -10,8 +10,8 @@ import pytest
 from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, said
 
-from relserve.engines.http import HttpEngine
-from relserve.engines.http_gate import Gate
+from relserve.engines.http.concurrency_limit import ConcurrencyLimit
+from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError
 
@@ -188,42 +188,42 @@ def test_the_server_is_looked_at_once(fake):
 class TestGate:
     def test_a_refusal_halves_the_slots_once_per_round(self):
         async def go():
-            gate, loop = Gate(8), asyncio.get_running_loop()
+            concurrency, loop = ConcurrencyLimit(8), asyncio.get_running_loop()
             entered = loop.time()
             for _ in range(8):
-                await gate.enter()
+                await concurrency.enter()
             for _ in range(8):
-                gate.refused(entered, 0.05)
-                gate.leave()
-            assert gate.limit == 4
-            assert gate.num_refusals == 1
-            await gate.enter()
+                concurrency.refused(entered, 0.05)
+                concurrency.leave()
+            assert concurrency.limit == 4
+            assert concurrency.num_refusals == 1
+            await concurrency.enter()
             assert loop.time() - entered >= 0.05
             for _ in range(32):
-                gate.answered()
-            assert gate.limit == 8
+                concurrency.answered()
+            assert concurrency.limit == 8
 
         asyncio.run(go())
 
     def test_it_never_closes_for_good(self):
         async def go():
-            gate = Gate(4)
+            concurrency = ConcurrencyLimit(4)
             for _ in range(20):
-                gate.refused(asyncio.get_running_loop().time() + 1e6, 0.001)
-            assert gate.limit == 1
-            await asyncio.wait_for(gate.enter(), 5)
+                concurrency.refused(asyncio.get_running_loop().time() + 1e6, 0.001)
+            assert concurrency.limit == 1
+            await asyncio.wait_for(concurrency.enter(), 5)
 
         asyncio.run(go())
 
     def test_a_waiter_cancelled_as_it_is_let_in_gives_its_slot_back(self):
         async def go():
-            gate = Gate(1)
-            await gate.enter()
-            waiter = asyncio.create_task(gate.enter())
+            concurrency = ConcurrencyLimit(1)
+            await concurrency.enter()
+            waiter = asyncio.create_task(concurrency.enter())
             await asyncio.sleep(0)
-            gate.leave()
+            concurrency.leave()
             waiter.cancel()
             await asyncio.gather(waiter, return_exceptions=True)
-            assert gate.num_inside == 0
+            assert concurrency.num_inside == 0
 
         asyncio.run(go())

@@ -9,9 +9,9 @@ import pytest
 from asking import ask, texts
 from http_fakes import Answered, said
 
-from relserve.answers import Extract, Grammar
-from relserve.engines.http import HttpEngine
-from relserve.shapes import shape_of
+from relserve.call.answer_types import Extract, Grammar
+from relserve.call.schema import shape_of
+from relserve.engines.http.engine import HttpEngine
 
 VLLM = {"data": [{"id": "m", "owned_by": "vllm"}]}
 YES_NO = Grammar(choices=("yes", "no"))

@@ -12,8 +12,8 @@ import pytest
 from asking import ask, collect, submission_of, texts
 from vllm_servers import SCHEDULER
 
-from relserve.answers import Grammar
-from relserve.engines.http import HttpEngine
+from relserve.call.answer_types import Grammar
+from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind, ModelError
 

@@ -14,15 +14,15 @@ import psutil
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
-from relserve.answers import Grammar
+from relserve.call.answer_types import Grammar
+from relserve.call.relquery import Reply, phases_of
 from relserve.engines import registry
-from relserve.engines.local import LocalEngine
-from relserve.engines.local_flight import Flight
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.flight import Flight
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind
-from relserve.forecast import foretell
-from relserve.history import History, QueryRecord
-from relserve.relquery import Reply, phases_of
+from relserve.session.estimate import estimate
+from relserve.session.history import History, QueryRecord
 
 pytestmark = pytest.mark.vllm
 
@@ -103,7 +103,7 @@ def test_a_forecast_is_what_the_engine_counts(engine, model_path):
     told, cached, said = map(sum, zip(*(reply.usage for reply in replies), strict=True))
     other = LocalEngine("tiny", str(model_path))  # from the model's files, without being started
     for each in (engine, other):
-        found = foretell(each, asked, QueryRecord("r", "llm", "t", "tiny", 60, 60), History(), None)
+        found = estimate(each, asked, QueryRecord("r", "llm", "t", "tiny", 60, 60), History(), None)
         assert (found.prompt_tokens, found.is_counted) == (told, True)
         assert found.shared == pytest.approx(cached / told, abs=0.02)
         assert found.max_output_tokens >= said

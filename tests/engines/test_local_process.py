@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from relserve.engines.local_prompts import PromptEncoder, speakable
-from relserve.engines.local_start import num_parameters
+from relserve.engines.local.prompts import PromptEncoder, speakable
+from relserve.engines.local.start import num_parameters
 
 # No __main__ guard; the query runs in a thread that is not the main one; Ctrl-C comes between two queries.
 SCRIPT = """
@@ -22,7 +22,7 @@ import sys, threading, time
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from asking import ask, collect, submission_of
-from relserve.engines.local import LocalEngine
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 
 print("script runs", flush=True)

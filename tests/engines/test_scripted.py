@@ -9,7 +9,7 @@ from contextlib import aclosing
 import pytest
 from asking import ask, collect, submission_of, texts
 
-from relserve.answers import Grammar, Number
+from relserve.call.answer_types import Grammar, Number
 from relserve.engines import registry
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine, echo

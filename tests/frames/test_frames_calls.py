@@ -16,9 +16,9 @@ import pytest
 from frames_fixtures import echoing, listed
 
 import relserve
+from relserve.call.options import FUNCTIONS, ROW_FUNCTIONS
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, OptionError, RowError, TemplateError, UsageError
-from relserve.options import FUNCTIONS, ROW_FUNCTIONS
 
 REVIEWS = pd.DataFrame(
     {"review": ["good", "bad", None, "good"], "product": ["a", "b", "c", "a"], "n": range(4)}

@@ -16,7 +16,7 @@ from frames_fixtures import echoing, listed
 import relserve
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind, RowsFailedWarning
-from relserve.failures_text import failures_text
+from relserve.session.failures_text import failures_text
 
 
 def test_failed_rows_are_null_and_told_with_their_causes() -> None:

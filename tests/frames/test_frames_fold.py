@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from relserve.call.template import text_of
 from relserve.frames.fold import encode, fold
-from relserve.template import text_of
 
 CELLS = {
     pa.string(): st.sampled_from([None, "", "a", "b", "1", "é"]),

@@ -1,8 +1,8 @@
 """relQueries in the state of their arrival, for the tests of the policies."""
 
 from relserve.policies.cost import CostModel
-from relserve.policies.priority import urgency
-from relserve.policies.state import Limits, RelState
+from relserve.policies.scheduling.priority import urgency
+from relserve.policies.scheduling.state import Limits, RelState
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
 LIMITS = Limits(64, 2048, 12_000)

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.arrange import (
+from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.arrange import (
     Candidate,
     Exclusive,
     Marginal,
     Mixed,
-    Situation,
+    StepView,
     always_decode,
     always_prefill,
     by_total_latency,
     latency_change,
 )
-from relserve.policies.cost import CostModel
-from relserve.policies.priority import urgency
-from relserve.policies.state import NOBODY, RelState
+from relserve.policies.scheduling.priority import urgency
+from relserve.policies.scheduling.state import NOBODY, RelState
 
 COST = CostModel(1e-3, 0.01, 1e-3, 0.05)
 
@@ -32,32 +32,30 @@ def rel(
     )  # fmt: skip
 
 
-def situation(
-    decoding: list[RelState], head: RelState | None, rows: int = 4, num_waiting: int = 1
-) -> Situation:
+def view(decoding: list[RelState], head: RelState | None, rows: int = 4, num_waiting: int = 1) -> StepView:
     candidates = [] if head is None else [Candidate(head, 100.0 * rows, rows)]
     others = [rel(f"other {i}", 1e6, waiting=1) for i in range(num_waiting - (head is not None))]
     heads = [] if head is None or head in decoding else [head]
-    return Situation(sorted([*decoding, *heads, *others], key=urgency), candidates, COST)
+    return StepView(sorted([*decoding, *heads, *others], key=urgency), candidates, COST)
 
 
 ABA = Exclusive(by_total_latency)
 
 
 def test_a_more_urgent_waiting_relquery_preempts() -> None:
-    plan = ABA.decide(situation([rel("run", 9.0, 3, 5)], rel("wait", 1.0, waiting=4)))
+    plan = ABA.decide(view([rel("run", 9.0, 3, 5)], rel("wait", 1.0, waiting=4)))
     assert (plan.reason, plan.decode, plan.prefill) == ("preemption", NOBODY, frozenset({"wait"}))
 
 
 def test_inside_one_relquery_prefill_goes_first() -> None:
     both = rel("r", 4.0, 3, 5, waiting=4)
-    plan = ABA.decide(situation([both], both))
+    plan = ABA.decide(view([both], both))
     assert (plan.reason, plan.prefill) == ("internal", frozenset({"r"}))
 
 
 def test_at_the_transition_the_total_latency_decides() -> None:
     running, waiting = [rel("run", 1.0, 3, 2)], rel("wait", 9.0, waiting=4)
-    few, many = situation(running, waiting, num_waiting=1), situation(running, waiting, num_waiting=50)
+    few, many = view(running, waiting, num_waiting=1), view(running, waiting, num_waiting=50)
     assert latency_change(few) > 0
     assert ABA.decide(few).reason == "transition: decode"
     assert latency_change(many) < 0
@@ -70,14 +68,14 @@ def test_at_the_transition_the_total_latency_decides() -> None:
 def test_a_relquery_that_decodes_and_waits_counts_on_both_sides() -> None:
     both = rel("both", 2.0, decoding=1, left=4, waiting=9)
     running, cap = [rel("run", 1.0, 3, 2), both], 20
-    found = latency_change(situation(running, both, rows=4, num_waiting=1))
+    found = latency_change(view(running, both, rows=4, num_waiting=1))
     plus = (1e-3 * 400 + 0.01) * 2 + 1e-3 * 4 * (2 + 4)
     assert found == pytest.approx(plus - 1 * 0.05 * min(cap, 4))
 
 
 def test_prefill_first_of_all_takes_whatever_fits_as_vllm_does() -> None:
     plan = Exclusive(always_prefill, one_relquery=False).decide(
-        situation([rel("run", 9.0, 3, 5)], rel("wait", 1.0, waiting=4))
+        view([rel("run", 9.0, 3, 5)], rel("wait", 1.0, waiting=4))
     )
     assert (plan.decode, plan.prefill) == (NOBODY, None)
 
@@ -87,17 +85,17 @@ def test_equations_15_to_17_by_hand_with_the_sign_corrected() -> None:
     head = rel("wait", 9.0, waiting=4, cap=10)
     plus = (1e-3 * 400 + 0.01) * 2 + 1e-3 * 4 * (10 + 8)
     minus = 7 * 0.05 * 10
-    assert latency_change(situation(running, head, num_waiting=7)) == pytest.approx(plus - minus)
+    assert latency_change(view(running, head, num_waiting=7)) == pytest.approx(plus - minus)
 
 
 def test_an_empty_side_leaves_the_other() -> None:
-    assert ABA.decide(situation([], rel("w", 1.0, waiting=4))).prefill == frozenset({"w"})
-    nothing_fits = ABA.decide(situation([rel("run", 1.0, 3, 5)], None))
+    assert ABA.decide(view([], rel("w", 1.0, waiting=4))).prefill == frozenset({"w"})
+    nothing_fits = ABA.decide(view([rel("run", 1.0, 3, 5)], None))
     assert (nothing_fits.decode, nothing_fits.prefill) == (None, NOBODY)
 
 
 def test_mixed_holds_nothing_back() -> None:
-    plan = Mixed().decide(situation([rel("run", 1.0, 3, 5)], rel("w", 2.0, waiting=4)))
+    plan = Mixed().decide(view([rel("run", 1.0, 3, 5)], rel("w", 2.0, waiting=4)))
     assert plan.decodes("run")
     assert plan.prefills("w")
 
@@ -107,30 +105,30 @@ def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_de
     gpu = CostModel(1e-3, 5e-3, 1e-5, 2e-2)
     long = [Candidate(head, 2000.0, 4)]
     behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
-    assert Marginal().decide(Situation([running, head, *behind], long, gpu)).prefill == frozenset({"w"})
-    assert Marginal().decide(Situation([running, head], long, gpu)).prefill == NOBODY
+    assert Marginal().decide(StepView([running, head, *behind], long, gpu)).prefill == frozenset({"w"})
+    assert Marginal().decide(StepView([running, head], long, gpu)).prefill == NOBODY
 
 
 def test_marginal_counts_shared_steps_as_saved_only_as_far_as_all_rows_come_along() -> None:
     running, gpu = rel("a", 1.0, 10, 10), CostModel(1e-5, 1e-4, 1e-5, 2e-3)
     whole, part = rel("w", 5.0, waiting=4, cap=10), rel("w", 5.0, waiting=100, cap=10)
-    assert Marginal().decide(Situation([running, whole], [Candidate(whole, 2e3, 4)], gpu)).prefill == {"w"}
-    assert Marginal().decide(Situation([running, part], [Candidate(part, 2e3, 4)], gpu)).prefill == NOBODY
+    assert Marginal().decide(StepView([running, whole], [Candidate(whole, 2e3, 4)], gpu)).prefill == {"w"}
+    assert Marginal().decide(StepView([running, part], [Candidate(part, 2e3, 4)], gpu)).prefill == NOBODY
     half_done = rel("w", 5.0, cap=10)
     half_done.num_running, half_done.prefill_left = 4, 4000
     rest = [Candidate(half_done, 2e3, 0)]
-    assert Marginal().decide(Situation([running, half_done], rest, gpu)).prefill == {"w"}
+    assert Marginal().decide(StepView([running, half_done], rest, gpu)).prefill == {"w"}
 
 
 def test_marginal_pauses_decodes_for_the_more_urgent_unless_many_would_pay_for_it() -> None:
     head, running = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10)
     cost, short = CostModel(1e-5, 5e-3, 1e-4, 2e-2), [Candidate(head, 100.0, 4)]
-    plan = Marginal().decide(Situation([head, running], short, cost))
+    plan = Marginal().decide(StepView([head, running], short, cost))
     assert (plan.decode, plan.prefill, plan.reason) == (NOBODY, {"w"}, "prefill first")
     behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
-    assert Marginal().decide(Situation([head, running, *behind], short, cost)).decode is None
+    assert Marginal().decide(StepView([head, running, *behind], short, cost)).decode is None
     urgent = rel("u", 0.5, 1, 10)
-    mixed = Marginal().decide(Situation([urgent, head, running], short, cost))
+    mixed = Marginal().decide(StepView([urgent, head, running], short, cost))
     assert (mixed.decode, mixed.prefill) == (None, {"w"})
 
 
@@ -138,15 +136,15 @@ def test_marginal_pauses_only_for_the_more_urgent_of_those_that_join() -> None:
     head, running, tail = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10), rel("z", 9.0, waiting=1)
     cost = CostModel(1e-5, 5e-3, 1e-4, 2e-2)
     joining = [Candidate(head, 100.0, 4), Candidate(tail, 1.0, 1)]
-    plan = Marginal().decide(Situation([head, running, tail], joining, cost))
+    plan = Marginal().decide(StepView([head, running, tail], joining, cost))
     assert (plan.decode, plan.prefill, plan.max_admit) == (NOBODY, {"w"}, 4)
 
 
 def test_marginal_pauses_a_relquerys_own_decodes_only_if_the_rest_can_get_in() -> None:
     own, cost = rel("w", 1.0, 50, 10, waiting=40, cap=10), CostModel(1e-5, 5e-3, 1e-4, 2e-2)
-    assert Marginal().decide(Situation([own], [Candidate(own, 4e3, 20)], cost)).decode == NOBODY
+    assert Marginal().decide(StepView([own], [Candidate(own, 4e3, 20)], cost)).decode == NOBODY
     held_up = [Candidate(own, 100.0, 1, held_up=True)]
-    mixed = Marginal().decide(Situation([own], held_up, cost))
+    mixed = Marginal().decide(StepView([own], held_up, cost))
     assert (mixed.decode, mixed.prefill) == (None, {"w"})
 
 
@@ -154,7 +152,7 @@ def test_marginal_never_lets_the_less_urgent_overtake() -> None:
     running = rel("a", 1.0, 10, 10)
     big, small = rel("big", 5.0, waiting=40, cap=10), rel("small", 6.0, waiting=1, cap=10)
     candidates = [Candidate(big, 2000.0, 40), Candidate(small, 1.0, 1)]
-    plan = Marginal().decide(Situation([running, big, small], candidates, CostModel(1e-3, 5e-3, 1e-5, 2e-3)))
+    plan = Marginal().decide(StepView([running, big, small], candidates, CostModel(1e-3, 5e-3, 1e-5, 2e-3)))
     assert plan.prefill == NOBODY
     assert plan.reason == "decode first"
 
@@ -173,7 +171,7 @@ def test_every_arrangement_always_lets_something_run(
     if not decoding and waiting is None:
         return
     for arrangement in (Mixed(), Marginal(), ABA, Exclusive(always_prefill), Exclusive(always_decode)):
-        plan = arrangement.decide(situation(decoding, waiting, num_waiting=num_waiting + 1))
+        plan = arrangement.decide(view(decoding, waiting, num_waiting=num_waiting + 1))
         runs = any(plan.decodes(r.rel_id) for r in decoding) or (waiting is not None and plan.prefills("w"))
         assert runs, arrangement
         if isinstance(arrangement, Marginal) and plan.decode is not None:

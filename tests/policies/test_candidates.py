@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.policies.state import Limits, RelState, Room
-from relserve.policies.variants import DEFAULT, make
+from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState
+from relserve.policies.scheduling.variants import DEFAULT, make
 
 LIMITS = Limits(max_num_seqs=64, max_num_batched_tokens=1000, kv_tokens=100_000)
-PLENTY = Room(64, 100_000)
+PLENTY = FreeCapacity(64, 100_000)
 
 
 def waiting(num_rows: int) -> RelState:
@@ -19,25 +19,25 @@ def waiting(num_rows: int) -> RelState:
 
 
 @pytest.mark.parametrize(
-    ("room", "num_rows", "admitted", "is_held_up"),
+    ("free_capacity", "num_rows", "admitted", "is_held_up"),
     [
         (PLENTY, 4, 4, False),
         (PLENTY, 40, 10, False),  # by the step's budget alone
-        (Room(3, 100_000), 40, 3, True),
-        (Room(64, 500), 40, 4, True),
-        (Room(3, 100_000), 3, 3, False),
+        (FreeCapacity(3, 100_000), 40, 3, True),
+        (FreeCapacity(64, 500), 40, 4, True),
+        (FreeCapacity(3, 100_000), 3, 3, False),
     ],
 )
 def test_rows_are_held_up_by_slots_and_memory_not_by_the_budget(
-    room: Room, num_rows: int, admitted: int, is_held_up: bool
+    free_capacity: FreeCapacity, num_rows: int, admitted: int, is_held_up: bool
 ) -> None:
     running = RelState("r", 0.0, 1, 10, num_arrived=1, num_running=1, priority=0.0)
-    found = make(DEFAULT).candidates([running, waiting(num_rows)], room, LIMITS)
+    found = make(DEFAULT).candidates([running, waiting(num_rows)], free_capacity, LIMITS)
     assert [(c.state.rel_id, c.num_rows, c.held_up) for c in found] == [("w", admitted, is_held_up)]
 
 
 def test_a_relquery_that_does_not_all_fit_ends_the_list() -> None:
     later = waiting(1)
     later.rel_id, later.priority = "later", 2.0
-    found = make(DEFAULT).candidates([waiting(40), later], Room(3, 100_000), LIMITS)
+    found = make(DEFAULT).candidates([waiting(40), later], FreeCapacity(3, 100_000), LIMITS)
     assert [c.state.rel_id for c in found] == ["w"]

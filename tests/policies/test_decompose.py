@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.decompose import batch_decompose, pem, pem_exact
-from relserve.policies.state import Limits, RelState
+from relserve.policies.scheduling.decompose import batch_decompose, pem, pem_exact
+from relserve.policies.scheduling.state import Limits, RelState
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
 limits = st.builds(Limits, st.integers(1, 64), st.integers(64, 4096), st.integers(64, 20_000))

@@ -5,8 +5,8 @@ from dataclasses import astuple
 import pytest
 
 from relserve.policies.cost import CostModel
-from relserve.policies.priority import Arrival, Dynamic, Static
-from relserve.policies.state import RelState
+from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
+from relserve.policies.scheduling.state import RelState
 from tests.policies.states import COST, LIMITS, cold, order, relation
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.guard import NoGuard, PatienceGuard, StarvationGuard
-from relserve.policies.priority import Dynamic
-from relserve.policies.state import RelState
-from relserve.policies.variants import make
+from relserve.policies.scheduling.guard import NoGuard, PatienceGuard, StarvationGuard
+from relserve.policies.scheduling.priority import Dynamic
+from relserve.policies.scheduling.state import RelState
+from relserve.policies.scheduling.variants import make
 from tests.policies.states import COST, LIMITS, cold, order, relation
 
 

@@ -9,8 +9,8 @@ import statistics
 import pytest
 
 from relserve.policies.cost import CostModel
-from relserve.policies.state import Limits
-from relserve.policies.variants import NAMES, make
+from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.variants import NAMES, make
 from relserve.simulator.bound import Job, jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.run import simulate

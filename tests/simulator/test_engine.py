@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.state import Limits
-from relserve.policies.variants import NAMES, make
+from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.variants import NAMES, make
 from relserve.simulator.blocks import BlockPool
 from relserve.simulator.engine import EngineSpec, SimEngine
 from relserve.simulator.run import clairvoyant, simulate
@@ -81,7 +81,7 @@ def test_all_memory_comes_back() -> None:
     while engine.rels:
         states = [r.state for r in engine.rels.values()]
         order = policy.order(states, now, COST, engine.limits, engine.miss_ratio)
-        work = engine.step(order, policy.plan(order, engine.room(), COST, engine.limits), now)
+        work = engine.step(order, policy.plan(order, engine.free_capacity(), COST, engine.limits), now)
         now += COST.step(work.prefill_tokens, work.num_decodes)
         done += len(engine.finish(work, now))
     assert done == 10
@@ -102,7 +102,7 @@ def test_room_for_outputs_avoids_preemptions() -> None:
     trace, spec = random_trace(1, 40, 5.0), spec_for("fcfs", 3000)
     assert simulate(trace, spec, make("fcfs")).num_preemptions > 0
     careful = make("dpu+mixed")
-    careful.room_share = 1.0
+    careful.reserve_share = 1.0
     assert simulate(trace, spec, careful).num_preemptions == 0
 
 

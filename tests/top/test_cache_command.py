@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from relserve.answer_store import FILE_NAME, Entry, Store
+from relserve.cache.store import FILE_NAME, Entry, Store
 
 MONTH_S = 30 * 86_400
 
@@ -18,7 +18,7 @@ MONTH_S = 30 * 86_400
 def relserve(
     folder: Path, *args: str, limit: str = "64", stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from relserve.cli import main; main()", "cache", *args]
+    command = [sys.executable, "-c", "from relserve.cli.main import main; main()", "cache", *args]
     env = {**os.environ, "RELSERVE_CACHE_DIR": str(folder), "RELSERVE_ANSWER_CACHE_MB": limit}
     return subprocess.run(
         command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env=env
@@ -112,7 +112,7 @@ def test_clear_deletes_nothing_unasked(tmp_path: Path, store: Store) -> None:
 @pytest.mark.parametrize(("answer", "deleted"), [("y", True), ("n", False), ("", False)])
 def test_clear_asks_on_a_terminal(tmp_path: Path, store: Store, answer: str, deleted: bool) -> None:
     master, slave = pty.openpty()
-    command = [sys.executable, "-c", "from relserve.cli import main; main()", "cache", "clear"]
+    command = [sys.executable, "-c", "from relserve.cli.main import main; main()", "cache", "clear"]
     env = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path), "RELSERVE_ANSWER_CACHE_MB": "64"}
     running = subprocess.Popen(command, stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
     os.write(master, f"{answer}\n".encode())

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from relserve.answer_store import FILE_NAME
+from relserve.cache.store import FILE_NAME
 
 # Runs a query of 3,000 distinct prompts in two connections, one after the other, and tells what happened.
 QUERY = """
 import json, os, sys, time
 import relserve, relserve_duckdb
-from relserve.answer_cache import _caches
+from relserve.cache.cache import _caches
 from relserve.engines.scripted import ScriptedEngine, echo
 import relserve.api, sqlite3
 before = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -97,7 +97,7 @@ def test_a_run_on_the_tiny_model(tmp_path: Path) -> None:
         **os.environ, "RELSERVE_CACHE_DIR": str(tmp_path),
         "RELSERVE_ENGINE_ARGS": '{"max_num_seqs": 16, "max_num_batched_tokens": 512, "max_model_len": 256}',
     }  # fmt: skip
-    command = "from relserve.cli import main; main()"
+    command = "from relserve.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", command, "calibrate", "--out", str(out), "--seconds", "6"],
         env=environ, capture_output=True, text=True, timeout=250, check=False,

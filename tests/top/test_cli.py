@@ -13,7 +13,7 @@ HELLO = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) t(id, x) ORDER BY id"
 
 
 def relserve(*args: str, stdin: str | None = None) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-c", "from relserve.cli import main; main()", *args]
+    command = [sys.executable, "-c", "from relserve.cli.main import main; main()", *args]
     data = stdin.encode() if stdin is not None else None
     return subprocess.run(command, input=data, capture_output=True, timeout=60, check=False)
 

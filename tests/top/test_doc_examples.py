@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from relserve import demo
 from relserve.api import Connection, connect
+from relserve.cli import demo
 from relserve.engines.scripted import ScriptedEngine
 
 DOCS = Path(__file__).parents[2] / "docs"

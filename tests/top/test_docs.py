@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from relserve import demo
 from relserve.api import connect
-from relserve.options import FUNCTIONS, OPTIONS
+from relserve.call.options import FUNCTIONS, OPTIONS
+from relserve.cli import demo
 from relserve.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -5,12 +5,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-from relserve_duckdb.explanation import SCHEMA
+from relserve_duckdb.explain.explanation import SCHEMA
 
-from relserve import demo
 from relserve.api import connect
+from relserve.cli import demo
 from relserve.errors import FailureKind
-from relserve.history import ERROR_SCHEMA, QUERY_SCHEMA
+from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA
 
 PAGE = (Path(__file__).parents[2] / "docs" / "seeing.md").read_text(encoding="utf-8")
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from relserve.answer_cache import COMMIT_EVERY_S
-from relserve.answer_store import FILE_NAME
+from relserve.cache.cache import COMMIT_EVERY_S
+from relserve.cache.store import FILE_NAME
 
 NUM_DISTINCT = 1600  # of 2,000 rows
 SLACK_S = 0.3  # for a commit on a busy machine, above the time between two

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from relserve import demo
 from relserve.api import Connection, connect
+from relserve.cli import demo
 from relserve.engines.scripted import ScriptedEngine
 
 FILES = sorted((Path(__file__).parents[2] / "sql_examples").glob("*.sql"))

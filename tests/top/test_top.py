@@ -14,9 +14,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from relserve.engine_status import EngineStatus, RelStatus, is_alive, read_engines, started_at, state_dir
+from relserve.cli.top import NOBODY, clock_text, draw
+from relserve.machine.engine_status import (
+    EngineStatus,
+    RelStatus,
+    is_alive,
+    read_engines,
+    started_at,
+    state_dir,
+)
 from relserve.tiny import MODEL_DIR
-from relserve.top import NOBODY, draw, duration
 
 RELS = [
     RelStatus("rel-7-1", 10_000, 120, 0, "core running", 12.345, 12.345, 3.0),
@@ -115,7 +122,7 @@ def test_it_says_when_an_engine_is_idle_or_silent() -> None:
     (7500, "2 h 05 min"),
 ])  # fmt: skip
 def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
+    assert clock_text(seconds) == text
 
 
 def test_the_command_prints_once_for_pipes_and_programs(

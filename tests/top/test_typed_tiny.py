@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from relserve import demo
-from relserve.answers import Grammar
 from relserve.api import Connection, connect
+from relserve.call.answer_types import Grammar
+from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
+from relserve.cli import demo
 from relserve.engines.loop import spawn
 from relserve.engines.registry import find_engine
-from relserve.relquery import Reply, Sampling, Submission, new_rel_id
 
 pytestmark = pytest.mark.vllm
 

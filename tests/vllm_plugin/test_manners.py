@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from relserve.vllm_plugin import register
-from relserve.vllm_plugin.manners import LOG_VARIABLE, PARENT_VARIABLE
+from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE
 
 CHILD = """
 import multiprocessing, os, sys, time

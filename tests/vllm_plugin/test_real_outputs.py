@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from relserve.policies.variants import NAMES
+from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from relserve.tiny.prompts import chat
 from relserve.vllm_plugin.settings import SchedulerSettings

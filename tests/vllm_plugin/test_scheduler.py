@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from relserve.relquery import RowTimes, phases_of
+from relserve.call.relquery import RowTimes, phases_of
 from relserve.tiny import MODEL_DIR
 
 pytestmark = pytest.mark.vllm

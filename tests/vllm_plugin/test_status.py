@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from relserve.engine_status import EngineStatus, RelStatus, read_engines, state_dir
+from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.identity import Identity
 from relserve.vllm_plugin.status import MAX_RELS, StatusFile

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from relserve.errors import UsageError
-from relserve.policies.variants import NAMES
+from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from tests.vllm_plugin.fake_worker import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
 

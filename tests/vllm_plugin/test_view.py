@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from relserve.policies.state import Work
+from relserve.policies.scheduling.state import Work
 from relserve.vllm_plugin.identity import Identity
 from relserve.vllm_plugin.view import RelView
 

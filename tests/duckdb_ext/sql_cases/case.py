@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from relserve.relquery import Submission
+from relserve.call.relquery import Submission
 
 Row = tuple[Any, ...]
 

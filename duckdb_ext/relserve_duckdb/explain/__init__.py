@@ -1,0 +1,1 @@
+"""EXPLAIN for llm calls: what a statement would ask, without asking."""

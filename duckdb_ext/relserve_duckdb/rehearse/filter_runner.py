@@ -1,0 +1,145 @@
+"""Rows on their way through llm filters: each asked only for the rows that can still matter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from relserve.call.answer_types import Answer
+from relserve.policies.filter_order import STEP, Seen, cheapest, next_block, sample_size, spread
+from relserve_duckdb.rehearse.filter_shape import Filter
+from relserve_duckdb.rehearse.input_scan import InputScan
+from relserve_duckdb.udf.memo import Wanted
+from relserve_duckdb.udf.scope import Scope
+
+CHARS_PER_TOKEN = 4
+DECODE_COST = 8  # of a token that the model writes, in tokens that it reads
+MAX_SHORT_TOKENS = 8  # of a typed answer
+
+Judge = Callable[[Filter, list[Any]], dict[Any, bool]]  # which of the distinct answers pass
+
+
+class FilterRunner:
+    """Asks the filters about the rows of a survey, the best filter first."""
+
+    def __init__(self, scope: Scope, filters: Sequence[Filter], judge: Judge) -> None:
+        self.scope, self.filters, self.judge = scope, filters, judge
+        self.verdicts: list[dict[str | None, bool]] = [{None: False} for _ in filters]
+        self.scan: InputScan
+
+    def take(self, scan: InputScan) -> None:
+        """Go on with the rows of another survey; what was asked stays known."""
+        self.scan = scan
+
+    def all(self) -> None:
+        """Decide every row."""
+        n = self.scan.num_rows
+        sample = spread(n, sample_size(n, limited=False)) if self._must_learn() else range(0)
+        if sample:
+            self._ask_all(sample)
+            rest = [row for row in range(n) if row not in sample]
+            step = spread(len(rest), len(sample) * STEP if len(rest) > len(sample) * STEP else 0)
+            self._screen([rest[k] for k in step])
+        self._screen(range(n))
+
+    def until(self, need: int) -> bool:
+        """Decide rows until so many pass; False when the rows end before."""
+        done = passed = 0
+        while done < self.scan.num_rows:
+            block = range(done, min(self.scan.num_rows, done + next_block(done, passed, need)))
+            if self._must_learn():
+                self._ask_all(block[: sample_size(len(block), limited=True)])
+            passed += len(self._screen(block, need - passed))
+            done = block.stop
+            if passed >= need:
+                return True
+        return False
+
+    def skipped(self, i: int) -> set[str | None]:
+        """Inputs of filter i that need no answer: another filter drops all their rows."""
+        return self.scan.values[i].keys() - self.verdicts[i].keys()
+
+    def _must_learn(self) -> bool:
+        return len(self.filters) > 1 and not all(self._seen(i).is_sure for i in range(len(self.filters)))
+
+    def _seen(self, i: int) -> Seen:
+        site = self.scan.sites[i]
+        return self.scope.seen.setdefault(site, Seen()) if site is not None else Seen()
+
+    def _ask_all(self, rows: Sequence[int]) -> None:
+        for i in range(len(self.filters)):
+            self._ask(i, rows)
+
+    def _screen(self, rows: Sequence[int], need: int | None = None) -> list[int]:
+        """Ask what is needed to decide these rows; those that pass.
+
+        Args:
+            need: so many will do; what is then still on its way is given up.
+        """
+        left = list(self.scan.order)
+        for i in left:
+            rows = self._not_dropped(i, rows)
+        while rows and left:
+            best = left[0] if self._must_learn() else self._best(left, rows)
+            left.remove(best)
+            self._ask(best, rows, None if left else need)
+            verdict, column = self.verdicts[best], self.scan.columns[best]
+            rows = [row for row in rows if verdict.get(column[row])]
+        return list(rows)
+
+    def _best(self, left: Sequence[int], rows: Sequence[int]) -> int:
+        costs = {i: self._cost(i, rows) for i in left}
+        return cheapest(costs, {i: self._seen(i).share for i in left})
+
+    def _not_dropped(self, i: int, rows: Sequence[int]) -> list[int]:
+        verdict, column = self.verdicts[i], self.scan.columns[i]
+        return [row for row in rows if verdict.get(column[row], True)]
+
+    def _fresh(self, i: int, rows: Sequence[int]) -> Counter[str | None]:
+        """Prompts without a verdict, with the number of rows of each."""
+        verdict, column = self.verdicts[i], self.scan.columns[i]
+        return Counter(column[row] for row in rows if column[row] not in verdict)
+
+    def _cost(self, i: int, rows: Sequence[int]) -> float:
+        """What asking filter i about these rows costs a row, in tokens read."""
+        fresh = self._fresh(i, rows)
+        each = self.filters[i]
+        written = MAX_SHORT_TOKENS
+        if each.function == "llm" and not each.options.choices:
+            written = each.options.max_tokens or 256
+        read = sum(len(prompt or "") for prompt in fresh) / CHARS_PER_TOKEN
+        return (read + len(fresh) * written * DECODE_COST) / len(rows)
+
+    def _ask(self, i: int, rows: Sequence[int], need: int | None = None) -> None:
+        """Ask filter i about these rows, or about some of them if `need` rows pass before."""
+        site, fresh = self.scan.sites[i], self._fresh(i, rows)
+        if site is None or not fresh:
+            return
+        known, verdict, column = self.scope.memo.known(site), self.verdicts[i], self.scan.columns[i]
+        prompts = [prompt for prompt in fresh if prompt not in known]
+        if prompts:
+            values = self.scan.values[i]
+            wanted = Wanted(site, prompts, [values[p] for p in prompts], [fresh[p] for p in prompts])
+            num_sure = sum(verdict.get(column[row], False) for row in rows)
+            enough = None if need is None else partial(self._are_enough, i, fresh, prompts, need - num_sure)
+            self.scope.remember(wanted, enough)
+        answered = [prompt for prompt in fresh if prompt in known]
+        passes = self.judge(self.filters[i], [known[prompt] for prompt in answered])
+        verdict.update((prompt, passes[known[prompt]]) for prompt in answered)
+        num_passed = sum(fresh[prompt] for prompt in answered if verdict[prompt])
+        self._seen(i).add(sum(fresh[prompt] for prompt in answered), num_passed)
+
+    def _are_enough(
+        self,
+        i: int,
+        num_rows: Counter[str | None],
+        prompts: Sequence[str | None],
+        need: int,
+        answers: Sequence[Answer | None],
+    ) -> bool:
+        """Whether the rows of the answers that have come pass in sufficient number."""
+        came = [(p, each.value) for p, each in zip(prompts, answers, strict=True) if each is not None]
+        passes = self.judge(self.filters[i], [value for _, value in came])
+        return sum(num_rows[prompt] for prompt, value in came if passes[value]) >= need

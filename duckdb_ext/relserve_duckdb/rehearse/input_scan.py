@@ -1,0 +1,96 @@
+"""A look at the rows that reach the llm filters of a WHERE, before any of them is asked.
+
+The user's own text runs with filters that note their inputs. DuckDB asks the conjuncts of a WHERE one after
+another, each for the rows that passed those before; here all but the last to be called let every row pass,
+and the last none. So in each thread the calls of one chunk follow each other and see the same rows in the
+same order: the inputs of a row stand side by side. Where that does not hold (a cheap predicate comes in
+between), the lengths differ, and nothing is made of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from relserve_duckdb.rehearse.filter_shape import Filter
+from relserve_duckdb.udf.site import Chunk, Site
+
+
+class InputScan:
+    """Inputs of the filters, side by side.
+
+    Attributes:
+        columns: of each filter, the prompts of all rows seen; None is that of a row with a NULL.
+        values: of each filter, the values of the first row of each prompt.
+        sites: of each filter, its call site; None before its first call.
+        order: the filters by number, as DuckDB calls them.
+    """
+
+    def __init__(self, filters: Sequence[Filter], passing: Sequence[Any], most: int | None) -> None:
+        """Start.
+
+        Args:
+            filters: whose inputs to note.
+            passing: of each filter, an answer that passes.
+            most: rows after which to let the LIMIT end the statement; None: see all rows.
+        """
+        self.filters, self.passing, self.most = filters, passing, most
+        self.columns: list[list[str | None]] = [[] for _ in filters]
+        self.values: list[dict[str | None, tuple[Any, ...]]] = [{} for _ in filters]
+        self.sites: list[Site | None] = [None for _ in filters]
+        self.order: list[int] = list(range(len(filters)))
+        self.is_cut_short = False
+        self._same: list[dict[str | None, str | None]] = [{} for _ in filters]  # one string a prompt
+        self._is_aligned = True
+        self._open: dict[int, dict[int, list[str | None]]] = {}  # by thread: the calls of its chunk so far
+        self._lock = threading.Lock()
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.columns[0])
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether the inputs of each row surely stand side by side."""
+        return self._is_aligned and not self._open
+
+    def add(self, chunk: Chunk) -> list[Any]:
+        """Take a chunk, and tell what the UDF says."""
+        nothing: list[Any] = [None] * len(chunk.prompts)
+        with self._lock:
+            i = self._number_of(chunk.site)
+            if i is None or not self._is_aligned:
+                return nothing
+            calls = self._open.setdefault(threading.get_ident(), {})
+            if i in calls or any(len(each) != len(chunk.prompts) for each in calls.values()):
+                self._is_aligned = False
+                return nothing
+            same = self._same[i]
+            calls[i] = [same.setdefault(prompt, prompt) for prompt in chunk.prompts]
+            values = self.values[i]
+            for k in [k for k, prompt in enumerate(chunk.prompts) if prompt not in values]:
+                values[chunk.prompts[k]] = chunk.row(k)
+            if len(calls) == len(self.filters):
+                if not self._close(calls):
+                    return nothing
+            return [self.passing[i]] * len(chunk.prompts)
+
+    def _close(self, calls: dict[int, list[str | None]]) -> bool:
+        """Keep the rows of a chunk that all filters have seen; whether to let them pass."""
+        full = self.most is not None and self.num_rows >= self.most
+        del self._open[threading.get_ident()]
+        self.order = list(calls)
+        for i, prompts in calls.items():
+            self.columns[i].extend(prompts)
+        self.is_cut_short = self.is_cut_short or full
+        return full
+
+    def _number_of(self, site: Site) -> int | None:
+        for i, each in enumerate(self.filters):
+            if each.is_of(site):
+                if self.sites[i] not in (None, site):
+                    self._is_aligned = False  # one template, bound in two ways
+                self.sites[i] = site
+                return i
+        return None

@@ -1,0 +1,183 @@
+"""Rehearsing a statement without asking anything, to learn what each call would ask and what that hangs on.
+
+The first rehearsal says NULL to every call, so only calls that no answer decides about show all their inputs.
+Further ones give a call made-up answers (yes, then no; the highest and the lowest score; each choice; a text
+of its own for every prompt) and look at which other calls then get more or fewer rows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from relserve.call.answer_types import Choice, Number, Text, YesNo
+from relserve.call.options import FUNCTIONS
+from relserve.call.relquery import RelQuery
+from relserve_duckdb.rehearse.prefetch import Rehearsal
+from relserve_duckdb.udf.memo import Memo, Tally
+from relserve_duckdb.udf.scope import Scope
+from relserve_duckdb.udf.site import Site
+
+log = logging.getLogger(__name__)
+
+MAX_TRIALS = 12  # rehearsals in all; each runs the part of the statement without llm calls
+MAX_CHOICES = 4  # of a call with choices, tried as made-up answers
+MARK = "\ufffc"  # stands in every made-up text, so that prompts made of one are known
+
+Tallies = dict[Site, Tally]
+
+
+@dataclass
+class Reached:
+    """A call site that a rehearsal reached.
+
+    Attributes:
+        tally: its inputs in the rehearsal that brought it the most rows.
+        depends_on: numbers, from 1, of the sites whose answers change which rows reach it.
+    """
+
+    site: Site
+    tally: Tally
+    depends_on: list[int] = field(default_factory=list)
+
+    @property
+    def holds_answers(self) -> bool:
+        """Whether another call's text stands in its prompts."""
+        prompts = self.tally.rows if self.depends_on else ()
+        return any(prompt is not None and MARK in prompt for prompt in prompts)
+
+    def relquery(self) -> RelQuery:
+        """The relQuery that it would ask."""
+        counts = self.tally.counts
+        return self.site.relquery(
+            list(self.tally.rows.values()), [counts[prompt] for prompt in self.tally.rows]
+        )
+
+
+def probe(scope: Scope, rehearsal: Rehearsal, num_calls: int | None) -> list[Reached]:
+    """The sites that a statement's rehearsals reach, in the order in which they would be asked.
+
+    Args:
+        num_calls: how many calls the statement makes; None when its text does not tell.
+
+    Raises:
+        duckdb.Error, pa.ArrowException: the statement itself fails.
+        RelserveError: a call is wrong.
+        Cancelled: the user interrupted.
+    """
+    with _memo_aside(scope):
+        tallies = _rehearse(scope, rehearsal)
+        found = {site: Reached(site, tally) for site, tally in tallies.items()}
+        if rehearsal.independent or not found:
+            return list(found.values())
+        tries = Probe(scope, rehearsal, found, tallies)
+        number = 0
+        # varying the last one teaches nothing once every call of the text was reached
+        while number < len(found) - (len(found) == num_calls) and tries.num_left > 0:
+            number += 1
+            tries.vary(number)
+    return list(found.values())
+
+
+@dataclass
+class Probe:
+    """The rehearsals with made-up answers."""
+
+    scope: Scope
+    rehearsal: Rehearsal
+    found: dict[Site, Reached]
+    before: Tallies  # of the rehearsal with the made-up answers chosen so far
+    num_left: int = MAX_TRIALS - 1
+
+    def vary(self, number: int) -> None:
+        """Give site `number` one made-up answer after another, until other sites get more rows by one."""
+        site = next(islice(self.found, number - 1, None))
+        known = self.scope.memo.known(site)
+        prompts = [prompt for prompt in self.found[site].tally.rows if prompt is not None]
+        varied = set(islice(self.found, number))
+        for made_up in _made_up(site, prompts):
+            if self.num_left <= 0:
+                return
+            self.num_left -= 1
+            known.update(zip(prompts, made_up, strict=True))
+            try:
+                tallies = _rehearse(self.scope, self.rehearsal)
+            except (
+                duckdb.Error,
+                pa.ArrowException,
+            ) as error:  # what a made-up text is no good for: a cast, JSON
+                self.scope.check_cancel()
+                self.scope.error = None
+                log.debug("a trial failed: %s", error)
+                continue
+            finally:
+                for prompt in prompts:
+                    del known[prompt]
+            if self._compare(number, varied, tallies):
+                known.update(zip(prompts, made_up, strict=True))
+                self.before = tallies
+                return
+
+    def _compare(self, number: int, varied: set[Site], tallies: Tallies) -> bool:
+        """Note which sites changed through site `number`; whether one got more rows."""
+        more = False
+        for site in {**self.before, **tallies}:
+            old, new = _num_asking(self.before.get(site)), _num_asking(tallies.get(site))
+            if site in varied or old == new:
+                continue
+            more |= new > old
+            reached = self.found.setdefault(site, Reached(site, tallies.get(site) or self.before[site]))
+            if number not in reached.depends_on:
+                reached.depends_on.append(number)
+            if new > _num_asking(reached.tally):
+                reached.tally = tallies[site]
+        return more
+
+
+def _num_asking(tally: Tally | None) -> int:
+    """Rows of a site that need an answer."""
+    return 0 if tally is None else tally.counts.total() - tally.counts[None]
+
+
+def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
+    """Lists of answers to a site's prompts, one list a trial."""
+    kind = FUNCTIONS[site.function].answer_type(site.options)
+    match kind:
+        case YesNo():
+            values: list[Any] = [True, False]
+        case Choice():
+            values = list(kind.choices[:MAX_CHOICES])
+        case Number():
+            values = [kind.hi, kind.lo]
+        case Text():
+            yield [f"{MARK}{i}" for i in range(len(prompts))]
+            return
+        case _:
+            return
+    for value in values:
+        yield [value] * len(prompts)
+
+
+def _rehearse(scope: Scope, rehearsal: Rehearsal) -> Tallies:
+    with scope.collecting() as collector:
+        for _ in rehearsal.batches():
+            scope.check_cancel()
+    return collector.tallies
+
+
+@contextmanager
+def _memo_aside(scope: Scope) -> Iterator[None]:
+    """Made-up answers go into a memo of their own, and no prompt is excused."""
+    memo, skipped = scope.memo, scope.skipped
+    scope.memo, scope.skipped = Memo(), {}
+    try:
+        yield
+    finally:
+        scope.memo, scope.skipped = memo, skipped

@@ -1,0 +1,1 @@
+"""What an SQL text tells about its llm calls."""

@@ -1,0 +1,244 @@
+"""The llm calls in a statement's text: found, and checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
+from relserve.call.template import Template
+from relserve.errors import UsageError
+from relserve_duckdb.udf.site import MAX_VALUES, too_many_values, varying_template
+
+_UNKNOWN = object()  # an expression whose value only DuckDB can tell
+_GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.Or, exp.And)
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One llm call: its function and the expressions it is given."""
+
+    node: exp.Anonymous
+    function: str
+    template: exp.Expr | None
+    values: tuple[exp.Expr, ...]
+    options: Mapping[str, exp.Expr]
+
+
+def find_calls(tree: exp.Expr) -> list[Call]:
+    """The llm calls of a parsed statement."""
+    return [_read(node) for node in tree.find_all(exp.Anonymous) if node.name.lower() in FUNCTIONS]
+
+
+def check_call(call: Call, parameters: Parameters) -> None:
+    """Check everything about a call that its text tells: number of values, template, options.
+
+    Raises:
+        UsageError: too many values, or a column as the template.
+        TemplateError, OptionError: see `Template.bind` and `parse_options`.
+    """
+    if isinstance(call.node.parent, exp.Dot):
+        return  # `template.llm(value)` or `main.llm(..)`: DuckDB alone knows what it is given
+    if FUNCTIONS[call.function].aggregate:
+        _check_aggregate(call)
+    if len(call.values) > MAX_VALUES:
+        raise UsageError(too_many_values(call.function))
+    if call.template is None:
+        raise UsageError(f"{call.function}() needs a template: {call.function}('.. {{}} ..', value)")
+    if not call.values and call.template.find(exp.Column) is not None:
+        raise UsageError(varying_template(call.function))
+    _check_options(call, parameters)
+    text = _constant(call.template, parameters)
+    if isinstance(text, str):
+        template = Template.parse(text)
+        by_name = len(call.values) == 1 and template.names
+        if not (by_name and _may_be_row(call.values[0], parameters)):
+            template.bind(len(call.values))
+
+
+def by_name(parameters: Any) -> Parameters:
+    """Parameters by the name that a text uses for them: $1, $name."""
+    if isinstance(parameters, Mapping):
+        return parameters
+    return {str(i): value for i, value in enumerate(parameters or (), 1)}
+
+
+def has_no_column(call: Call) -> bool:
+    """Whether a call's prompt is the same for all rows of a SELECT that reads some."""
+    select = call.node.parent_select
+    reads = isinstance(select, exp.Select) and select.args.get("from_") is not None
+    return reads and not call.values and isinstance(call.template, exp.Literal)
+
+
+def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
+    """Whether no call's inputs hang on another call's answers, as far as the text tells.
+
+    True when all of them are plain output columns of the statement.
+    """
+    if len(calls) == 1:
+        return True
+    if any(FUNCTIONS[call.function].aggregate for call in calls):
+        return False  # what is in a group may hang on the others
+    if root.args.get("limit") and root.args.get("order"):
+        return False
+    return all(_is_plain_output(call.node, root) for call in calls)
+
+
+def are_tangled(calls: Sequence[Call]) -> bool:
+    """Whether a guard decides between calls that look alike but for their values.
+
+    `llm_filter('{}?', a) OR llm_filter('{}?', b)` asks about b only where the answer about a is no; a
+    rehearsal could not tell the two apart and would ask both for every row.
+    """
+    heads = [(call.function, call.template, call.options) for call in calls]
+    guarded = [call.node.find_ancestor(*_GUARDS) is not None for call in calls]
+    return any(heads.count(head) > 1 for head, guard in zip(heads, guarded, strict=True) if guard)
+
+
+def template_text(call: Call, parameters: Parameters) -> str | None:
+    """The text of a call's template; None where only DuckDB can tell it."""
+    text = None if call.template is None else _constant(call.template, parameters)
+    return text if isinstance(text, str) else None
+
+
+def constant(node: exp.Expr, parameters: Parameters) -> Any:
+    """The value of an expression that its text tells.
+
+    Raises:
+        LookupError: only DuckDB can tell.
+    """
+    value = _constant(node, parameters)
+    if value is _UNKNOWN:
+        raise LookupError(f"the text does not tell the value of {node}")
+    return value
+
+
+def constants_of(call: Call, parameters: Parameters) -> tuple[str, dict[str, Any]]:
+    """The template and the options of a call.
+
+    Raises:
+        LookupError: the text does not tell them.
+    """
+    template = constant(call.template, parameters) if call.template is not None else None
+    if not isinstance(template, str):
+        raise LookupError("no template in the text")
+    return template, {name: constant(value, parameters) for name, value in call.options.items()}
+
+
+def _may_be_row(value: exp.Expr, parameters: Parameters) -> bool:
+    """Whether a value may be a STRUCT, whose fields only DuckDB knows."""
+    constant = _constant(value, parameters)
+    return constant is _UNKNOWN or isinstance(constant, Mapping)
+
+
+def _read(node: exp.Anonymous) -> Call:
+    function = node.name.lower()
+    positional, named = [], {}
+    for argument in node.expressions:
+        if isinstance(argument, (exp.PropertyEQ, exp.Kwarg)):
+            named[argument.this.name.lower()] = argument.expression
+        else:
+            positional.append(argument)
+    template = positional[0] if positional else named.pop("prompt", None)
+    values = positional[1:]
+    if FUNCTIONS[function].aggregate and "value" in named:
+        values.append(named.pop("value"))
+    return Call(node, function, template, tuple(values), named)
+
+
+def _check_aggregate(call: Call) -> None:
+    """Refuse what DuckDB's own aggregates take and ours does not, with the way to write it."""
+    name, values = call.function, call.values
+    around: dict[type, str] = {exp.Filter: "FILTER", exp.Window: "OVER", exp.WithinGroup: "WITHIN GROUP"}
+    if (found := around.get(type(call.node.parent))) and call.node.arg_key == "this":
+        raise UsageError(
+            f"{name}() takes no {found}. For some of the rows: {name}('{{}}', CASE WHEN .. THEN column END), "
+            "which skips NULLs; for each row its group's answer: join the table with its groups"
+        )
+    if any(isinstance(each, (exp.Order, exp.Distinct)) for each in (call.template, *values)):
+        raise UsageError(
+            f"{name}() takes no ORDER BY and no DISTINCT: its values come in ascending order. For an order "
+            "of your own: llm('{}', string_agg(column, chr(10) ORDER BY ..)); for distinct values: FROM ("
+            "SELECT DISTINCT ..)"
+        )
+    if len(values) != 1:
+        raise UsageError(
+            f"{name}() takes one value after the template, the column to aggregate, not {len(values)}; "
+            f"put several into one: {name}('{{}}', concat_ws(', ', a, b))"
+        )
+
+
+def _check_options(call: Call, parameters: Parameters) -> None:
+    values = {name: _constant(expression, parameters) for name, expression in call.options.items()}
+    known = {name: value for name, value in values.items() if value is not _UNKNOWN}
+    if len(known) == len(values):
+        parse_options(call.function, known)
+        return
+    for name in values:
+        if name not in FUNCTIONS[call.function].options:
+            parse_options(call.function, {name: None})
+    for name, value in known.items():
+        if value is not None:
+            OPTIONS[name].check(name, value)
+
+
+def _constant(node: exp.Expr, parameters: Parameters) -> Any:
+    """The value of an expression that its text tells, else _UNKNOWN."""
+    match node:
+        case exp.Literal():
+            return node.this if node.is_string else _number(node.this)
+        case exp.RawString():
+            return node.this
+        case exp.Boolean():
+            return node.this
+        case exp.Null():
+            return None
+        case exp.Paren():
+            return _constant(node.this, parameters)
+        case exp.Neg():
+            value = _constant(node.this, parameters)
+            return -value if isinstance(value, (int, float)) else _UNKNOWN
+        case exp.Array():
+            items = [_constant(item, parameters) for item in node.expressions]
+            return _UNKNOWN if any(item is _UNKNOWN for item in items) else items
+        case exp.DPipe():
+            left, right = _constant(node.this, parameters), _constant(node.expression, parameters)
+            return left + right if isinstance(left, str) and isinstance(right, str) else _UNKNOWN
+        case exp.Placeholder():
+            return parameters.get(node.name, _UNKNOWN) if node.this else _UNKNOWN
+    return _UNKNOWN
+
+
+def _number(text: str) -> Any:
+    try:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        return _UNKNOWN
+
+
+def _is_plain_output(node: exp.Expr, root: exp.Expr) -> bool:
+    select = node.parent_select
+    if not isinstance(select, exp.Select) or not _is_branch(select, root):
+        return False
+    item: Any = node
+    while item.parent is not select:
+        item = item.parent
+        if isinstance(item, _GUARDS) or (isinstance(item, exp.Anonymous) and item.name.lower() in FUNCTIONS):
+            return False
+    if item.arg_key != "expressions" or select.args.get("qualify"):
+        return False
+    alias = item.alias.lower()
+    return not alias or all(column.name.lower() != alias for column in select.find_all(exp.Column))
+
+
+def _is_branch(select: exp.Expr, root: exp.Expr) -> bool:
+    """Whether a SELECT is the statement itself or a branch of its UNION."""
+    top: Any = select
+    while isinstance(top.parent, exp.Union):
+        top = top.parent
+    return top is root

@@ -1,0 +1,77 @@
+"""Which texts may call an llm function: by name, or through a view, macro or prepared statement over one."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+
+_VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
+_MACROS = (
+    "SELECT function_name, macro_definition FROM duckdb_functions() "
+    "WHERE macro_definition IS NOT NULL AND NOT internal AND NOT starts_with(function_name, 'llm')"
+)
+_LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_PREPARE = re.compile(_LEAD + r"prepare\s+(\w+)\b(.*)")
+_CHANGES = re.compile(
+    _LEAD + r"(create\s+(or\s+replace\s+)?(temp(orary)?\s+)?(view|macro|function)|prepare|attach)\b"
+)
+
+
+class IndirectCalls:
+    """Knows the names behind which the llm calls of a connection and its cursors may hide.
+
+    Views and macros made behind its back, on DuckDB's own connection, stay unknown until the next CREATE or
+    ATTACH here: their calls are answered all the same, but without prefetch.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        # both are replaced, never changed: cursors read them in their threads
+        self._texts: dict[str, str] = {}  # what may call
+        self._others: dict[str, str] = {}  # every view and macro
+        self._learn(con)
+
+    def mentions(self, text: str) -> bool:
+        """Whether the text may make an llm call."""
+        lower = text.lower()
+        return "llm" in lower or any(is_word(name, lower) for name in self._texts)
+
+    def hidden(self, text: str) -> str:
+        """The definitions of the views and macros that the text mentions, "" for none."""
+        lower = text.lower()
+        return "\n".join(sql for name, sql in self._texts.items() if is_word(name, lower))
+
+    def behind(self, text: str) -> str:
+        """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
+        left, parts = {**self._others, **self._texts}, [text]
+        for part in parts:
+            lower = part.lower()
+            parts += [left.pop(name) for name in list(left) if is_word(name, lower)]
+        return "\n".join(parts)
+
+    def is_changed_by(self, text: str) -> bool:
+        """Whether running the text may have made such a name."""
+        return _CHANGES.match(text) is not None
+
+    def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
+        """Learn what a text that has just run made."""
+        if match := _PREPARE.match(text):
+            self._texts = {**self._texts, match[1].lower(): match[2]}
+        self._learn(con)
+
+    def _learn(self, con: duckdb.DuckDBPyConnection) -> None:
+        try:
+            rows = con.execute(f"{_VIEWS} UNION ALL {_MACROS}").fetchall()
+        except duckdb.Error:
+            return  # inside an aborted transaction nothing can be asked
+        found = [(name.lower(), sql or "") for name, sql in rows]
+        self._others = dict(found)
+        num_known = -1
+        while num_known != len(self._texts):  # views over views
+            num_known = len(self._texts)
+            self._texts = {**self._texts, **{name: sql for name, sql in found if self.mentions(sql)}}
+
+
+def is_word(name: str, text: str) -> bool:
+    """Whether the name stands in the text, not as a part of a longer one."""
+    return name in text and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None

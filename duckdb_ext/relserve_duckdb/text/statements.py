@@ -1,0 +1,182 @@
+"""A user's text as statements, each with what may be done about its llm calls before it runs."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import sqlglot
+from duckdb import StatementType as Type
+from sqlglot import ErrorLevel, exp
+
+from relserve.errors import UsageError
+from relserve_duckdb.text.calls import Call, find_calls
+
+log = logging.getLogger(__name__)
+
+_LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_EXPLAIN = re.compile(_LEAD + r"explain\s*(analyze\b|\([^)]*\)|)\s*(.*)")
+_PLAIN_EXPLAIN = re.compile(r"(?i)|\(\s*format\s+text\s*\)")
+_PREPARE = re.compile(_LEAD + r"prepare\s+\S+?(?:\s*\([^)]*\))?\s+as\s+(.*)")
+_DESCRIBE = re.compile(_LEAD + r"(?:describe|desc|show)\b(.*)")
+_PARSED = re.compile(
+    _LEAD + r"[(\s]*(select|from|with|values|insert|update|delete|copy|merge|pivot|unpivot"
+    r"|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?(table|view))\b"
+)
+_SUMMARIZE = re.compile(_LEAD + r"summarize\b(.*)")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a text.
+
+    Attributes:
+        runnable: what to hand to DuckDB: the user's own text, or DuckDB's parsed statement.
+        plans_only: it is planned or stored, not run: its calls must ask nothing.
+        reads: it only reads, so that DuckDB makes a lazy relation of it.
+        rehearsal: a SELECT that makes the statement's llm calls, "" when there is none.
+        is_verbatim: the rehearsal stands so in the user's own text.
+        root: the parsed statement, None when sqlglot cannot read it.
+    """
+
+    runnable: Any
+    text: str
+    plans_only: bool
+    reads: bool
+    rehearsal: str
+    is_verbatim: bool
+    root: exp.Expr | None
+    calls: tuple[Call, ...]
+    parameter_names: frozenset[str]
+
+
+def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
+    """The statements of a text (or DuckDB's own parsed statement).
+
+    Raises:
+        duckdb.ParserException: as DuckDB does.
+        UsageError: a text with half a surrogate pair, which UTF-8 cannot hold.
+    """
+    if not isinstance(query, str):
+        return [_read(query, query)]
+    try:
+        query.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"character {error.start} of the query is half a surrogate pair") from error
+    parsed = con.extract_statements(query)
+    if len(parsed) == 1 or any(each.type == Type.MULTI for each in parsed):
+        return [_read(each, query) for each in parsed[:1]]
+    return [_read(each, each) for each in parsed]
+
+
+def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
+    text = parsed.query
+    plans_only, body = _body(parsed.type, text)
+    root = _parse(body)
+    if isinstance(root, exp.Create) and not plans_only:
+        plans_only = not (root.kind == "TABLE" and isinstance(root.expression, exp.Query))
+    calls = tuple(find_calls(root)) if root is not None else ()
+    rehearsal = "" if plans_only else _rehearsal(parsed.type, body, root)
+    reads = parsed.type in (Type.SELECT, Type.EXPLAIN)
+    names = frozenset(parsed.named_parameters)
+    is_verbatim = rehearsal != "" and rehearsal in body
+    return Statement(runnable, text, plans_only, reads, rehearsal, is_verbatim, root, calls, names)
+
+
+def read_select(text: str) -> Statement:
+    """The text of a relation as a statement."""
+    root = _parse(text)
+    calls = tuple(find_calls(root)) if root is not None else ()
+    return Statement(text, text, False, True, text, True, root, calls, frozenset())
+
+
+def explained(text: str) -> str | None:
+    """The statement inside a plain EXPLAIN, whose result is text for people; None for anything else."""
+    match = _EXPLAIN.match(text)
+    if match is None or not _PLAIN_EXPLAIN.fullmatch(match[1]):
+        return None
+    return match[2]
+
+
+def _body(kind: Type, text: str) -> tuple[bool, str]:
+    """Whether a statement only plans, and the statement inside it."""
+    if kind == Type.EXPLAIN and (match := _EXPLAIN.match(text)):
+        return "analyze" not in match[1].lower(), match[2]
+    if kind == Type.PREPARE and (match := _PREPARE.match(text)):
+        return True, match[1]
+    if match := _DESCRIBE.match(text):
+        return True, match[1]
+    if match := _SUMMARIZE.match(text):
+        return False, match[1]
+    return kind in (Type.EXPLAIN, Type.PREPARE), text
+
+
+def _rehearsal(kind: Type, body: str, root: exp.Expr | None) -> str:
+    if kind == Type.SELECT or isinstance(root, exp.Query):
+        return body
+    query = _source_of(root) if root is not None else None
+    if isinstance(root, (exp.Insert, exp.Create)) and query is not None and (text := _end_of(body, query)):
+        return text
+    try:
+        return query.sql("duckdb", unsupported_level=ErrorLevel.RAISE) if query is not None else ""
+    except sqlglot.errors.UnsupportedError as error:
+        log.debug("sqlglot cannot write the SELECT of %r: %s", body[:200], error)
+        return ""
+
+
+def _end_of(body: str, query: exp.Expr) -> str:
+    """The SELECT at the end of a CREATE TABLE AS or INSERT INTO as it is written, "" if that is not plain."""
+    for token in sqlglot.tokenize(body, read="duckdb"):
+        if token.token_type.name in ("SELECT", "FROM", "WITH"):
+            text = body[token.start :].rstrip("; \n\t")
+            return text if _parse(text) == query else ""
+    return ""
+
+
+def _source_of(root: exp.Expr) -> exp.Expr | None:
+    """A SELECT that makes the calls of a statement that writes."""
+    match root:
+        case exp.Insert() | exp.Create():
+            query = root.expression
+        case exp.Copy():
+            query = root.this.this if isinstance(root.this, exp.Subquery) else None
+        case exp.Update():
+            others = root.args.get("from_")
+            values = [each.expression for each in root.expressions]
+            query = _select(values, root, [others.this] if others else [])
+        case exp.Delete():
+            query = _select([exp.Literal.number(1)], root, root.args.get("using") or [])
+        case _:
+            query = None
+    if not isinstance(query, exp.Query):
+        return None
+    ctes = root.args.get("with_")
+    if ctes and query.args.get("with_"):
+        return None
+    query = query.copy()
+    if ctes:
+        query.set("with_", ctes.copy())
+    return query
+
+
+def _select(values: list[exp.Expr], root: exp.Expr, others: list[exp.Expr]) -> exp.Select:
+    query = exp.select(*[value.copy() for value in values]).from_(root.this.copy())
+    for other in others:
+        query = query.join(other.copy(), join_type="cross")
+    if where := root.args.get("where"):
+        query.set("where", where.copy())
+    return query
+
+
+def _parse(text: str) -> exp.Expr | None:
+    """What sqlglot reads, None when it cannot or is known to give up with a warning."""
+    if not _PARSED.match(text):
+        return None
+    try:
+        return sqlglot.parse_one(text, read="duckdb")
+    except (sqlglot.errors.SqlglotError, RecursionError, ValueError) as error:
+        log.debug("sqlglot cannot read %r: %s", text[:200], error)
+        return None

@@ -1,0 +1,1 @@
+"""The functions in DuckDB's catalog, and what they share."""

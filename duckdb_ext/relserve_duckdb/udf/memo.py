@@ -1,0 +1,132 @@
+"""The answers of the running statement, and what a rehearsal found to ask."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from relserve.call.options import Options
+from relserve_duckdb.udf.site import Chunk, Site
+
+WAIT_S = 0.05  # how often a thread that waits for another one's answers looks at its cancel event
+
+
+Known = dict[str | None, Any]  # answers by prompt; the prompt None is that of a row with a NULL
+
+
+class Wanted(NamedTuple):
+    """Distinct inputs of one site: for each its prompt, its values, and how many rows it stands for."""
+
+    site: Site
+    prompts: list[str | None]
+    rows: list[tuple[Any, ...]]
+    multiplicity: list[int]
+
+
+@dataclass
+class Tally:
+    """Inputs of one site as they come: per prompt the first row's values and the number of rows."""
+
+    site: Site
+    rows: dict[str | None, tuple[Any, ...]] = field(default_factory=dict)
+    counts: Counter[str | None] = field(default_factory=Counter)
+
+    def add(self, chunk: Chunk) -> None:
+        """Count a chunk's rows."""
+        self.counts.update(chunk.prompts)
+        for i in [i for i, prompt in enumerate(chunk.prompts) if prompt not in self.rows]:
+            self.rows[chunk.prompts[i]] = chunk.row(i)
+
+    def wanted(self, known: Known, claimed: Container[str | None] = ()) -> Wanted | None:
+        """What is to be asked, with the rows that need no call for a NULL; None when nothing is."""
+        prompts = [p for p in self.rows if p is None or (p not in known and p not in claimed)]
+        if prompts in ([], [None]):
+            return None
+        rows, counts = [self.rows[p] for p in prompts], [self.counts[p] for p in prompts]
+        return Wanted(self.site, prompts, rows, counts)
+
+
+@dataclass
+class Collector:
+    """What a rehearsal's calls would ask; sites in the order of their first call with something to ask."""
+
+    tallies: dict[Site, Tally] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, chunk: Chunk, known: Known) -> None:
+        """Take a chunk, unless every answer is known."""
+        with self.lock:
+            tally = self.tallies.get(chunk.site)
+            if tally is None:
+                if known.keys() >= set(chunk.prompts):
+                    return
+                tally = self.tallies[chunk.site] = Tally(chunk.site)
+            tally.add(chunk)
+
+
+class Memo:
+    """Answers by function, options and prompt: within a statement each prompt is asked once.
+
+    Several DuckDB threads may miss at once: a thread claims the prompts that nobody is asking, asks them
+    together, and waits for those that others claimed.
+
+    Args:
+        keeps: off, every chunk starts without answers.
+    """
+
+    def __init__(self, keeps: bool = True) -> None:
+        self.keeps = keeps
+        self._answers: dict[tuple[str, Options], Known] = {}
+        self._claims: dict[int, set[str | None]] = {}  # by id of the answers that they are for
+        self._changed = threading.Condition()
+
+    def clear(self) -> None:
+        """Forget every answer; a thread still at work for the last statement keeps its own."""
+        with self._changed:
+            self._answers = {}
+
+    def known(self, site: Site) -> Known:
+        """The answers to the site's function and options."""
+        if not self.keeps:
+            return {None: None}
+        return self._answers.setdefault((site.function, site.options), {None: None})
+
+    def answer(
+        self, chunk: Chunk, ask: Callable[[Wanted], Sequence[Any]], check: Callable[[], None]
+    ) -> list[Any]:
+        """The answers of a chunk, asking those that are not known.
+
+        Args:
+            ask: gives the values of the wanted inputs, in order.
+            check: raises when the statement was cancelled.
+        """
+        known = self.known(chunk.site)
+        while True:
+            try:
+                return list(map(known.__getitem__, chunk.prompts))
+            except KeyError:
+                check()
+                self._fill(chunk, known, ask)
+
+    def _fill(self, chunk: Chunk, known: Known, ask: Callable[[Wanted], Sequence[Any]]) -> None:
+        """Ask what nobody is asking; if there is no such thing, wait a moment for the others."""
+        mine = Tally(chunk.site)
+        mine.add(chunk)
+        with self._changed:
+            claimed = self._claims.setdefault(id(known), set())
+            wanted = mine.wanted(known, claimed)
+            if wanted is None:
+                self._changed.wait(WAIT_S)
+                return
+            claimed.update(wanted.prompts)
+        try:
+            known.update(zip(wanted.prompts, ask(wanted), strict=True))
+        finally:
+            with self._changed:
+                claimed.difference_update(wanted.prompts)
+                if not claimed:
+                    self._claims.pop(id(known), None)
+                self._changed.notify_all()

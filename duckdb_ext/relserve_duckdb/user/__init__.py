@@ -1,0 +1,1 @@
+"""What users hold: the connection, its relations and cursors."""

@@ -1,0 +1,252 @@
+"""A DuckDB connection with the llm functions: behaves like one, and asks each statement's rows at once."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
+from typing import Any
+
+import duckdb
+
+from relserve.session.session import Session
+from relserve_duckdb.explain.explain import explain, explain_relation, relation_in_words
+from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.text.indirect_calls import IndirectCalls
+from relserve_duckdb.udf.changes import Changes
+from relserve_duckdb.udf.macros import Functions
+from relserve_duckdb.udf.memo import Memo
+from relserve_duckdb.udf.scope import Scope
+from relserve_duckdb.user.cursors import Cursors
+from relserve_duckdb.user.interrupts import guarded
+from relserve_duckdb.user.relation import Reading, Relation, reading_of, unwrapped
+from relserve_duckdb.user.result_owner import ResultOwner
+from relserve_duckdb.user.runner import Runner
+from relserve_duckdb.user.variables import Variables, is_one_shot
+
+_FETCHES = frozenset(
+    "fetchone fetchmany fetchall fetchdf fetch_df df fetch_df_chunk fetchnumpy pl torch tf "
+    "to_arrow_table to_arrow_reader complete".split()
+)
+_RELATIONS = frozenset(
+    "table view values from_df from_arrow from_parquet from_csv_auto read_csv read_json read_parquet "
+    "table_function".split()
+)
+_CHAINED = frozenset(
+    "begin commit rollback checkpoint append unregister create_function remove_function".split()
+)
+
+
+class Connection:
+    """A `duckdb.DuckDBPyConnection` that knows llm(), as a proxy (DuckDB's class cannot be subclassed).
+
+    Attributes:
+        raw: DuckDB's own connection; the functions work there too, without prefetch.
+        session: what answers.
+    """
+
+    def __init__(
+        self,
+        raw: duckdb.DuckDBPyConnection,
+        session: Session,
+        progress: bool | None,
+        prefetch: bool,
+        memo: bool = True,
+        parent: Connection | None = None,
+    ) -> None:
+        self.raw = raw
+        self.session = session
+        self._changes: Changes = parent._changes if parent else Changes()
+        self._scope = Scope(session, progress, memo=Memo(memo), changes=self._changes)
+        self._asks = False  # whether the open result may make llm calls
+        self._lock = threading.RLock()
+        self._result_owner = ResultOwner()
+        self._functions = Functions(self._scope)
+        self._functions.register(raw)
+        self._functions.create_macros(raw)
+        self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
+        self._cursors: Cursors = parent._cursors if parent else Cursors()
+        self._runner = Runner(raw, self._scope, self._functions, self._indirect_calls, prefetch and memo)
+
+    @property
+    def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
+        return self.raw
+
+    def execute(self, query: Any, parameters: Any = None) -> Connection:
+        """As `DuckDBPyConnection.execute`."""
+        variables = Variables(sys._getframe(1))
+        with self._lock:
+            self._result_owner.take()
+            if self._asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
+                self._asks = False
+                self._scope.forget()
+                with self.changing(query):
+                    variables.call(self.raw.execute, query, parameters)
+            else:  # statement by statement: learning what one of them made must not end the last one's result
+                with self._asking():
+                    self._runner.execute(variables, query, parameters)
+        return self
+
+    def executemany(self, query: Any, parameters: Any = None) -> Connection:
+        """As `DuckDBPyConnection.executemany`; llm calls in it ask as each set of parameters comes."""
+        variables = Variables(sys._getframe(1))
+        with self._lock, self._asking():
+            self._result_owner.take()
+            self._scope.forget()
+            self._runner.check(query)
+            with self.changing():
+                variables.call(self.raw.executemany, query, parameters)
+        return self
+
+    def sql(self, query: Any, **kwargs: Any) -> Relation | None:
+        """As `DuckDBPyConnection.sql`: a relation, which prefetches each time it reads rows."""
+        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+
+    def query(self, query: Any, **kwargs: Any) -> Relation | None:
+        """The same as `sql`."""
+        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+
+    def from_query(self, query: Any, **kwargs: Any) -> Relation | None:
+        """The same as `sql`."""
+        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+
+    def register(self, view_name: str, python_object: Any) -> Connection:
+        """As `DuckDBPyConnection.register`."""
+        self.raw.register(view_name, unwrapped(python_object))
+        if is_one_shot(python_object):
+            self._runner.one_shot.add(view_name)
+        else:
+            self._runner.one_shot.discard(view_name)
+        return self
+
+    def explain_llm(self, query: Any, parameters: Any = None) -> Explanation:
+        """What the llm calls of a statement or relation would ask: rows, prompts, tokens, time. Asks nothing.
+
+        The part of the query without llm calls runs, to find out.
+
+        Args:
+            query: one statement, as for `execute`, with or without EXPLAIN; or a relation.
+            parameters: as for `execute`.
+
+        Returns:
+            An object that prints as a table and has a `table` (Arrow) for programs.
+
+        Raises:
+            UsageError: several statements, or a call is wrong.
+            ModelError: a call's model is not to be had.
+            duckdb.Error: the statement is wrong.
+        """
+        variables = Variables(sys._getframe(1))
+        with self._lock, self._asking():
+            if isinstance(query, Relation):
+                return explain_relation(self._runner, unwrapped(query), reading_of(query))
+            return explain(self._runner, variables, query, parameters)
+
+    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+        with self._lock, self._asking():
+            return relation_in_words(self._runner, relation, reading)
+
+    def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
+        """Prefetch what a relation of this connection will ask, then run what reads it."""
+        with self._lock, self._asking():
+            return self._runner.perform(relation, reading, run)
+
+    def changing(self, text: str = "") -> AbstractContextManager[None]:
+        """What may change data runs inside; a text that only reads is no change."""
+        return self._changes.by(id(self._scope), text)
+
+    def cursor(self) -> Connection:
+        """A new connection to the same database, with the functions (TEMP macros are not shared)."""
+        raw = self.raw.cursor()
+        shown, keeps = self._scope.show_progress, self._scope.memo.keeps
+        new = Connection(raw, self.session, shown, self._runner.prefetches, keeps, self)
+        self._cursors.add(new, raw, new._functions)
+        return new
+
+    duplicate = cursor
+
+    def interrupt(self) -> None:
+        """Stop the running statement, from another thread; its requests are aborted in the engine."""
+        self._scope.cancel.set()
+        self.raw.interrupt()
+
+    def close(self) -> None:
+        """Close; a result that is still streaming asks nothing more."""
+        with suppress(duckdb.ConnectionException):  # closed before
+            self.interrupt()
+        with self._lock:
+            # an unread result or an open transaction would keep the functions in the catalog
+            for end in (self.raw.abort, self.raw.rollback, partial(self._functions.remove, self.raw)):
+                with suppress(duckdb.Error):
+                    end()
+            self._runner.close()
+            self.raw.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.raw)})
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "raw":  # not there yet, as while being unpickled
+            raise AttributeError(name)
+        found = getattr(self.raw, name)
+        if name in _FETCHES:
+            return partial(self._fetch, found)
+        if name in _RELATIONS:
+            return partial(self._relation, found)
+        return partial(self._chained, found) if name in _CHAINED else found
+
+    def _asks_nothing(self, query: Any) -> bool:
+        return isinstance(query, str) and not self._indirect_calls.mentions(query)
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Something that may make llm calls runs inside."""
+        self._asks = True
+        self._scope.begin()
+        with guarded(self._scope, self.raw):
+            yield
+        self._scope.warn()
+
+    def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
+        with self._lock:
+            if self._asks_nothing(query):
+                with self.changing(query):
+                    found = variables.call(self.raw.sql, query, **kwargs)
+                if self._indirect_calls.is_changed_by(query):
+                    self._indirect_calls.learn(self.raw, query)
+                reading = self._runner.reading_of(variables, query)
+            else:
+                with self._asking():
+                    found, reading = self._runner.sql(variables, query, kwargs)
+        return None if found is None else Relation(found, self, reading)
+
+    def _fetch(self, method: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            self._result_owner.check()
+            if not self._asks:
+                return method(*args, **kwargs)
+            with guarded(self._scope, self.raw):
+                found = method(*args, **kwargs)
+            self._scope.warn()
+            return found
+
+    def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Connection:
+        """A method that gives its connection back, to be chained: `con.begin().execute(..)`."""
+        with self.changing():
+            method(*args, **kwargs)
+        return self
+
+    def _relation(self, method: Any, *args: Any, **kwargs: Any) -> Relation:
+        with self._lock:
+            relation = method(*map(unwrapped, args), **kwargs)
+        once = any(is_one_shot(arg) for arg in (*args, *kwargs.values()))
+        return Relation(relation, self, Reading.ONCE if once else Reading.PREFETCH)

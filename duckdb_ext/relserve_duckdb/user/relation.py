@@ -1,0 +1,134 @@
+"""A DuckDB relation that prefetches before it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from enum import Enum
+from functools import partial
+from typing import Any, Protocol
+
+import duckdb
+
+from relserve_duckdb.user.variables import Variables
+
+# what reads all rows; what is in neither set only builds another relation or tells about columns
+_EXECUTING = frozenset(
+    "fetchall fetchdf fetchnumpy fetch_arrow_table fetch_arrow_reader fetch_record_batch df to_df pl arrow "
+    "to_arrow_table to_arrow_reader to_dicts iter_rows torch tf create to_table insert_into "
+    "write_csv to_csv write_parquet to_parquet materialize".split()
+)
+_SHOWING = frozenset(["show", "preview", "_repr_html_", "_repr_mimebundle_"])
+_WRITING = frozenset("create to_table insert insert_into update".split())
+MAX_SHOWN = 10_000  # DuckDB evaluates so many rows to show some of them
+
+
+class Reading(Enum):
+    """What reading a relation's rows takes."""
+
+    PREFETCH = "it may be read twice"
+    ONCE = "something below it can be read only once"
+    PLAN = "it tells about a plan; its calls ask nothing"
+
+
+class Stage(Protocol):
+    """Where relations run: the connection they belong to."""
+
+    def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
+        """Prefetch what the relation will ask, then run."""
+
+    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """What may change data runs inside."""
+
+
+class Relation:
+    """A `duckdb.DuckDBPyRelation` as a proxy: methods that read rows prefetch first."""
+
+    def __init__(self, raw: duckdb.DuckDBPyRelation, stage: Stage, reading: Reading) -> None:
+        self._raw, self._stage, self._reading = raw, stage, reading
+
+    @property
+    def __relserve_raw__(self) -> duckdb.DuckDBPyRelation:
+        return self._raw
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns; counting the rows runs the query."""
+        return self._count(lambda: self._raw.shape)  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_raw":  # not there yet, as while being copied
+            raise AttributeError(name)
+        found = getattr(self._raw, name)
+        return partial(self._call, name, found) if callable(found) else self._wrap(found)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._raw)})
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._wrap(self._raw[key])
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._raw
+
+    def __len__(self) -> int:
+        return int(self._count(lambda: len(self._raw)))
+
+    def __repr__(self) -> str:
+        return str(self._show(lambda: repr(self._raw)))
+
+    def __str__(self) -> str:
+        return str(self._show(lambda: str(self._raw)))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._perform(lambda: self._raw.__arrow_c_stream__(requested_schema))
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """The plan; asks nothing unless it is to be analysed, which runs the query.
+
+        Without arguments it ends with what the llm calls would ask, if there are any.
+        """
+        reading = self._reading if "analyze" in f"{args} {kwargs}".lower() else Reading.PLAN
+        plan = str(self._stage.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
+        calls = "" if args or kwargs else self._stage.calls_in_words(self._raw, self._reading)
+        return f"{plan}{calls}\n" if calls else plan
+
+    def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        variables = Variables(sys._getframe(1))  # `filter("x IN (FROM my_dataframe)")` names one of them
+        named = {key: unwrapped(value) for key, value in kwargs.items()}
+        run = partial(variables.call, method, *map(unwrapped, args), **named)
+        if name in _SHOWING:
+            return self._show(run)
+        with self._stage.changing() if name in _WRITING else nullcontext():
+            result = self._perform(run) if name in _EXECUTING else run()
+        others = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Relation)]
+        return self._wrap(result, *others)
+
+    def _perform(self, run: Callable[[], Any]) -> Any:
+        return self._stage.perform(self._raw, self._reading, run)
+
+    def _show(self, run: Callable[[], Any]) -> Any:
+        return self._stage.perform(self._raw.limit(MAX_SHOWN), self._reading, run)
+
+    def _count(self, run: Callable[[], Any]) -> Any:
+        return self._stage.perform(self._raw.aggregate("count(*)"), self._reading, run)
+
+    def _wrap(self, value: Any, *others: Relation) -> Any:
+        if not isinstance(value, duckdb.DuckDBPyRelation):
+            return value
+        once = any(other._reading is Reading.ONCE for other in others)
+        return Relation(value, self._stage, Reading.ONCE if once else self._reading)
+
+
+def reading_of(relation: Relation) -> Reading:
+    """What reading a relation's rows takes (no attribute of it: its columns are)."""
+    return relation._reading
+
+
+def unwrapped(value: Any) -> Any:
+    """DuckDB's own object behind a proxy."""
+    return getattr(value, "__relserve_raw__", value)

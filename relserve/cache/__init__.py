@@ -1,0 +1,1 @@
+"""Answers kept on disk from one process to the next."""

@@ -1,0 +1,241 @@
+"""Answer types: what a reply may be, how the engine is held to it, and how it becomes a SQL value."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from relserve.call.schema import Misfit, Shape
+from relserve.call.schema.leaves import json_number
+from relserve.call.schema.nested import NullableShape
+from relserve.errors import Failure, FailureKind
+
+MAX_LISTED_NUMBERS = 1001  # a score with at most so many possible values is decoded as a choice
+SCORE_STEP = 0.01  # between the values of a score whose bounds are not whole
+MAX_EXTRACT_TOKENS = 1024  # of a reply with values found, unless max_tokens says more
+
+_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What the engine may decode (exactly one of choices, regex and shape is set).
+
+    Attributes:
+        choices: one of these texts.
+        regex: a full match of it.
+        shape: JSON of this shape.
+        bounds: of the number that the regex spells; the regex alone does not keep to them.
+    """
+
+    choices: tuple[str, ...] = ()
+    regex: str = ""
+    shape: Shape | None = None
+    bounds: tuple[float, float] | None = field(default=None, compare=False)
+
+    @property
+    def max_bytes(self) -> int:
+        """UTF-8 length of the longest allowed reply; no tokenizer needs more tokens than that."""
+        if self.shape is not None:
+            return 4 * self.shape.max_chars
+        return max((len(c.encode()) for c in self.choices), default=32)
+
+    def may_go_on(self, text: str) -> bool:
+        """Whether `text`, an allowed reply, may also be the beginning of a longer one."""
+        begun = text.strip()
+        if self.choices:
+            begun = begun.casefold()
+            return any(c.casefold() != begun and c.casefold().startswith(begun) for c in self.choices)
+        if self.shape is not None:  # of JSON's values, only numbers do not tell where they end
+            return begun not in ("true", "false", "null") and not begun.endswith(('"', "]", "}", "`"))
+        return True
+
+
+class Answer(NamedTuple):
+    """One row's answer: a value of the answer's SQL type, or why there is none."""
+
+    value: Any
+    failure: Failure | None = None
+
+
+class AnswerType(Protocol):
+    """The type of a function's answers."""
+
+    @property
+    def sql_type(self) -> str:
+        """The DuckDB type of the values."""
+
+    @property
+    def default_max_tokens(self) -> int:
+        """Output cap of a request when the call sets none, in tokens."""
+
+    @property
+    def instruction(self) -> str:
+        """One line put before the prompt, "" for none."""
+
+    @property
+    def grammar(self) -> Grammar | None:
+        """What the reply must match; None for free text."""
+
+    def parse(self, text: str) -> Answer:
+        """The SQL value that `text` spells, or a failure; never a guess."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Free text: VARCHAR."""
+
+    sql_type: str = "VARCHAR"
+    default_max_tokens: int = 256
+    instruction: str = ""
+    grammar: Grammar | None = None
+
+    def parse(self, text: str) -> Answer:
+        return Answer(text.strip())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the given texts: VARCHAR."""
+
+    choices: tuple[str, ...]
+    sql_type: str = "VARCHAR"
+
+    @property
+    def instruction(self) -> str:
+        return f"Answer with exactly one of: {', '.join(self.choices)}."
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        return Grammar(choices=self.choices)
+
+    @property
+    def default_max_tokens(self) -> int:
+        return self.grammar.max_bytes + 1
+
+    def parse(self, text: str) -> Answer:
+        if text in self.choices:
+            return Answer(text)
+        stripped = text.strip()
+        same = [c for c in self.choices if c.strip().casefold() == stripped.casefold()]
+        return Answer(same[0]) if len(same) == 1 else _unparsable(text, f"one of {list(self.choices)}")
+
+
+@dataclass(frozen=True)
+class YesNo:
+    """Yes or no: BOOLEAN."""
+
+    sql_type: str = "BOOLEAN"
+    _choice = Choice(("yes", "no"))
+    instruction: str = _choice.instruction
+    grammar: Grammar = _choice.grammar
+    default_max_tokens: int = _choice.default_max_tokens
+
+    def parse(self, text: str) -> Answer:
+        answer = self._choice.parse(text)
+        return answer if answer.failure else Answer(answer.value == "yes")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number from lo to hi: DOUBLE.
+
+    Whole numbers when both bounds are whole and at least 2 apart, else steps of SCORE_STEP.
+    """
+
+    lo: float
+    hi: float
+    sql_type: str = "DOUBLE"
+
+    @property
+    def whole(self) -> bool:
+        return self.lo == int(self.lo) and self.hi == int(self.hi) and self.hi - self.lo >= 2
+
+    @property
+    def instruction(self) -> str:
+        return f"Answer with a number from {_plain(self.lo)} to {_plain(self.hi)}."
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        step = 1.0 if self.whole else SCORE_STEP
+        first, last = math.ceil(self.lo / step - 1e-9), math.floor(self.hi / step + 1e-9)
+        if last - first < MAX_LISTED_NUMBERS:
+            return Grammar(choices=tuple(_plain(round(i * step, 2)) for i in range(first, last + 1)))
+        digits = max(len(str(int(abs(self.lo)))), len(str(int(abs(self.hi)))))
+        sign = "-?" if self.lo < 0 else ""
+        fraction = "" if self.whole else r"(\.[0-9]{1,2})?"
+        return Grammar(regex=f"{sign}[0-9]{{1,{digits}}}{fraction}", bounds=(self.lo, self.hi))
+
+    @property
+    def default_max_tokens(self) -> int:
+        return self.grammar.max_bytes + 1
+
+    def parse(self, text: str) -> Answer:
+        wanted = f"a number from {_plain(self.lo)} to {_plain(self.hi)}"
+        if not re.fullmatch(r"\s*[-+]?[0-9]+(\.[0-9]+)?\s*", text):
+            return _unparsable(text, wanted)
+        value = float(text)
+        return Answer(value) if self.lo <= value <= self.hi else _unparsable(text, wanted)
+
+
+@dataclass(frozen=True)
+class Extract:
+    """Values of a schema's types, found in the text: JSON that from_json turns into values of SQL."""
+
+    shape: Shape
+    sql_type: str = "VARCHAR"
+
+    @property
+    def instruction(self) -> str:
+        if isinstance(self.shape, NullableShape):
+            return f"Answer with: {self.shape.words}; or null if that is not told."
+        return f"Answer with JSON like {self.shape.words}; write null for what is not told."
+
+    @cached_property
+    def grammar(self) -> Grammar:
+        return Grammar(shape=self.shape)
+
+    @property
+    def default_max_tokens(self) -> int:
+        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + 1)  # one to tell that it ends
+
+    def parse(self, text: str) -> Answer:
+        fenced = _FENCE.fullmatch(text)
+        try:
+            found = json.loads(fenced[1] if fenced else text, parse_float=json_number)
+        except (ValueError, RecursionError) as error:
+            if not isinstance(self.shape, NullableShape):
+                return _unparsable(text, f"JSON ({error})")
+            found = text.strip()  # a single value may come without quotes where a server takes no schema
+        try:
+            return Answer(json.dumps(self.shape.read(found, ""), ensure_ascii=False))
+        except Misfit as misfit:
+            return Answer(None, Failure(FailureKind.UNPARSABLE, f"in the reply {_shown(text)}, {misfit}"))
+
+
+def judge_cut(answer: Answer, text: str, grammar: Grammar | None) -> Answer:
+    """The answer in a reply that max_tokens ended: a failure where the rest could have made it another."""
+    if answer.failure is not None:
+        said = f"{answer.failure.message}; max_tokens ended it, raise max_tokens"
+        return Answer(None, answer.failure._replace(message=said))
+    if grammar is None or not grammar.may_go_on(text):
+        return answer
+    said = f"max_tokens ended the reply {_shown(text)}, which may not be all of it; raise max_tokens"
+    return Answer(None, Failure(FailureKind.UNPARSABLE, said))
+
+
+def _plain(number: float) -> str:
+    """A number without a needless fraction: 5 for 5.0."""
+    return str(int(number)) if number == int(number) else f"{number:.12g}"
+
+
+def _unparsable(text: str, wanted: str) -> Answer:
+    return Answer(None, Failure(FailureKind.UNPARSABLE, f"the reply {_shown(text)} is not {wanted}"))
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")

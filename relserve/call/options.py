@@ -1,0 +1,210 @@
+"""The named options of the llm functions: declared once, checked at bind time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Number, Text, YesNo
+from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
+from relserve.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a call asked for, checked. Unset options hold their default."""
+
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    system: str | None = None
+    model: str | None = None
+    on_error: str = "null"
+    choices: tuple[str, ...] = ()
+    lo: float = field(default=0.0)
+    hi: float = field(default=10.0)
+    schema: str = ""
+    min_confidence: float | None = None
+    max_chars: int = 8000
+    field_order: str = "given"
+
+
+class OptionSpec(NamedTuple):
+    """One option: its SQL type, what it does, and the check that turns the SQL value into ours."""
+
+    sql_type: str
+    help: str
+    check: Callable[[str, Any], Any]
+
+
+class FunctionSpec(NamedTuple):
+    """One llm function.
+
+    Attributes:
+        options, required: names of `OPTIONS`.
+        answer_type: how the type of its answers follows from its options.
+        aggregate: it answers about the values of a group, not of a row.
+        schema: the one type of its answers as a schema of llm_extract, "" for none.
+    """
+
+    options: tuple[str, ...]
+    required: tuple[str, ...]
+    answer_type: Callable[[Options], AnswerType]
+    aggregate: bool = False
+    schema: str = ""
+
+
+def _whole(low: int, high: int) -> Callable[[str, Any], int]:
+    def check(name: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1 != 0:
+            raise OptionError(f"{name} must be a whole number, not {value!r}")
+        if not low <= value <= high:
+            raise OptionError(f"{name} must be from {low} to {high}, not {value}")
+        return int(value)
+
+    return check
+
+
+def _number(low: float, high: float) -> Callable[[str, Any], float]:
+    def check(name: str, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise OptionError(f"{name} must be a number, not {value!r}")
+        if not low <= value <= high:
+            raise OptionError(f"{name} must be from {low:g} to {high:g}, not {value}")
+        return float(value)
+
+    return check
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise OptionError(f"{name} must be a text that is not empty, not {value!r}")
+    return value
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, (list, tuple)) or not values:
+        raise OptionError(f"{name} must be a list of texts that is not empty, e.g. ['yes', 'no']")
+    for v in values:
+        if not isinstance(v, str) or not v.strip():
+            raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
+    twice = sorted({v for v in values if values.count(v) > 1})
+    if twice:
+        raise OptionError(f"{name} holds {twice[0]!r} more than once; each must be there once")
+    return tuple(values)
+
+
+def _on_error(name: str, value: Any) -> str:
+    if value not in ("null", "raise"):
+        raise OptionError(f"{name} must be 'null' (a failed row is NULL) or 'raise', not {value!r}")
+    return str(value)
+
+
+def _field_order(name: str, value: Any) -> str:
+    if value not in ("given", "free"):
+        raise OptionError(f"{name} must be 'given' (a row's fields in their order) or 'free', not {value!r}")
+    return str(value)
+
+
+def _schema(name: str, value: Any) -> str:
+    if not isinstance(value, (str, dict, list)) or not value:
+        raise OptionError(f"{name} must be text like {_example(name)}, not {value!r}")
+    text = schema_text_of(value)
+    shape_of(text)
+    return text
+
+
+OPTIONS: Mapping[str, OptionSpec] = {
+    "max_tokens": OptionSpec(
+        "BIGINT", "most tokens in an answer (256 for text, else what the type needs)", _whole(1, 1_000_000)
+    ),
+    "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", _number(0, 2)),
+    "top_p": OptionSpec("DOUBLE", "nucleus sampling, 1 is off (default)", _number(1e-6, 1)),
+    "seed": OptionSpec("BIGINT", "seed of the sampler when temperature > 0", _whole(0, 2**63 - 1)),
+    "stop": OptionSpec("VARCHAR[]", "texts that end an answer", _texts),
+    "system": OptionSpec("VARCHAR", "system message of every prompt", _text),
+    "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", _text),
+    "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", _on_error),
+    "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _texts),
+    "lo": OptionSpec("DOUBLE", "lowest score (0)", _number(-1e9, 1e9)),
+    "hi": OptionSpec("DOUBLE", "highest score (10)", _number(-1e9, 1e9)),
+    "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),
+    "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", _number(0, 1)),
+    "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", _whole(1, 10**9)),
+    "field_order": OptionSpec(
+        "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", _field_order
+    ),
+}
+
+_COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "field_order")
+_GROUPS = tuple(name for name in _COMMON if name != "field_order")
+_TYPED = ("max_tokens", "temperature", "top_p", "seed", "system", "model", "on_error", "field_order")
+
+
+def _single(kind: str) -> FunctionSpec:
+    """A function whose answers are of one type of DuckDB, or NULL where the model says null."""
+    schema = f'"{kind}"'
+    return FunctionSpec(_TYPED, (), lambda o: Extract(shape_of(schema)), schema=schema)
+
+
+FUNCTIONS: Mapping[str, FunctionSpec] = {
+    "llm": FunctionSpec(
+        (*_COMMON, "choices", "min_confidence"), (), lambda o: Choice(o.choices) if o.choices else Text()
+    ),
+    "llm_filter": FunctionSpec((*_TYPED, "min_confidence"), (), lambda o: YesNo()),
+    "llm_classify": FunctionSpec(
+        (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: Choice(o.choices)
+    ),
+    "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(o.lo, o.hi)),
+    "llm_extract": FunctionSpec((*_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))),
+    "llm_agg": FunctionSpec((*_GROUPS, "max_chars"), (), lambda o: Text(), aggregate=True),
+    "llm_int": _single("BIGINT"),
+    "llm_double": _single("DOUBLE"),
+    "llm_bool": _single("BOOLEAN"),
+    "llm_date": _single("DATE"),
+}
+
+DEFAULTS: Mapping[str, Any] = {f.name: f.default for f in fields(Options)}
+ROW_FUNCTIONS = tuple(name for name, spec in FUNCTIONS.items() if not spec.aggregate)
+
+
+def parse_options(function: str, given: Mapping[str, Any]) -> Options:
+    """The checked options of a call; None counts as not given.
+
+    Args:
+        function: a name of `FUNCTIONS`.
+        given: option names and values as they came from SQL, JSON or Python.
+
+    Raises:
+        OptionError: unknown, missing, of the wrong type, or out of range.
+    """
+    spec = FUNCTIONS[function]
+    for name in given:
+        if name not in spec.options:
+            near = get_close_matches(name, spec.options, 1)
+            meant = f" Did you mean {near[0]}?" if near else ""
+            raise OptionError(
+                f"{function}() has no option {name!r}.{meant} It takes: {', '.join(spec.options)}"
+            )
+    set_ones = {k: v for k, v in given.items() if v is not None}
+    for name in spec.required:
+        if name not in set_ones:
+            raise OptionError(f"{function}() needs {name} := {_example(name)}")
+    options = Options(**{name: OPTIONS[name].check(name, value) for name, value in set_ones.items()})
+    if options.min_confidence is not None and function == "llm" and not options.choices:
+        raise OptionError("min_confidence needs choices := [..]: free text has no one probability to compare")
+    if options.lo >= options.hi:
+        raise OptionError(f"lo must be below hi, not {options.lo:g} and {options.hi:g}")
+    if options.hi - options.lo < SCORE_STEP - 1e-9:
+        raise OptionError(f"lo and hi must be at least {SCORE_STEP} apart, the step of a score")
+    return options
+
+
+def _example(name: str) -> str:
+    return {"choices": "['positive', 'negative']", "schema": SCHEMA_EXAMPLE}.get(name, "..")

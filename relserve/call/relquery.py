@@ -1,0 +1,163 @@
+"""The relQuery: the rows of one llm() call as a batch of templated requests with one latency."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from relserve.call.answer_types import Answer, AnswerType, Grammar
+from relserve.call.field_order import free_rows
+from relserve.call.options import FUNCTIONS, Options
+from relserve.call.template import Binding
+from relserve.errors import Failure
+
+_numbers = itertools.count(1)
+
+
+def new_rel_id() -> str:
+    """An id for a relQuery, unique among the processes of a machine."""
+    return f"rel-{os.getpid()}-{next(_numbers)}"
+
+
+@dataclass(frozen=True)
+class RelQuery:
+    """One call site's inputs.
+
+    Attributes:
+        function: a name of `FUNCTIONS`.
+        binding: the template and which value each placeholder takes.
+        rows: one sequence of values a row, in input order.
+        options: checked options.
+        multiplicity: how many table rows each of `rows` stands for; None when each is one row.
+        may_split: which rows the caller asks in parts if they are over the context: such a failure is then
+            neither on record nor raised; None for no row.
+    """
+
+    function: str
+    binding: Binding
+    rows: Sequence[Sequence[Any]]
+    options: Options = Options()
+    multiplicity: Sequence[int] | None = None
+    rel_id: str = field(default_factory=new_rel_id)
+    may_split: Sequence[bool] | None = None
+
+    @cached_property
+    def answer_type(self) -> AnswerType:
+        """The type of the answers."""
+        return FUNCTIONS[self.function].answer_type(self.options)
+
+    @cached_property
+    def num_rows(self) -> int:
+        """Table rows that this relQuery answers."""
+        return sum(self.multiplicity) if self.multiplicity is not None else len(self.rows)
+
+    def prompts(self) -> list[str | None]:
+        """The user message of each row, in input order; None where a NULL makes the answer NULL."""
+        lead = self.answer_type.instruction
+        lead = lead + "\n" if lead else ""
+        render = self.binding.render
+        free = self.options.field_order == "free"
+        rendered = (render(row) for row in (free_rows(self.rows, self.binding.used) if free else self.rows))
+        return [None if prompt is None else lead + prompt for prompt in rendered]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the engine decodes every request of a relQuery."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    grammar: Grammar | None = None
+    with_confidence: bool = False  # replies are to tell their probability
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What the session hands to an engine: the distinct prompts of one relQuery, all at once."""
+
+    rel_id: str
+    prompts: Sequence[str]
+    sampling: Sampling
+    system: str | None = None
+
+
+class Usage(NamedTuple):
+    """Tokens of one request: of the prompt, of those found in the prefix cache, of the reply."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+
+class RowTimes(NamedTuple):
+    """When things happened to one request, in seconds of the engine's monotonic clock."""
+
+    queued_s: float
+    scheduled_s: float
+    first_token_s: float
+    last_token_s: float
+    preemptions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An engine's reply to `prompts[index]` of a submission: its text, or why there is none.
+
+    `confidence` is the probability that the model gave to the text, where it was asked for and the engine
+    tells it: the product over the tokens of the answer, each under the grammar and at temperature 1.
+    `cut`: max_tokens ended it.
+    """
+
+    index: int
+    text: str | None
+    failure: Failure | None = None
+    usage: Usage = Usage()
+    times: RowTimes | None = None
+    confidence: float | None = None
+    cut: bool = False
+
+
+class Phases(NamedTuple):
+    """The phases of a relQuery's latency, in seconds (RelServe, section 3).
+
+    waiting: arrival until its first row is scheduled; core running: until its last row has its first
+    token; tail running: until its last token.
+    """
+
+    waiting_s: float
+    core_s: float
+    tail_s: float
+
+
+def phases_of(times: Sequence[RowTimes]) -> Phases | None:
+    """The phases of a relQuery whose rows had these times; None when the engine told none."""
+    if not times:
+        return None
+    arrived = min(t.queued_s for t in times)
+    first_scheduled = min(t.scheduled_s for t in times)
+    last_first_token = max(t.first_token_s for t in times)
+    last_token = max(t.last_token_s for t in times)
+    return Phases(
+        first_scheduled - arrived,
+        max(0.0, last_first_token - first_scheduled),
+        max(0.0, last_token - last_first_token),
+    )
+
+
+@dataclass(frozen=True)
+class Result:
+    """Answers of a relQuery in input order."""
+
+    answers: list[Answer]
+
+    @property
+    def values(self) -> list[Any]:
+        """The values alone; None where a row failed or its input was NULL."""
+        return [a.value for a in self.answers]

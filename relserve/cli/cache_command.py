@@ -1,0 +1,158 @@
+"""`relserve cache`: what is kept of earlier queries' answers, and clearing it."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from relserve.cache.faults import what_to_do
+from relserve.cache.store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
+from relserve.cli.output import console
+from relserve.errors import RelserveError, UsageError
+from relserve.settings import load
+
+WAIT_S = 10.0  # for other processes' locks
+UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+app = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+)
+
+
+@app.callback()
+def show(context: typer.Context) -> None:
+    """Show where answers are kept, how many of which model, and how often they were used again.
+
+    Greedy answers (temperature 0) are kept, so that a query that runs again, after a crash or Ctrl-C too,
+    asks only for rows that have no answer yet. `docs/answer_cache.md` says what is in the file.
+
+    Examples:
+
+    * `relserve cache`
+    * `relserve cache clear --model tiny --older-than 30d`
+    * `relserve sql --no-cache ".."` neither reads nor writes it
+    """
+    if context.invoked_subcommand is not None:
+        return
+    settings, screen = load(), console()
+    path = settings.cache_dir / FILE_NAME
+    screen.print(f"file     {path}", highlight=False, markup=False, soft_wrap=True)
+    if settings.answer_cache_mb == 0:
+        screen.print("limit    RELSERVE_ANSWER_CACHE_MB is 0: nothing is read from it or added to it")
+    else:
+        screen.print(f"limit    {settings.answer_cache_mb:,} MB", highlight=False)
+    if not path.exists():
+        screen.print("answers  none yet")
+        return
+    with _opened(path) as store:
+        stats, size = store.by_model(), store.file_bytes
+    screen.print(f"size     {_megabytes(size)}", highlight=False)
+    screen.print(f"answers  {sum(each.answers for each in stats):,}", highlight=False)
+    table = Table(header_style="bold")
+    table.add_column("model")
+    for name in ("answers", "text", "used again", "last used from", "to"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for each in stats:
+        used = (f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}" for at in (each.first_used, each.last_used))
+        table.add_row(each.model, f"{each.answers:,}", _megabytes(each.bytes), f"{each.hits:,}", *used)
+    if stats:
+        screen.print(table, markup=False)
+
+
+@app.command("clear")
+def clear_command(
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only answers of this model, as `relserve cache` names it."),
+    ] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Only answers not used for so long: 12h, 30d, 8w (or up to an hour more)."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete kept answers, all of them or some. Asks before.
+
+    Running queries are not disturbed; what they answer from then on is kept again.
+
+    Examples:
+
+    * `relserve cache clear`
+    * `relserve cache clear --older-than 30d --yes`
+    * `relserve cache clear --model http://127.0.0.1:8000/v1`
+    """
+    age_s = seconds_of(older_than) if older_than is not None else None
+    path, screen = load().cache_dir / FILE_NAME, console()
+    if not path.exists():
+        screen.print(f"nothing to delete: there is no {path}", highlight=False, markup=False, soft_wrap=True)
+        return
+    with _opened(path) as store:
+        # a use is written down at most once in TOUCH_AFTER_S: the last one may be so much later than it says
+        before = math.inf if age_s is None else time.time() - age_s - TOUCH_AFTER_S
+        _check_model(store, model)
+        num, size = store.count(model, before)
+        whose = "" if model is None else f" of {model}"
+        when = "" if older_than is None else f" not used for {older_than}"
+        if num == 0:
+            screen.print(f"nothing to delete: no answers{whose}{when}", highlight=False, markup=False)
+            return
+        if not yes:
+            _ask(f"Delete {num:,} answers ({_megabytes(size)} of text){whose}{when}?")
+        deleted = store.clear(model, before)
+        screen.print(f"deleted {deleted:,} answers{whose}{when}", highlight=False, markup=False)
+
+
+def seconds_of(text: str) -> float:
+    """A length of time such as 90s, 45m, 12h, 30d or 8w, in seconds.
+
+    Raises:
+        UsageError: it is none.
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text)
+    if found is None:
+        raise UsageError(
+            f"--older-than {text!r} is no length of time; write a number and a unit: 90s, 45m, 12h, 30d, 8w"
+        )
+    return float(found[1]) * UNIT_S[found[2]]
+
+
+def _ask(question: str) -> None:
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} stdin is no terminal, so nobody can be asked; add --yes")
+    typer.confirm(question, abort=True)
+
+
+def _check_model(store: Store, model: str | None) -> None:
+    names = [each.model for each in store.by_model()] if model is not None else []
+    if model is not None and model not in names:
+        there = ", ".join(repr(name) for name in names) or "none"
+        raise UsageError(f"no answers of {model!r} are kept; there are answers of: {there}")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Store]:
+    """The file of the cache; what is wrong with it becomes one message."""
+    try:
+        with closing(Store(path, WAIT_S)) as store:
+            store.prepare()
+            yield store
+    except (sqlite3.Error, OSError, NotOurs) as error:
+        raise RelserveError(what_to_do(error, path)) from error
+
+
+def _megabytes(num_bytes: int) -> str:
+    return f"{num_bytes / 2**20:,.1f} MB"

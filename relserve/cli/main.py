@@ -1,0 +1,265 @@
+"""The command line: `relserve demo`, `sql`, `explain`, `models`, `cache`, `top` and `calibrate`."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any
+
+import duckdb
+import pyarrow as pa
+import typer
+from rich.table import Table
+
+import relserve
+from relserve import api
+from relserve.calibration import fitting, run
+from relserve.cli import cache_command, demo, top
+from relserve.cli.output import Format, console, print_table, write
+from relserve.engines import registry
+from relserve.errors import Cancelled, RelserveError, RelserveWarning, UsageError
+from relserve.settings import load
+
+app = typer.Typer(
+    name="relserve",
+    help="LLM functions in SQL: llm(), llm_filter(), llm_classify(), llm_score() on DuckDB tables.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+app.add_typer(cache_command.app, name="cache")
+
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="'tiny', a folder, a hub id or a URL; see `relserve models`."),
+]
+Database = Annotated[Path | None, typer.Option("--db", help="DuckDB database file (default: in memory).")]
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """LLM functions in SQL, answered by a local vLLM or any OpenAI-compatible server."""
+    if version:
+        print(f"relserve {relserve.__version__} (duckdb {duckdb.__version__})")
+        raise typer.Exit
+
+
+@app.command("demo")
+def demo_command(model: Model = None) -> None:
+    """Run the example queries on the shipped tables and show what each cost."""
+    screen = console()
+    started = time.monotonic()
+    con = api.connect(model=model, cache=False)  # what is shown is what the engine does
+    for query in demo.prepare(con):
+        screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
+        screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+        print_table(screen, _rows(con, query.sql))
+    screen.print("\n[bold]-- What each of these relQueries took: llm_queries()[/bold]")
+    print_table(screen, _rows(con, demo.STATS))
+    con.close()
+    screen.print(f"\nDone in {time.monotonic() - started:.0f} s. Your own data: relserve sql --help")
+
+
+@app.command("sql")
+def sql_command(
+    text: Annotated[str, typer.Argument(help="One or more statements, a .sql file of them, or - for stdin.")],
+    db: Database = None,
+    model: Model = None,
+    format: Annotated[Format, typer.Option(help="How to write the result.")] = Format.table,
+    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+    stats: Annotated[bool, typer.Option(help="Show llm_queries() on stderr at the end.")] = False,
+    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+) -> None:
+    """Run SQL with llm functions.
+
+    Examples:
+
+    * `relserve sql "SELECT llm('Capital of {}?', c) FROM (VALUES ('France')) t(c)"`
+    * `relserve sql --examples "SELECT review, llm_score('Stars? {}', review) FROM reviews LIMIT 5"`
+    * `relserve sql --db shop.db --model http://127.0.0.1:8000/v1 --format csv "SELECT .." > out.csv`
+
+    Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `FROM llm_errors()` says why.
+    `EXPLAIN SELECT ..` shows what would be asked.
+    """
+    con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
+    con.raw.execute("SET enable_progress_bar = false")  # it would be written into the rows
+    if examples:
+        demo.prepare(con)
+    relation = con.sql(_text_of(text))
+    if relation is not None:
+        write(relation.to_arrow_table(), format)
+    if stats:
+        print_table(console(stderr=True), _rows(con, demo.STATS))
+    con.close()
+
+
+@app.command("explain")
+def explain_command(
+    text: Annotated[str, typer.Argument(help="One statement, a .sql file that holds it, or - for stdin.")],
+    db: Database = None,
+    model: Model = None,
+    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+) -> None:
+    """Show what a statement's llm functions would ask, and about how long that takes. Asks nothing.
+
+    The part of the query without llm functions runs, to count the rows that reach them.
+
+    Examples:
+
+    * `relserve explain --examples "SELECT llm_score('Stars? {}', review) FROM reviews"`
+    * `relserve explain --db shop.db --model http://127.0.0.1:8000/v1 report.sql`
+    """
+    con = api.connect(str(db) if db else ":memory:", model=model)
+    con.raw.execute("SET enable_progress_bar = false")
+    if examples:
+        demo.prepare(con)
+    console().print(str(con.explain_llm(_text_of(text))), markup=False, highlight=False, soft_wrap=True)
+    con.close()
+
+
+@app.command("models")
+def models_command() -> None:
+    """Say which models a call can name, and which one is the default."""
+    table = Table("model", "what it is", box=None, header_style="bold")
+    for name, what in registry.KINDS.items():
+        table.add_row(name, what)
+    screen = console()
+    screen.print(table)
+    screen.print(f"\nThe default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:")
+    screen.print("  SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')", markup=False)
+
+
+@app.command("top")
+def top_command(
+    once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="One line of JSON a look, for programs.")] = False,
+) -> None:
+    """Show live what every vLLM engine with relserve's scheduler has to do, like top. Ctrl-C ends it.
+
+    One block an engine: those that `relserve sql` and Python scripts started, and servers started by
+    `vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make`. In it one line a relQuery, in the
+    order in which they are served:
+
+    * **rows**: answered / in all (distinct prompts; an HTTP request by a stranger is a relQuery of one row)
+    * **phase**: waiting (no row was scheduled yet), core running (not every row has its first token yet),
+      tail running (the last rows end)
+    * **priority**: by which the variant orders, lower first; seconds left (`dpu..`), tokens (`static..`),
+      0 for what the guard puts first; empty where the order is that of arrival (`stock`, `fcfs..`)
+    * **left**: predicted time until its end if it had the engine to itself; under `stock`, if it goes on as
+      so far
+    * **since arrival**: time since its first row came
+
+    Examples:
+
+    * `relserve top`
+    * `relserve top --once --json | jq '.engines[].rels[].rel_id'`
+    * `watch -n 5 relserve top --once`
+
+    Engines of other users, or with another RELSERVE_CACHE_DIR, are not seen.
+    """
+    top.run(once=once, interval_s=interval, as_json=json)
+
+
+@app.command("calibrate")
+def calibrate_command(
+    model: Annotated[str, typer.Option(metavar="NAME", help="'tiny', a folder or a hub id.")] = "tiny",
+    out: Annotated[Path | None, typer.Option(help="File to write (default: where engines look).")] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Longest time to measure, after the start.")] = 40.0,
+) -> None:
+    """Measure how long this machine takes for a model's steps, for relserve's scheduler to predict with.
+
+    Starts an engine, runs prefills and decodes of several sizes on random tokens, and fits the cost model
+    (seconds a prompt token, seconds a decoding row, and a base each). Engine arguments are those of
+    RELSERVE_ENGINE_ARGS. Let nothing else run meanwhile.
+
+    Without --out the file goes to the cache folder under a name made of the model and the hardware, and from
+    then on every engine of that model on such a machine starts with it, unless its variant is `stock`. A file
+    written elsewhere is named by the scheduler's setting `cost_path`. Without a calibration an engine starts
+    with a guess and learns from its own steps.
+
+    Examples:
+
+    * `relserve calibrate`
+    * `relserve calibrate --model ~/models/qwen --out cost.json`
+    """
+    settings, screen = load(), console()
+    path = run.path_of(model)
+    screen.print(f"starting an engine for {model} ...", highlight=False, markup=False)
+    log_path = settings.cache_dir / "logs" / "calibrate.log"
+    with screen.status("") as line:
+
+        def tell(message: dict[str, Any]) -> None:
+            if "ready" in message:
+                sizes = f"{message['ready']['max_tokens']:,} tokens, {message['ready']['max_seqs']:,} rows"
+                screen.print(f"measuring steps of up to {sizes} ...", highlight=False, markup=False)
+            elif "measured" in message:
+                line.update(f"{message['measured']:,} steps measured")
+
+        measured = run.measure(path, settings.engine_args, seconds, log_path, tell)
+    found = fitting.calibrate(measured.samples)
+    screen.print(run.table(found))
+    target = out or measured.cost_path
+    found.model.save(target)
+    screen.print(f"\nsaved to {target}", highlight=False, markup=False, soft_wrap=True)
+    if target == measured.cost_path:
+        screen.print("Engines of this model on this machine find it there.")
+    else:
+        setting = dumps({"relserve": {"variant": "dpu+marginal", "cost_path": str(target.resolve())}})
+        for use in (f"vllm serve .. --additional-config '{setting}'",
+                    f"RELSERVE_ENGINE_ARGS='{{\"additional_config\": {setting}}}'"):  # fmt: skip
+            screen.print(f"Use it: {use}", highlight=False, markup=False, soft_wrap=True)
+
+
+_show_other_warning = warnings.showwarning
+
+
+def main() -> None:
+    """Entry point: errors of relserve and DuckDB end as one message, Ctrl-C as status 130."""
+    warnings.simplefilter("always", RelserveWarning)
+    warnings.showwarning = _show_warning
+    try:
+        app()
+    except (RelserveError, duckdb.Error) as error:
+        sys.stderr.write(f"relserve: {error}\n")
+        sys.exit(130 if isinstance(error, (Cancelled, duckdb.InterruptException)) else 1)
+    except KeyboardInterrupt:
+        sys.stderr.write("relserve: interrupted\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(0)
+
+
+def _text_of(text: str) -> str:
+    """SQL given as an argument: itself, a file's, or what comes on stdin."""
+    if text != "-" and not text.endswith(".sql"):
+        return text
+    where = "stdin" if text == "-" else text
+    try:
+        return sys.stdin.read() if text == "-" else Path(text).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {where}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"cannot read {where}: byte 0x{error.object[error.start]:02x} in line {line} is not UTF-8; "
+            "save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
+        ) from error
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """One line, without the line of our source that Python would add."""
+    if issubclass(category, RelserveWarning):
+        sys.stderr.write(f"relserve: {message}\n")
+    else:
+        _show_other_warning(message, category, *where, **more)
+
+
+def _rows(con: api.Connection, query: str) -> pa.Table:
+    relation = con.sql(query)
+    assert relation is not None
+    return relation.to_arrow_table()

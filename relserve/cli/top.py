@@ -1,0 +1,126 @@
+"""`relserve top`: the relQueries of every engine on this machine, drawn again and again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from relserve.cli.output import console
+from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
+from relserve.tiny import MODEL_DIR
+
+NOBODY = """No engine with relserve's scheduler is running on this machine.
+An engine starts with the first llm function that is asked, for instance:  relserve demo
+or as a server:  vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make"""
+STALE_S = 5.0  # a busy engine writes every second, or after each step where steps are longer
+MAX_ID = 40  # characters of a relQuery's id shown
+
+
+def run(once: bool, interval_s: float, as_json: bool) -> None:
+    """Show the engines until Ctrl-C; only once where asked, or where the table does not go to a terminal."""
+    folder = state_dir()
+    with contextlib.suppress(KeyboardInterrupt):
+        if as_json:
+            _write_json(folder)
+            while not once:
+                time.sleep(interval_s)
+                _write_json(folder)
+        elif once or not console().is_terminal:
+            console().print(draw(read_engines(folder), time.time()))
+        else:
+            _live(folder, interval_s)
+
+
+def _live(folder: Path, interval_s: float) -> None:
+    screen = console()
+    with Live(console=screen, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(draw(read_engines(folder), time.time()), refresh=True)
+            time.sleep(interval_s)
+
+
+def _write_json(folder: Path) -> None:
+    engines = [engine.as_dict() for engine in read_engines(folder)]
+    sys.stdout.write(json.dumps({"time_s": time.time(), "engines": engines}) + "\n")
+    sys.stdout.flush()
+
+
+def draw(engines: list[EngineStatus], now_s: float) -> RenderableType:
+    """One block an engine.
+
+    Args:
+        now_s: seconds of the wall clock, as in `EngineStatus.written_s`.
+    """
+    if not engines:
+        return Text(NOBODY)
+    blocks: list[RenderableType] = []
+    for engine in engines:
+        blocks += [_head(engine, now_s), *([_table(engine, now_s)] if engine.rels else []), Text("")]
+    return Group(*blocks[:-1])
+
+
+def _head(engine: EngineStatus, now_s: float) -> Text:
+    model = "tiny" if engine.model == str(MODEL_DIR) else plain(engine.model, 80)
+    head = Text.assemble(("engine ", "bold"), (str(engine.pid), "bold"), f"  {model}  {engine.variant}  ")
+    if not engine.running + engine.waiting:
+        return head.append("idle", "green")
+    relqueries = "1 relQuery" if engine.num_rels == 1 else f"{engine.num_rels:,} relQueries"
+    head.append(f"{relqueries}, {engine.running:,} requests running, {engine.waiting:,} waiting, ")
+    head.append(f"KV cache {engine.kv_used:.0%} used")
+    silent_s = now_s - engine.written_s
+    if silent_s > STALE_S:
+        head.append(f"  no news for {clock_text(silent_s)}: a long step, or stuck", "red")
+    return head
+
+
+def _table(engine: EngineStatus, now_s: float) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("relQuery", no_wrap=True)
+    table.add_column("rows", justify="right", no_wrap=True)
+    table.add_column("phase", no_wrap=True)
+    for name in ("priority", "left", "since arrival"):
+        table.add_column(name, justify="right", no_wrap=True)
+    passed_s = max(now_s - engine.written_s, 0.0)
+    for rel in engine.rels:
+        table.add_row(*_cells(rel, passed_s))
+    if engine.num_rels > len(engine.rels):
+        table.add_row(Text(f"and {engine.num_rels - len(engine.rels):,} more", "dim"))
+    return table
+
+
+def _cells(rel: RelStatus, passed_s: float) -> list[Text]:
+    rows = f"{rel.done:,}/{rel.rows:,}" + (f" ({rel.failed:,} aborted)" if rel.failed else "")
+    priority = (
+        ""
+        if rel.priority is None
+        else f"{rel.priority:,.2f}"
+        if rel.priority < 1e4
+        else f"{rel.priority:,.0f}"
+    )
+    left = "" if rel.left_s is None else clock_text(rel.left_s)
+    cells = [plain(rel.rel_id, MAX_ID), rows, rel.phase, priority, left, clock_text(rel.age_s + passed_s)]
+    return [Text(cell) for cell in cells]
+
+
+def plain(text: str, longest: int) -> str:
+    """A stranger's text as a terminal may have it: no control characters, not too long."""
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def clock_text(seconds: float) -> str:
+    """Seconds as people read them: 0.4 s, 12 s, 3 min 05 s, 2 h 05 min."""
+    if seconds < 59.5:
+        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -1,0 +1,193 @@
+"""What a server understands: how a request is written for it, and what is left out once it refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from relserve.call.answer_types import Grammar
+from relserve.call.relquery import Sampling, Submission
+
+MAX_ENUM = 500  # hosted servers take no longer list of allowed values in a schema
+WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
+BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
+
+THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's template not to think
+
+Form = Literal["choice", "regex", "json"]
+
+_UNSUPPORTED = re.compile(
+    r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|not allowed"
+    r"|not available|incompatible",
+    re.IGNORECASE,
+)
+_SCHEMA = re.compile(r"response_format|json_?schema|structured|schema|grammar|enum|pattern", re.IGNORECASE)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What is known of a server; starts hopeful and shrinks with each refusal.
+
+    Attributes:
+        chat: it has a chat endpoint and the model a chat template.
+        is_vllm: it is a vLLM server, which takes grammars and the relQuery's identity as they are.
+        max_tokens_field: the field that limits the reply.
+        no_schema: forms of grammar for which it takes no JSON schema.
+        omitted: fields that it does not take, and keywords of JSON schemas.
+    """
+
+    chat: bool = True
+    is_vllm: bool = False
+    max_tokens_field: str = "max_tokens"
+    no_schema: frozenset[Form] = frozenset()
+    omitted: frozenset[str] = frozenset()
+
+    @property
+    def path(self) -> str:
+        """The endpoint, below the base URL."""
+        return "/chat/completions" if self.chat else "/completions"
+
+    def wraps(self, grammar: Grammar | None) -> bool:
+        """Whether an answer under this grammar comes as {"answer": ..}."""
+        if grammar is None or self.is_vllm or not self.chat or len(grammar.choices) > MAX_ENUM:
+            return False
+        return form_of(grammar) not in self.no_schema
+
+    def body(self, model: str, prompt: str, submission: Submission) -> dict[str, Any]:
+        """The request of one row."""
+        sampling = submission.sampling
+        body: dict[str, Any] = {"model": model, **self._text(prompt, submission.system)}
+        body |= {k: v for k, v in _sampling(sampling).items() if k not in self.omitted}
+        body[self.max_tokens_field] = sampling.max_tokens
+        if sampling.with_confidence and "logprobs" not in self.omitted:
+            body["logprobs"] = True if self.chat else 1
+        if self._says_thinking_off:
+            body[THINKING] = {"enable_thinking": False}  # as on this machine; other templates do not read it
+        if self.is_vllm:
+            body |= _for_vllm(submission)
+        elif sampling.grammar is not None and self.wraps(sampling.grammar):
+            body["response_format"] = _schema(sampling.grammar, self.omitted)
+            body[self.max_tokens_field] += WRAPPING_TOKENS
+        return body
+
+    @property
+    def _says_thinking_off(self) -> bool:
+        return self.is_vllm and self.chat and THINKING not in self.omitted
+
+    def _text(self, prompt: str, system: str | None) -> dict[str, Any]:
+        prompt = encodable(prompt)
+        if self.chat:
+            before = [{"role": "system", "content": encodable(system)}] if system else []
+            return {"messages": [*before, {"role": "user", "content": prompt}]}
+        return {"prompt": f"{encodable(system)}\n{prompt}" if system else prompt}
+
+    def after_refusal(self, status: int, said: str, grammar: Grammar | None) -> Dialect | None:
+        """What to try after the server refused a request; None when the refusal is about the row itself."""
+        if self.chat and (status in (404, 405, 501) or "chat template" in said.lower()):
+            return replace(self, chat=False)
+        if status not in (400, 422):
+            return None
+        if "max_completion_tokens" in said and self.max_tokens_field == "max_tokens":
+            return replace(self, max_tokens_field="max_completion_tokens")
+        if grammar is not None and self.wraps(grammar) and _SCHEMA.search(said):
+            if (keyword := self._refused_keyword(grammar, said)) is not None:
+                return replace(self, omitted=self.omitted | {keyword})
+            return replace(self, no_schema=self.no_schema | {form_of(grammar)})
+        if _UNSUPPORTED.search(said):
+            if self._says_thinking_off and "chat_template" in said:  # vLLM, of Mistral's tokenizers
+                return replace(self, omitted=self.omitted | {THINKING})
+            for field in ("seed", "temperature", "top_p", "logprobs"):
+                if field in said and field not in self.omitted:
+                    return replace(self, omitted=self.omitted | {field})
+        return None
+
+    def _refused_keyword(self, grammar: Grammar, said: str) -> str | None:
+        """A bound in the schema that the server does not take; the answer is checked without it, too."""
+        if grammar.shape is None:
+            return None
+        return next((word for word in BOUNDS if word in said and word not in self.omitted), None)
+
+
+def form_of(grammar: Grammar) -> Form:
+    """The form of a grammar."""
+    if grammar.shape is not None:
+        return "json"
+    return "choice" if grammar.choices else "regex"
+
+
+def encodable(text: str) -> str:
+    """`text` with lone surrogates, which UTF-8 cannot carry, replaced."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def _sampling(sampling: Sampling) -> dict[str, Any]:
+    fields: dict[str, Any] = {"temperature": sampling.temperature}
+    if sampling.top_p != 1.0:
+        fields["top_p"] = sampling.top_p
+    if sampling.seed is not None:
+        fields["seed"] = sampling.seed
+    if sampling.stop:
+        fields["stop"] = [encodable(stop) for stop in sampling.stop]
+    return fields
+
+
+def _for_vllm(submission: Submission) -> dict[str, Any]:
+    """Fields of vLLM alone: the grammar, and the relQuery for the scheduler inside the server."""
+    sampling = submission.sampling
+    grammar, longest = sampling.grammar, sampling.max_tokens
+    if grammar is not None and grammar.choices:
+        longest = min(longest, grammar.max_bytes + 1)
+    fields: dict[str, Any] = {
+        # What is not said here, the server takes from the model's generation_config.
+        "top_p": sampling.top_p,
+        "top_k": 0,
+        "min_p": 0.0,
+        "repetition_penalty": 1.0,
+        "vllm_xargs": {
+            "rel_id": encodable(submission.rel_id),
+            "rel_rows": len(submission.prompts),
+            "rel_ol": longest,
+        },
+    }
+    if grammar is not None:
+        fields["structured_outputs"] = _structured(grammar)
+    return fields
+
+
+def _structured(grammar: Grammar) -> dict[str, Any]:
+    """The grammar as vLLM's server takes it."""
+    if grammar.shape is not None:
+        return {"regex": encodable(grammar.shape.regex())}
+    return {"choice": list(grammar.choices)} if grammar.choices else {"regex": grammar.regex}
+
+
+def _schema(grammar: Grammar, omitted: frozenset[str]) -> dict[str, Any]:
+    """The grammar as a JSON schema; schemas must describe an object, hence the wrapping."""
+    answer: dict[str, Any] = {"type": "string"}
+    if grammar.shape is not None:
+        answer = _without(grammar.shape.json_schema(), omitted)
+    elif grammar.choices:
+        answer["enum"] = list(grammar.choices)
+    else:
+        answer["pattern"] = f"^(?:{grammar.regex})$"
+    schema = {
+        "type": "object",
+        "properties": {"answer": answer},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+
+
+def _without(schema: dict[str, Any], keywords: frozenset[str]) -> dict[str, Any]:
+    """A JSON schema without some keywords, at every depth."""
+    kept = {key: value for key, value in schema.items() if key not in keywords}
+    if "properties" in kept:
+        kept["properties"] = {name: _without(each, keywords) for name, each in kept["properties"].items()}
+    if "items" in kept:
+        kept["items"] = _without(kept["items"], keywords)
+    if "anyOf" in kept:
+        kept["anyOf"] = [_without(each, keywords) for each in kept["anyOf"]]
+    return kept

@@ -1,0 +1,140 @@
+"""The HTTP engine: answers from any OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+from relserve.call.relquery import Reply, Submission
+from relserve.engines import fingerprint
+from relserve.engines.http.concurrency_limit import ConcurrencyLimit
+from relserve.engines.http.dialect import Dialect
+from relserve.engines.http.rows import Rows
+from relserve.engines.http.server import Server, base_url_of, clients_of, close_all, find_served
+from relserve.errors import EngineDeadError, EngineError, ModelError
+
+log = logging.getLogger(__name__)
+
+
+class HttpEngine:
+    """Answers from the OpenAI-compatible server at a URL, one request a row.
+
+    Args:
+        url: of the server, with or without /v1; "url#model" names the model as `served_model` does.
+        served_model: the model's name at the server; None for the one that it serves.
+        api_key: where the server wants one.
+        timeout_s: how long one request may take; a row that takes longer is tried once more.
+        max_retries: how often a row is tried again; refusals for overload (429, 503) count only when the
+            server answered nothing in between.
+        max_in_flight: most requests at the server at once, over all relQueries.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        served_model: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 600,
+        max_retries: int = 6,
+        max_in_flight: int = 256,
+    ) -> None:
+        url, _, named = url.partition("#")
+        self._url, self._wanted = url, served_model or named or None
+        self._base_url = base_url_of(url)
+        self._api_key, self._timeout_s = api_key, timeout_s
+        self._max_retries, self._max_in_flight = max_retries, max_in_flight
+        self._starting = asyncio.Lock()
+        self._server: Server | None = None
+        self._running: set[Rows] = set()
+
+    @property
+    def model(self) -> str:
+        """The name by which users ask for it: the URL, or URL#model."""
+        return f"{self._url}#{self._wanted}" if self._wanted else self._url
+
+    @property
+    def num_in_flight(self) -> int:
+        """Requests at the server now."""
+        return self._server.concurrency.num_inside if self._server else 0
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`: of the URL and the model's name at the server.
+
+        Where no name is given, the server is asked each time: by now it may serve another model. None once it
+        refused `temperature`: what it answers at its own is not greedy, and would not repeat.
+        """
+        if self._server is not None and "temperature" in self._server.dialect.omitted:
+            return None
+        if self._wanted is not None:
+            return fingerprint.of_server(self._base_url, self._wanted)
+        known = self._server
+        server = await self._started()
+        if server is known:
+            try:
+                served = await find_served(server.clients[0], self._url, None)
+            except (EngineError, ModelError):
+                return None  # it may pass; `answer` finds out
+            if served.model != server.model:
+                await self._forget(server, EngineDeadError(f"{self._url} now serves {served.model}"))
+                server = await self._started()
+        return fingerprint.of_server(self._base_url, server.model)
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`; ModelError where the server does not serve the model."""
+        if not submission.prompts:
+            return
+        server = await self._started()
+        rows = Rows(server, submission, self._max_retries)
+        rows.start()
+        self._running.add(rows)
+        try:
+            num_left = len(submission.prompts)
+            while num_left:
+                came = [await rows.inbox.get()]
+                while not rows.inbox.empty():
+                    came.append(rows.inbox.get_nowait())
+                replies = [one for one in came if isinstance(one, Reply)]
+                num_left -= len(replies)
+                if replies:
+                    yield replies
+                for one in came:
+                    if isinstance(one, Exception):
+                        raise one
+        except (EngineError, ModelError) as error:
+            self._running.discard(rows)
+            await self._forget(server, error)
+            raise
+        finally:
+            self._running.discard(rows)
+            await rows.cancel()
+
+    async def close(self) -> None:
+        """See `Engine.close`; relQueries under way end with EngineDeadError."""
+        if self._server is not None:
+            await self._forget(self._server, EngineDeadError(f"{self.model} was closed"))
+
+    async def _started(self) -> Server:
+        """The server, looked at once."""
+        async with self._starting:
+            if self._server is None:
+                clients = clients_of(self._base_url, self._api_key, self._timeout_s, self._max_in_flight)
+                try:
+                    served = await find_served(clients[0], self._url, self._wanted)
+                except BaseException:
+                    await close_all(clients)
+                    raise
+                log.info("%s serves %s (vLLM: %s)", self._url, served.model, served.is_vllm)
+                dialect, concurrency = Dialect(is_vllm=served.is_vllm), ConcurrencyLimit(self._max_in_flight)
+                self._server = Server(self.model, clients, served.model, dialect, concurrency)
+            return self._server
+
+    async def _forget(self, server: Server, error: EngineError | ModelError) -> None:
+        """End the other relQueries at the server, and let the next submission look at it anew."""
+        if self._server is server:
+            self._server = None
+        for rows in self._running:
+            if rows.server is server:
+                rows.inbox.put_nowait(type(error)(str(error)))
+        await close_all(server.clients)

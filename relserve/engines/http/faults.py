@@ -1,0 +1,117 @@
+"""What a failed request means: wait, try again, give the row up, or give the server up."""
+
+from __future__ import annotations
+
+import re
+import time
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import NamedTuple
+
+import openai
+
+from relserve.engines.http.reply import UnreadableReply
+from relserve.errors import FailureKind
+
+LONGEST_RETRY_AFTER_S = 120.0
+
+_OVER_CONTEXT = re.compile(
+    r"context[ _](length|size|window)|maximum context|max_model_len|maximum input length|too many tokens"
+    r"|(prompt|input|request|message)s? (is|are) too l(ong|arge)|inputs. (must|tokens)"
+    r"|string_above_max_length",
+    re.IGNORECASE,
+)
+_NO_ROOM = "max_tokens must be at least 1, got 0"  # vLLM, of a prompt as long as the context
+_OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+class RetryAction(Enum):
+    """What to do about a fault."""
+
+    WAIT = "the server has too much to do"
+    RETRY = "it may pass"
+    RETRY_ONCE = "it took very long, and may pass"
+    LOOK = "the connection failed: see whether the server is there"
+    GIVE_UP = "it will not pass soon"
+    FAIL_ROW = "the row itself is refused"
+    STOP = "nothing will be answered"
+
+
+class Fault(NamedTuple):
+    """A failed request: what to do, what the server said, and its HTTP status (0: none came)."""
+
+    next: RetryAction
+    said: str
+    status: int = 0
+    retry_after_s: float | None = None
+    row_failure: FailureKind = FailureKind.ENGINE
+
+
+def fault_of(error: Exception) -> Fault:
+    """What an error of the openai package, or an unreadable reply, means."""
+    if isinstance(error, openai.APIStatusError):
+        return _of_status(error)
+    if isinstance(error, openai.APITimeoutError) and type(error.__cause__).__name__ != "ConnectTimeout":
+        return Fault(RetryAction.RETRY_ONCE, "the server did not answer in time")
+    if isinstance(error, openai.APIConnectionError):
+        return Fault(RetryAction.LOOK, _roots(error))
+    if isinstance(error, (UnreadableReply, openai.APIResponseValidationError, ValueError)):
+        return Fault(RetryAction.RETRY, str(error) or "the server's reply is not JSON")
+    return Fault(RetryAction.FAIL_ROW, _roots(error))
+
+
+def _of_status(error: openai.APIStatusError) -> Fault:
+    status, said = error.status_code, what_it_said(error)
+    after_s = _retry_after_s(error.response.headers)
+    if status == 401 or error.code in _OUT_OF_MONEY:
+        return Fault(RetryAction.STOP, said, status)
+    if after_s is not None and after_s > LONGEST_RETRY_AFTER_S:
+        return Fault(RetryAction.GIVE_UP, f"{said} (it asks to wait {after_s:.0f} s)", status)
+    if status in (429, 503, 529):
+        return Fault(RetryAction.WAIT, said, status, after_s)
+    if (status >= 500 and status != 501) or status in (408, 409):
+        return Fault(RetryAction.RETRY, said, status, after_s)
+    if _NO_ROOM in said:
+        said = f"the prompt fills the model's context and leaves no room for a reply ({said})"
+        return Fault(RetryAction.FAIL_ROW, said, status, None, FailureKind.OVER_CONTEXT)
+    too_long = status == 413 or error.code == "context_length_exceeded" or _OVER_CONTEXT.search(said)
+    kind = FailureKind.OVER_CONTEXT if too_long else FailureKind.REFUSED
+    return Fault(RetryAction.FAIL_ROW, said, status, None, kind)
+
+
+def what_it_said(error: openai.APIStatusError) -> str:
+    """The server's own words, without the JSON around them."""
+    body = error.body
+    if isinstance(body, dict):
+        words = body.get("message") or body.get("detail") or body.get("error") or body
+    else:
+        words = body or error.message
+    said = " ".join(str(words).split())
+    return f"HTTP {error.status_code}: {said[:500]}"
+
+
+def _retry_after_s(headers: object) -> float | None:
+    """Seconds that the server asks to wait; None when it does not say, or nonsense."""
+    get = headers.get  # type: ignore[attr-defined]
+    try:
+        if (ms := get("retry-after-ms")) is not None:
+            return max(0.0, float(ms) / 1000)
+        if (value := get("retry-after")) is None:
+            return None
+        if re.fullmatch(r"[0-9.]+", value):
+            return float(value)
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
+
+
+def _roots(error: BaseException) -> str:
+    """The error's message with those of its causes."""
+    parts: list[str] = []
+    step: BaseException | None = error
+    while step is not None:
+        said = str(step).strip(". ") or type(step).__name__
+        if said not in parts:
+            parts.append(said)
+        step = step.__cause__ or step.__context__
+    return ": ".join(parts[:3])

@@ -1,0 +1,196 @@
+"""The rows of one relQuery on their way through a server, each a request of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+from dataclasses import dataclass, field
+from functools import partial
+
+import openai
+
+from relserve.call.relquery import Reply, Submission
+from relserve.engines.http.dialect import Dialect
+from relserve.engines.http.faults import Fault, RetryAction, fault_of
+from relserve.engines.http.reply import UnreadableReply, read_reply
+from relserve.engines.http.server import Server, list_models
+from relserve.errors import EngineDeadError, EngineStartError, Failure, FailureKind, ModelError
+
+MAX_LOST_IN_A_ROW = 16  # so many rows given up with no answer in between: the server is of no use
+REFUSALS_PER_RETRY = 5  # a row refused for overload again and again while others are answered
+FIRST_DELAY_S = 0.5
+LONGEST_DELAY_S = 8.0
+
+_NO_SUCH_MODEL = re.compile(r"model\b.*(does not exist|not found|not exist)", re.IGNORECASE)
+
+log = logging.getLogger(__name__)
+
+Inbox = asyncio.Queue["Reply | Exception"]
+
+
+@dataclass
+class _Tries:
+    """How often one row was sent in vain."""
+
+    faults: int = 0
+    refusals: int = 0  # for overload
+
+
+@dataclass(eq=False)
+class Rows:
+    """Sends the rows of a submission, and puts a Reply of each, or an error that ends all, into `inbox`."""
+
+    server: Server
+    submission: Submission
+    max_retries: int
+    inbox: Inbox = field(default_factory=asyncio.Queue)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _inside: set[int] = field(default_factory=set)  # rows that hold a slot of the gate
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._tasks.add(asyncio.create_task(self._feed()))
+
+    async def cancel(self) -> None:
+        """Drop what is not answered; closing a request's connection makes the server abort it."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _feed(self) -> None:
+        """Start each row once the gate lets it in: one waiter for all rows, so that relQueries take turns."""
+        for index in range(len(self.submission.prompts)):
+            await self._enter(index)
+            task = asyncio.create_task(self._row(index))
+            self._tasks.add(task)
+            # In a callback, since a task cancelled before its first step runs no `finally`.
+            task.add_done_callback(partial(self._done, index))
+
+    async def _enter(self, index: int) -> None:
+        await self.server.concurrency.enter()
+        self._inside.add(index)
+
+    def _leave(self, index: int) -> None:
+        if index in self._inside:
+            self._inside.remove(index)
+            self.server.concurrency.leave()
+
+    def _done(self, index: int, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._leave(index)
+
+    async def _row(self, index: int) -> None:
+        try:
+            self.inbox.put_nowait(await self._answer(index))
+        except Exception as error:  # whatever it is, the relQuery must hear of it instead of waiting on
+            self.inbox.put_nowait(error)
+
+    async def _answer(self, index: int) -> Reply:
+        """Send a row until it has its reply.
+
+        Raises:
+            EngineError, ModelError: no row will be answered.
+        """
+        concurrency, tries = self.server.concurrency, _Tries()
+        while True:
+            entered_s, dialect = asyncio.get_running_loop().time(), self.server.dialect
+            fault = await self._send(index, dialect)
+            if isinstance(fault, Reply):
+                concurrency.answered()
+                return fault
+            self._raise_if_useless(fault, dialect)
+            if fault.next is RetryAction.FAIL_ROW:
+                if not self._learned_from(fault, dialect):
+                    concurrency.answered()
+                    return _failed(index, fault)
+            elif fault.next is RetryAction.WAIT:
+                concurrency.refused(entered_s, fault.retry_after_s)
+                if not self._may_wait(tries):
+                    return self._lost(index, fault)
+                self._leave(index)
+                await self._enter(index)
+            elif fault.next is RetryAction.GIVE_UP or not self._may_retry(tries, fault):
+                return await self._given_up(index, fault)
+            else:
+                # The slot is kept meanwhile: were it free, row after row would run into the same outage.
+                await asyncio.sleep(fault.retry_after_s or _delay_s(tries.faults))
+
+    async def _send(self, index: int, dialect: Dialect) -> Reply | Fault:
+        try:
+            body = dialect.body(self.server.model, self.submission.prompts[index], self.submission)
+            data = await self.server.client(index).post(dialect.path, cast_to=object, body=body)
+            return read_reply(data, index, dialect.wraps(self.submission.sampling.grammar))
+        except (openai.OpenAIError, UnreadableReply, ValueError) as error:
+            return fault_of(error)
+
+    def _learned_from(self, fault: Fault, dialect: Dialect) -> bool:
+        """Whether the row may go again because the server is now spoken to otherwise."""
+        server, grammar = self.server, self.submission.sampling.grammar
+        if server.dialect != dialect:
+            return True  # another row was refused for the same reason, and was first
+        changed = dialect.after_refusal(fault.status, fault.said, grammar)
+        if changed is None:
+            return False
+        log.warning("%s: %s; from now on %s", server.name, fault.said, changed)
+        server.dialect = changed
+        return True
+
+    def _raise_if_useless(self, fault: Fault, dialect: Dialect) -> None:
+        name, unproven = self.server.name, not self.server.concurrency.num_answered
+        if fault.status == 401 or (fault.status == 403 and unproven):
+            raise EngineStartError(f"{name} refused the API key ({fault.said}): check the key set for it")
+        if fault.status == 404 and _NO_SUCH_MODEL.search(fault.said):
+            raise ModelError(f"{name} does not serve {self.server.model!r} ({fault.said})")
+        if fault.status in (404, 405, 501) and unproven and not dialect.chat:
+            raise EngineStartError(
+                f"{name} has neither /chat/completions nor /completions ({fault.said}): check the URL's path"
+            )
+        if fault.next is RetryAction.STOP:
+            raise EngineDeadError(f"{name} answers no more: {fault.said}")
+
+    def _may_wait(self, tries: _Tries) -> bool:
+        """Whether a row refused for overload may queue again: as long as the server gets on with others."""
+        tries.refusals += 1
+        concurrency = self.server.concurrency
+        stuck = concurrency.num_refusals > self.max_retries and concurrency.num_inside <= 1
+        return not stuck and tries.refusals <= REFUSALS_PER_RETRY * self.max_retries
+
+    def _may_retry(self, tries: _Tries, fault: Fault) -> bool:
+        tries.faults += 1
+        most = min(1, self.max_retries) if fault.next is RetryAction.RETRY_ONCE else self.max_retries
+        return tries.faults <= most
+
+    async def _given_up(self, index: int, fault: Fault) -> Reply:
+        """The row's failure; an error where the server is gone rather than the row bad."""
+        if fault.next is RetryAction.LOOK:
+            try:
+                await list_models(self.server.client(index))
+            except openai.APIStatusError:
+                pass  # it is there, after all
+            except (openai.APIConnectionError, ValueError) as error:
+                raise EngineDeadError(
+                    f"{self.server.name} no longer answers ({fault.said}); answers that came before stand"
+                ) from error
+        return self._lost(index, fault)
+
+    def _lost(self, index: int, fault: Fault) -> Reply:
+        concurrency = self.server.concurrency
+        concurrency.num_lost_in_a_row += 1
+        if concurrency.num_lost_in_a_row >= MAX_LOST_IN_A_ROW:
+            raise EngineDeadError(
+                f"{self.server.name} answered none of the last {MAX_LOST_IN_A_ROW} rows ({fault.said})"
+            )
+        return _failed(index, fault)
+
+
+def _failed(index: int, fault: Fault) -> Reply:
+    kind = fault.row_failure if fault.next is RetryAction.FAIL_ROW else FailureKind.ENGINE
+    return Reply(index, None, Failure(kind, fault.said))
+
+
+def _delay_s(num_faults: int) -> float:
+    longest: float = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2 ** (num_faults - 1))
+    return longest * random.uniform(0.75, 1.0)  # rows that failed together should not come back together

@@ -1,0 +1,163 @@
+"""Finding out what stands behind a URL: whether it is an LLM server, and which model it serves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import openai
+
+from relserve.engines.http.concurrency_limit import ConcurrencyLimit
+from relserve.engines.http.dialect import Dialect
+from relserve.engines.http.faults import fault_of
+from relserve.errors import EngineStartError, ModelError, RelserveError
+
+NO_KEY = "none"  # the openai package insists on a key; servers without keys ignore it
+CONNECT_S = 10.0
+LIST_S = 30.0
+MAX_LISTED = 20
+PER_POOL = 32
+MAX_POOLS = 16
+
+Clients = tuple[openai.AsyncOpenAI, ...]
+
+
+class Served(NamedTuple):
+    """The model that a server serves: its name there, and whether the server is vLLM."""
+
+    model: str
+    is_vllm: bool
+
+
+@dataclass
+class Server:
+    """A server that was found to serve the model, and what was learned of it since."""
+
+    name: str  # by which users know it
+    clients: Clients
+    model: str
+    dialect: Dialect
+    concurrency: ConcurrencyLimit
+
+    def client(self, index: int) -> openai.AsyncOpenAI:
+        """The client for a row."""
+        return self.clients[index % len(self.clients)]
+
+
+def base_url_of(url: str) -> str:
+    """The URL below which the endpoints lie: a bare host gets the customary /v1.
+
+    Raises:
+        ModelError: it is no http(s) URL.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ModelError(f"{url!r} is not the URL of a server; write it as 'http://host:port/v1'")
+    return url.rstrip("/") + ("" if parts.path.strip("/") else "/v1")
+
+
+def clients_of(base_url: str, api_key: str | None, timeout_s: float, max_in_flight: int) -> Clients:
+    """Clients that do not retry by themselves: the engine's gate must see every refusal.
+
+    Several, since a connection pool looks at all of its connections for each request: with 256 in one
+    pool that costs more than the request itself.
+    """
+    # A proxy named in the environment cannot reach this machine's own ports.
+    host = urlsplit(base_url).hostname or ""
+    local = host in ("localhost", "::1") or host.startswith("127.")
+    # The gate limits connections; a second limit below its own would make rows time out while they queue.
+    limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
+        max_connections=None, max_keepalive_connections=max_in_flight
+    )
+    return tuple(
+        openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=api_key or NO_KEY,
+            max_retries=0,
+            timeout=openai.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=not local, limits=limits),
+        )
+        for _ in range(min(MAX_POOLS, math.ceil(max_in_flight / PER_POOL)))
+    )
+
+
+async def close_all(clients: Clients) -> None:
+    """Close their connections."""
+    for client in clients:
+        await client.close()
+
+
+async def find_served(client: openai.AsyncOpenAI, url: str, wanted: str | None) -> Served:
+    """Ask the server which models it serves.
+
+    Raises:
+        EngineStartError: no LLM server answers there, or it does not let us in.
+        ModelError: it does not serve the wanted model, or leaves it open which one is meant.
+    """
+    try:
+        cards = _cards(await list_models(client), url)
+    except openai.NotFoundError as error:
+        if wanted is not None:
+            return Served(wanted, False)  # it may answer all the same: not every server lists its models
+        raise EngineStartError(
+            f"{url} answers, but {client.base_url}models gives HTTP 404: check the URL's path (most end "
+            f"in /v1); where a server does not list its models, write '{url}#model'"
+        ) from error
+    except (openai.OpenAIError, ValueError) as error:
+        raise start_error(error, url) from error
+    names = [str(card["id"]) for card in cards]
+    is_vllm = any(card.get("owned_by") == "vllm" for card in cards)
+    return Served(_chosen(names, wanted, url, is_vllm), is_vllm)
+
+
+async def list_models(client: openai.AsyncOpenAI) -> object:
+    """The body of GET /models."""
+    timeout = client.timeout.read if isinstance(client.timeout, openai.Timeout) else None
+    return await client.get("/models", cast_to=object, options={"timeout": min(LIST_S, timeout or LIST_S)})
+
+
+def start_error(error: Exception, url: str) -> RelserveError:
+    """Why the server at `url` cannot be used, and how to mend it."""
+    fault = fault_of(error)
+    if fault.status in (401, 403):
+        return EngineStartError(f"{url} refused the API key ({fault.said}): check the key set for it")
+    if fault.status:
+        return EngineStartError(f"{url} answered GET /models with {fault.said}")
+    if isinstance(error, openai.APIConnectionError):
+        return EngineStartError(
+            f"no LLM server answers at {url} ({fault.said}): start it, or check host and port in the URL"
+        )
+    return _not_a_server(url, fault.said)
+
+
+def _cards(data: object, url: str) -> list[dict[str, object]]:
+    cards = data.get("data") if isinstance(data, dict) else None
+    if not isinstance(cards, list) or not all(isinstance(c, dict) and "id" in c for c in cards):
+        raise _not_a_server(url, f"GET /models gave {str(data)[:80]!r}")
+    return cards
+
+
+def _not_a_server(url: str, said: str) -> EngineStartError:
+    return EngineStartError(
+        f"what answers at {url} is not an OpenAI-compatible server ({said}): check host, port and path"
+    )
+
+
+def _chosen(names: list[str], wanted: str | None, url: str, is_vllm: bool) -> str:
+    if wanted is not None:
+        for name in (wanted, f"{wanted}:latest"):  # Ollama lists tags that one need not write
+            if name in names:
+                return name
+        raise ModelError(f"{url} does not serve {wanted!r}; it serves {_listed(names)}")
+    if not names:
+        raise ModelError(f"{url} serves no model; load one there, or write '{url}#model'")
+    if len(names) > 1 and not is_vllm:  # vLLM serves one model; further names are aliases and adapters of it
+        raise ModelError(f"{url} serves several models; write '{url}#model' with one of {_listed(names)}")
+    return names[0]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return (", ".join(repr(name) for name in names[:MAX_LISTED]) or "none") + more

@@ -1,0 +1,1 @@
+"""A model on this machine, run by vLLM in a process of its own."""

@@ -1,0 +1,230 @@
+"""A model on this machine: vLLM with its engine in a process of its own, started on first use."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import multiprocessing
+import os
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Any
+
+from relserve.call.prefix_share import BLOCK
+from relserve.call.relquery import Reply, Submission
+from relserve.engines import fingerprint
+from relserve.engines.local.daemon_thread import in_daemon_thread
+from relserve.engines.local.flight import Flight
+from relserve.engines.local.log import EngineGone, cause_of, size_of
+from relserve.engines.local.prompts import PromptEncoder, load_encoder
+from relserve.engines.local.running import RunningEngine
+from relserve.engines.local.start import CPU_BLOCK_SIZE, is_engine, launch
+from relserve.errors import EngineDeadError, EngineError, EngineStartError
+from relserve.machine.cost_file import find_cost, gpus
+from relserve.policies.cost import CostModel
+
+logger = logging.getLogger(__name__)
+
+STOP_S = 2.0  # how long an engine may take to end by itself; it has nothing to save
+STOP_AT_EXIT_S = 0.5  # the same when the interpreter ends
+NO_ARGS: Mapping[str, Any] = {}
+
+
+class LocalEngine:
+    """Answers from a vLLM engine on this machine; see `relserve.engines.protocol.Engine`.
+
+    Args:
+        model: the name by which users ask for it.
+        path: a local folder or a Hugging Face hub id.
+        engine_args: further arguments of vLLM's AsyncEngineArgs, over the defaults.
+        announce: told in one line when an engine starts, is ready, or died; default: the module's logger.
+        log_path: file to whose end the engine's process writes its output; default: the caller's stderr.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        path: str,
+        *,
+        engine_args: Mapping[str, Any] = NO_ARGS,
+        announce: Callable[[str], None] | None = None,
+        log_path: Path | None = None,
+    ) -> None:
+        self.model, self.path = model, path
+        self._engine_args = dict(engine_args)
+        self._announce = announce or logger.info
+        self._log_path = log_path
+        self._running: RunningEngine | None = None
+        self._starting: asyncio.Task[RunningEngine] | None = None
+        self._encoder: PromptEncoder | None = None
+        self._owner = os.getpid()
+        _engines.add(self)
+
+    @property
+    def pid(self) -> int | None:
+        """Of the engine's process; None when it is not running."""
+        return self._running.pid if self._running is not None and not self._running.dead else None
+
+    @property
+    def num_unfinished(self) -> int:
+        """Requests that are with the engine."""
+        return 0 if self._running is None else sum(len(f.pending) for f in self._running.flights)
+
+    @property
+    def max_num_seqs(self) -> int | None:
+        """See `Foreseeing`."""
+        return self._engine_args.get("max_num_seqs")
+
+    @property
+    def block_size(self) -> int:
+        """See `Foreseeing`; without asking vLLM, so only NVIDIA's GPUs count."""
+        return int(self._engine_args.get("block_size") or (BLOCK if gpus() else CPU_BLOCK_SIZE))
+
+    def find_encoder(self) -> PromptEncoder | None:
+        """See `Foreseeing`: the running engine's, or one made of the model's files."""
+        if self._running is not None:
+            return self._running.encoder
+        if self._encoder is None:
+            self._encoder = load_encoder(self.path)
+        return self._encoder
+
+    def find_cost(self) -> CostModel | None:
+        """See `Foreseeing`."""
+        path = find_cost(self.path)
+        return CostModel.load(Path(path)) if path else None
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`; while the engine runs, of what it has loaded."""
+        if self._running is not None and not self._running.dead:
+            return self._running.fingerprint
+        return await in_daemon_thread(self._fingerprint)
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`; an engine that dies is restarted once and asked only what is unanswered."""
+        todo = dict.fromkeys(range(len(submission.prompts)))
+        for is_last in (False, True):
+            running = await self._up()
+            flight = Flight(running, submission, list(todo))
+            try:
+                async with aclosing(flight.replies()) as stream:
+                    async for replies in stream:
+                        for reply in replies:
+                            del todo[reply.index]
+                        yield replies
+                return
+            except EngineGone:
+                self._give_up_or_restart(running, is_last)
+
+    def _give_up_or_restart(self, running: RunningEngine, is_last: bool) -> None:
+        if running.closed:
+            raise EngineDeadError(f"the engine for {self.model} was closed while it worked") from None
+        if is_last:
+            raise EngineDeadError(
+                f"the engine for {self.model} died twice during one query "
+                f"({running.ending(self._log_path)}){self._see_log()}"
+            ) from None
+
+    async def _up(self) -> RunningEngine:
+        """The running engine, started if there is none; concurrent callers share one start."""
+        if self._running is not None and not self._running.dead:
+            return self._running
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start(self._running))
+            self._starting.add_done_callback(self._started)
+        # Shielded: the start goes on for the next query when this one is cancelled.
+        return await asyncio.shield(self._starting)
+
+    def _started(self, task: asyncio.Task[RunningEngine]) -> None:
+        self._starting = None
+        if not task.cancelled():
+            task.exception()  # taken by the callers that are left, if any
+
+    async def _start(self, before: RunningEngine | None) -> RunningEngine:
+        died = ""
+        if before is not None and not before.closed:
+            ending = before.ending(self._log_path)
+            died = f"the engine for {self.model} died ({ending}){self._see_log()}; "
+            in_daemon_thread(lambda: before.stop(STOP_S))
+        self._announce(f"{died}starting engine for {self.model} ...")
+        started = time.monotonic()
+        log_end = size_of(self._log_path)
+        try:
+            running = await in_daemon_thread(self._launch)
+            running.watch(log_end)
+            await running.ask(running.client.get_supported_tasks())
+        except Exception as error:
+            cause = cause_of(error, self._log_path, log_end)
+            problem = f"the engine for {self.model} did not start: {cause}{self._see_log()}"
+            raise (EngineDeadError(died + problem) if died else EngineStartError(problem)) from error
+        self._running = running
+        _stop_at_exit()
+        self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
+        return running
+
+    def _launch(self) -> RunningEngine:
+        before = self._fingerprint()
+        running = launch(self.path, self._engine_args, self._log_path)
+        running.fingerprint = self._fingerprint()
+        if before is not None and running.fingerprint != before:
+            running.fingerprint = None  # changed while it was read: nobody knows what was loaded
+        return running
+
+    def _fingerprint(self) -> str | None:
+        try:
+            return fingerprint.of_local(self.path, self._engine_args)
+        except Exception as error:
+            logger.debug("no answers are kept of %s: %s", self.model, error)
+            return None
+
+    def _see_log(self) -> str:
+        return f"; its log is {self._log_path}" if self._log_path is not None else ""
+
+    async def reset_prefix_cache(self) -> None:
+        """Forget every cached prefix, as benchmarks need; starts the engine if it is not running."""
+        running = await self._up()
+        await running.ask(running.client.reset_prefix_cache())
+
+    async def close(self) -> None:
+        """End the engine's process and free everything; it starts anew if asked again."""
+        if self._starting is not None:
+            with suppress(EngineError):
+                await asyncio.shield(self._starting)
+        running, self._running = self._running, None
+        if running is not None:
+            running.closed = True
+            running.mark_dead()
+            await in_daemon_thread(lambda: running.stop(STOP_S))
+
+    def _end(self) -> None:
+        if self._running is not None and self._owner == os.getpid():
+            self._running.stop(STOP_AT_EXIT_S)
+
+
+_engines: weakref.WeakSet[LocalEngine] = weakref.WeakSet()
+
+
+def _stop_at_exit() -> None:
+    """Come before what vLLM registered when it started, which would wait for seconds."""
+    atexit.unregister(_stop_all)
+    atexit.register(_stop_all)
+
+
+def _stop_all() -> None:
+    """Leave no engine behind, also none that was just starting."""
+    threads = [threading.Thread(target=engine._end, daemon=True) for engine in _engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(STOP_AT_EXIT_S + 2)
+    if any(engine._starting is not None for engine in _engines):
+        for process in multiprocessing.active_children():
+            if is_engine(process):
+                process.kill()
+
+
+_stop_at_exit()

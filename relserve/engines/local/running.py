@@ -1,0 +1,126 @@
+"""An engine that came up: its client, its process, and whether it still lives."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Coroutine
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from relserve.engines.local.log import EngineGone, last_error
+from relserve.engines.local.prompts import PromptEncoder
+
+if TYPE_CHECKING:
+    from relserve.engines.local.flight import Flight
+
+T = TypeVar("T")
+
+
+class RunningEngine:
+    """A vLLM engine and what its users need of it.
+
+    Attributes:
+        client: vLLM's AsyncLLM.
+        encoder: prompts to token ids.
+        max_model_len: tokens of prompt and reply together.
+        pid: of the engine's process.
+        flights: the submissions that are with it.
+        dead: whether it is known to have ended.
+        closed: whether it was ended on purpose.
+        fingerprint: of the model that it has loaded; see `Engine.fingerprint`.
+    """
+
+    def __init__(self, client: Any, process: BaseProcess) -> None:
+        self.client, self._process = client, process
+        self.encoder = PromptEncoder(client.get_tokenizer())
+        self.max_model_len: int = client.model_config.max_model_len
+        self.pid = process.pid
+        self.flights: set[Flight] = set()
+        self.closed = False
+        self.fingerprint: str | None = None
+        self._death = asyncio.Event()
+        self._why_dead = ""
+        self._log_start = 0
+
+    @property
+    def dead(self) -> bool:
+        return self._death.is_set()
+
+    def watch(self, log_start: int) -> None:
+        """Notice the end of the process at once, independently of vLLM; to be called on the event loop.
+
+        Args:
+            log_start: where the engine's part of the log begins.
+        """
+        self._log_start = log_start
+        loop = asyncio.get_running_loop()
+
+        def wait() -> None:
+            connection.wait([self._process.sentinel])
+            with contextlib.suppress(RuntimeError):  # the loop may have been closed
+                loop.call_soon_threadsafe(self.mark_dead)
+
+        threading.Thread(target=wait, name="relserve-engine-watch", daemon=True).start()
+
+    def mark_dead(self, why: str = "") -> None:
+        """It ended, or is of no more use: let every flight know."""
+        self._why_dead = self._why_dead or why
+        self._death.set()
+        for flight in self.flights:
+            flight.wake()
+
+    async def ask(self, question: Coroutine[Any, Any, T]) -> T:
+        """The answer of a call that vLLM would leave waiting for ever if the engine died under it.
+
+        Raises:
+            EngineGone: it did.
+        """
+        asked, death = asyncio.ensure_future(question), asyncio.ensure_future(self._death.wait())
+        try:
+            await asyncio.wait({asked, death}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                raise EngineGone
+            return asked.result()
+        finally:
+            asked.cancel()
+            death.cancel()
+
+    def ending(self, log_path: Path | None) -> str:
+        """How it ended, in words."""
+        deadline_s = time.monotonic() + 1
+        # Not join(): where two threads wait for one process, the one that comes second learns nothing.
+        while (code := self._process.exitcode) is None and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        if code is not None and code < 0:
+            return describe_signal(-code)
+        return last_error(log_path, self._log_start) or self._why_dead or f"exit code {code}"
+
+    def stop(self, timeout_s: float) -> None:
+        """End the process, by force after `timeout_s`, and free what the client holds; blocks."""
+        self.closed = True
+        with contextlib.suppress(Exception):
+            self.client.shutdown(timeout=timeout_s)
+        # Its __del__ calls this again, at interpreter exit among modules that are half gone.
+        self.client.shutdown = _nothing
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join(1)
+
+
+def describe_signal(number: int) -> str:
+    """The signal that ended a process, in words."""
+    hint = "; out of memory?" if number == signal.SIGKILL else ""
+    try:
+        return f"killed by {signal.Signals(number).name}{hint}"
+    except ValueError:
+        return f"killed by signal {number}"
+
+
+def _nothing() -> None:
+    """Stands in for a shutdown that was done."""

@@ -1,0 +1,202 @@
+"""Starting a vLLM engine in a process of its own, from any thread of any kind of script."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import multiprocessing.spawn
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from relserve.engines.local.running import RunningEngine
+from relserve.errors import EngineStartError
+from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
+from relserve.vllm_plugin.version import check_version
+
+SCHEDULER = "relserve.vllm_plugin.scheduler.make"
+CPU_WORKER = "relserve.vllm_plugin.cpu_worker.Worker"
+FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU that has no bfloat16 arithmetic
+ENVIRONMENT = {
+    "VLLM_LOGGING_LEVEL": "ERROR",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+}
+CPU_BLOCK_SIZE = 32  # tokens that the prefix cache keeps together
+CPU_ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # vLLM's own binding is ten times slower on a shared machine
+    "VLLM_CPU_KVCACHE_SPACE": "2",
+}
+
+# One start at a time: what is changed below belongs to the whole process.
+_starting = threading.Lock()
+
+
+def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> RunningEngine:
+    """Start an engine and wait until it is ready; blocks for many seconds.
+
+    Raises:
+        EngineStartError: vLLM is not installed or not of a tested version.
+        Exception: whatever vLLM raises when it cannot start.
+    """
+    with _starting:
+        set_environment(ENVIRONMENT)
+        _quieten()
+        allow_hub(not os.path.isdir(path))
+        arguments = arguments_of(path, engine_args)
+        children = set(multiprocessing.active_children())
+        with _child_environment(log_path), _manners_for_main():
+            client = _start_client(arguments)
+        started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
+        if not started:
+            client.shutdown()
+            raise EngineStartError("the engine's process ended as soon as it was ready")
+        return RunningEngine(client, started[0])
+
+
+def is_engine(process: BaseProcess) -> bool:
+    """Whether a child process is a vLLM engine, by the name that vLLM gives it."""
+    return process.name.startswith(PROCESS_NAME)
+
+
+def set_environment(variables: Mapping[str, str]) -> None:
+    """Set variables that the user left unset."""
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
+
+
+def allow_hub(allowed: bool) -> None:
+    """Keep a model from a local folder off the network, unless the user decided on HF_HUB_OFFLINE.
+
+    The hub's client reads the variable once, so a second engine with a hub id needs both lines.
+    """
+    if os.environ.get("HF_HUB_OFFLINE") not in (None, _OFFLINE):
+        return
+    if not allowed:
+        os.environ["HF_HUB_OFFLINE"] = _OFFLINE
+    elif "HF_HUB_OFFLINE" in os.environ:
+        import huggingface_hub.constants
+
+        del os.environ["HF_HUB_OFFLINE"]
+        huggingface_hub.constants.HF_HUB_OFFLINE = False
+
+
+def _quieten() -> None:
+    """Keep warnings about an absent GPU tool chain off the terminal, unless the user set a level."""
+    if os.environ["VLLM_LOGGING_LEVEL"] == ENVIRONMENT["VLLM_LOGGING_LEVEL"]:
+        for name in ("vllm.triton_utils.importing", "torch.utils.cpp_extension", "torch._library.triton"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+
+
+_OFFLINE = "yes"  # true to the hub's client, and told apart from a user's "1"
+
+
+def _start_client(arguments: dict[str, Any]) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    from relserve.engines.local.stats import NoStats
+
+    # A statistics logger of our own keeps per-request times on and vLLM's own loggers off.
+    client = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), stat_loggers=[NoStats])
+    # Its traceback when the engine dies says less than the line that LocalEngine announces.
+    logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
+    return client
+
+
+def arguments_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of the engine: the user's over ours over vLLM's."""
+    try:
+        import vllm
+    except ModuleNotFoundError as error:
+        if error.name != "vllm":
+            raise
+        raise EngineStartError(
+            "vLLM is not installed; `pip install 'relserve[vllm]'` for a GPU, 'relserve[cpu]' without one"
+        ) from error
+    check_version(vllm.__version__)
+    from vllm.platforms import current_platform
+
+    ours: dict[str, Any] = dict(
+        model=path, scheduler_cls=SCHEDULER, enable_prefix_caching=True, disable_log_stats=True
+    )
+    if current_platform.is_cpu():
+        set_environment(CPU_ENVIRONMENT)
+        ours |= dict(
+            dtype=cpu_dtype(path), enforce_eager=True, block_size=CPU_BLOCK_SIZE, worker_cls=CPU_WORKER
+        )
+        if not _is_parallel(engine_args):
+            from vllm.v1.executor.uniproc_executor import UniProcExecutor
+
+            # The class, because vLLM turns the name "uni" into "mp" on a CPU (for its thread binding, which
+            # is off here): a further process, which takes 10 s to start and a detour on every step.
+            ours["distributed_executor_backend"] = UniProcExecutor
+    return ours | dict(engine_args)
+
+
+def _is_parallel(engine_args: Mapping[str, Any]) -> bool:
+    return any(engine_args.get(f"{kind}_parallel_size", 1) > 1 for kind in ("tensor", "pipeline", "data"))
+
+
+def cpu_dtype(path: str) -> str:
+    """The number format in which a model runs fastest on this CPU, as vLLM names it."""
+    import torch
+    from transformers import AutoConfig
+
+    if torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported():
+        return "auto"  # 1.8 times as many tokens a second as float32, and the same answers (classify_beer)
+    try:
+        config = AutoConfig.from_pretrained(path).get_text_config()
+        return "float32" if num_parameters(config) < FLOAT32_BELOW else "auto"
+    except Exception:  # vLLM will say what is wrong with the model, and better
+        return "auto"
+
+
+def num_parameters(config: Any) -> float:
+    """About how many parameters a decoder with this Hugging Face config has."""
+    hidden = config.hidden_size
+    inner = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * hidden
+    experts = getattr(config, "num_local_experts", None) or getattr(config, "num_experts", None) or 1
+    layer = 4 * hidden**2 + 3 * hidden * inner * experts
+    return float(2 * config.vocab_size * hidden + config.num_hidden_layers * layer)
+
+
+@contextlib.contextmanager
+def _child_environment(log_path: Path | None) -> Iterator[None]:
+    """Tell the child, and no other process, whose engine it is (read by vllm_plugin.manners)."""
+    os.environ[PARENT_VARIABLE] = str(os.getpid())
+    if log_path is not None:
+        os.environ[LOG_VARIABLE] = str(log_path)
+    try:
+        yield
+    finally:
+        os.environ.pop(PARENT_VARIABLE, None)
+        os.environ.pop(LOG_VARIABLE, None)
+
+
+@contextlib.contextmanager
+def _manners_for_main() -> Iterator[None]:
+    """Let a spawned engine run its manners where it would run the user's script again.
+
+    So a script needs no __main__ guard, and the manners come before vLLM's long import. Processes of other
+    names are left alone: the user may be starting some meanwhile.
+    """
+    original = multiprocessing.spawn.get_preparation_data
+
+    def with_manners(name: str) -> dict[str, Any]:
+        data = original(name)
+        if name.startswith(PROCESS_NAME):
+            data.pop("init_main_from_path", None)
+            data["init_main_from_name"] = "relserve.vllm_plugin.engine_main"
+        return data
+
+    multiprocessing.spawn.get_preparation_data = with_manners
+    try:
+        yield
+    finally:
+        multiprocessing.spawn.get_preparation_data = original

@@ -1,0 +1,1 @@
+"""What is known of this machine: its hardware, calibrated cost models, and the engines that run on it."""

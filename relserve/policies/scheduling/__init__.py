@@ -1,0 +1,1 @@
+"""Which relQuery runs next, and what a step computes."""

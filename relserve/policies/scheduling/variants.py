@@ -1,0 +1,62 @@
+"""Every scheduling variant by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relserve.policies.scheduling.arrange import (
+    Exclusive,
+    Marginal,
+    Mixed,
+    always_decode,
+    always_prefill,
+    by_total_latency,
+)
+from relserve.policies.scheduling.guard import Guard, NoGuard, PatienceGuard, StarvationGuard
+from relserve.policies.scheduling.policy import SchedulingPolicy
+from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
+
+NO_GUARD = NoGuard()
+DEFAULT = "dpu+marginal"
+RESERVE_SHARE = (
+    0.25  # outputs end before their caps; measured in the simulator: 0 preempts more, 1 admits too few
+)
+
+_MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
+    "fcfs": lambda _: SchedulingPolicy("fcfs", Arrival(), Mixed(), NO_GUARD),
+    "static": lambda _: SchedulingPolicy("static", Static(), Mixed(), NO_GUARD),
+    "fcfs+pp": lambda _: SchedulingPolicy("fcfs+pp", Arrival(), Exclusive(always_prefill, False), NO_GUARD),
+    "static+pp": lambda _: SchedulingPolicy(
+        "static+pp", Static(), Exclusive(always_prefill, False), NO_GUARD
+    ),
+    "dpu+pp": lambda guard: SchedulingPolicy("dpu+pp", Dynamic(), Exclusive(always_prefill), guard),
+    "dpu+dp": lambda guard: SchedulingPolicy("dpu+dp", Dynamic(), Exclusive(always_decode), guard),
+    "dpu+aba": lambda guard: SchedulingPolicy("dpu+aba", Dynamic(), Exclusive(by_total_latency), guard),
+    "dpu-exact+aba": lambda guard: SchedulingPolicy(
+        "dpu-exact+aba", Dynamic(exact=True), Exclusive(by_total_latency), guard
+    ),
+    "dpu+mixed": lambda guard: SchedulingPolicy("dpu+mixed", Dynamic(), Mixed(), guard, RESERVE_SHARE),
+    "dpu+marginal": lambda guard: SchedulingPolicy(
+        "dpu+marginal", Dynamic(share_bases=True), Marginal(), guard, RESERVE_SHARE
+    ),
+}
+NAMES = tuple(_MAKERS)
+
+
+def make(name: str, starvation_s: float = 0.0, patience: float = 0.0) -> SchedulingPolicy:
+    """The variant of that name.
+
+    Args:
+        starvation_s: threshold of the paper's starvation guard in seconds per row; 0 for none.
+        patience: of our guard, in predicted FCFS latencies; 0 for none. At most one guard can be chosen.
+
+    Raises:
+        ValueError: no such variant (the message lists them), or two guards.
+    """
+    if name not in _MAKERS:
+        raise ValueError(f"no scheduling variant {name!r}; there are: {', '.join(NAMES)}")
+    if starvation_s and patience:
+        raise ValueError("starvation_s and patience are two guards against the same; set one of them to 0")
+    if starvation_s:
+        return _MAKERS[name](StarvationGuard(starvation_s))
+    return _MAKERS[name](PatienceGuard(patience) if patience else NO_GUARD)

@@ -1,0 +1,1 @@
+"""One relQuery or statement on an engine: folding, kept answers, order, estimates, records and notices."""

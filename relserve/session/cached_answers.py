@@ -1,0 +1,140 @@
+"""What one relQuery has in the answer cache: found before it asks, kept as its replies come."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Iterable
+from concurrent.futures import wait
+from dataclasses import asdict
+
+from relserve.cache.cache import AnswerCache
+from relserve.cache.store import Entry, Found
+from relserve.call.relquery import Reply, Submission, Usage
+from relserve.engines.loop import spawn
+from relserve.engines.protocol import Engine
+from relserve.errors import Cancelled, RelserveError
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.05  # how often a wait looks at its cancel event
+KEY_BYTES = 16
+
+
+class CachedAnswers:
+    """A submission's way to the cache; without a cache, or with random sampling, it finds and keeps nothing.
+
+    Args:
+        cache: None: off.
+        engine: tells its model's fingerprint; None of it means that its answers are not to be kept.
+    """
+
+    def __init__(self, cache: AnswerCache | None, engine: Engine, submission: Submission) -> None:
+        self._cache = cache if submission.sampling.temperature == 0 else None
+        self._engine, self._submission = engine, submission
+        self._fingerprint: str | None = None
+        self._keys: list[bytes] = []
+        self._confirmed = False  # whether the engine that answers has told its fingerprint
+
+    @property
+    def keeps(self) -> bool:
+        """Whether replies are kept."""
+        return self._cache is not None and self._confirmed and self._fingerprint is not None
+
+    def find(self, cancel: threading.Event) -> list[Reply]:
+        """The kept replies, by the prompts' positions.
+
+        Raises:
+            Cancelled: `cancel` was set while the engine was asked which model it has.
+            RelserveError: the engine is not to be had, as `Engine.answer` would say.
+        """
+        found = self._kept(cancel, uses=True) or {}
+        return [
+            # No usage: nothing was computed for it this time.
+            Reply(i, one.text)
+            for i, key in enumerate(self._keys)
+            if (one := found.get(key)) is not None
+        ]
+
+    def count(self, cancel: threading.Event) -> int | None:
+        """How many of the prompts have a kept reply, without using any; None where no answers are kept.
+
+        Raises: as `find`.
+        """
+        found = self._kept(cancel, uses=False)
+        return None if found is None else len(found)
+
+    def confirm(self, cancel: threading.Event) -> None:
+        """Look again which model it is, once the first replies are there; further calls do nothing.
+
+        Before, a folder may have changed, or the hub's copy was yet to be fetched.
+
+        Raises:
+            Cancelled: `cancel` was set meanwhile.
+        """
+        if self._cache is None or self._confirmed:
+            return
+        try:
+            self._identify(cancel)
+        except Cancelled:
+            raise
+        except RelserveError as error:
+            logger.debug("answers are not kept: %s", error)
+            self._fingerprint = None
+        self._confirmed = True
+
+    def keep(self, replies: Iterable[tuple[int, Reply]]) -> None:
+        """Keep replies that were good, each with its prompt's position; to be confirmed before."""
+        if self._cache is not None and self._confirmed and self._fingerprint is not None:
+            model = (self._fingerprint, self._engine.model)
+            made = [Entry(self._keys[i], *model, r.text or "", *_tokens(r.usage)) for i, r in replies]
+            self._cache.keep(made)
+
+    def _kept(self, cancel: threading.Event, uses: bool) -> dict[bytes, Found] | None:
+        """What the cache has of the prompts, by key; None where no answers are kept."""
+        if self._cache is None:
+            return None
+        self._identify(cancel)
+        if self._fingerprint is None:
+            return None
+        return self._cache.find(self._fingerprint, self._keys, uses)
+
+    def _identify(self, cancel: threading.Event) -> None:
+        fingerprint = _ask_fingerprint(self._engine, cancel)
+        if fingerprint is not None and fingerprint != self._fingerprint:
+            self._keys = keys_of(fingerprint, self._submission)
+        self._fingerprint = fingerprint
+
+
+def keys_of(fingerprint: str, submission: Submission) -> list[bytes]:
+    """A key for each prompt: a hash of the model and of all in the submission that shapes the reply."""
+    shape = json.dumps([fingerprint, submission.system, asdict(submission.sampling)])
+    # JSON has no line break in it, so no other shape and prompt give the same bytes.
+    start = hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)
+    keys = []
+    for prompt in submission.prompts:
+        hashed = start.copy()
+        hashed.update(prompt.encode("utf-8", "surrogatepass"))
+        keys.append(hashed.digest())
+    return keys
+
+
+def _ask_fingerprint(engine: Engine, cancel: threading.Event) -> str | None:
+    try:
+        future = spawn(engine.fingerprint())
+        while not wait([future], POLL_S).done:
+            if cancel.is_set():
+                future.cancel()
+                raise Cancelled("the query was interrupted before its requests were sent")
+        return future.result()
+    except RelserveError:
+        raise
+    except Exception as error:  # a cache may not fail a query
+        logger.debug("%s does not tell which model it has: %s", engine.model, error)
+        return None
+
+
+def _tokens(usage: Usage) -> tuple[int, int]:
+    return usage.prompt_tokens, usage.output_tokens

@@ -1,0 +1,181 @@
+"""What a relQuery would cost, told before anything is asked: tokens, the prefix cache's share, seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from relserve.call.prefix_share import BLOCK, prefix_share
+from relserve.call.relquery import Submission
+from relserve.engines.protocol import Encoder, Engine, Estimable
+from relserve.policies.cost import CostModel
+from relserve.session.history import History, QueryRecord
+
+SAMPLE = 2_000  # prompts tokenised; of more, every k-th
+SAMPLE_CHARS = 4_000_000
+CHARS_A_TOKEN = 4  # where the model's tokenizer is not at hand; English prose has about so many
+MAX_EVIDENCE = 5  # earlier relQueries that tell the pace: the largest
+MIN_EVIDENCE = 0.02  # of the tokens to come; a relQuery of a few rows says little about one of thousands
+NUM_SEQS, STEP_TOKENS = 128, 2048  # rows and tokens of a step that vLLM sets where the user does not
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one relQuery would ask.
+
+    Attributes:
+        num_distinct: distinct prompts; NULL rows have none.
+        num_cached: of them, answered already and kept; None where none are ever kept.
+        prompt_tokens: of the prompts to be sent.
+        is_counted: every prompt was counted by the model's tokenizer; else `prompt_tokens` is an estimate.
+        shared: share of the prompt tokens that the prefix cache should serve, 0 to 1.
+        max_output_tokens: tokens if every answer is as long as it may be.
+        seconds: from asking to the last answer, without the start of an engine; None: nothing to tell by.
+        basis: what `seconds` rests on, or why it is None.
+    """
+
+    function: str
+    template: str
+    model: str
+    num_rows: int
+    num_null: int
+    num_distinct: int
+    num_cached: int | None
+    prompt_tokens: int
+    is_counted: bool
+    shared: float
+    max_output_tokens: int
+    seconds: float | None
+    basis: str
+
+
+class Sizes(NamedTuple):
+    """Of a submission: tokens of a mean prompt, whether counted, the shared part; tokens of an answer.
+
+    An answer from a list is likely the longest of them as the tokenizer writes it, and an end; a model may
+    spell it in smaller tokens, but in no more than it has bytes.
+    """
+
+    prompt_tokens: float
+    is_counted: bool
+    shared: float
+    max_output: int
+    likely_output: int
+
+
+class Pace(NamedTuple):
+    """Predicted seconds and what they rest on."""
+
+    seconds: float | None
+    basis: str
+
+
+def estimate(
+    engine: Engine, submission: Submission, record: QueryRecord, history: History, num_cached: int | None
+) -> Estimate:
+    """The forecast of a relQuery that was not submitted; starts no engine.
+
+    Args:
+        record: its record, as it is before the first reply.
+        history: of earlier relQueries, for their pace.
+        num_cached: how many of its prompts have an answer that is kept; None: none is ever kept.
+    """
+    local = engine if isinstance(engine, Estimable) else None
+    sizes = (
+        measure(submission, local.find_encoder(), local.block_size) if local else measure(submission, None)
+    )
+    num_sent = len(submission.prompts) - (num_cached or 0)
+    prompt_tokens = round(num_sent * sizes.prompt_tokens)
+    work = ExpectedWork(num_sent, prompt_tokens * (1 - sizes.shared), sizes.likely_output)
+    pace = Pace(0.0, "nothing to ask")
+    if num_sent:
+        pace = _by_history(work, record, history)
+        if pace.seconds is None and local is not None and (cost := local.find_cost()) is not None:
+            pace = by_cost(work, cost, local.max_num_seqs)
+    return Estimate(
+        record.function, record.template, record.model, record.num_rows, record.num_null, record.num_distinct,
+        num_cached, prompt_tokens, sizes.is_counted and not num_cached, sizes.shared,
+        num_sent * sizes.max_output, pace.seconds, pace.basis,
+    )  # fmt: skip
+
+
+class ExpectedWork(NamedTuple):
+    """What an engine would have to do: prompts, their tokens to compute, likely output tokens of each."""
+
+    num_prompts: int
+    prompt_tokens: float
+    output_tokens: int
+
+
+def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK) -> Sizes:
+    """How large a submission's prompts are and its answers may be; without an encoder by characters."""
+    prompts, sampling = _sample(submission.prompts), submission.sampling
+    grammar = sampling.grammar
+    choices = grammar.choices if grammar is not None else ()
+    cap = (
+        min(sampling.max_tokens, grammar.max_bytes + 1)
+        if grammar is not None and choices
+        else sampling.max_tokens
+    )
+    if encoder is not None:
+        try:
+            rows = [tuple(ids) for ids in encoder.encode(prompts, submission.system)]
+            likely = min(cap, max(encoder.num_tokens(choices)) + 1) if choices else cap
+        except Exception:  # a chat template that refuses these prompts; asking them will say so
+            return measure(submission, None, block)
+        is_counted = len(prompts) == len(submission.prompts)
+        return Sizes(_mean(rows), is_counted, prefix_share(rows, block), cap, likely)
+    likely = min(cap, ceil(cap / CHARS_A_TOKEN) + 1) if choices else cap
+    lead = f"{submission.system}\n" if submission.system else ""
+    texts = [lead + prompt for prompt in prompts]
+    shared = prefix_share(texts, block * CHARS_A_TOKEN)
+    return Sizes(_mean(texts) / CHARS_A_TOKEN, False, shared, cap, likely)
+
+
+def by_cost(work: ExpectedWork, cost: CostModel, max_num_seqs: int | None) -> Pace:
+    """Seconds by a calibrated cost model, steps as full as they can be."""
+    wave = min(work.num_prompts, max_num_seqs or NUM_SEQS)
+    decode_steps = ceil(work.num_prompts / wave) * work.output_tokens
+    steps = max(decode_steps, ceil(work.prompt_tokens / STEP_TOKENS))
+    slopes_s = cost.prefill_per_token_s * work.prompt_tokens
+    slopes_s += cost.decode_per_request_s * work.num_prompts * work.output_tokens
+    return Pace(slopes_s + steps * cost.shared_base_s, "relserve calibrate")
+
+
+def _by_history(work: ExpectedWork, record: QueryRecord, history: History) -> Pace:
+    """Seconds at the pace, in tokens a second, of the largest relQueries that this model answered before."""
+    past = [q for q in history.queries() if q.model == record.model and q.state == "done" and _seconds(q) > 0]
+    past = sorted((q for q in past if _tokens(q)), key=_tokens)[-MAX_EVIDENCE:]
+    if not past:
+        return Pace(None, "nothing is known of this model's pace yet")
+    alike = [q for q in past if q.function == record.function]
+    output = float(work.output_tokens)
+    if num_done := sum(q.num_done for q in alike):
+        output = min(output, sum(q.usage.output_tokens for q in alike) / num_done)
+    tokens = work.prompt_tokens + work.num_prompts * output
+    if _tokens(past[-1]) < MIN_EVIDENCE * tokens:
+        return Pace(None, "earlier relQueries were too small to tell")
+    rate = sum(map(_tokens, past)) / sum(map(_seconds, past))
+    return Pace(tokens / rate, f"{len(past)} earlier relQuer{'y' if len(past) == 1 else 'ies'}")
+
+
+def _tokens(q: QueryRecord) -> int:
+    """Tokens that the engine computed."""
+    return q.usage.prompt_tokens - q.usage.cached_tokens + q.usage.output_tokens
+
+
+def _seconds(q: QueryRecord) -> float:
+    """How long it took, without the start of the engine where its own clock tells."""
+    return sum(q.phases) if q.phases is not None else q.seconds or 0.0
+
+
+def _sample(prompts: Sequence[str]) -> Sequence[str]:
+    num_chars = sum(map(len, prompts))
+    step = max(ceil(len(prompts) / SAMPLE), ceil(num_chars / SAMPLE_CHARS), 1)
+    return prompts[::step]
+
+
+def _mean(rows: Sequence[str] | Sequence[tuple[int, ...]]) -> float:
+    return sum(map(len, rows)) / len(rows) if rows else 0.0

@@ -1,0 +1,136 @@
+"""What was asked so far: one record a relQuery, one a failed row. Feeds llm_queries() and llm_errors()."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+import pyarrow as pa
+
+from relserve.call.relquery import Phases, Usage
+from relserve.errors import Failure
+
+MAX_QUERIES, MAX_ERRORS = 10_000, 100_000
+
+
+@dataclass
+class QueryRecord:
+    """One relQuery, from submission on; the session fills it in."""
+
+    rel_id: str
+    function: str
+    template: str
+    model: str
+    num_rows: int
+    num_distinct: int = 0
+    num_null: int = 0
+    num_done: int = 0
+    num_cached: int = 0  # of those done, without the engine
+    num_failed: int = 0
+    state: str = "running"  # then 'done', 'failed' or 'cancelled'
+    started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    seconds: float | None = None
+    phases: Phases | None = None
+    usage: Usage = Usage()
+    error: str | None = None
+    statement: int = 0
+    num_rows_done: int = 0  # table rows whose prompt has its reply; NULL rows need none
+
+
+@dataclass(frozen=True)
+class ErrorRecord:
+    """One prompt without an answer, and how many table rows are NULL for it."""
+
+    rel_id: str
+    function: str
+    failure: Failure
+    prompt: str
+    num_rows: int
+    statement: int = 0
+    at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+
+
+QUERY_SCHEMA = pa.schema(
+    [
+        ("rel_id", pa.string()), ("function", pa.string()), ("template", pa.string()),
+        ("model", pa.string()), ("state", pa.string()), ("started", pa.timestamp("us", "UTC")),
+        ("rows", pa.int64()), ("distinct_prompts", pa.int64()), ("null_rows", pa.int64()),
+        ("answered", pa.int64()), ("cached_answers", pa.int64()), ("failed_rows", pa.int64()),
+        ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()), ("output_tokens", pa.int64()),
+        ("seconds", pa.float64()), ("waiting_s", pa.float64()), ("core_s", pa.float64()),
+        ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
+    ]
+)  # fmt: skip
+
+ERROR_SCHEMA = pa.schema(
+    [
+        ("rel_id", pa.string()), ("function", pa.string()), ("kind", pa.string()),
+        ("message", pa.string()), ("prompt", pa.string()), ("rows", pa.int64()),
+        ("statement", pa.int64()), ("failed_at", pa.timestamp("us", "UTC")),
+    ]
+)  # fmt: skip
+
+
+class History:
+    """The latest relQueries and failed rows, oldest dropped first; safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._queries: deque[QueryRecord] = deque(maxlen=MAX_QUERIES)
+        self._errors: deque[ErrorRecord] = deque(maxlen=MAX_ERRORS)
+        self._statements = itertools.count(1)
+
+    def new_statement(self) -> int:
+        """The number of a statement that asks something, 1 for the first."""
+        return next(self._statements)
+
+    def begin(self, record: QueryRecord) -> None:
+        """Put a relQuery on record as running."""
+        with self._lock:
+            self._queries.append(record)
+
+    def fail(self, error: ErrorRecord) -> None:
+        """Put a failed row on record."""
+        with self._lock:
+            self._errors.append(error)
+
+    def queries(self) -> list[QueryRecord]:
+        """The relQueries on record, oldest first."""
+        with self._lock:
+            return list(self._queries)
+
+    def errors(self) -> list[ErrorRecord]:
+        """The failed rows on record, oldest first."""
+        with self._lock:
+            return list(self._errors)
+
+    def queries_table(self) -> pa.Table:
+        """llm_queries(): one row a relQuery, columns of `QUERY_SCHEMA`."""
+        rows = [_query_row(q) for q in self.queries()]
+        return pa.Table.from_pylist(rows, QUERY_SCHEMA)
+
+    def errors_table(self) -> pa.Table:
+        """llm_errors(): one row a failed prompt, columns of `ERROR_SCHEMA`."""
+        rows = [
+            dict(rel_id=e.rel_id, function=e.function, kind=str(e.failure.kind),
+                 message=e.failure.message, prompt=e.prompt, rows=e.num_rows,
+                 statement=e.statement, failed_at=e.at)
+            for e in self.errors()
+        ]  # fmt: skip
+        return pa.Table.from_pylist(rows, ERROR_SCHEMA)
+
+
+def _query_row(q: QueryRecord) -> dict[str, object]:
+    phases = q.phases
+    return dict(
+        rel_id=q.rel_id, function=q.function, template=q.template, model=q.model, state=q.state,
+        started=q.started, rows=q.num_rows, distinct_prompts=q.num_distinct, null_rows=q.num_null,
+        answered=q.num_done, cached_answers=q.num_cached, failed_rows=q.num_failed,
+        prompt_tokens=q.usage.prompt_tokens,
+        cached_tokens=q.usage.cached_tokens, output_tokens=q.usage.output_tokens, seconds=q.seconds,
+        waiting_s=phases.waiting_s if phases else None, core_s=phases.core_s if phases else None,
+        tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,
+    )  # fmt: skip

@@ -1,6 +1,0 @@
-"""What llm_extract may find: DuckDB types as JSON schemas, and the check that a reply's values fit them."""
-
-from relserve.shapes.schema_text import SCHEMA_EXAMPLE, schema_text_of, shape_of
-from relserve.shapes.shape import Misfit, Shape
-
-__all__ = ["SCHEMA_EXAMPLE", "Misfit", "Shape", "schema_text_of", "shape_of"]
