@@ -51,7 +51,7 @@ print("leaving", time.time(), flush=True)
 
 
 def script(model_path: Path, tmp_path: Path, ending: str) -> str:
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parents[1])
     return SCRIPT.format(tests=here, model=str(model_path), log=str(tmp_path / "engine.log")) + ending
 
 

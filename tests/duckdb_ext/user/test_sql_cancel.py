@@ -59,7 +59,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_ctrl_c(prefetch: bool) -> None:
-    paths = [str(Path(__file__).parent), *sys.path]
+    paths = [str(Path(__file__).parents[1]), *sys.path]
     program = PROGRAM.format(paths=paths, prefetch=prefetch, queries=QUERIES)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,1 @@
+"""The folder of `states` on the path of the tests below."""
