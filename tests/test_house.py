@@ -1,4 +1,4 @@
-"""The plan of the house: the import contract names every package, in few layers, and few modules lie loose."""
+"""The plan of the house: the import contract names every package in few layers; few modules lie loose."""
 
 from __future__ import annotations
 
