@@ -6,8 +6,6 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
 
-QUICK := not long and not performance and not package
-
 .PHONY: demo test test-all lint bench releases install clean
 .DEFAULT_GOAL := demo
 
@@ -15,11 +13,12 @@ demo: $(INSTALLED)
 	@$(VENV)/bin/relserve demo
 
 test: $(INSTALLED)
-	@$(PY) -m pytest -m "$(QUICK)"
+	@$(PY) -m pytest -m "not long and not package"
 
-# The long matrices, the limits on time, and the wheel in an empty environment.
+# Also the long matrices, the wheel in an empty environment, and the strict limits on time, which need a quiet machine.
 test-all: test
-	@$(PY) -m pytest -m "not ($(QUICK))"
+	@$(PY) -m pytest -m "long or package"
+	@$(PY) -m pytest -m performance --strict-timing
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .
