@@ -20,7 +20,7 @@ from relserve.errors import Cancelled, RelserveError, RelserveWarning
 
 app = typer.Typer(
     name="relserve",
-    help="LLM functions in SQL: llm(), llm_filter(), llm_classify(), llm_score() on DuckDB tables.",
+    help="LLM functions in SQL, such as llm() and llm_filter(), answered by vLLM or an OpenAI-compatible server.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -37,7 +37,7 @@ Database = Annotated[Path | None, typer.Option("--db", help="DuckDB database fil
 
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """LLM functions in SQL, answered by a local vLLM or any OpenAI-compatible server."""
+    """What `relserve` does before any command."""
     if version:
         import duckdb
 
@@ -111,20 +111,21 @@ def models_command() -> None:
 @app.command("top")
 def top_command(
     once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
-    json: Annotated[bool, typer.Option("--json", help="One line of JSON a look, for programs.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds from one picture to the next.")] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON lines, for programs.")] = False,
 ) -> None:
-    """Show live what every vLLM engine with relserve's scheduler has to do, like top. Ctrl-C ends it.
+    """Show live what every vLLM engine with relserve's scheduler is working on, like top. Ctrl-C ends it.
 
-    One block an engine: those that `relserve sql` and Python scripts started, and servers started by
-    `vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make`. In it one line a relQuery, in the
-    order in which they are served:
+    Each engine has one block: engines that `relserve sql` and Python scripts started, and servers started by
+    `vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make`. Each relQuery, that is the rows of
+    one llm call, has one line in it, in the order in which they are served:
 
-    * **rows**: answered / in all (distinct prompts; an HTTP request by a stranger is a relQuery of one row)
+    * **rows**: answered / in all (distinct prompts; a request of another client of the server counts as a
+      relQuery of one row)
     * **phase**: waiting (no row was scheduled yet), core running (not every row has its first token yet),
       tail running (the last rows end)
-    * **priority**: by which the variant orders, lower first; seconds left (`dpu..`), tokens (`static..`),
-      0 for what the guard puts first; empty where the order is that of arrival (`stock`, `fcfs..`)
+    * **priority**: the value by which the scheduler orders, lower first; seconds left (`dpu..`), tokens
+      (`static..`), 0 for what the guard puts first; empty where the order is that of arrival (`stock`, `fcfs..`)
     * **left**: predicted time until its end if it had the engine to itself; under `stock`, if it goes on as
       so far
     * **since arrival**: time since its first row came
@@ -148,7 +149,7 @@ def calibrate_command(
     out: Annotated[Path | None, typer.Option(help="File to write (default: where engines look).")] = None,
     seconds: Annotated[float, typer.Option(min=1, help="Longest time to measure, after the start.")] = 40.0,
 ) -> None:
-    """Measure how long this machine takes for a model's steps, for relserve's scheduler to predict with.
+    """Measure how long a model's steps take on this machine, so that relserve's scheduler predicts well.
 
     Starts an engine, runs prefills and decodes of several sizes on random tokens, and fits the cost model
     (seconds a prompt token, seconds a decoding row, and a base each). Engine arguments are those of
