@@ -20,7 +20,7 @@ from relserve.errors import Cancelled, RelserveError, RelserveWarning
 
 app = typer.Typer(
     name="relserve",
-    help="LLM functions in SQL, such as llm() and llm_filter(), answered by vLLM or an OpenAI-compatible server.",
+    help="LLM functions in SQL, such as llm() and llm_filter(), answered by vLLM or by an LLM server.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -125,7 +125,8 @@ def top_command(
     * **phase**: waiting (no row was scheduled yet), core running (not every row has its first token yet),
       tail running (the last rows end)
     * **priority**: the value by which the scheduler orders, lower first; seconds left (`dpu..`), tokens
-      (`static..`), 0 for what the guard puts first; empty where the order is that of arrival (`stock`, `fcfs..`)
+      (`static..`), 0 for what the guard puts first; empty where the order is that of arrival (`stock`,
+      `fcfs..`)
     * **left**: predicted time until its end if it had the engine to itself; under `stock`, if it goes on as
       so far
     * **since arrival**: time since its first row came
