@@ -14,6 +14,7 @@ from relserve.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "relserve" / "tiny" / "README.md"]
 
 
 def blocks(language: str) -> list[str]:
@@ -48,7 +49,7 @@ def test_the_settings_page_has_every_setting(setting: str) -> None:
 
 
 def test_files_that_docs_point_to_exist() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
@@ -106,8 +107,7 @@ def test_the_readme_is_short() -> None:
 
 
 def test_no_page_names_a_file_that_is_gone() -> None:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "relserve" / "tiny" / "README.md"]
-    for page in pages:
+    for page in PAGES:
         for path in re.findall(
             r"`((?:relserve|duckdb_ext|benchmarks|tests|docs|kernels)/[\w./]+)`", page.read_text("utf-8")
         ):
