@@ -112,3 +112,11 @@ def test_no_page_names_a_file_that_is_gone() -> None:
             r"`((?:relserve|duckdb_ext|benchmarks|tests|docs|kernels)/[\w./]+)`", page.read_text("utf-8")
         ):
             assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+def test_the_decisions_name_classes_that_there_are() -> None:
+    source = "\n".join(path.read_text("utf-8") for package in PACKAGES for path in package.rglob("*.py"))
+    named = re.findall(r"`([A-Z][a-z]+[A-Z]\w+)[`(]", (ROOT / "docs" / "decisions.md").read_text("utf-8"))
+    assert len(named) > 8
+    elsewhere = {"LazyFrame", "RequestOutput"}
+    assert [name for name in named if name not in elsewhere and f"class {name}" not in source] == []
