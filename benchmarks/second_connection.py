@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any
 
-from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
+from benchmarks.beer import classify_call, create_beer_table
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect
 from relserve.engines.local.engine import LocalEngine
@@ -55,8 +55,7 @@ class Side:
 
 def big_query(num_rows: int) -> str:
     """Classify the first reviews."""
-    call = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
-    return f"SELECT id, {call} FROM beer WHERE id <= {num_rows}"
+    return f"SELECT id, {classify_call()} FROM beer WHERE id <= {num_rows}"
 
 
 def small_query(num_rows: int) -> str:
