@@ -58,7 +58,7 @@ class ThroughSql:
 
     def records(self) -> list[dict[str, Any]]:
         """The relQueries so far, without the one that warmed the engine."""
-        found = self.con.execute("FROM llm_queries() WHERE function = 'llm_classify'")
+        found = self.con.sql("FROM llm_queries() WHERE function = 'llm_classify'")
         records: list[dict[str, Any]] = found.to_arrow_table().to_pylist()
         return records[1:]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import duckdb
 import pytest
 
-from benchmarks.analytics import Side, in_turn, queries, sides
+from benchmarks.analytics import in_turn, queries
+from benchmarks.analytics_sides import Side, sides
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
 
@@ -29,9 +32,11 @@ def answer(prompt: str, _: Submission) -> str:
 
 
 @pytest.fixture
-def compared() -> dict[str, Side]:
-    engine = ScriptedEngine(answer)
-    return sides(lambda _: engine, items)
+def compared() -> Iterator[dict[str, Side]]:
+    found = sides(ScriptedEngine(answer), items)
+    yield found
+    for side in found.values():
+        side.con.close()
 
 
 def prompts_of(compared: dict[str, Side], query: str) -> dict[str, int]:
