@@ -210,6 +210,7 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
     cap = sampling.max_tokens
     if sampling.grammar is not None and sampling.grammar.choices:
         cap = min(cap, max(engine.encoder.num_tokens(sampling.grammar.choices)) + 1)
+    tag = submission.tag(len(submission.prompts) - num_rows, cap)
     params = SamplingParams(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
@@ -219,10 +220,8 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
         structured_outputs=_structured(sampling),
         logprobs=0 if sampling.with_confidence else None,  # 0: those of the chosen tokens alone
         output_kind=RequestOutputKind.FINAL_ONLY,
-        extra_args={
-            "rel_id": speakable(submission.rel_id), "rel_rows": num_rows, "rel_ol": cap
-        },
-    )  # fmt: skip
+        extra_args=tag.args(),
+    )
     params.skip_clone = True  # all requests share it; a deep copy each would be half of submitting
     return params
 
