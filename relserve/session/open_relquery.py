@@ -44,10 +44,11 @@ class OpenRelQuery:
         cancel: threading.Event,
         statement: int,
         rel_id: str,
+        remembers: bool,
     ) -> None:
         self.site, self._engine, self._cache = site, engine, cache
         self._sorts, self._cancel = sorts, cancel
-        self._known: dict[str, Answer] = {}
+        self._known: dict[str, Answer] | None = {} if remembers else None
         self._num_sent = 0  # prompts of all rounds that reached the engine
         self._lock = threading.Lock()
         self.record = QueryRecord(
@@ -66,7 +67,9 @@ class OpenRelQuery:
         may_split: Sequence[bool] | None = None,
         num_new_rows: int | None = None,
     ) -> list[Answer]:
-        """Answer one round of rows; a prompt that an earlier round answered, or failed, is not asked again.
+        """Answer one round of rows.
+
+        Where the relQuery remembers, a prompt that an earlier round answered, or failed, is not asked again.
 
         Args:
             rows: one sequence of values a row.
@@ -93,7 +96,7 @@ class OpenRelQuery:
             return folded.spread(self._answers(folded, enough, announced, progress, num_new_rows), NULL)
 
     def close(self, error: BaseException | None = None) -> None:
-        """End the record: 'done', or 'failed' or 'cancelled' by `error`, else by the error of a round."""
+        """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
         self._recorder.close(error)
 
     def __enter__(self) -> OpenRelQuery:
@@ -115,10 +118,10 @@ class OpenRelQuery:
         """The answer of each distinct prompt."""
         submission = submission_of(self.site, self.record.rel_id, folded.prompts)
         cached = cached_answers(self._cache, self._engine, submission, self.site)
+        known = {} if self._known is None else self._known
         one = Round(
-            self.site, self._engine, folded, self._known, cached, self._recorder, self._cancel,
-            progress, enough,
-        )  # fmt: skip
+            self.site, self._engine, folded, known, cached, self._recorder, self._cancel, progress, enough
+        )
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
         one.take_known()

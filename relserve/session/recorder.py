@@ -19,8 +19,9 @@ class Recorder:
     """Fills in the record of one relQuery; safe for several threads.
 
     Attributes:
-        record: as `llm_queries()` shows it. Its seconds and phases are those of the rounds, added up: the
-            time between two rounds, in which nothing was asked, does not count.
+        record: as `llm_queries()` shows it: 'running' while a round is under way, else how the rounds ended.
+            Its seconds and phases are those of the rounds, added up: the time between two rounds, in which
+            nothing was asked, does not count.
     """
 
     def __init__(self, history: History, record: QueryRecord) -> None:
@@ -29,6 +30,7 @@ class Recorder:
         self._num_asking = 0  # rounds under way
         self._began_s = self._asked_s = 0.0
         self._error: BaseException | None = None
+        self._is_closed = False
         history.begin(record)
 
     @contextmanager
@@ -36,7 +38,7 @@ class Recorder:
         """A round is under way: its time counts, and the error that ends it is on record."""
         with self._lock:
             if not self._num_asking:
-                self._began_s = time.monotonic()
+                self._began_s, self.record.state = time.monotonic(), "running"
             self._num_asking += 1
         try:
             yield
@@ -48,6 +50,7 @@ class Recorder:
                 self._num_asking -= 1
                 if not self._num_asking:
                     self._asked_s += time.monotonic() - self._began_s
+                    self._tell_end()
 
     def add_rows(self, num_rows: int, num_null: int, num_distinct: int) -> None:
         """A round asks for so many table rows, so many of them NULL, and so many prompts not asked before."""
@@ -88,8 +91,15 @@ class Recorder:
                 self.record.phases = Phases(*map(sum, zip(before, phases, strict=True)))
 
     def close(self, error: BaseException | None = None) -> None:
-        """End the record: 'done', or 'failed' or 'cancelled' by `error`, else by the error of a round."""
-        record, error = self.record, error or self._error
+        """No round follows; `error` ended the relQuery between two rounds. Further calls do nothing."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed, self._error = True, self._error or error
+                if not self._num_asking:
+                    self._tell_end()
+
+    def _tell_end(self) -> None:
+        record, error = self.record, self._error
         record.seconds = self._asked_s
         if error is None:
             record.state = "done"

@@ -60,7 +60,7 @@ class Session:
             ModelError: its model is not to be had.
             EngineError, RowError, Cancelled: see `OpenRelQuery.ask`.
         """
-        with self.open(relquery.site, cancel, statement, relquery.rel_id) as opened:
+        with self.open(relquery.site, cancel, statement, relquery.rel_id, remembers=False) as opened:
             answers = opened.ask(relquery.rows, relquery.multiplicity, enough=enough, progress=progress)
         return Result(answers)
 
@@ -70,14 +70,17 @@ class Session:
         cancel: threading.Event | None = None,
         statement: int | None = None,
         rel_id: str | None = None,
+        remembers: bool = True,
     ) -> OpenRelQuery:
-        """Begin a relQuery that is asked in rounds; whoever opens it closes it.
+        """Begin a relQuery that is asked in rounds.
 
         Args:
             site: the call, without its rows.
             cancel: when set, the requests are aborted in the engine and a round ends with Cancelled.
             statement: number of the SQL statement that asks; None: a new one.
             rel_id: None: a new one.
+            remembers: keep prompts and answers until the end, so that no later round asks them again; off
+                where the caller sees to that.
 
         Raises:
             ModelError: its model is not to be had.
@@ -87,7 +90,7 @@ class Session:
             site, engine, self.history, self.cache, sorts=self.sorts,
             cancel=threading.Event() if cancel is None else cancel,
             statement=self.history.new_statement() if statement is None else statement,
-            rel_id=new_rel_id() if rel_id is None else rel_id,
+            rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
         )  # fmt: skip
 
     def submit(self, submission: Submission, model: str | None = None) -> PendingReplies:

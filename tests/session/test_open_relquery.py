@@ -38,7 +38,7 @@ def test_rounds_are_one_relquery_and_one_record() -> None:
         first = opened.ask(rows("a", None, "b", "a"), [1, 2, 3, 4])
         assert [answer.value for answer in first] == ["say a", None, "say b", "say a"]
         assert session.history.queries() == [opened.record]
-        assert opened.record.state == "running"
+        assert opened.record.state == "done"
         assert [answer.value for answer in opened.ask(rows("c", "b"), [5, 6])] == ["say c", "say b"]
     assert [list(submission.prompts) for submission in engine.submissions] == [["say a", "say b"], ["say c"]]
     assert len({submission.rel_id for submission in engine.submissions}) == 1
@@ -86,6 +86,25 @@ def test_a_failed_prompt_stays_failed_and_counts_for_its_further_rows() -> None:
     assert [error.num_rows for error in session.history.errors()] == [3, 4]
 
 
+def test_one_that_does_not_remember_asks_a_prompt_again() -> None:
+    engine = ScriptedEngine(echo)
+    with Session(lambda model: engine).open(site(), remembers=False) as opened:
+        assert [opened.ask(rows("a"))[0].value for _ in range(2)] == ["say a"] * 2
+    assert (engine.num_prompts, opened.record.num_distinct, opened.record.num_rows_done) == (2, 2, 2)
+
+
+def test_the_record_runs_while_a_round_does() -> None:
+    seen = []
+    with Session(lambda model: ScriptedEngine(echo)).open(site()) as opened:
+        assert opened.record.state == "running"
+        for value in "ab":
+            opened.ask(rows(value), progress=lambda record: seen.append(record.state))
+            seen.append(opened.record.state)
+    opened.close(ValueError("too late"))
+    assert seen == ["running", "done"] * 2
+    assert (opened.record.state, opened.record.error) == ("done", None)
+
+
 def test_what_was_not_waited_for_may_be_asked_again() -> None:
     engine = ScriptedEngine(echo, chunk=1, pause_s=0.01)
     with Session(lambda model: engine).open(site()) as opened:
@@ -111,7 +130,6 @@ def test_an_error_of_a_round_is_on_record() -> None:
     opened = session.open(site(on_error="raise"))
     with pytest.raises(RowError):
         opened.ask(rows("b"))
-    opened.close()
     assert opened.record.state == "failed"
     assert "no" in (opened.record.error or "")
 
@@ -131,8 +149,15 @@ def test_cancel_ends_it_between_rounds_too() -> None:
     cancel.set()
     with pytest.raises(Cancelled):
         opened.ask(rows("b"))
-    opened.close()
     assert opened.record.state == "cancelled"
+
+
+def test_what_ends_it_between_rounds_is_on_record() -> None:
+    session = Session(lambda model: ScriptedEngine(echo))
+    opened = session.open(site())
+    opened.ask(rows("a"))
+    opened.close(Cancelled("between"))
+    assert (opened.record.state, opened.record.error) == ("cancelled", "between")
 
 
 def test_threads_may_ask_at_once() -> None:

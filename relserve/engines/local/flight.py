@@ -40,7 +40,7 @@ class Flight:
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
-        """Look at the engine's state again."""
+        """Look again at what came, and whether the engine lives."""
         self._wake.set()
 
     async def replies(self) -> AsyncGenerator[list[Reply], None]:
@@ -51,7 +51,7 @@ class Flight:
         """
         feeder = asyncio.ensure_future(self._feed())
         feeder.add_done_callback(lambda _: self.wake())
-        self._engine.flights.add(self)
+        self._engine.on_death.add(self.wake)
         try:
             while True:
                 if ready := self._take():
@@ -66,7 +66,7 @@ class Flight:
                 await self._wake.wait()
                 self._wake.clear()
         finally:
-            self._engine.flights.discard(self)
+            self._engine.on_death.discard(self.wake)
             feeder.cancel()
             with contextlib.suppress(BaseException):
                 await feeder
