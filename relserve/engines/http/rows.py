@@ -61,7 +61,7 @@ class Rows:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _feed(self) -> None:
-        """Start each row when there is a slot for it, with one waiter for all, so that relQueries take turns."""
+        """Start each row when there is a slot for it; with one waiter for all, relQueries take turns."""
         for index in range(len(self.submission.prompts)):
             await self._enter(index)
             task = asyncio.create_task(self._row(index))
