@@ -12,7 +12,10 @@ import duckdb
 import pyarrow as pa
 
 from relserve.errors import Cancelled, RelserveError, UsageError
-from relserve_duckdb.explain.explanation import CallEstimate, Explanation
+from relserve_duckdb.explain.call_estimate import CallEstimate
+from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.explain.plan_tree import plan_tree
+from relserve_duckdb.explain.screen import screen_width
 from relserve_duckdb.rehearse.probe import Reached, probe
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
@@ -25,6 +28,7 @@ from relserve_duckdb.text.statements import Statement, explained, read_select, s
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Planning
+from relserve_duckdb.udf.plan_only import plan_only
 
 log = logging.getLogger(__name__)
 
@@ -82,24 +86,26 @@ class Explainer:
         body = explained(statement.text)
         return body is not None and any(self._calls_llm(inner) for inner in split(self.raw, body))
 
-    def with_calls_row(
-        self, variables: Variables, statement: Statement, parameters: Any, rows: list[Any]
-    ) -> tuple[str, list[str]]:
-        """A query, and its parameters, that gives the rows of an EXPLAIN and one more about the llm calls.
+    def rows(self, variables: Variables, statement: Statement, parameters: Any) -> tuple[str, list[str]]:
+        """A query, and its parameters, that gives the rows of a plain EXPLAIN and one about the llm calls.
 
-        Args:
-            rows: what DuckDB says: (explain_key, explain_value).
+        The plans are DuckDB's, drawn by us.
         """
-        told = self._in_words(partial(self.explain, variables, explained(statement.text), parameters))
-        values = [*rows, (KEY, told)]
+        body = explained(statement.text)
+        run = partial(variables.call, self.raw.execute, f"EXPLAIN (FORMAT JSON) {body}", parameters)
+        plans = plan_only(self.state, run).fetchall()
+        told = self._in_words(partial(self.explain, variables, body, parameters))
+        values = [*((key, plan_tree(plan, screen_width())) for key, plan in plans), (KEY, told)]
         return _ROWS.format(", ".join(["(?, ?)"] * len(values))), [text for row in values for text in row]
 
-    def relation_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
-        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+    def relation_text(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """A relation's plan and what reading it would ask, or why not; "" where it makes no llm call."""
         text = relation.sql_query()
         if not self.indirect_calls.mentions(text) or not self._calls_llm(read_select(text)):
             return ""
-        return self._in_words(partial(self.explain_relation, relation, reading))
+        plan = plan_only(self.state, partial(relation.explain, format="json"))
+        told = self._in_words(partial(self.explain_relation, relation, reading))
+        return f"{plan_tree(plan, screen_width())}\n{told}\n"
 
     def _in_words(self, explaining: Callable[[], Explanation]) -> str:
         """An explanation as text, or why there is none: EXPLAIN must not fail where a query would."""

@@ -57,7 +57,7 @@ class RehearsalBuilder:
 
         def plan() -> str:
             rows = variables.call(con.execute, f"EXPLAIN (FORMAT JSON) {text}", values).fetchall()
-            return str(rows[0][1])
+            return str(rows[-1][1])
 
         def batches() -> Iterable[Any]:
             relation = variables.call(con.sql, text, params=values)

@@ -151,10 +151,11 @@ class Connection:
                 return self._explainer.explain_relation(unwrapped(query), reading_of(query))
             return self._explainer.explain(variables, query, parameters)
 
-    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
-        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+    def explained(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """A relation's plan and what reading it would ask; "" where it makes no llm call."""
         with self._lock, self._asking():
-            return self._explainer.relation_in_words(relation, reading)
+            self._state.start_statement()
+            return self._explainer.relation_text(relation, reading)
 
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation of this connection will ask, then run what reads it."""

@@ -34,8 +34,8 @@ class Owner(Protocol):
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what the relation will ask, then run."""
 
-    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
-        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+    def explained(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """The relation's plan and what reading it would ask; "" where it makes no llm call."""
 
     def changing(self) -> AbstractContextManager[None]:
         """What may change data runs inside."""
@@ -86,12 +86,12 @@ class Relation:
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """The plan; asks nothing unless it is to be analysed, which runs the query.
 
-        Without arguments it ends with what the llm calls would ask, if there are any.
+        Without arguments it shows the llm calls as users write them, and ends with what they would ask.
         """
+        if not args and not kwargs and (text := self._owner.explained(self._raw, self._reading)):
+            return text
         reading = self._reading if "analyze" in f"{args} {kwargs}".lower() else Reading.PLAN
-        plan = str(self._owner.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
-        calls = "" if args or kwargs else self._owner.calls_in_words(self._raw, self._reading)
-        return f"{plan}{calls}\n" if calls else plan
+        return str(self._owner.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
 
     def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         variables = self._owner.variables(

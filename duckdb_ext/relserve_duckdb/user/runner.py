@@ -20,7 +20,7 @@ from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.statements import Statement, read_select
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
-from relserve_duckdb.udf.handlers import Collecting, Planning, PlanningOnly
+from relserve_duckdb.udf.plan_only import plan_only
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ class Runner:
             values = parameters if statement is statements[-1] else None
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
         if statements and self.explainer.has_calls_row(statements[-1]):
-            rows = self.raw.fetchall()
-            self.raw.execute(*self.explainer.with_calls_row(variables, statements[-1], parameters, rows))
+            self.raw.fetchall()  # DuckDB's own form of the plan, which has shown that the statement is right
+            self.raw.execute(*self.explainer.rows(variables, statements[-1], parameters))
 
     def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, Reading]:
         """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and how to read it."""
@@ -68,10 +68,10 @@ class Runner:
             self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
             run = partial(self.raw.sql, **kwargs)
             return self._run(variables, last, parameters, run), Reading.PREFETCH
-        relation = self._plan(partial(variables.call, self.raw.sql, last.runnable, **kwargs), kept=False)
+        relation = plan_only(self.state, partial(variables.call, self.raw.sql, last.runnable, **kwargs))
         if self.explainer.has_calls_row(last):
-            rows = relation.fetchall()
-            text, values = self.explainer.with_calls_row(variables, last, parameters, rows)
+            relation.fetchall()
+            text, values = self.explainer.rows(variables, last, parameters)
             relation = self.raw.sql(text, **{**kwargs, "params": values})
         return relation, Reading.PLAN if last.plans_only else self.reading_of(variables, last.text)
 
@@ -87,7 +87,7 @@ class Runner:
         """Prefetch what a relation will ask, then run what reads it."""
         self.state.start_statement()
         if reading is Reading.PLAN:
-            return self._plan(run, kept=False)
+            return plan_only(self.state, run)
         if self.prefetches and reading is Reading.PREFETCH:
             self._prefetch_relation(relation)
             self.state.run.check_cancel()
@@ -99,7 +99,7 @@ class Runner:
         self.state.start_statement()
         if statement.plans_only:
             only = partial(variables.call, run, statement.runnable)
-            result = self._plan(only, kept=not statement.reads)
+            result = plan_only(self.state, only, kept=not statement.reads)
         else:
             self._prefetch_text(variables, statement, parameters)
             self.state.run.check_cancel()
@@ -108,23 +108,6 @@ class Runner:
         if self.indirect_calls.is_changed_by(statement.text):
             self.indirect_calls.learn(self.raw, statement.text)
         return result
-
-    def _plan(self, run: Callable[[], Any], kept: bool) -> Any:
-        """Run what plans only.
-
-        Of some constant calls (in CASE WHEN) DuckDB insists to know the value: it is asked where the plan is
-        kept, as by PREPARE, and NULL where it is only shown.
-        """
-        try:
-            with self.state.handled_by(Planning()):
-                return run()
-        except duckdb.Error as error:
-            if PlanningOnly.__name__ not in str(error):
-                raise
-        if kept:
-            return run()
-        with self.state.handled_by(Collecting(self.state.run)):
-            return run()
 
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         text = statement.rehearsal
