@@ -24,12 +24,12 @@ from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
 
 from benchmarks.common import arguments, data_folder, finish, table
+from relserve.api import find_engine
 from relserve.call.answer_types import Answer
 from relserve.call.relquery import RelQuery, Result, Sampling, Submission
 from relserve.call.values import to_arrow
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
-from relserve.engines.registry import find_engine
 from relserve.session.history import QueryRecord
 from relserve.session.session import Session
 
