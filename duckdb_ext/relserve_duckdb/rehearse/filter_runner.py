@@ -28,6 +28,7 @@ class FilterRunner:
         self.run, self.pass_rates = state.run, state.pass_rates
         self.filters, self.judge = filters, judge
         self.verdicts: list[dict[str | None, bool]] = [{None: False} for _ in filters]
+        self._num_asked = [0 for _ in filters]
         self.scan: InputScan
 
     def take(self, scan: InputScan) -> None:
@@ -39,10 +40,10 @@ class FilterRunner:
         n = self.scan.num_rows
         sample = spread(n, sample_size(n, limited=False)) if self._must_learn() else range(0)
         if sample:
-            self._ask_all(sample)
+            self._ask_all(sample, range(n))
             rest = [row for row in range(n) if row not in sample]
             step = spread(len(rest), len(sample) * STEP if len(rest) > len(sample) * STEP else 0)
-            self._decide([rest[k] for k in step])
+            self._decide([rest[k] for k in step], expected=range(n))
         self._decide(range(n))
 
     def until(self, need: int) -> bool:
@@ -51,7 +52,7 @@ class FilterRunner:
         while done < self.scan.num_rows:
             block = range(done, min(self.scan.num_rows, done + next_block(done, passed, need)))
             if self._must_learn():
-                self._ask_all(block[: sample_size(len(block), limited=True)])
+                self._ask_all(block[: sample_size(len(block), limited=True)], block)
             passed += len(self._decide(block, need - passed))
             done = block.stop
             if passed >= need:
@@ -69,11 +70,13 @@ class FilterRunner:
         site = self.scan.sites[i]
         return self.pass_rates.setdefault(site, Seen()) if site is not None else Seen()
 
-    def _ask_all(self, rows: Sequence[int]) -> None:
+    def _ask_all(self, rows: Sequence[int], expected: Sequence[int]) -> None:
         for i in range(len(self.filters)):
-            self._ask(i, rows)
+            self._ask(i, rows, expected=expected)
 
-    def _decide(self, rows: Sequence[int], need: int | None = None) -> list[int]:
+    def _decide(
+        self, rows: Sequence[int], need: int | None = None, expected: Sequence[int] = ()
+    ) -> list[int]:
         """Ask what is needed to decide these rows; those that pass.
 
         Args:
@@ -85,7 +88,7 @@ class FilterRunner:
         while rows and left:
             best = left[0] if self._must_learn() else self._best(left, rows)
             left.remove(best)
-            self._ask(best, rows, None if left else need)
+            self._ask(best, rows, None if left else need, expected)
             verdict, column = self.verdicts[best], self.scan.columns[best]
             rows = [row for row in rows if verdict.get(column[row])]
         return list(rows)
@@ -113,8 +116,14 @@ class FilterRunner:
         read = sum(len(prompt or "") for prompt in fresh) / CHARS_PER_TOKEN
         return (read + len(fresh) * written * DECODE_COST) / len(rows)
 
-    def _ask(self, i: int, rows: Sequence[int], need: int | None = None) -> None:
-        """Ask filter i about these rows, or about some of them if `need` rows pass before."""
+    def _ask(
+        self, i: int, rows: Sequence[int], need: int | None = None, expected: Sequence[int] = ()
+    ) -> None:
+        """Ask filter i about these rows, or about some of them if `need` rows pass before.
+
+        Args:
+            expected: rows about which it may be asked in all, as far as known; none: no others.
+        """
         site, fresh = self.scan.sites[i], self._fresh(i, rows)
         if site is None or not fresh:
             return
@@ -125,7 +134,9 @@ class FilterRunner:
             wanted = Wanted(site, prompts, [values[p] for p in prompts], [fresh[p] for p in prompts])
             num_sure = sum(verdict.get(column[row], False) for row in rows)
             enough = None if need is None else partial(self._are_enough, i, fresh, prompts, need - num_sure)
-            self.run.remember(wanted, enough)
+            announced = self._num_asked[i] + len(self._fresh(i, expected)) if expected else None
+            self._num_asked[i] += len(prompts)
+            self.run.remember(wanted, enough, announced)
         answered = [prompt for prompt in fresh if prompt in known]
         passes = self.judge(self.filters[i], [known[prompt] for prompt in answered])
         verdict.update((prompt, passes[known[prompt]]) for prompt in answered)
