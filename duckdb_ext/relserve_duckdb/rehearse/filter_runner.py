@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from relserve.call.answer_types import Answer
+from relserve.call.relquery import sampling_of
+from relserve.policies.cost import CostModel
 from relserve.policies.filter_order import STEP, Seen, cheapest, next_block, sample_size, spread
+from relserve.session.prompt_price import expected_work, price
 from relserve_duckdb.rehearse.filter_shape import Filter
 from relserve_duckdb.rehearse.input_scan import InputScan
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.memo import Wanted
-
-CHARS_PER_TOKEN = 4
-DECODE_COST = 8  # of a token that the model writes, in tokens that it reads
-MAX_SHORT_TOKENS = 8  # of a typed answer
 
 Judge = Callable[[Filter, list[Any]], dict[Any, bool]]  # which of the distinct answers pass
 
@@ -29,6 +28,7 @@ class FilterRunner:
         self.filters, self.judge = filters, judge
         self.verdicts: list[dict[str | None, bool]] = [{None: False} for _ in filters]
         self._num_asked = [0 for _ in filters]
+        self._samplings = [sampling_of(each.function, each.options) for each in filters]
         self.scan: InputScan
 
     def take(self, scan: InputScan) -> None:
@@ -63,6 +63,11 @@ class FilterRunner:
         """Inputs of filter i that need no answer: another filter drops all their rows."""
         return self.scan.values[i].keys() - self.verdicts[i].keys()
 
+    @cached_property
+    def _cost_models(self) -> list[CostModel | None]:
+        """The calibrated cost model of each filter's model."""
+        return [self.run.session.find_cost(each.options.model) for each in self.filters]
+
     def _must_learn(self) -> bool:
         return len(self.filters) > 1 and not all(self._seen(i).is_sure for i in range(len(self.filters)))
 
@@ -81,6 +86,7 @@ class FilterRunner:
 
         Args:
             need: so many will do; requests that are then still on their way are aborted.
+            expected: rows about which a filter may be asked in all, as far as known; none: no others.
         """
         left = list(self.scan.order)
         for i in left:
@@ -108,13 +114,8 @@ class FilterRunner:
 
     def _cost(self, i: int, rows: Sequence[int]) -> float:
         """What asking filter i about these rows costs a row, in tokens read."""
-        fresh = self._fresh(i, rows)
-        each = self.filters[i]
-        written = MAX_SHORT_TOKENS
-        if each.function == "llm" and not each.options.choices:
-            written = each.options.max_tokens or 256
-        read = sum(len(prompt or "") for prompt in fresh) / CHARS_PER_TOKEN
-        return (read + len(fresh) * written * DECODE_COST) / len(rows)
+        prompts = [prompt or "" for prompt in self._fresh(i, rows)]
+        return price(expected_work(prompts, self._samplings[i]), self._cost_models[i]) / len(rows)
 
     def _ask(
         self, i: int, rows: Sequence[int], need: int | None = None, expected: Sequence[int] = ()
@@ -122,7 +123,7 @@ class FilterRunner:
         """Ask filter i about these rows, or about some of them if `need` rows pass before.
 
         Args:
-            expected: rows about which it may be asked in all, as far as known; none: no others.
+            expected: see `_decide`.
         """
         site, fresh = self.scan.sites[i], self._fresh(i, rows)
         if site is None or not fresh:
