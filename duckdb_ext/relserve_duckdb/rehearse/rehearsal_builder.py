@@ -11,7 +11,7 @@ import duckdb
 
 from relserve_duckdb.rehearse.filter_shape import FilterShape, find_filter_shape
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
-from relserve_duckdb.text.calls import are_independent, look_alike_behind_guards, by_name
+from relserve_duckdb.text.calls import are_independent, by_name, look_alike_behind_guards
 from relserve_duckdb.text.indirect_calls import IndirectCalls, is_word
 from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.client import Variables
