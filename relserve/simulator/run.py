@@ -73,10 +73,10 @@ def simulate(trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: Scheduli
         plan = policy.plan(order, engine.free_capacity(), cost, limits)
         outcome.policy_s += time.perf_counter() - thought
         work = engine.step(order, plan, now)
-        if not work.num_decodes and not work.prefill_tokens:
+        if work.is_empty:
             plan = EVERYTHING
             work = engine.step(order, plan, now)
-            if not work.num_decodes and not work.prefill_tokens:
+            if work.is_empty:
                 raise RuntimeError("a request does not fit the engine's memory")
         outcome.reasons[plan.reason] += 1
         now += cost.step(work.prefill_tokens, work.num_decodes)
