@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import islice
 from math import ceil
+from typing import NamedTuple
 
 from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.order import Order
 from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
 from relserve.simulator.blocks import BlockPool
 from relserve.simulator.sim_relquery import SimRel, SimRow
@@ -48,6 +50,14 @@ class StepWork:
         return not self.num_decodes and not self.prefill_tokens
 
 
+class Stretch(NamedTuple):
+    """Decode steps that were computed one after the other: when the last ended, and the relQueries that are done."""
+
+    end_s: float
+    num_steps: int
+    done: list[SimRel]
+
+
 class SimEngine:
     """Queues, memory and the mechanics of a step; decides nothing and has no clock."""
 
@@ -56,12 +66,23 @@ class SimEngine:
         self.block_size = spec.limits.block_size
         self.pool = BlockPool(spec.limits.kv_tokens // self.block_size)
         self.rels: dict[str, SimRel] = {}
-        self.num_running = 0
+        self._changed: dict[SimRel, None] = {}
+        self._gone: list[str] = []
+        self.num_running = self.num_waiting = 0
         self.num_cached_tokens = self.num_prompt_tokens = self.num_preemptions = 0
 
     def add(self, spec: RelSpec) -> None:
         """A relQuery arrives with all its rows."""
-        self.rels[spec.rel_id] = SimRel(spec, self.block_size, self.spec.prefix_caching)
+        rel = SimRel(spec, self.block_size, self.spec.prefix_caching)
+        self.rels[spec.rel_id] = rel
+        self._changed[rel] = None
+        self.num_waiting += len(spec.rows)
+
+    def news(self) -> tuple[list[RelState], list[str]]:
+        """relQueries that are new or of which a row ran, waited or ended, and ids of those that are done; once."""
+        changed, gone = [rel.state for rel in self._changed], self._gone
+        self._changed, self._gone = {}, []
+        return changed, gone
 
     def free_capacity(self) -> FreeCapacity:
         """Slots and KV tokens that are free."""
@@ -75,35 +96,43 @@ class SimEngine:
             cached += self.pool.num_cached(row.hashes)
         return 1.0 - cached * self.block_size / max(tokens, 1)
 
-    def step(self, order: list[RelState], plan: StepDecision, now_s: float) -> StepWork:
+    def step(self, decision: StepDecision, now_s: float) -> StepWork:
         """Begin a step: decodes, then prompts in progress, then admissions, most urgent first."""
         work = StepWork()
-        rels = [self.rels[state.rel_id] for state in order]
-        self._decode(rels, plan, work)
+        self._decode(decision, work)
         budget = self.limits.max_num_batched_tokens - work.num_decodes
-        for rel in rels:
-            if rel.partial and plan.prefills(rel.spec.rel_id):
+        for rel in self._sorted(decision.order, [rel for rel in self.rels.values() if rel.partial]):
+            if decision.prefills(rel.spec.rel_id):
                 budget -= self._continue(rel, budget, work)
-        for rel in rels:
+        for state in decision.order if self.num_waiting else ():
             if budget <= 0:
                 break
-            if not rel.waiting or not plan.prefills(rel.spec.rel_id):
+            rel = self.rels[state.rel_id]
+            if not rel.waiting or not decision.prefills(state.rel_id):
                 continue
-            most = None if plan.max_admit is None else plan.max_admit - work.admitted
+            most = None if decision.max_admit is None else decision.max_admit - work.admitted
             used, fits = self._admit(rel, budget, most, now_s, work)
             budget -= used
             if not fits:
                 break
         return work
 
-    def _decode(self, rels: list[SimRel], plan: StepDecision, work: StepWork) -> None:
+    def _sorted(self, order: Order[RelState], rels: list[SimRel]) -> list[SimRel]:
+        """Some relQueries, most urgent first."""
+        if len(rels) < 2:
+            return rels
+        return [self.rels[state.rel_id] for state in order.sort(rel.state for rel in rels)]
+
+    def _decode(self, decision: StepDecision, work: StepWork) -> None:
         """Give all rows that may decode the blocks of this step; preempt where they do not suffice."""
-        decoding = [rel for rel in rels if rel.decoding and plan.decodes(rel.spec.rel_id)]
+        decoding = [rel for rel in self.rels.values() if rel.decoding and decision.decodes(rel.spec.rel_id)]
+        decoding = self._sorted(decision.order, decoding)
         needed = sum([rel.blocks_of_next_decode for rel in decoding])
         if needed <= self.pool.num_free:
             self.pool.take_private(needed)
             work.decoded = decoding
         else:
+            rels = [self.rels[state.rel_id] for state in decision.order]
             for rel in decoding:
                 if rel.decoding and self._grow(rel, rels, work):
                     work.decoded.append(rel)
@@ -128,9 +157,11 @@ class SimEngine:
         rel.waiting.appendleft(row)
         row.num_tokens = row.num_prompt + row.generated
         rel.state.waiting_tokens += row.num_tokens
+        self.num_waiting += 1
         self.num_preemptions += 1
         work.preempted += 1
         rel.renew_state()
+        self._changed[rel] = None
 
     def _free(self, row: SimRow, num_tokens: int) -> None:
         blocks = max(ceil(num_tokens / self.block_size), row.num_blocks)
@@ -170,6 +201,7 @@ class SimEngine:
             used += tokens
         if admitted and rel.state.first_scheduled_s is None:
             rel.state.first_scheduled_s = now_s
+        self.num_waiting -= admitted
         work.admitted += admitted
         work.prefill_tokens += used
         return used, not rel.waiting or used >= budget
@@ -229,8 +261,46 @@ class SimEngine:
         done = []
         for rel in rels:
             rel.renew_state()
+            self._changed[rel] = None
             if not rel.num_left:
                 rel.done_s = now_s
                 done.append(rel)
-                del self.rels[rel.spec.rel_id]
+                self._gone.append(rel.spec.rel_id)
+                del self.rels[rel.spec.rel_id], self._changed[rel]
         return done
+
+    def only_decodes(self, work: StepWork) -> bool:
+        """Whether a step is a decode step of all rows that hold memory, and nobody else can get any."""
+        return not work.preempted and work.num_decodes == self.num_running and self._is_closed
+
+    @property
+    def _is_closed(self) -> bool:
+        """Whether nothing waits, or no slot is free for it."""
+        return not self.num_waiting or self.num_running >= self.limits.max_num_seqs
+
+    def decode_on(self, now_s: float, until_s: float) -> Stretch:
+        """Compute decode steps of all running rows while they end by `until_s` and nothing is to be decided.
+
+        That is: nobody can be admitted, the memory suffices, and the rows that end in a step are of one
+        relQuery, for those of several give their memory back in the order of urgency.
+        """
+        cost, pool = self.spec.cost, self.pool
+        rels = {rel: None for rel in self.rels.values() if rel.decoding}
+        touched, done, num_steps = dict(rels), [], 0
+        while rels and self._is_closed:
+            end_s = now_s + cost.step(0, self.num_running)
+            needed = sum([rel.blocks_of_next_decode for rel in rels])
+            ending = [rel for rel in rels if rel.clock + 1 in rel.finish]
+            if end_s > until_s or needed > pool.num_free or len(ending) > 1:
+                break
+            pool.take_private(needed)
+            now_s, num_steps = end_s, num_steps + 1
+            for rel in rels:
+                self._end_of_decode(rel)
+            for rel in ending:
+                if not rel.decoding:
+                    del rels[rel]
+                    done += self._renew({rel: None}, now_s)
+        if num_steps:
+            self._renew({rel: None for rel in touched if rel.num_left}, now_s)
+        return Stretch(now_s, num_steps, done)

@@ -106,4 +106,3 @@ class SimRel:
         state.max_decode_left = max(1, left + max(self.starts)) if self.starts else 0
         state.sum_decode_left = state.num_decoding * left + self._sum_starts
         state.num_waiting = len(self.waiting)
-        state.changed = True

@@ -31,12 +31,17 @@ class RowSpec:
 
 @dataclass(frozen=True, slots=True)
 class RelSpec:
-    """One relQuery: when it comes, its rows, and the output cap it declares."""
+    """One relQuery: when it comes, its rows, and the output cap it declares.
+
+    Attributes:
+        knows_outputs: policies are told how many tokens each row will say, instead of the cap.
+    """
 
     rel_id: str
     arrival_s: float
     rows: tuple[RowSpec, ...]
     output_cap: int
+    knows_outputs: bool = False
 
 
 def poisson_arrivals(rate: float, count: int, rng: random.Random) -> list[float]:
@@ -73,3 +78,13 @@ def replayed_arrivals(times_s: Sequence[float], rate: float, count: int) -> list
 def retimed(trace: Sequence[RelSpec], arrivals: Sequence[float]) -> list[RelSpec]:
     """The same relQueries at other arrival times."""
     return [replace(r, arrival_s=t) for r, t in zip(trace, sorted(arrivals), strict=True)]
+
+
+def longest_known(trace: Sequence[RelSpec]) -> list[RelSpec]:
+    """The trace with caps equal to the longest true output of each relQuery."""
+    return [replace(r, output_cap=max(row.output_tokens for row in r.rows)) for r in trace]
+
+
+def every_length_known(trace: Sequence[RelSpec]) -> list[RelSpec]:
+    """The trace with every row's true output length told to the policies."""
+    return [replace(r, knows_outputs=True) for r in trace]
