@@ -26,6 +26,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_rel
 
-from benchmarks.common import RESULTS, arguments, finish, table
+from benchmarks.common import arguments, finish, table
 from benchmarks.relquery_worker import BLOCK_SIZE
 from benchmarks.relquery_workload import Encode, encoder, relqueries
 from relserve.policies.cost import CostModel, fit
@@ -286,9 +287,7 @@ def main() -> None:
         show(load, found, args.variants[0])
         details["loads"][str(load)] = found
         headline[f"load_{load}"] = {v: [f["mean_s"], f["p99_s"]] for v, f in found["variants"].items()}
-    finish("relquery_latency", headline, details, args.quick)
-    if not args.quick:
-        plot(details, RESULTS / "relquery_latency.png")
+    finish("relquery_latency", headline, details, args.quick, partial(plot, details))
 
 
 def plot(details: dict[str, Any], path: Path) -> None:
