@@ -124,7 +124,7 @@ def calibrated(runs: list[dict[str, Any]]) -> EngineSpec:
 
 
 def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> float:
-    """Mean latency of a variant in the simulator, in seconds; "longest known" is ours, told longest outputs."""
+    """Mean latency of a variant in the simulator, in seconds; LONGEST_KNOWN is ours, told longest outputs."""
     if variant == LONGEST_KNOWN:
         variant, traces = DEFAULT, [longest_known(t) for t in traces]
     name = {"vllm": "fcfs", "vllm priority": "static"}.get(variant, variant.removesuffix(" guarded"))
@@ -263,8 +263,8 @@ def show(load: float, found: dict[str, Any], stock: str) -> None:
     print(f"\nload {load}, outputs equal: {found['outputs_equal']}")
     print(table(["variant", *base, "mean: vllm/this", "p99: this/vllm"], rows))
     print("ranked otherwise by the simulator, and how likely by chance:", found["ranked_otherwise"])
-    print(f"longest known, simulated: mean {found['longest_known_s']:.3f} s; least possible (SRPT, fluid): mean "
-          f"{found['srpt_s']:.3f} s, p99 {found['srpt_p99_s']:.2f} s", flush=True)  # fmt: skip
+    print(f"longest known, simulated: mean {found['longest_known_s']:.3f} s; least possible (SRPT, fluid): "
+          f"mean {found['srpt_s']:.3f} s, p99 {found['srpt_p99_s']:.2f} s", flush=True)  # fmt: skip
 
 
 def main() -> None:
