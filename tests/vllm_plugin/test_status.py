@@ -18,7 +18,7 @@ from relserve.vllm_plugin.status import MAX_RELS, StatusFile
 from relserve.vllm_plugin.tracking import Tracker
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
-from tests.vllm_plugin.fake_worker import Arrival, Worker, run, scheduler_of, workload
+from relserve.vllm_plugin.testing import Arrival, Worker, run, scheduler_of, workload
 
 MODEL = str(MODEL_DIR)
 REL = RelStatus("r", 3, 1, 0, "waiting", None, None, 0.5)
