@@ -1,5 +1,55 @@
-"""For every test: nothing from or for the user's own answer cache; tests of the cache set their own."""
+"""For every test: no answer from the user's own cache, one local engine for all, and limits of time."""
+
+from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 
-os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
+import pytest
+
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.registry import close_engines, find_engine
+from tests.waiting import PATIENCE_S, wait_until
+
+os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--strict-timing`: performance checks with the limits of a quiet machine."""
+    parser.addoption(
+        "--strict-timing", action="store_true",
+        help="hold tests marked `performance` to their limits of a quiet machine; else to a minute each",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def limit_s(request: pytest.FixtureRequest) -> Callable[..., float]:
+    """limit_s(quiet, busy=60): the seconds that a test marked `performance` may take.
+
+    The limit of a quiet machine under `--strict-timing`; else that of a busy one, which no load reaches.
+    """
+    assert request.node.get_closest_marker("performance"), "a test with limit_s is marked `performance`"
+    is_strict = request.config.getoption("--strict-timing")
+    return lambda quiet, busy=PATIENCE_S: quiet if is_strict else busy
+
+
+@pytest.fixture(scope="session")
+def shared_engine() -> Iterator[LocalEngine]:
+    """The embedded model on a local vLLM: one for the whole run, started by the first query.
+
+    It is the engine of `connect(model="tiny")` too.
+    """
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RELSERVE_ENGINE_ARGS", '{"dtype": "float32"}')  # so greedy answers depend on no company
+        engine = find_engine("tiny")
+    assert isinstance(engine, LocalEngine)
+    yield engine
+    close_engines("tiny")
+
+
+@pytest.fixture
+def local_engine(shared_engine: LocalEngine) -> Iterator[LocalEngine]:
+    """The shared engine, which a test leaves idle; a test that ends an engine starts its own."""
+    yield shared_engine
+    wait_until(lambda: shared_engine.num_unfinished == 0)

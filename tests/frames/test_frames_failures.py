@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 import warnings
 
 import pandas as pd
@@ -17,6 +16,7 @@ import relserve
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind, RowsFailedWarning
 from relserve.session.failures_text import failures_text
+from tests.waiting import wait_until
 
 
 def test_failed_rows_are_null_and_told_with_their_causes() -> None:
@@ -48,10 +48,7 @@ def test_ctrl_c_aborts_the_requests() -> None:
             relserve.llm(pd.DataFrame({"t": range(500)}), "{t}", engine=engine)
     finally:
         signal.signal(signal.SIGINT, former)
-    deadline = time.monotonic() + 2
-    while not engine.aborted:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: engine.aborted)
     assert relserve.llm_queries().to_pylist()[-1]["state"] == "cancelled"
 
 
