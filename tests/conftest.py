@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.registry import close_engines, find_engine
+from relserve.engines.loop import spawn
+from relserve.tiny import MODEL_DIR
 from tests.waiting import PATIENCE_S, wait_until
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
@@ -34,18 +35,16 @@ def limit_s(request: pytest.FixtureRequest) -> Callable[..., float]:
 
 
 @pytest.fixture(scope="session")
-def shared_engine() -> Iterator[LocalEngine]:
+def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
     """The embedded model on a local vLLM: one for the whole run, started by the first query.
 
-    It is the engine of `connect(model="tiny")` too.
+    In float32, so that greedy answers do not depend on the company in which they are asked.
     """
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RELSERVE_ENGINE_ARGS", '{"dtype": "float32"}')  # so greedy answers depend on no company
-        engine = find_engine("tiny")
-    assert isinstance(engine, LocalEngine)
+    log = tmp_path_factory.mktemp("shared") / "engine.log"
+    engine = LocalEngine("tiny", str(MODEL_DIR), engine_args={"dtype": "float32"}, log_path=log)
     yield engine
-    close_engines("tiny")
+    spawn(engine.close()).result(timeout=PATIENCE_S)
 
 
 @pytest.fixture

@@ -63,6 +63,7 @@ def gone(pid: int) -> bool:
         return True
 
 
+@pytest.mark.long
 @pytest.mark.performance
 @pytest.mark.vllm
 def test_ctrl_c_spares_the_engine_and_kill_9_of_the_script_ends_it(model_path, tmp_path, limit_s):
