@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
@@ -13,6 +14,8 @@ from relserve.tiny import MODEL_DIR
 from tests.waiting import PATIENCE_S, wait_until
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

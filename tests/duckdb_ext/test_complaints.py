@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from sql_fixtures import make
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import echo
 from relserve.errors import ConstantPromptWarning, Failure, FailureKind, RowError, TemplateError
-from tests.waiting import Limit
+from tests.waiting import Limit, act_when
 
 UNLUCKY = Failure(FailureKind.REFUSED, "the engine refused this one")
 
@@ -142,7 +141,7 @@ def test_duckdb_10216_and_3742_interrupts_are_obeyed_and_the_connection_lives(
     prefetch: bool, limit_s: Limit
 ) -> None:
     made = make(prefetch, tables=False, script=echo, chunk=1, pause_s=0.05)
-    threading.Timer(0.3, made.con.interrupt).start()
+    act_when(lambda: made.engine.num_prompts, made.con.interrupt)
     started = time.monotonic()
     with pytest.raises(duckdb.InterruptException):
         made.rows("SELECT DISTINCT ON (i % 9) llm('{}', i) FROM range(100000) r(i) ORDER BY i DESC")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import warnings
 
 import pandas as pd
@@ -16,7 +15,7 @@ import relserve
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind, RowsFailedWarning
 from relserve.session.failures_text import failures_text
-from tests.waiting import wait_until
+from tests.waiting import act_when, wait_until
 
 
 def test_failed_rows_are_null_and_told_with_their_causes() -> None:
@@ -43,7 +42,7 @@ def test_ctrl_c_aborts_the_requests() -> None:
     former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits SIG_IGN
     engine = echoing(chunk=1, pause_s=0.05)
     try:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        act_when(lambda: engine.num_answered, lambda: os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             relserve.llm(pd.DataFrame({"t": range(500)}), "{t}", engine=engine)
     finally:

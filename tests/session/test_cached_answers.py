@@ -20,7 +20,7 @@ from relserve.errors import Cancelled, EngineDeadError, EngineStartError, Failur
 from relserve.session.cached_answers import keys_of
 from relserve.session.history import QueryRecord
 from relserve.session.session import Session
-from tests.waiting import Limit
+from tests.waiting import Limit, act_when
 
 New = Callable[[], Session]
 
@@ -154,7 +154,7 @@ def test_a_kept_reply_that_no_longer_parses_is_asked_again(new: New, engine: Scr
 def test_cancel_keeps_what_came_before(new: New, engine: ScriptedEngine) -> None:
     engine.pause_s = 0.01
     cancel = threading.Event()
-    threading.Timer(0.3, cancel.set).start()
+    act_when(lambda: engine.num_answered, cancel.set)
     with pytest.raises(Cancelled):
         new().run(relquery(numbers(2000)), cancel)
     engine.pause_s, came = 0, engine.num_answered

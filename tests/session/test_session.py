@@ -13,7 +13,7 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled, EngineDeadError, Failure, FailureKind, RowError
 from relserve.session.session import Session
-from tests.waiting import PATIENCE_S, Limit, wait_until
+from tests.waiting import PATIENCE_S, Limit, act_when, wait_until
 
 
 def session_of(engine: ScriptedEngine) -> Session:
@@ -76,7 +76,7 @@ def test_on_error_raise_fails_the_query_and_aborts_the_rest() -> None:
 def test_cancel_raises_and_aborts_in_the_engine_within_a_second(limit_s: Limit) -> None:
     engine = ScriptedEngine(chunk=1, pause_s=0.05)
     session, cancel = session_of(engine), threading.Event()
-    threading.Timer(0.2, cancel.set).start()
+    act_when(lambda: engine.num_answered, cancel.set)
     started = time.monotonic()
     with pytest.raises(Cancelled):
         session.run(relquery([str(i) for i in range(1000)]), cancel)

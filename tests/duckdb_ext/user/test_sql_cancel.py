@@ -15,7 +15,7 @@ import pytest
 from sql_fixtures import make
 
 from relserve.engines.scripted import echo
-from tests.waiting import Limit
+from tests.waiting import Limit, act_when
 
 QUERIES = {
     "prefetch": "SELECT llm('x {}', id) FROM p",
@@ -77,7 +77,7 @@ def test_ctrl_c(prefetch: bool, limit_s: Limit) -> None:
 @pytest.mark.parametrize("name", QUERIES)
 def test_interrupt_from_another_thread(name: str, prefetch: bool, limit_s: Limit) -> None:
     made = make(prefetch, chunk=4, pause_s=0.2)
-    threading.Timer(0.4, made.con.interrupt).start()
+    act_when(lambda: made.engine.num_prompts, made.con.interrupt)
     start = time.monotonic()
     with pytest.raises(duckdb.InterruptException):
         made.rows(QUERIES[name])
