@@ -26,6 +26,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers (`pytest -n 2 --dist loadgroup`), those with an engine share it in one of them."""
+    for item in items:
+        group = "vllm" if item.get_closest_marker("vllm") else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture
 def limit_s(request: pytest.FixtureRequest) -> Callable[..., float]:
     """limit_s(quiet, busy=60): the seconds that a test marked `performance` may take.

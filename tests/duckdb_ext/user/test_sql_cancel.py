@@ -26,19 +26,20 @@ QUERIES = {
 
 # A process of its own: SIGINT reaches the main thread, as from a terminal
 PROGRAM = """
-import json, os, signal, sys, threading, time
+import json, os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
 sys.path[:0] = {paths!r}
 from sql_fixtures import make
 
 from relserve.engines.scripted import echo
+from tests.waiting import act_when
 made = make(prefetch={prefetch}, chunk=4, pause_s=0.2)
 made.rows("SELECT llm('warm {{}}', id) FROM p LIMIT 3")
 runs = {{name: lambda sql=sql: made.rows(sql) for name, sql in {queries!r}.items()}}
 runs["relation"] = lambda: made.con.sql({queries!r}["prefetch"]).df()
 for name, run in runs.items():
-    aborted, start = made.engine.aborted, time.monotonic()
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    aborted, before, start = made.engine.aborted, made.engine.num_prompts, time.monotonic()
+    act_when(lambda: made.engine.num_prompts > before, lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
         run()
         seen = "no exception"

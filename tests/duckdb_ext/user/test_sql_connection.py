@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sql_fixtures import Made, make
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import TemplateError
 from relserve.session.session import Session
+from tests.waiting import PATIENCE_S, wait_until
 
 DATA = pa.table({"a": ["x", "y", None]})
 
@@ -322,12 +324,26 @@ def test_close_in_mid_stream_asks_nothing_more() -> None:
         "SET streaming_buffer_size = '10KB'; CREATE TABLE big AS SELECT i FROM range(300000) r(i)"
     )
     made.con.execute("SELECT llm('x {}', i) FROM big").fetchone()
+    seen = made.engine.num_answered
+    failed: list[Exception] = []
+
+    def read_on() -> None:
+        try:
+            made.con.fetchall()
+        except duckdb.Error as error:
+            failed.append(error)
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    wait_until(lambda: made.engine.num_answered > seen)
     made.con.close()
+    reader.join(PATIENCE_S)
+    assert len(failed) == 1
     asked, answered = made.asked, made.engine.num_answered
-    time.sleep(0.3)  # for thirty chunks more
-    assert 0 < made.engine.num_answered <= answered + 64, "only the chunk under way may come"
-    assert made.asked == asked
     assert asked[0] < 100_000
+    time.sleep(0.3)  # for thirty chunks more
+    assert made.engine.num_answered <= answered + 64, "only the chunk under way may come"
+    assert made.asked == asked
 
 
 def test_closed_connection_under_a_live_relation(made: Made) -> None:
