@@ -13,7 +13,7 @@ demo: $(INSTALLED)
 	@$(VENV)/bin/relserve demo
 
 test: $(INSTALLED)
-	@$(PY) -m pytest -m "not long and not package"
+	@$(PY) -m pytest -n 2 --dist loadgroup -m "not long and not package"
 
 # Also the long matrices, the wheel in an empty environment, and the strict limits on time, which need a quiet machine.
 test-all: test

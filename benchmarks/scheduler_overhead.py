@@ -14,7 +14,7 @@ from benchmarks.common import arguments, finish, table
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
-from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
+from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
 

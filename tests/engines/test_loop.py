@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.waiting import PATIENCE_S
+
 CALL = "print(len(relserve.llm(frame, 'Say {i}', model='scripted', progress=False)), flush=True)"
 SCRIPT = """
 import os
@@ -28,7 +30,7 @@ assert os.waitpid(child, 0)[1] == 0
 def forked(before: str) -> list[str]:
     """What a script says that forks, after `before`, and then asks in the child and in the parent."""
     code = SCRIPT.format(before=before, call=CALL)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 

@@ -9,7 +9,7 @@ import pytest
 from relserve.errors import UsageError
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
-from tests.vllm_plugin.fake_worker import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
+from relserve.vllm_plugin.testing import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)
