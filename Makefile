@@ -6,18 +6,21 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test test-all lint bench releases install clean
+.PHONY: demo test test-all performance lint bench releases install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
 	@$(VENV)/bin/relserve demo
 
 test: $(INSTALLED)
-	@$(PY) -m pytest -m "not long and not package"
+	@$(PY) -m pytest -n 2 --dist loadgroup -m "not long and not package"
 
-# Also the long matrices, the wheel in an empty environment, and the strict limits on time, which need a quiet machine.
+# Also the long matrices, and the wheel in an empty environment.
 test-all: test
 	@$(PY) -m pytest -m "long or package"
+
+# The limits on time of a quiet machine; nothing else may run beside them.
+performance: $(INSTALLED)
 	@$(PY) -m pytest -m performance --strict-timing
 
 lint: $(INSTALLED)

@@ -69,15 +69,14 @@ def run(model: str | None) -> None:
     """
     screen = console()
     started = time.monotonic()
-    con = connect(model=model, cache=False)  # a kept answer would show the cache's speed, not the engine's
-    _check_vllm(model or load().model)
-    for query in prepare(con):
-        screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
-        screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
-        print_table(screen, rows(con, query.sql))
-    screen.print("\n[bold]-- What each of these calls took: llm_queries()[/bold]")
-    print_table(screen, rows(con, STATS))
-    con.close()
+    with connect(model=model, cache=False) as con:  # a kept answer would show the cache's speed
+        _check_vllm(model or load().model)
+        for query in prepare(con):
+            screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
+            screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+            print_table(screen, rows(con, query.sql))
+        screen.print("\n[bold]-- What each of these calls took: llm_queries()[/bold]")
+        print_table(screen, rows(con, STATS))
     screen.print(f"\nDone in {time.monotonic() - started:.0f} s. Your own data: relserve sql --help")
 
 

@@ -28,20 +28,18 @@ def run(
     Raises:
         UsageError: the text cannot be read.
     """
-    con = _connect(db, model, examples, cache)
-    relation = con.sql(text_of(text))
-    if relation is not None:
-        write(relation.to_arrow_table(), format)
-    if stats:
-        print_table(console(stderr=True), demo.rows(con, demo.STATS))
-    con.close()
+    with _connect(db, model, examples, cache) as con:
+        relation = con.sql(text_of(text))
+        if relation is not None:
+            write(relation.to_arrow_table(), format)
+        if stats:
+            print_table(console(stderr=True), demo.rows(con, demo.STATS))
 
 
 def explain(text: str, db: Path | None, model: str | None, examples: bool) -> None:
     """Print what a statement's llm calls would ask; arguments as for `run`."""
-    con = _connect(db, model, examples, cache=True)
-    console().print(str(con.explain_llm(text_of(text))), markup=False, highlight=False, soft_wrap=True)
-    con.close()
+    with _connect(db, model, examples, cache=True) as con:
+        console().print(str(con.explain_llm(text_of(text))), markup=False, highlight=False, soft_wrap=True)
 
 
 def text_of(text: str) -> str:
