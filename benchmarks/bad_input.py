@@ -17,13 +17,15 @@ from typing import Any, NamedTuple
 
 import duckdb
 
-from benchmarks.common import ROOT, arguments, finish
+from benchmarks.common import arguments, finish, table
+from benchmarks.provenance import BAD_INPUT_PAGE
+from relserve import api
 from relserve.api import Connection, connect
 from relserve.engines import registry
 from relserve.errors import RelserveError
 from relserve.settings import load
 
-PAGE = ROOT / "docs" / "bad_input.md"
+MAX_SHOWN, MAX_IN_TABLE = 600, 80  # characters
 LEAD = """# Bad input and faults: what you see
 
 Made by `.venv/bin/python -m benchmarks.bad_input` on the embedded model; every line was run.
@@ -60,7 +62,7 @@ def with_error_table(text: str) -> Callable[[Connection], Any]:
 
 def killed_engine(con: Connection) -> str:
     """kill -9 of the engine in the middle of a query."""
-    engine: Any = registry.find_engine("tiny")
+    engine: Any = api.find_engine("tiny")
     threading.Timer(0.7, lambda: os.kill(engine.pid, signal.SIGKILL)).start()
     query = "SELECT count(llm_filter('Is {} good? ' || repeat('really ', 60), i)) FROM range(3000) t(i)"
     return (
@@ -171,28 +173,57 @@ def seen(case: Case, con: Connection) -> str:
         return f"{type(error).__name__}: {error}"
 
 
+class Outcome(NamedTuple):
+    """What became of a case: the text that the user sees, and the seconds until then."""
+
+    case: Case
+    text: str
+    seconds: float
+
+    @property
+    def is_as_said(self) -> bool:
+        return self.case.key in self.text
+
+    @property
+    def shown(self) -> str:
+        """The text, cut where it is long."""
+        return self.text if len(self.text) < MAX_SHOWN else self.text[:MAX_SHOWN] + " ..."
+
+    @property
+    def table_line(self) -> list[Any]:
+        first_line = self.text.partition("\n")[0]
+        return [self.case.name, "yes" if self.is_as_said else "NO", self.seconds, first_line[:MAX_IN_TABLE]]
+
+    @property
+    def page_line(self) -> str:
+        cell = self.shown.replace("|", "\\|").replace("\n", "<br>").replace("  ", "&nbsp;&nbsp;")
+        return f"| {self.case.name} | {self.case.done.replace('|', '&#124;')} | {cell} |\n"
+
+
+def outcome_of(case: Case, con: Connection) -> Outcome:
+    """Run a case."""
+    started = time.monotonic()
+    text = seen(case, con)
+    return Outcome(case, text, time.monotonic() - started)
+
+
 def main() -> None:
     """Print the table and the headline."""
     args = arguments(__doc__ or "").parse_args()
     con = connect(model="tiny", progress=False)
-    lines, missed, slowest = [], [], 0.0
-    for case in CASES:
-        if args.quick and case.run is killed_engine:
-            continue
-        started = time.monotonic()
-        text = seen(case, con)
-        slowest = max(slowest, time.monotonic() - started)
-        if case.key not in text:
-            missed.append(case.name)
-        shown = text if len(text) < 600 else text[:600] + " ..."
-        print(f"== {case.name}\n   {case.done}\n{shown}\n")
-        cell = shown.replace("|", "\\|").replace("\n", "<br>").replace("  ", "&nbsp;&nbsp;")
-        lines.append(f"| {case.name} | {case.done.replace('|', '&#124;')} | {cell} |")
+    outcomes = [outcome_of(case, con) for case in CASES if not (args.quick and case.run is killed_engine)]
     con.close()
-    if not args.quick:
-        PAGE.write_text(LEAD + "\n".join(lines) + "\n", encoding="utf-8")
-    headline = {"cases": len(lines), "not_as_said": missed, "slowest_s": round(slowest, 1)}
-    finish("bad_input", headline, [], args.quick)
+    print(table(["case", "as said", "seconds", "what the user sees"], [o.table_line for o in outcomes]))
+    missed = [outcome for outcome in outcomes if not outcome.is_as_said]
+    for outcome in missed:
+        print(f"\nnot as said: {outcome.case.name}\n{outcome.shown}")
+    headline = {
+        "cases": len(outcomes), "not_as_said": [o.case.name for o in missed],
+        "slowest_s": round(max(o.seconds for o in outcomes), 1),
+    }  # fmt: skip
+    details = [{"case": o.case.name, "done": o.case.done, "seen": o.shown} for o in outcomes]
+    if finish("bad_input", headline, details, args.quick):
+        BAD_INPUT_PAGE.write_text(LEAD + "".join(o.page_line for o in outcomes), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,11 @@ def classify_template() -> str:
     return str(templates["templates"]["beer"]["classify"]).replace("{review/text}", "{review}")
 
 
+def classify_call() -> str:
+    """The SQL call that puts that template to the column `review`."""
+    return f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
+
+
 def quoted(text: str) -> str:
     """A SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

@@ -1,86 +1,134 @@
 """llm_classify over all 10,000 beer reviews: one relQuery, and answers equal to vLLM's own, row by row.
 
 The other side is vllm.LLM with the stock scheduler in the same invocation, given prompts that this file
-spells out itself.
+spells out itself. Both engines are warm, each run begins with an empty prefix cache, and the side that goes
+first changes from round to round.
 """
 
 from __future__ import annotations
 
+import os
+import statistics
 import time
 from collections import Counter
+from typing import Any
 
-import pyarrow as pa
-
-from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
+from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
 from benchmarks.common import arguments, finish, table
-from relserve.api import connect
+from relserve.api import connect, find_engine
 from relserve.engines.local.start import cpu_dtype
+from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
 
+ENVIRONMENT = {
+    "VLLM_LOGGING_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_CPU_KVCACHE_SPACE": "2",
+}  # fmt: skip
+LEAD = f"Answer with exactly one of: {', '.join(CHOICES)}.\n"
+WARM_ROWS = 200
 
-def through_sql(num_rows: int) -> tuple[list[str], list[str | None], dict[str, object], float]:
-    """Reviews, answers, the record of llm_queries() and seconds."""
-    con = connect(model="tiny")
-    create_beer_table(con)
-    con.execute("SELECT llm('warm up')").fetchall()
+Answers = list[str | None]
+
+
+class ThroughSql:
+    """The first rows of the beer table, classified by a SQL statement."""
+
+    def __init__(self, num_rows: int) -> None:
+        self.con = connect(model="tiny", progress=False)
+        self.engine: Any = find_engine("tiny")
+        create_beer_table(self.con)
+        self.query = "SELECT id, {} FROM beer WHERE id <= {}"
+        self.num_rows = num_rows
+        self.con.execute(self.query.format(classify_call(), WARM_ROWS)).fetchall()
+
+    def reviews(self) -> Answers:
+        """The column that is classified."""
+        rows = self.con.execute(self.query.format("review", self.num_rows)).fetchall()
+        return [review for _, review in sorted(rows)]
+
+    def forget(self) -> None:
+        """Empty the prefix cache."""
+        spawn(self.engine.reset_prefix_cache()).result()
+
+    def answers(self) -> Answers:
+        """One run."""
+        rows = self.con.execute(self.query.format(classify_call(), self.num_rows)).fetchall()
+        return [answer for _, answer in sorted(rows)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The relQueries so far, without the one that warmed the engine."""
+        found = self.con.sql("FROM llm_queries() WHERE function = 'llm_classify'")
+        records: list[dict[str, Any]] = found.to_arrow_table().to_pylist()
+        return records[1:]
+
+
+class Directly:
+    """The same prompts through vllm.LLM, greedy; a NULL review is not asked."""
+
+    def __init__(self, reviews: Answers) -> None:
+        from vllm import LLM, SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+
+        self.llm = LLM(str(MODEL_DIR), dtype=cpu_dtype(str(MODEL_DIR)), enforce_eager=True, block_size=32)
+        self.sampling = SamplingParams(
+            temperature=0, max_tokens=16, structured_outputs=StructuredOutputsParams(choice=list(CHOICES))
+        )
+        template = classify_template().replace("{review}", "%s")
+        self.reviews = reviews
+        self.asked = {
+            review: [{"role": "user", "content": LEAD + template % review}]
+            for review in reviews
+            if review is not None
+        }
+        self.llm.chat(list(self.asked.values())[:WARM_ROWS], self.sampling, use_tqdm=False)
+
+    def forget(self) -> None:
+        """Empty the prefix cache."""
+        self.llm.reset_prefix_cache()
+
+    def answers(self) -> Answers:
+        """One run."""
+        outputs = self.llm.chat(list(self.asked.values()), self.sampling, use_tqdm=False)
+        said = dict(zip(self.asked, (o.outputs[0].text for o in outputs), strict=True))
+        return [None if review is None else said[review] for review in self.reviews]
+
+
+def timed(side: ThroughSql | Directly) -> tuple[float, Answers]:
+    """Seconds and answers of a run from an empty prefix cache."""
+    side.forget()
     started = time.perf_counter()
-    call = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
-    answers = con.sql(f"SELECT id, review, {call} AS a FROM beer WHERE id <= {num_rows}").to_arrow_table()
-    seconds = time.perf_counter() - started
-    answers = answers.sort_by("id")
-    records = con.sql("FROM llm_queries() WHERE function = 'llm_classify'").to_arrow_table().to_pylist()
-    assert len(records) == 1, f"{len(records)} relQueries instead of one"
-    con.close()
-    return answers["review"].to_pylist(), answers["a"].to_pylist(), records[0], seconds
-
-
-def directly(reviews: list[str | None]) -> tuple[list[str | None], float]:
-    """The same prompts through vllm.LLM, greedy, NULL reviews left out."""
-    from vllm import LLM, SamplingParams
-    from vllm.sampling_params import StructuredOutputsParams
-
-    llm = LLM(str(MODEL_DIR), dtype=cpu_dtype(str(MODEL_DIR)), enforce_eager=True, block_size=32)
-    lead = f"Answer with exactly one of: {', '.join(CHOICES)}.\n"
-    template = classify_template().replace("{review}", "%s")
-    asked = {r: [{"role": "user", "content": lead + template % r}] for r in reviews if r is not None}
-    sampling = SamplingParams(
-        temperature=0, max_tokens=16, structured_outputs=StructuredOutputsParams(choice=list(CHOICES))
-    )
-    started = time.perf_counter()
-    outputs = llm.chat(list(asked.values()), sampling, use_tqdm=False)
-    seconds = time.perf_counter() - started
-    said = dict(zip(asked, (o.outputs[0].text for o in outputs), strict=True))
-    return [None if r is None else said[r] for r in reviews], seconds
+    answers = side.answers()
+    return time.perf_counter() - started, answers
 
 
 def main() -> None:
     """Print the table and the headline."""
     args = arguments(__doc__ or "").parse_args()
-    reviews, ours, record, sql_s = through_sql(500 if args.quick else 10_000)
-    theirs, direct_s = directly(reviews)
-    different = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
-    shown = [
-        "rows",
-        "distinct_prompts",
-        "null_rows",
-        "failed_rows",
-        "prompt_tokens",
-        "cached_tokens",
-        "seconds",
-    ]
-    print(pa.table({name: [record[name]] for name in shown}).to_pandas().to_string(index=False))
-    print(
-        table(
-            ["side", "rows", "seconds"],
-            [["relserve SQL", len(ours), sql_s], ["vllm.LLM", len(theirs), direct_s]],
-        )
-    )
-    print("answers:", dict(Counter(ours)))
+    num_rows, num_rounds = (500, 2) if args.quick else (10_000, 4)
+    os.environ.update(ENVIRONMENT)
+    ours = ThroughSql(num_rows)
+    sides = {"relserve SQL": ours, "vllm.LLM": Directly(ours.reviews())}
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    answers: dict[str, Answers] = {}
+    for number in range(num_rounds):
+        for name in list(sides)[:: -1 if number % 2 else 1]:
+            took_s, answers[name] = timed(sides[name])
+            seconds[name].append(took_s)
+    records = ours.records()
+    assert len(records) == num_rounds, f"{len(records)} relQueries in {num_rounds} runs"
+    different = [i for i, (a, b) in enumerate(zip(*answers.values(), strict=True)) if a != b]
+    median = {name: statistics.median(runs) for name, runs in seconds.items()}
+    rows = [[name, len(runs), median[name], min(runs), max(runs)] for name, runs in seconds.items()]
+    print(table(["side", "runs", "seconds", "least", "greatest"], rows))
+    print("answers:", dict(Counter(answers["relserve SQL"])))
     headline = {
-        "rows": record["rows"], "distinct": record["distinct_prompts"], "relqueries": 1,
-        "different_answers": len(different), "sql_s": round(sql_s, 1), "direct_s": round(direct_s, 1),
+        "rows": records[-1]["rows"], "distinct": records[-1]["distinct_prompts"], "relqueries": 1,
+        "different_answers": len(different), "sql_s": round(median["relserve SQL"], 1),
+        "direct_s": round(median["vllm.LLM"], 1),
     }  # fmt: skip
-    finish("classify_beer", headline, {"record": record, "different_rows": different[:20]}, args.quick)
+    details = {"records": records, "seconds": seconds, "different_rows": different[:20]}
+    finish("classify_beer", headline, details, args.quick)
+    ours.con.close()
 
 
 if __name__ == "__main__":

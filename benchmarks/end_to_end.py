@@ -1,9 +1,10 @@
 """Against the plain way: the same engine behind a UDF that sends each chunk's rows together as they come.
 
 2,000 beer reviews, 30 % of them duplicates, classified by the embedded model; the prefix cache is emptied
-before each run, and both are timed in turn in one process. Three layouts of the same rows: a table that
-DuckDB hands over as one chunk; a filter over 10,000 reviews, and one over 100,000, where the chunks are what
-the filter leaves.
+before each run. Both ways are timed in one process, and the one that goes first changes from run to run.
+Three layouts of the same rows: a table that DuckDB hands over as one chunk; a filter over 10,000 reviews, and
+one over 100,000, where the chunks are what the filter leaves. A ratio is of one run: plain seconds over
+relserve's.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
+from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
 from benchmarks.common import arguments, finish, table
-from relserve.api import Connection, connect
+from relserve.api import Connection, connect, find_engine
 from relserve.call.answer_types import Choice
 from relserve.call.relquery import Sampling, Submission
 from relserve.engines.loop import spawn
-from relserve.engines.registry import find_engine
 
 DUPLICATES = 0.3
 LAYOUTS = {"one chunk": 0, "1 in 5": 10_000, "1 in 50": 100_000}  # rows of the table filtered; 0: no filter
+COLUMNS = ("layout", "runs", "plain calls", "plain_s", "relserve_s", "ratio", "least ratio", "greatest ratio")
 
 
 class PlainWay:
     """An arrow UDF without anything of relserve but the engine: no folding, no prefetch, no memo."""
 
     def __init__(self, engine: Any) -> None:
-        self.engine, self.calls, self.rows = engine, 0, 0
+        self.engine, self.calls = engine, 0
         kind = Choice(CHOICES)
         self.lead = kind.instruction + "\n" + classify_template()
         self.sampling = Sampling(kind.default_max_tokens, grammar=kind.grammar)
@@ -40,7 +41,6 @@ class PlainWay:
     def __call__(self, reviews: pa.ChunkedArray) -> pa.Array:
         prompts = [self.lead.replace("{review}", r) for r in reviews.to_pylist()]
         self.calls += 1
-        self.rows += len(prompts)
         replies: list[str | None] = [None] * len(prompts)
 
         async def collect() -> None:
@@ -80,31 +80,49 @@ def time_of(con: Connection, engine: Any, call: str) -> tuple[float, list[tuple[
     return time.perf_counter() - started, sorted(rows)
 
 
+def compare(con: Connection, engine: Any, calls: dict[str, str], first: str) -> dict[str, float]:
+    """Seconds of each way on the table `source`, the way named `first` first.
+
+    Raises:
+        AssertionError: the ways answer differently.
+    """
+    runs = {way: time_of(con, engine, calls[way]) for way in sorted(calls, key=lambda way: way != first)}
+    assert len({str(rows) for _, rows in runs.values()}) == 1, "the two ways answer differently"
+    return {way: seconds for way, (seconds, _) in runs.items()}
+
+
+def summary(layout: str, runs: list[dict[str, Any]]) -> list[Any]:
+    """The table's line of one layout: medians over its runs, and the least and the greatest ratio."""
+    mine = [run for run in runs if run["layout"] == layout]
+    names = ("plain_calls", "plain_s", "relserve_s", "ratio")
+    ratios = [run["ratio"] for run in mine]
+    medians = (statistics.median(run[name] for run in mine) for name in names)
+    return [layout, len(mine), *medians, min(ratios), max(ratios)]
+
+
 def main() -> None:
     """Print the table and the headline."""
     args = arguments(__doc__ or "").parse_args()
     num_rows, seeds = (200, [1]) if args.quick else (2_000, [1, 2, 3])
     con = connect(model="tiny", progress=False)
     create_beer_table(con)
-    con.raw.execute(
-        "CREATE VIEW distinct_reviews AS SELECT DISTINCT review FROM beer WHERE review <> '' ORDER BY 1"
-    )
     engine: Any = find_engine("tiny")
     plain = PlainWay(engine)
     con.raw.create_function("plain_classify", plain, ["VARCHAR"], "VARCHAR", type="arrow")
-    ours = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
-    con.execute(f"SELECT {ours} FROM beer LIMIT 50").fetchall()
-    runs = []
+    calls = {"plain_s": "plain_classify(review)", "relserve_s": classify_call()}
+    for call in calls.values():
+        con.execute(f"SELECT {call} FROM (FROM beer WHERE review <> '' LIMIT 50)").fetchall()
+    runs: list[dict[str, Any]] = []
     for (layout, table_rows), seed in itertools.product(LAYOUTS.items(), seeds):
         prepare(con, num_rows, table_rows, seed)
-        plain.calls = plain.rows = 0
-        plain_s, expected = time_of(con, engine, "plain_classify(review)")
-        ours_s, got = time_of(con, engine, ours)
-        assert got == expected, "the two ways answer differently"
-        runs.append([layout, seed, num_rows, plain.calls, plain_s, ours_s, plain_s / ours_s])
-    print(table(["layout", "seed", "rows", "plain calls", "plain_s", "relserve_s", "ratio"], runs))
-    ratios = {name: [r[-1] for r in runs if r[0] == name] for name in LAYOUTS}
-    headline = {f"ratio_{k.replace(' ', '_')}": round(statistics.median(v), 2) for k, v in ratios.items()}
+        for first in calls:
+            plain.calls = 0
+            run = {"layout": layout, "seed": seed, "first": first, **compare(con, engine, calls, first)}
+            ratio = run["plain_s"] / run["relserve_s"]
+            runs.append(run | {"plain_calls": plain.calls, "ratio": ratio})
+    lines = [summary(layout, runs) for layout in LAYOUTS]
+    print(table(COLUMNS, lines))
+    headline = {f"ratio_{line[0].replace(' ', '_')}": round(line[5], 2) for line in lines}
     finish("end_to_end", {"rows": num_rows, "duplicates": DUPLICATES, **headline}, runs, args.quick)
     con.close()
 

@@ -1,5 +1,6 @@
-"""kill -9 of the engine process in the middle of a query: the query finishes after a restart or fails with
-a clear error, the next query works, and no process is left after exit.
+"""kill -9 of the engine in mid-query: whether the query finishes or fails clearly, and what is left after.
+
+The query after it works. Each run is a process of its own, in which the engine is killed once or twice.
 """
 
 from __future__ import annotations
@@ -16,21 +17,20 @@ from typing import Any
 
 import psutil
 
-from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
+from benchmarks.beer import CHOICES, classify_call, create_beer_table
 from benchmarks.common import arguments, finish, table
 
 
 def child(kill_after_s: list[float]) -> None:
     """Run a query, killing the engine core after each of the given delays; report as one JSON line."""
-    from relserve.api import connect
-    from relserve.engines.registry import find_engine
+    from relserve.api import connect, find_engine
     from relserve.errors import EngineError
 
     con = connect(model="tiny", progress=False)
     create_beer_table(con)
     con.execute("SELECT llm('warm up')").fetchall()
     engine: Any = find_engine("tiny")
-    call = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
+    call = classify_call()
 
     def kill() -> None:
         for delay in kill_after_s:

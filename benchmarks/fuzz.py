@@ -1,7 +1,7 @@
-"""tests/duckdb_ext/test_fuzz.py at length: 10,000 random templates, options, values and texts, always new.
+"""10,000 random templates, options, values and texts: whether any crashes, hangs or gives a wrong type.
 
-Shows that none of them crashes, hangs or gives a wrong type, and that what plain DuckDB refuses is refused
-with DuckDB's own exception.
+Also whether what plain DuckDB refuses is refused with DuckDB's own exception. This is
+tests/duckdb_ext/test_fuzz.py at length, with inputs that are always new.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Ctrl-C two seconds into a 10,000-row query on a real engine: how soon the prompt is back, how soon the
-engine is idle, and whether the next query works. The query runs in a process of its own that gets SIGINT.
+"""Ctrl-C two seconds into a 10,000-row query: how soon the prompt is back and the engine idle.
+
+Also whether the next query works. The query runs on a real engine, in a process of its own that gets SIGINT.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
+from benchmarks.beer import CHOICES, classify_call, create_beer_table
 from benchmarks.common import arguments, finish, table
 
 IDLE_SHARE = 0.1  # of one core over IDLE_WINDOW_S
@@ -23,8 +24,7 @@ IDLE_WINDOW_S = 0.25
 
 def child() -> None:
     """Run the query, tell the parent when it begins, and report what Ctrl-C did."""
-    from relserve.api import connect
-    from relserve.engines.registry import find_engine
+    from relserve.api import connect, find_engine
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
     con = connect(model="tiny", progress=False)
@@ -32,7 +32,7 @@ def child() -> None:
     con.execute("SELECT llm('warm up')").fetchall()
     engine: Any = find_engine("tiny")
     core = psutil.Process(engine.pid)
-    call = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
+    call = classify_call()
     _say(event="begin")
     try:
         con.execute(f"SELECT {call} FROM beer").fetchall()

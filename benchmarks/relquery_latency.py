@@ -11,7 +11,7 @@ stretched by what it takes, which keeps the load what it says, and all times are
 median speed. A run during which the speed moved by more than STEADY is repeated.
 
 Beside each variant stands the simulator's figure, with a cost model fitted to the steps of all runs at that
-load; below the table the clairvoyant (ours, told each relQuery's longest true output, simulated), and the
+load; below the table "longest known" (ours, told each relQuery's longest true output, simulated), and the
 least mean that any order could reach on an engine of that capacity (SRPT on a fluid engine).
 """
 
@@ -26,6 +26,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_rel
 
-from benchmarks.common import RESULTS, arguments, finish, table
+from benchmarks.common import arguments, finish, table
 from benchmarks.relquery_worker import BLOCK_SIZE
 from benchmarks.relquery_workload import Encode, encoder, relqueries
 from relserve.policies.cost import CostModel, fit
@@ -41,13 +42,14 @@ from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import clairvoyant, simulate
-from relserve.simulator.workload import RelSpec, retimed
+from relserve.simulator.run import simulate
+from relserve.simulator.workload import RelSpec, longest_known, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
 VARIANTS = ("vllm", "vllm priority", "dpu+pp", "dpu+dp", "dpu+aba", DEFAULT, *GUARDED)
 MAX_NUM_SEQS, MAX_TOKENS, KV_TOKENS = 256, 4096, 200_000
+LONGEST_KNOWN = "longest known"
 STEADY, TRIES = 0.1, 3  # relative change of the probe beyond which a run is repeated; runs at most
 
 
@@ -122,9 +124,9 @@ def calibrated(runs: list[dict[str, Any]]) -> EngineSpec:
 
 
 def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> float:
-    """Mean latency of a variant in the simulator, in seconds; "clairvoyant" is told longest outputs."""
-    if variant == "clairvoyant":
-        variant, traces = DEFAULT, [clairvoyant(t) for t in traces]
+    """Mean latency of a variant in the simulator, in seconds; LONGEST_KNOWN is ours, told longest outputs."""
+    if variant == LONGEST_KNOWN:
+        variant, traces = DEFAULT, [longest_known(t) for t in traces]
     name = {"vllm": "fcfs", "vllm priority": "static"}.get(variant, variant.removesuffix(" guarded"))
     policies = [make(name, patience=GUARDED.get(variant, 0.0)) for _ in traces]
     return statistics.mean(
@@ -227,7 +229,7 @@ def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float])
         "mean_s_per_seed": {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()},
         "outputs_equal": len({tuple(run["sha"] for run in r) for r in runs.values()}) == 1,
         "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
-        "clairvoyant_s": simulated("clairvoyant", traces, spec), "srpt_s": statistics.mean(least),
+        "longest_known_s": simulated(LONGEST_KNOWN, traces, spec), "srpt_s": statistics.mean(least),
         "srpt_p99_s": float(np.percentile(least, 99)), "engine": str(spec),
     }  # fmt: skip
     return evaluated | {"ranked_otherwise": ranked_otherwise(evaluated)}
@@ -261,8 +263,8 @@ def show(load: float, found: dict[str, Any], stock: str) -> None:
     print(f"\nload {load}, outputs equal: {found['outputs_equal']}")
     print(table(["variant", *base, "mean: vllm/this", "p99: this/vllm"], rows))
     print("ranked otherwise by the simulator, and how likely by chance:", found["ranked_otherwise"])
-    print(f"clairvoyant, simulated: mean {found['clairvoyant_s']:.3f} s; least possible (SRPT, fluid): mean "
-          f"{found['srpt_s']:.3f} s, p99 {found['srpt_p99_s']:.2f} s", flush=True)  # fmt: skip
+    print(f"longest known, simulated: mean {found['longest_known_s']:.3f} s; least possible (SRPT, fluid): "
+          f"mean {found['srpt_s']:.3f} s, p99 {found['srpt_p99_s']:.2f} s", flush=True)  # fmt: skip
 
 
 def main() -> None:
@@ -286,9 +288,7 @@ def main() -> None:
         show(load, found, args.variants[0])
         details["loads"][str(load)] = found
         headline[f"load_{load}"] = {v: [f["mean_s"], f["p99_s"]] for v, f in found["variants"].items()}
-    finish("relquery_latency", headline, details, args.quick)
-    if not args.quick:
-        plot(details, RESULTS / "relquery_latency.png")
+    finish("relquery_latency", headline, details, args.quick, partial(plot, details))
 
 
 def plot(details: dict[str, Any], path: Path) -> None:
@@ -308,7 +308,9 @@ def plot(details: dict[str, Any], path: Path) -> None:
             values = np.array([found["variants"][n][phase] for n in names])
             axis.barh(names, values, left=bottom, label=phase.removesuffix("_s"))
             bottom += values
-        axis.axvline(found["clairvoyant_s"], linestyle="--", color="black", label="clairvoyant (simulated)")
+        axis.axvline(
+            found["longest_known_s"], linestyle="--", color="black", label="longest known (simulated)"
+        )
         axis.set_title(f"load {load}")
         axis.set_xlabel("mean relQuery latency, s")
         axis.invert_yaxis()

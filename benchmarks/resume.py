@@ -1,7 +1,8 @@
-"""kill -9 of the process that runs a 5,000-row query on a real engine, ten times at random rows: each further
-run asks only for what has no kept answer, and the result is that of a run without kills and cache.
-Then the same with kill -9 of the engine, twice in each of five runs, and with a full disk (a limit on the
-size of files).
+"""kill -9 of the client at random rows of a 5,000-row query: what is asked twice, what is lost.
+
+The client is killed ten times; the result is compared with that of a run without kills and cache. Then the
+same with kill -9 of the engine, twice in each of five runs, and with a full disk (a limit on the size of
+files).
 
 The ten moments lie in one query: each run goes on where the one before was killed.
 """

@@ -15,11 +15,10 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from benchmarks.beer import CHOICES, classify_template, create_beer_table, quoted
-from relserve.api import Connection, connect
+from benchmarks.beer import classify_call, create_beer_table
+from relserve.api import Connection, connect, find_engine
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.protocol import Engine
-from relserve.engines.registry import find_engine
 from relserve.errors import EngineDeadError
 from relserve.session.session import Session
 
@@ -69,8 +68,7 @@ def say(**event: Any) -> None:
 
 def query(con: Connection, rows: int) -> list[Any]:
     """The query's result."""
-    call = f"llm_classify({quoted(classify_template())}, review, choices := {list(CHOICES)})"
-    return con.execute(f"SELECT id, {call} FROM beer WHERE id <= {rows} ORDER BY id").fetchall()
+    return con.execute(f"SELECT id, {classify_call()} FROM beer WHERE id <= {rows} ORDER BY id").fetchall()
 
 
 def opened(engine: Engine, cache: bool) -> Connection:

@@ -1,5 +1,7 @@
-"""Accuracy of the embedded model, through SQL: held-out generated rows with instructions of training and with
-instructions never seen in it, and sentiment of real reviews (no bar, the honest figure).
+"""Accuracy of the embedded model, through SQL: held-out generated rows, and sentiment of real reviews.
+
+The generated rows come with instructions as in training and with instructions never seen in it. The real
+reviews have no bar: they are there as the honest figure.
 """
 
 from __future__ import annotations
@@ -31,17 +33,29 @@ def call_of(group: EvalGroup) -> str:
     return f"llm_classify({arguments_}, choices := [{choices}])"
 
 
-def score(con: Connection, groups: Sequence[EvalGroup]) -> tuple[int, int]:
-    """Right answers and rows; a rating counts as right within one step of five."""
-    right = total = 0
+def verdicts(con: Connection, groups: Sequence[EvalGroup]) -> list[tuple[str, bool]]:
+    """The expected answer of each row, and whether it came; a rating may be one step of five off."""
+    found = []
     for group in groups:
         rows = pa.table({"i": range(len(group.expected)), group.column: group.columns[group.column]})
         con.raw.register("held_out", rows)
         answers = con.execute(f"SELECT i, {call_of(group)} FROM held_out ORDER BY i").fetchall()
         con.raw.unregister("held_out")
-        right += sum(is_right(group, str(a), group.expected[i]) for i, a in answers)
-        total += len(answers)
-    return right, total
+        found += [(group.expected[i], is_right(group, str(a), group.expected[i])) for i, a in answers]
+    return found
+
+
+def share_right(found: Sequence[tuple[str, bool]]) -> float:
+    """Right answers as a share of the rows."""
+    return sum(right for _, right in found) / len(found)
+
+
+def real_lines(name: str, found: Sequence[tuple[str, bool]]) -> list[list[Any]]:
+    """The table's lines of one real table: all of its rows, and those of each label that it has."""
+    sides = [(f"real {name} reviews", list(found))]
+    for label in ("positive", "negative"):
+        sides.append((f"real {name} reviews, {label}", [each for each in found if each[0] == label]))
+    return [[side, len(rows), None, share_right(rows), None, None] for side, rows in sides if rows]
 
 
 def main() -> None:
@@ -52,24 +66,23 @@ def main() -> None:
     headline: dict[str, Any] = {}
     lines = []
     for task, bar in BARS.items():
-        shares = []
-        for unseen in (False, True):
-            right, total = score(con, heldout(task, num_rows, SEED, unseen))
-            shares.append(right / total)
+        shares = [
+            share_right(verdicts(con, heldout(task, num_rows, SEED, unseen))) for unseen in (False, True)
+        ]
         headline[task], headline[f"{task}_unseen"] = (round(s, 3) for s in shares)
         lines.append([task, num_rows, bar, *shares, shares[0] - shares[1]])
-    print(table(["task", "rows", "bar", "seen phrasings", "unseen phrasings", "drop"], lines))
     for name, load in (("amazon", amazon_sentiment), ("beer", beer_sentiment)):
         group = load(60 if args.quick else 500)
         if group is None:
             print(f"{name}: skipped, no data tables; set RELSERVE_DATA")
             continue
-        right, total = score(con, [group])
-        positives = sum(e == "positive" for e in group.expected)
-        headline[f"real_{name}"] = round(right / total, 3)
-        print(f"real {name} reviews: {right} of {total} right ({positives} of them positive)")
+        found = verdicts(con, [group])
+        headline[f"real_{name}"] = round(share_right(found), 3)
+        lines += real_lines(name, found)
     con.close()
-    finish("tiny_accuracy", headline, lines, args.quick)
+    columns = ["task", "rows", "bar", "seen phrasings", "unseen phrasings", "drop"]
+    print(table(columns, lines))
+    finish("tiny_accuracy", headline, {"columns": columns, "rows": lines}, args.quick)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ class Counts(NamedTuple):
     prefill_left: Floats
     max_decode_left: Floats
     sum_decode_left: Floats
+    waiting_outputs: Floats
 
     @classmethod
     def of(cls, states: list[RelState]) -> Counts:

@@ -1,0 +1,35 @@
+"""Each benchmark: it starts on today's code, and its first line says what it shows."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.provenance import ROOT
+
+FILES = sorted((ROOT / "benchmarks").glob("*.py"))
+BENCHMARKS = [path for path in FILES if "    finish(" in path.read_text(encoding="utf-8")]
+
+
+def test_all_import() -> None:
+    """In a process of their own, for they set variables of the environment."""
+    names = ", ".join(f"benchmarks.{path.stem}" for path in FILES if path.stem != "__init__")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {names}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr
+
+
+def test_benchmarks_are_found() -> None:
+    assert {"sql_layer", "end_to_end", "relquery_latency"} <= {path.stem for path in BENCHMARKS}
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_the_first_line_is_a_sentence(path: Path) -> None:
+    said = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").splitlines()
+    assert said
+    assert said[0].endswith(".")
