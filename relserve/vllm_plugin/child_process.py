@@ -1,4 +1,4 @@
-"""How an engine process started by relserve behaves towards its parent and its terminal.
+"""Sets an engine process that relserve started apart from its terminal, and ends it with its parent.
 
 vLLM leaves the engine in the parent's process group, where Ctrl-C in a terminal ends it, and does not
 notice a parent that was killed. Nothing here acts in a process that `LocalEngine` did not start.
@@ -20,23 +20,23 @@ LOG_VARIABLE = "RELSERVE_ENGINE_LOG"  # where the engine's output goes; unset: t
 PROCESS_NAME = "EngineCore"  # vLLM's name for the process
 POLL_S = 0.5
 
-_behaving = False
+_is_set_up = False
 
 
-def behave() -> bool:
+def set_up() -> bool:
     """Leave the terminal's process group, log to a file, and end when the parent has ended.
 
     Returns:
         Whether it did: not in processes of others, and not twice.
     """
-    global _behaving
+    global _is_set_up
     parent = os.environ.get(PARENT_VARIABLE, "")
-    if _behaving or not parent.isdigit():
+    if _is_set_up or not parent.isdigit():
         return False
     if not multiprocessing.current_process().name.startswith(PROCESS_NAME):
         return False
-    _behaving = True
-    _end_without(int(parent))
+    _is_set_up = True
+    _end_if_orphaned(int(parent))
     with contextlib.suppress(OSError):
         os.setsid()
     if path := os.environ.get(LOG_VARIABLE):
@@ -60,11 +60,11 @@ def own_resource_tracker() -> None:
 def _watch(parent: int) -> None:
     # Polling, because PR_SET_PDEATHSIG fires when the parent's starting thread ends, not its process.
     while True:
-        _end_without(parent)
+        _end_if_orphaned(parent)
         time.sleep(POLL_S)
 
 
-def _end_without(parent: int) -> None:
+def _end_if_orphaned(parent: int) -> None:
     if os.getppid() != parent:
         os._exit(1)
 
@@ -82,10 +82,10 @@ def _log_to(path: str) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
-    sys.stdout, sys.stderr = _Forgiving(sys.stdout), _Forgiving(sys.stderr)
+    sys.stdout, sys.stderr = _LossyStream(sys.stdout), _LossyStream(sys.stderr)
 
 
-class _Forgiving:
+class _LossyStream:
     """A text stream that drops what a full disk does not take: a log must not end an engine."""
 
     def __init__(self, stream: Any) -> None:

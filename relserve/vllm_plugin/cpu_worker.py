@@ -1,4 +1,4 @@
-"""vLLM's CPU worker, mended: a seeded request must not end the engine.
+"""vLLM's CPU worker, corrected: a seeded request must not end the engine.
 
 When a step computes only a part of a prompt, vLLM throws the sampled token away and turns the request's
 random generator back by an offset, which CPU generators do not have ("CPU Generator does not use offset",
@@ -22,10 +22,10 @@ class Worker(CPUWorker):
         super().init_device()  # type: ignore[no-untyped-call]
         runner: Any = self.model_runner
         if hasattr(runner, "discard_request_mask"):  # not in vLLM's second model runner
-            runner.sample_tokens = _Mended(runner)
+            runner.sample_tokens = _SampleTokens(runner)
 
 
-class _Mended:
+class _SampleTokens:
     """`sample_tokens` of a model runner, where samples that will be thrown away draw from a copy."""
 
     def __init__(self, runner: Any) -> None:
@@ -39,19 +39,19 @@ class _Mended:
             discarded = np.flatnonzero(mask)
             held = {i: generators[i] for i in map(int, discarded) if i in generators}
         for i, generator in held.items():
-            generators[i] = _Copy.of(generator)
+            generators[i] = _ThrowAwayGenerator.of(generator)
         try:
             return self._sample_tokens(*args, **kwargs)
         finally:
             generators.update(held)
 
 
-class _Copy(torch.Generator):
+class _ThrowAwayGenerator(torch.Generator):
     """A generator that need not be turned back, because it is thrown away."""
 
     @staticmethod
-    def of(generator: torch.Generator) -> _Copy:
-        copy = _Copy()
+    def of(generator: torch.Generator) -> _ThrowAwayGenerator:
+        copy = _ThrowAwayGenerator()
         copy.set_state(generator.get_state())
         return copy
 

@@ -1,6 +1,6 @@
 """What an engine process runs in place of the user's script, before anything else."""
 
-from relserve.vllm_plugin.child_process import behave, own_resource_tracker
+from relserve.vllm_plugin.child_process import own_resource_tracker, set_up
 
-if behave():
+if set_up():
     own_resource_tracker()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from relserve.errors import UsageError
 from relserve.policies.scheduling.priority import miss_ratio_of
+from relserve.policies.scheduling.state import NOBODY
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.testing import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
@@ -96,3 +98,19 @@ def test_settings_are_checked() -> None:
         scheduler_of(MODEL, "nonsense", False, 40)
     with pytest.raises(UsageError, match="has no setting 'treshold'"):
         scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
+
+
+def test_requests_that_a_decision_names_do_not_run() -> None:
+    rel = {"rel_id": "q", "rel_rows": 6}
+    arrivals = [Arrival(0, f"q0-{i}", [i + 1] * 40, 8, rel) for i in range(6)]
+    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    driver, held = scheduler.steering.driver, frozenset({"q0-0", "q0-4"})
+    plan = driver.policy.plan
+
+    def hold(view: Any, order: Any) -> Any:
+        return replace(plan(view, order), held_requests=held if scheduler.steering.num_steps < 12 else NOBODY)
+
+    driver.policy.plan = hold
+    ran = run(scheduler, arrivals, False)
+    check(arrivals, ran, scheduler)
+    assert set(ran.finished_order[-2:]) == held

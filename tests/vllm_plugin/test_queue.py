@@ -1,0 +1,93 @@
+"""The waiting queue: what a decision lets vLLM see, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("vllm", reason="vLLM is not installed")
+from relserve.call.rel_tag import RelTag
+from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.state import StepDecision
+from relserve.vllm_plugin.ledger import RowLedger
+from relserve.vllm_plugin.queue import RelQueue
+from tests.vllm_plugin.fake_request import request
+
+NAMES = ("a-0", "a-1", "b-0", "b-1", "c-0")
+
+
+class Waiting:
+    """Rows of three relQueries; "c" is the most urgent, then "b"."""
+
+    def __init__(self) -> None:
+        self.ledger = RowLedger()
+        self.queue = RelQueue(self.ledger)
+        self.rows = {name: request(name) for name in NAMES}
+        for name, row in self.rows.items():
+            self.ledger.arrive(row, RelTag(name[0], 2, 4), 0.0)
+            self.queue.add_request(row)
+        self.order = Order.of(list(self.ledger.active.values()), [3.0, 2.0, 1.0])
+
+    def show(self, prefill: frozenset[str] | None, **more: Any) -> None:
+        self.queue.show(StepDecision(None, prefill, None, "test", order=self.order, **more))
+
+    def popped(self) -> list[str]:
+        found = []
+        while self.queue:
+            assert self.queue.peek_request() is self.queue.peek_request()
+            found.append(self.queue.pop_request().request_id)
+        return found
+
+
+def test_all_rows_come_in_order_of_urgency() -> None:
+    waiting = Waiting()
+    waiting.show(None)
+    assert waiting.popped() == ["c-0", "b-0", "b-1", "a-0", "a-1"]
+    assert len(waiting.queue) == 0
+
+
+def test_only_the_relqueries_of_the_decision_are_seen() -> None:
+    waiting = Waiting()
+    waiting.show(frozenset({"a", "c"}))
+    assert waiting.popped() == ["c-0", "a-0", "a-1"]
+    assert len(waiting.queue) == 2
+    with pytest.raises(IndexError, match="shows no request"):
+        waiting.queue.peek_request()
+    waiting.queue.show_all()
+    assert waiting.popped() == ["b-0", "b-1"]
+
+
+@pytest.mark.parametrize("prefill", [None, frozenset({"a", "b"})])
+def test_requests_that_are_held_are_passed_over(prefill: frozenset[str] | None) -> None:
+    waiting = Waiting()
+    waiting.show(prefill, held_requests=frozenset({"b-0", "a-1", "c-0"}))
+    assert waiting.popped() == ["b-1", "a-0"]
+    waiting.queue.show_all()
+    assert sorted(waiting.popped()) == ["a-1", "b-0", "c-0"]
+
+
+def test_a_row_that_comes_back_is_seen_first_of_its_relquery() -> None:
+    waiting = Waiting()
+    waiting.show(None)
+    first = [waiting.queue.pop_request() for _ in range(3)]
+    waiting.queue.prepend_requests(first[1:])
+    assert waiting.popped() == ["b-1", "b-0", "a-0", "a-1"]
+
+
+def test_one_that_came_after_the_decision_goes_last() -> None:
+    waiting, late = Waiting(), request("d-0")
+    waiting.show(None)
+    waiting.ledger.arrive(late, RelTag("d", 1, 4), 1.0)
+    waiting.queue.add_request(late)
+    assert [row.request_id for row in waiting.queue][-1] == "d-0"
+    assert waiting.popped()[-1] == "d-0"
+
+
+def test_rows_that_leave_are_gone_wherever_they_stand() -> None:
+    waiting = Waiting()
+    waiting.show(None)
+    waiting.queue.remove_requests([waiting.rows["b-1"], waiting.rows["c-0"]])
+    waiting.queue.remove_request(waiting.rows["a-0"])
+    assert len(waiting.queue) == 2
+    assert waiting.popped() == ["b-0", "a-1"]
