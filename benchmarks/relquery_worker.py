@@ -26,7 +26,7 @@ from relserve.call.relquery import RowTimes, phases_of
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.host import step_features
+from relserve.vllm_plugin.step_features import step_features
 
 BLOCK_SIZE = 32
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from relserve.vllm_plugin.host import CPUWorker
+from relserve.vllm_plugin.host import CPUWorker, ModelRunner
 
 
 class Worker(CPUWorker):
@@ -28,7 +28,7 @@ class Worker(CPUWorker):
 class _SampleTokens:
     """`sample_tokens` of a model runner, where samples that will be thrown away draw from a copy."""
 
-    def __init__(self, runner: Any) -> None:
+    def __init__(self, runner: ModelRunner) -> None:
         self._runner, self._sample_tokens = runner, runner.sample_tokens
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

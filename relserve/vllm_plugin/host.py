@@ -11,8 +11,6 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from relserve.policies.cost import StepFeatures
-
 if TYPE_CHECKING:
     from vllm.v1.core.sched.async_scheduler import AsyncScheduler
     from vllm.v1.core.sched.scheduler import Scheduler
@@ -59,7 +57,6 @@ class Request(Protocol):
 
     @property
     def num_tokens(self) -> int: ...
-
     @property
     def num_output_tokens(self) -> int: ...
 
@@ -84,6 +81,29 @@ class StepOutput(Protocol):
     scheduled_new_reqs: Sequence[NewRequest]
     scheduled_cached_reqs: KnownRequests
     preempted_req_ids: Iterable[str] | None
+
+
+class RowOutput(Protocol):
+    """What a step gave one row."""
+
+    request_id: str
+    new_token_ids: list[int]
+    finish_reason: Any
+
+
+class StepResult(Protocol):
+    """What a step gave the rows of one client (see `RowOutput`), and when, by the monotonic clock."""
+
+    outputs: list[Any]
+    timestamp: float
+
+
+class ModelRunner(Protocol):
+    """What computes a step; samples of rows in `discard_request_mask` are thrown away."""
+
+    input_batch: Any
+    discard_request_mask: Any
+    sample_tokens: Any
 
 
 class BlockPool(Protocol):
@@ -200,21 +220,6 @@ def what_forbids_hiding(scheduler: Host) -> list[str]:
     return [name for name, present in reasons.items() if present]
 
 
-def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFeatures:
-    """What a scheduled step computes."""
-    prefill_tokens = num_prefills = num_decodes = context_tokens = 0
-    for request_id, tokens in output.num_scheduled_tokens.items():
-        request = requests[request_id]
-        computed = request.num_computed_tokens  # vLLM has already added this step's tokens
-        context_tokens += computed
-        if computed - tokens >= request.num_prompt_tokens:
-            num_decodes += 1
-        else:
-            prefill_tokens += tokens
-            num_prefills += 1
-    return StepFeatures(prefill_tokens, num_prefills, num_decodes, context_tokens)
-
-
 def version() -> str:
     """The installed release.
 
@@ -284,13 +289,9 @@ class Client(Protocol):
     shutdown: Any
 
     def get_tokenizer(self) -> Any: ...
-
     async def add_request(self, request_id: str, prompt: Any, params: Any) -> Collector: ...
-
     async def abort(self, request_id: str | Iterable[str]) -> None: ...
-
     async def get_supported_tasks(self) -> Any: ...
-
     async def reset_prefix_cache(self) -> Any: ...
 
 

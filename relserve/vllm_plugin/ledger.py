@@ -22,12 +22,14 @@ class RelRecord(RelState):
 
     Attributes:
         running: its running rows by request id.
+        is_known: whether news told of it.
         num_finished: rows that were answered; num_aborted of them ended without an answer.
         num_past_core: rows that have had their first token, or ended without one.
         last_active_s: when a row last arrived or ended.
     """
 
     running: dict[str, Request] = field(default_factory=dict, repr=False)
+    is_known: bool = False
     num_finished: int = 0
     num_aborted: int = 0
     num_past_core: int = 0
@@ -82,7 +84,7 @@ class _Row:
 
 
 class News(NamedTuple):
-    """What happened since the last news: relQueries that changed (all that run do), and ids of those gone."""
+    """What happened since the last news: relQueries that changed (all that run do), and known ones that left."""
 
     changed: Sequence[RelRecord]
     gone: Sequence[str]
@@ -123,6 +125,8 @@ class RowLedger:
         """What a policy has to be shown; each event is told of once."""
         for rel in self._running.values():
             rel.count_running()
+        for rel in self._changed.values():
+            rel.is_known = True
         changed, gone = {**self._changed, **self._running}, self._gone
         self._changed, self._gone = {}, []
         return News(list(changed.values()), gone)
@@ -229,7 +233,8 @@ class RowLedger:
         self._idle.pop(rel.rel_id, None)
         self._changed.pop(rel.rel_id, None)
         del self.active[rel.rel_id]
-        self._gone.append(rel.rel_id)
+        if rel.is_known:
+            self._gone.append(rel.rel_id)
         self.done.append(rel)
 
     def _forget_lingering(self, now_s: float, but: RelRecord | None = None) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from relserve.call.rel_tag import RelTag
 from relserve.vllm_plugin import host
-from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, Scheduler
+from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import identify
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import read
@@ -68,9 +68,11 @@ class RelQueryScheduling(_Base):
             self.steering.step_done(args[0] if args else kwargs["scheduler_output"])
         outputs = super().update_from_output(*args, **kwargs)
         ledger = self.ledger
-        for of_client in outputs.values():
+        results: Iterable[StepResult] = outputs.values()
+        for of_client in results:
             now_s = of_client.timestamp
-            for output in of_client.outputs:
+            rows: Iterable[RowOutput] = of_client.outputs
+            for output in rows:
                 if output.new_token_ids:
                     ledger.token(output.request_id, now_s)
                 if output.finish_reason is not None:

@@ -23,6 +23,7 @@ from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.miss_ratio import MissRatios
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
+from relserve.vllm_plugin.step_features import step_features
 
 
 class Steering:
@@ -80,7 +81,7 @@ class Steering:
         has_scheduled = output.total_num_scheduled_tokens > 0
         self.driver.settle(has_scheduled, has_more=bool(hidden) or len(self.queue) > 0)
         if has_scheduled:
-            self._in_flight[id(output)] = host.step_features(output, self.scheduler.requests)
+            self._in_flight[id(output)] = step_features(output, self.scheduler.requests)
         self.policy_s += time.perf_counter() - began
         return output
 

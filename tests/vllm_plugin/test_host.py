@@ -11,6 +11,7 @@ import pytest
 import relserve
 from relserve.policies.cost import StepFeatures
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.step_features import step_features
 
 PACKAGE = Path(relserve.__file__).parent
 
@@ -51,4 +52,4 @@ def test_features_of_a_mixed_step() -> None:
         "ends": SimpleNamespace(num_computed_tokens=80, num_prompt_tokens=80),
     }
     output = SimpleNamespace(num_scheduled_tokens={"decodes": 1, "begins": 30, "ends": 20})
-    assert host.step_features(output, requests) == StepFeatures(50, 2, 1, 51 + 30 + 80)
+    assert step_features(output, requests) == StepFeatures(50, 2, 1, 51 + 30 + 80)
