@@ -84,7 +84,7 @@ class _Row:
 
 
 class News(NamedTuple):
-    """What happened since the last news: relQueries that changed (all that run do), and known ones that left."""
+    """What happened since the last news: relQueries that changed (all that run do), and known ones gone."""
 
     changed: Sequence[RelRecord]
     gone: Sequence[str]
