@@ -242,17 +242,6 @@ def test_a_short_name_of_a_view_is_no_part_of_other_words(made: Made) -> None:
     assert made.con._indirect_calls.mentions('SELECT "RATE"(1) FROM "V"')
 
 
-def _functions_in_catalog(made: Made) -> int:
-    names = "SELECT count(*) FROM duckdb_functions() WHERE starts_with(function_name, '__llm')"
-    return int(made.con.raw.execute(names).fetchall()[0][0])
-
-
-def _sql_reader(cursor: Connection) -> pa.RecordBatchReader:
-    relation = cursor.sql("SELECT llm('x {}', id) FROM p")
-    assert relation is not None
-    return relation.to_arrow_reader(100)
-
-
 def test_complete_runs_a_result_to_its_end(made: Made) -> None:
     made.con.execute("SELECT llm('x {}', id, on_error := 'raise') FROM p").complete()
     assert made.engine.num_prompts == 10000

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import pyarrow as pa
+from relserve_duckdb import Connection
 from sql_fixtures import Made
 
 
@@ -12,6 +14,17 @@ def _sql(made: Made, text: str, **kwargs: Any) -> Any:
     relation = made.con.sql(text, **kwargs)
     assert relation is not None
     return relation
+
+
+def _functions_in_catalog(made: Made) -> int:
+    names = "SELECT count(*) FROM duckdb_functions() WHERE starts_with(function_name, '__llm')"
+    return int(made.con.raw.execute(names).fetchall()[0][0])
+
+
+def _sql_reader(cursor: Connection) -> pa.RecordBatchReader:
+    relation = cursor.sql("SELECT llm('x {}', id) FROM p")
+    assert relation is not None
+    return relation.to_arrow_reader(100)
 
 
 def test_a_cursor_prefetches_views_that_another_one_made(made: Made) -> None:
