@@ -114,11 +114,7 @@ def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK)
     prompts, sampling = _sample(submission.prompts), submission.sampling
     grammar = sampling.grammar
     choices = grammar.choices if grammar is not None else ()
-    cap = (
-        min(sampling.max_tokens, grammar.max_bytes + 1)
-        if grammar is not None and choices
-        else sampling.max_tokens
-    )
+    cap = sampling.output_cap
     if encoder is not None:
         try:
             rows = [tuple(ids) for ids in encoder.encode(prompts, submission.system)]

@@ -9,8 +9,8 @@ from contextlib import aclosing
 import pytest
 from asking import ask, collect, submission_of, texts
 
+from relserve.api import find_engine
 from relserve.call.answer_types import Grammar, Number
-from relserve.engines import registry
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import EngineDeadError, Failure, FailureKind
@@ -45,7 +45,7 @@ def test_a_score_lies_within_its_bounds(lo, hi):
 
 
 def test_the_shared_one_does_not_pile_up_submissions():
-    engine = registry.find_engine("scripted")
+    engine = find_engine("scripted")
     assert len(ask(engine, TEN)) == 10
     assert engine.submissions == []
 

@@ -8,7 +8,8 @@ from relserve.call.answer_types import Answer
 from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
-from relserve.session.session import UNASKED, Session
+from relserve.session.round import UNASKED
+from relserve.session.session import Session
 
 
 def relquery(num_rows: int) -> RelQuery:

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from relserve.api import Connection, connect
+from relserve.api import Connection, connect, find_engine
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.cli import demo
 from relserve.engines.loop import spawn
-from relserve.engines.registry import find_engine
 
 pytestmark = pytest.mark.vllm
 

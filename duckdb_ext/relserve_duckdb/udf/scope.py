@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from relserve.call.answer_types import Answer
 from relserve.call.options import FUNCTIONS
-from relserve.call.relquery import RelQuery, Result
 from relserve.call.values import to_arrow
 from relserve.errors import Cancelled
 from relserve.policies.filter_order import Seen
 from relserve.session.aggregate import answer_groups
 from relserve.session.notices import warn
 from relserve.session.progress import bar
-from relserve.session.session import UNASKED, Enough, Session
+from relserve.session.round import UNASKED, Enough
+from relserve.session.session import Session
 from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.memo import Collector, Memo, Wanted
 from relserve_duckdb.udf.site import ARROW_TYPES, Chunk, Site, read_chunk, sql_type_of
@@ -142,17 +142,15 @@ class Scope:
 
     def _answers_to(self, wanted: Wanted, enough: Enough | None = None) -> Sequence[Answer]:
         relquery = wanted.site.relquery(wanted.rows, wanted.multiplicity)
-        if FUNCTIONS[relquery.function].aggregate:
-            return answer_groups(relquery, self._run).answers
-        return self._run(relquery, enough).answers
-
-    def _run(self, relquery: RelQuery, enough: Enough | None = None) -> Result:
         with self.lock:  # DuckDB's threads may come together
             if self.number is None:
                 self.number = self.session.history.new_statement()
             self.asked = True
         with bar(self.show_progress) as progress:
-            return self.session.run(relquery, self.cancel, progress, enough, self.number)
+            if FUNCTIONS[relquery.function].aggregate:
+                with self.session.open(relquery.site, self.cancel, self.number) as opened:
+                    return answer_groups(relquery, opened, progress).answers
+            return self.session.run(relquery, self.cancel, progress, enough, self.number).answers
 
     def warn(self) -> None:
         """Tell the user, once a statement, that rows failed."""

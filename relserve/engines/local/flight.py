@@ -40,7 +40,7 @@ class Flight:
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
-        """Look at the engine's state again."""
+        """Look again at what came, and whether the engine lives."""
         self._wake.set()
 
     async def replies(self) -> AsyncGenerator[list[Reply], None]:
@@ -51,7 +51,7 @@ class Flight:
         """
         feeder = asyncio.ensure_future(self._feed())
         feeder.add_done_callback(lambda _: self.wake())
-        self._engine.flights.add(self)
+        self._engine.on_death.add(self.wake)
         try:
             while True:
                 if ready := self._take():
@@ -66,7 +66,7 @@ class Flight:
                 await self._wake.wait()
                 self._wake.clear()
         finally:
-            self._engine.flights.discard(self)
+            self._engine.on_death.discard(self.wake)
             feeder.cancel()
             with contextlib.suppress(BaseException):
                 await feeder
@@ -210,6 +210,7 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
     cap = sampling.max_tokens
     if sampling.grammar is not None and sampling.grammar.choices:
         cap = min(cap, max(engine.encoder.num_tokens(sampling.grammar.choices)) + 1)
+    tag = submission.tag(len(submission.prompts) - num_rows, cap)
     params = SamplingParams(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
@@ -219,10 +220,8 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
         structured_outputs=_structured(sampling),
         logprobs=0 if sampling.with_confidence else None,  # 0: those of the chosen tokens alone
         output_kind=RequestOutputKind.FINAL_ONLY,
-        extra_args={
-            "rel_id": speakable(submission.rel_id), "rel_rows": num_rows, "rel_ol": cap
-        },
-    )  # fmt: skip
+        extra_args=tag.args(),
+    )
     params.skip_clone = True  # all requests share it; a deep copy each would be half of submitting
     return params
 

@@ -14,9 +14,9 @@ import psutil
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
+from relserve import api
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, phases_of
-from relserve.engines import registry
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.flight import Flight
 from relserve.engines.loop import spawn
@@ -264,10 +264,10 @@ def test_two_deaths_in_one_query_raise_and_the_next_works(engine, said):
 
 
 def test_closing_under_a_query_ends_it(engine, monkeypatch):
-    monkeypatch.setattr(registry, "_engines", {"tiny": engine})
+    monkeypatch.setattr(api.ENGINES, "_engines", {"tiny": engine})
     asked, pid = start(engine), engine.pid
     began = time.monotonic()
-    assert registry.close_engines("tiny") == ["tiny"]
+    assert api.close_engines("tiny") == ["tiny"]
     with pytest.raises(EngineDeadError, match="was closed while it worked"):
         asked.result(timeout=10)
     assert time.monotonic() - began < 5
