@@ -1,6 +1,7 @@
 """A 5-row query from a second connection while a 5,000-row query runs, all through SQL, on one local engine.
 
-The same is done on an engine with vLLM's own order (FCFS) and on one with relserve's, in one invocation.
+The same is done on an engine with vLLM's own order (FCFS) and on one with relserve's order and its guard, in
+one invocation.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 HEAD_START_S = 2.0
+FCFS, OURS = "stock FCFS", f"{DEFAULT} guarded"
+VARIANTS = {FCFS: "stock", OURS: DEFAULT}
 
 
 class Side:
@@ -71,26 +74,31 @@ def timed(con: Connection, query: str) -> tuple[float, list[tuple[Any, ...]]]:
     return time.perf_counter() - started, rows
 
 
+def medians(runs: list[list[Any]], column: int) -> dict[str, float]:
+    """The median of one column of the table for each scheduler."""
+    return {name: statistics.median(run[column] for run in runs if run[0] == name) for name in VARIANTS}
+
+
 def main() -> None:
     """Print the table and the headline."""
     args = arguments(__doc__ or "").parse_args()
     num_rows, num_small, repeats = (2_000, 5, 1) if args.quick else (5_000, 5, 3)
     runs: list[list[Any]] = []
     expected: list[tuple[Any, ...]] | None = None
-    for variant in ("stock", DEFAULT):
+    for name, variant in VARIANTS.items():
         side = Side(variant)
         for repeat in range(repeats):
             small_s, big_s, answers = side.run(num_rows, num_small)
             assert expected in (None, answers), "the engines answer differently"
             expected = answers
-            runs.append([variant, repeat, small_s, big_s])
+            runs.append([name, repeat, small_s, big_s])
         side.close()
     print(table(["scheduler", "run", f"{num_small}-row query, s", f"{num_rows}-row query, s"], runs))
-    of = {v: [statistics.median(r[i] for r in runs if r[0] == v) for i in (2, 3)] for v in ("stock", DEFAULT)}
+    small, big = medians(runs, 2), medians(runs, 3)
     headline = {
-        "fcfs_small_s": round(of["stock"][0], 3), "ours_small_s": round(of[DEFAULT][0], 3),
-        "times_sooner": round(of["stock"][0] / of[DEFAULT][0], 1),
-        "big_slower_by": round(of[DEFAULT][1] / of["stock"][1] - 1, 3),
+        "fcfs_small_s": round(small[FCFS], 3), "ours_small_s": round(small[OURS], 3),
+        "times_sooner": round(small[FCFS] / small[OURS], 1),
+        "big_slower_by": round(big[OURS] / big[FCFS] - 1, 3),
     }  # fmt: skip
     finish("second_connection", headline, runs, args.quick)
 
