@@ -46,11 +46,7 @@ class CallSite:
     @cached_property
     def sampling(self) -> Sampling:
         """How the engine is to decode every answer."""
-        options, kind = self.options, self.answer_type
-        return Sampling(
-            options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
-            options.seed, options.stop, kind.grammar, options.min_confidence is not None,
-        )  # fmt: skip
+        return sampling_of(self.function, self.options)
 
     def prompts(self, rows: Sequence[Sequence[Any]]) -> list[str | None]:
         """The user message of each row of values, in order; None where a NULL makes the answer NULL."""
@@ -122,6 +118,15 @@ class Sampling:
         if self.grammar is not None and self.grammar.choices:
             return min(self.max_tokens, self.grammar.max_bytes + 1)
         return self.max_tokens
+
+
+def sampling_of(function: str, options: Options) -> Sampling:
+    """How the engine decodes the answers of a function under these options."""
+    kind = FUNCTIONS[function].answer_type(options)
+    return Sampling(
+        options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
+        options.seed, options.stop, kind.grammar, options.min_confidence is not None,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

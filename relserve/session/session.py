@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from relserve.cache.cache import AnswerCache
 from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
-from relserve.engines.protocol import Engine
+from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
+from relserve.policies.cost import CostModel
 from relserve.session.estimate import Estimate, estimate
 from relserve.session.folding import fold_rows
 from relserve.session.history import History, QueryRecord
@@ -105,6 +106,15 @@ class Session:
             EngineError: this process was forked from one that used engines.
         """
         return PendingReplies(self.find_engine(model), submission)
+
+    def find_cost(self, model: str | None = None) -> CostModel | None:
+        """The calibrated cost model of a model on this machine; None without one, or for a server's model.
+
+        Raises:
+            ModelError: the model is not to be had.
+        """
+        engine = self.find_engine(model)
+        return engine.find_cost() if isinstance(engine, Estimable) else None
 
     def estimate(self, relquery: RelQuery, cancel: threading.Event | None = None) -> Estimate:
         """What running a relQuery would cost; asks nothing and starts no engine.

@@ -83,7 +83,7 @@ def test_a_tokenizer_folder_among_the_arguments_is_read_too(folder: Path, tmp_pa
     assert fingerprint.of_local(str(folder), {"tokenizer": str(other)}) != before
 
 
-@pytest.mark.parametrize("what", ["_vllm_version", "_number_formats", "gpus"])
+@pytest.mark.parametrize("what", ["_vllm_version", "number_formats", "gpus"])
 def test_vllm_and_the_hardwares_number_formats_count(
     folder: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from relserve.call.answer_types import Answer
+from relserve.call.relquery import sampling_of
+from relserve.policies.cost import CostModel
 from relserve.policies.filter_order import STEP, Seen, cheapest, next_block, sample_size, spread
+from relserve.session.prompt_price import expected_work, price
 from relserve_duckdb.rehearse.filter_shape import Filter
 from relserve_duckdb.rehearse.input_scan import InputScan
 from relserve_duckdb.udf.memo import Wanted
 from relserve_duckdb.udf.scope import Scope
-
-CHARS_PER_TOKEN = 4
-DECODE_COST = 8  # of a token that the model writes, in tokens that it reads
-MAX_SHORT_TOKENS = 8  # of a typed answer
 
 Judge = Callable[[Filter, list[Any]], dict[Any, bool]]  # which of the distinct answers pass
 
@@ -27,6 +26,7 @@ class FilterRunner:
     def __init__(self, scope: Scope, filters: Sequence[Filter], judge: Judge) -> None:
         self.scope, self.filters, self.judge = scope, filters, judge
         self.verdicts: list[dict[str | None, bool]] = [{None: False} for _ in filters]
+        self._samplings = [sampling_of(each.function, each.options) for each in filters]
         self.scan: InputScan
 
     def take(self, scan: InputScan) -> None:
@@ -89,6 +89,11 @@ class FilterRunner:
             rows = [row for row in rows if verdict.get(column[row])]
         return list(rows)
 
+    @cached_property
+    def _cost_models(self) -> list[CostModel | None]:
+        """The calibrated cost model of each filter's model."""
+        return [self.scope.session.find_cost(each.options.model) for each in self.filters]
+
     def _best(self, left: Sequence[int], rows: Sequence[int]) -> int:
         costs = {i: self._cost(i, rows) for i in left}
         return cheapest(costs, {i: self._seen(i).share for i in left})
@@ -104,13 +109,8 @@ class FilterRunner:
 
     def _cost(self, i: int, rows: Sequence[int]) -> float:
         """What asking filter i about these rows costs a row, in tokens read."""
-        fresh = self._fresh(i, rows)
-        each = self.filters[i]
-        written = MAX_SHORT_TOKENS
-        if each.function == "llm" and not each.options.choices:
-            written = each.options.max_tokens or 256
-        read = sum(len(prompt or "") for prompt in fresh) / CHARS_PER_TOKEN
-        return (read + len(fresh) * written * DECODE_COST) / len(rows)
+        prompts = [prompt or "" for prompt in self._fresh(i, rows)]
+        return price(expected_work(prompts, self._samplings[i]), self._cost_models[i]) / len(rows)
 
     def _ask(self, i: int, rows: Sequence[int], need: int | None = None) -> None:
         """Ask filter i about these rows, or about some of them if `need` rows pass before."""

@@ -25,7 +25,8 @@ from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.start import CPU_BLOCK_SIZE, is_engine, launch
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
-from relserve.machine.cost_file import find_cost, gpus
+from relserve.machine.cost_file import find_cost
+from relserve.machine.hardware import gpus
 from relserve.policies.cost import CostModel
 
 logger = logging.getLogger(__name__)
