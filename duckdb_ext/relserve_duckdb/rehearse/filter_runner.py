@@ -14,23 +14,24 @@ from relserve.policies.filter_order import STEP, Seen, cheapest, next_block, sam
 from relserve.session.prompt_price import expected_work, price
 from relserve_duckdb.rehearse.filter_shape import Filter
 from relserve_duckdb.rehearse.input_scan import InputScan
+from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.memo import Wanted
-from relserve_duckdb.udf.scope import Scope
 
 Judge = Callable[[Filter, list[Any]], dict[Any, bool]]  # which of the distinct answers pass
 
 
 class FilterRunner:
-    """Asks the filters about the rows of a survey, the best filter first."""
+    """Asks the filters about the rows of a scan, the best filter first."""
 
-    def __init__(self, scope: Scope, filters: Sequence[Filter], judge: Judge) -> None:
-        self.scope, self.filters, self.judge = scope, filters, judge
+    def __init__(self, state: ConnectionState, filters: Sequence[Filter], judge: Judge) -> None:
+        self.run, self.pass_rates = state.run, state.pass_rates
+        self.filters, self.judge = filters, judge
         self.verdicts: list[dict[str | None, bool]] = [{None: False} for _ in filters]
         self._samplings = [sampling_of(each.function, each.options) for each in filters]
         self.scan: InputScan
 
     def take(self, scan: InputScan) -> None:
-        """Go on with the rows of another survey; what was asked stays known."""
+        """Go on with the rows of another scan; what was asked stays known."""
         self.scan = scan
 
     def all(self) -> None:
@@ -41,8 +42,8 @@ class FilterRunner:
             self._ask_all(sample)
             rest = [row for row in range(n) if row not in sample]
             step = spread(len(rest), len(sample) * STEP if len(rest) > len(sample) * STEP else 0)
-            self._screen([rest[k] for k in step])
-        self._screen(range(n))
+            self._decide([rest[k] for k in step])
+        self._decide(range(n))
 
     def until(self, need: int) -> bool:
         """Decide rows until so many pass; False when the rows end before."""
@@ -51,7 +52,7 @@ class FilterRunner:
             block = range(done, min(self.scan.num_rows, done + next_block(done, passed, need)))
             if self._must_learn():
                 self._ask_all(block[: sample_size(len(block), limited=True)])
-            passed += len(self._screen(block, need - passed))
+            passed += len(self._decide(block, need - passed))
             done = block.stop
             if passed >= need:
                 return True
@@ -66,17 +67,17 @@ class FilterRunner:
 
     def _seen(self, i: int) -> Seen:
         site = self.scan.sites[i]
-        return self.scope.seen.setdefault(site, Seen()) if site is not None else Seen()
+        return self.pass_rates.setdefault(site, Seen()) if site is not None else Seen()
 
     def _ask_all(self, rows: Sequence[int]) -> None:
         for i in range(len(self.filters)):
             self._ask(i, rows)
 
-    def _screen(self, rows: Sequence[int], need: int | None = None) -> list[int]:
+    def _decide(self, rows: Sequence[int], need: int | None = None) -> list[int]:
         """Ask what is needed to decide these rows; those that pass.
 
         Args:
-            need: so many will do; what is then still on its way is given up.
+            need: so many will do; requests that are then still on their way are aborted.
         """
         left = list(self.scan.order)
         for i in left:
@@ -117,14 +118,14 @@ class FilterRunner:
         site, fresh = self.scan.sites[i], self._fresh(i, rows)
         if site is None or not fresh:
             return
-        known, verdict, column = self.scope.memo.known(site), self.verdicts[i], self.scan.columns[i]
+        known, verdict, column = self.run.memo.known(site), self.verdicts[i], self.scan.columns[i]
         prompts = [prompt for prompt in fresh if prompt not in known]
         if prompts:
             values = self.scan.values[i]
             wanted = Wanted(site, prompts, [values[p] for p in prompts], [fresh[p] for p in prompts])
             num_sure = sum(verdict.get(column[row], False) for row in rows)
             enough = None if need is None else partial(self._are_enough, i, fresh, prompts, need - num_sure)
-            self.scope.remember(wanted, enough)
+            self.run.remember(wanted, enough)
         answered = [prompt for prompt in fresh if prompt in known]
         passes = self.judge(self.filters[i], [known[prompt] for prompt in answered])
         verdict.update((prompt, passes[known[prompt]]) for prompt in answered)

@@ -15,6 +15,7 @@ from typing import Any
 
 from relserve_duckdb.rehearse.filter_shape import Filter
 from relserve_duckdb.udf.site import Chunk, Site
+from relserve_duckdb.udf.statement_run import StatementRun
 
 
 class InputScan:
@@ -27,15 +28,18 @@ class InputScan:
         order: the filters by number, as DuckDB calls them.
     """
 
-    def __init__(self, filters: Sequence[Filter], passing: Sequence[Any], most: int | None) -> None:
-        """Start.
+    def __init__(
+        self, run: StatementRun, filters: Sequence[Filter], passing: Sequence[Any], most: int | None
+    ) -> None:
+        """Start with no rows.
 
         Args:
+            run: the statement whose rehearsal shows the inputs.
             filters: whose inputs to note.
             passing: of each filter, an answer that passes.
             most: rows after which to let the LIMIT end the statement; None: see all rows.
         """
-        self.filters, self.passing, self.most = filters, passing, most
+        self.run, self.filters, self.passing, self.most = run, filters, passing, most
         self.columns: list[list[str | None]] = [[] for _ in filters]
         self.values: list[dict[str | None, tuple[Any, ...]]] = [{} for _ in filters]
         self.sites: list[Site | None] = [None for _ in filters]
@@ -55,8 +59,11 @@ class InputScan:
         """Whether the inputs of each row surely stand side by side."""
         return self._is_aligned and not self._open
 
-    def add(self, chunk: Chunk) -> list[Any]:
-        """Take a chunk, and tell what the UDF says."""
+    def check(self) -> None:
+        self.run.check_cancel()
+
+    def answer(self, chunk: Chunk) -> list[Any]:
+        """Note the inputs of a chunk; an answer that passes for each row, NULL by the last filter."""
         nothing: list[Any] = [None] * len(chunk.prompts)
         with self._lock:
             i = self._number_of(chunk.site)

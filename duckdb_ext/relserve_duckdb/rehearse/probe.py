@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -20,14 +19,16 @@ import pyarrow as pa
 from relserve.call.answer_types import Choice, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS
 from relserve.call.relquery import RelQuery
-from relserve_duckdb.rehearse.prefetch import Rehearsal
-from relserve_duckdb.udf.memo import Memo, Tally
-from relserve_duckdb.udf.scope import Scope
+from relserve_duckdb.rehearse.rehearsal import Rehearsal
+from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.handlers import Collecting
+from relserve_duckdb.udf.memo import Tally
 from relserve_duckdb.udf.site import Site
+from relserve_duckdb.udf.statement_run import StatementRun
 
 log = logging.getLogger(__name__)
 
-MAX_TRIALS = 12  # rehearsals in all; each runs the part of the statement without llm calls
+MAX_REHEARSALS = 12  # rehearsals in all; each runs the part of the statement without llm calls
 MAX_CHOICES = 4  # of a call with choices, tried as made-up answers
 MARK = "\ufffc"  # stands in every made-up text, so that prompts made of one are known
 
@@ -61,7 +62,7 @@ class Reached:
         )
 
 
-def probe(scope: Scope, rehearsal: Rehearsal, num_calls: int | None) -> list[Reached]:
+def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -> list[Reached]:
     """The sites that a statement's rehearsals reach, in the order in which they would be asked.
 
     Args:
@@ -72,34 +73,35 @@ def probe(scope: Scope, rehearsal: Rehearsal, num_calls: int | None) -> list[Rea
         RelserveError: a call is wrong.
         Cancelled: the user interrupted.
     """
-    with _memo_aside(scope):
-        tallies = _rehearse(scope, rehearsal)
-        found = {site: Reached(site, tally) for site, tally in tallies.items()}
-        if rehearsal.independent or not found:
-            return list(found.values())
-        tries = Probe(scope, rehearsal, found, tallies)
-        number = 0
-        # varying the last one teaches nothing once every call of the text was reached
-        while number < len(found) - (len(found) == num_calls) and tries.num_left > 0:
-            number += 1
-            tries.vary(number)
+    run = state.new_run(state.run.execution, keeps_answers=True)
+    tallies = _rehearse(state, run, rehearsal)
+    found = {site: Reached(site, tally) for site, tally in tallies.items()}
+    if rehearsal.independent or not found:
+        return list(found.values())
+    tries = Probe(state, run, rehearsal, found, tallies)
+    number = 0
+    # varying the last one teaches nothing once every call of the text was reached
+    while number < len(found) - (len(found) == num_calls) and tries.num_left > 0:
+        number += 1
+        tries.vary(number)
     return list(found.values())
 
 
 @dataclass
 class Probe:
-    """The rehearsals with made-up answers."""
+    """The rehearsals with made-up answers, kept in a run of their own, which skips no prompt."""
 
-    scope: Scope
+    state: ConnectionState
+    run: StatementRun
     rehearsal: Rehearsal
     found: dict[Site, Reached]
     before: Tallies  # of the rehearsal with the made-up answers chosen so far
-    num_left: int = MAX_TRIALS - 1
+    num_left: int = MAX_REHEARSALS - 1
 
     def vary(self, number: int) -> None:
         """Give site `number` one made-up answer after another, until other sites get more rows by one."""
         site = next(islice(self.found, number - 1, None))
-        known = self.scope.memo.known(site)
+        known = self.run.memo.known(site)
         prompts = [prompt for prompt in self.found[site].tally.rows if prompt is not None]
         varied = set(islice(self.found, number))
         for made_up in _made_up(site, prompts):
@@ -108,14 +110,11 @@ class Probe:
             self.num_left -= 1
             known.update(zip(prompts, made_up, strict=True))
             try:
-                tallies = _rehearse(self.scope, self.rehearsal)
-            except (
-                duckdb.Error,
-                pa.ArrowException,
-            ) as error:  # what a made-up text is no good for: a cast, JSON
-                self.scope.check_cancel()
-                self.scope.error = None
-                log.debug("a trial failed: %s", error)
+                tallies = _rehearse(self.state, self.run, self.rehearsal)
+            except (duckdb.Error, pa.ArrowException) as error:  # a made-up text that is no number or JSON
+                self.run.check_cancel()
+                self.state.error = None
+                log.debug("a rehearsal with made-up answers failed: %s", error)
                 continue
             finally:
                 for prompt in prompts:
@@ -147,7 +146,7 @@ def _num_asking(tally: Tally | None) -> int:
 
 
 def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
-    """Lists of answers to a site's prompts, one list a trial."""
+    """Lists of answers to a site's prompts, one list a rehearsal."""
     kind = FUNCTIONS[site.function].answer_type(site.options)
     match kind:
         case YesNo():
@@ -165,19 +164,8 @@ def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
         yield [value] * len(prompts)
 
 
-def _rehearse(scope: Scope, rehearsal: Rehearsal) -> Tallies:
-    with scope.collecting() as collector:
+def _rehearse(state: ConnectionState, run: StatementRun, rehearsal: Rehearsal) -> Tallies:
+    with state.handled_by(Collecting(run)) as collected:
         for _ in rehearsal.batches():
-            scope.check_cancel()
-    return collector.tallies
-
-
-@contextmanager
-def _memo_aside(scope: Scope) -> Iterator[None]:
-    """Made-up answers go into a memo of their own, and no prompt is excused."""
-    memo, skipped = scope.memo, scope.skipped
-    scope.memo, scope.skipped = Memo(), {}
-    try:
-        yield
-    finally:
-        scope.memo, scope.skipped = memo, skipped
+            run.check_cancel()
+    return collected.tallies

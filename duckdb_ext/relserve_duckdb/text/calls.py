@@ -11,7 +11,7 @@ from sqlglot import exp
 from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
 from relserve.call.template import Template
 from relserve.errors import UsageError
-from relserve_duckdb.udf.site import MAX_VALUES, too_many_values, varying_template
+from relserve_duckdb.text.call_limits import MAX_VALUES, too_many_values, varying_template
 
 _UNKNOWN = object()  # an expression whose value only DuckDB can tell
 _GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.Or, exp.And)

@@ -1,4 +1,4 @@
-"""The answers of the running statement, and what a rehearsal found to ask."""
+"""The answers of one statement, and inputs counted until they are asked."""
 
 from __future__ import annotations
 
@@ -49,24 +49,6 @@ class Tally:
         return Wanted(self.site, prompts, rows, counts)
 
 
-@dataclass
-class Collector:
-    """What a rehearsal's calls would ask; sites in the order of their first call with something to ask."""
-
-    tallies: dict[Site, Tally] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, chunk: Chunk, known: Known) -> None:
-        """Take a chunk, unless every answer is known."""
-        with self.lock:
-            tally = self.tallies.get(chunk.site)
-            if tally is None:
-                if known.keys() >= set(chunk.prompts):
-                    return
-                tally = self.tallies[chunk.site] = Tally(chunk.site)
-            tally.add(chunk)
-
-
 class Memo:
     """Answers by function, options and prompt: within a statement each prompt is asked once.
 
@@ -82,11 +64,6 @@ class Memo:
         self._answers: dict[tuple[str, Options], Known] = {}
         self._claims: dict[int, set[str | None]] = {}  # by id of the answers that they are for
         self._changed = threading.Condition()
-
-    def clear(self) -> None:
-        """Forget every answer; a thread still at work for the last statement keeps its own."""
-        with self._changed:
-            self._answers = {}
 
     def known(self, site: Site) -> Known:
         """The answers to the site's function and options."""

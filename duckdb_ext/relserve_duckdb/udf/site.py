@@ -16,8 +16,8 @@ from relserve.call.template import Binding, Template, text_of
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
 from relserve.session.aggregate import numbered
+from relserve_duckdb.text.call_limits import MAX_VALUES, too_many_values, varying_template
 
-MAX_VALUES = 8  # values a call may give after its template
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
 ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}
 
@@ -100,17 +100,6 @@ def find_site(
     """The site of a call with these constants; `fields` are those of a whole row given as the only value."""
     binding = Template.parse(template).bind(num_values, fields)
     return Site(function, binding, parse_options(function, json.loads(options)))
-
-
-def too_many_values(function: str) -> str:
-    return f"{function}() takes at most {MAX_VALUES} values after the template"
-
-
-def varying_template(function: str) -> str:
-    return (
-        f"the template of {function}() must be the same for all rows; "
-        f"give what varies as a value: {function}('{{}}', column)"
-    )
 
 
 def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[str | None]:

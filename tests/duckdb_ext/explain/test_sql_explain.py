@@ -210,11 +210,15 @@ def test_relations(made: Made) -> None:
     assert "distinct" not in relation.explain("analyze")
 
 
-def test_explain_keeps_duckdbs_plan_and_adds_a_row(made: Made) -> None:
+def test_explain_shows_duckdbs_plan_and_adds_a_row(made: Made) -> None:
     sql = "EXPLAIN SELECT llm('s {}', body) FROM p"
-    plan = made.con.raw.execute(sql).fetchall()
+    ((kind, drawn),) = made.con.raw.execute(sql).fetchall()
     for rows in (made.rows(sql), made.con.sql(sql).fetchall()):
-        assert rows[:-1] == plan
+        (plan,) = rows[:-1]
+        assert plan[0] == kind
+        for said in ("Projection", "Seq Scan", "Table: memory.main.p", "~10,000 rows"):
+            assert said in plan[1]
+            assert said in drawn
         key, text = rows[-1]
         assert key == "llm_calls"
         assert "llm('s {}')" in text
