@@ -1,4 +1,4 @@
-"""The cost model: how long a step takes (RelServe, Eq. 9), fitted from measured steps."""
+"""What a step costs: the seam, and the linear model (RelServe, Eq. 9) that is fitted from measured steps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,39 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 MIN_SLOPE_S, MIN_BASE_S = 1e-8, 1e-6
 HUBER = 1.345  # residuals beyond so many robust standard deviations lose weight
+
+
+class StepFeatures(NamedTuple):
+    """What a step computes, as far as its duration may hang on it.
+
+    Attributes:
+        prefill_tokens: uncached prompt tokens.
+        num_prefills: requests that they belong to.
+        num_decodes: requests that decode a token.
+        context_tokens: tokens in the KV cache of all these requests, which attention reads.
+    """
+
+    prefill_tokens: float = 0
+    num_prefills: float = 0
+    num_decodes: float = 0
+    context_tokens: float = 0
+
+
+class StepCost(Protocol):
+    """How long steps take."""
+
+    def seconds(self, step: StepFeatures) -> float:
+        """Seconds of a step with these features; 0 for an empty one."""
+
+    @property
+    def linear(self) -> CostModel:
+        """The linear model nearest to it: the paper's equations are written in slopes and intercepts."""
 
 
 class StepSample(NamedTuple):
@@ -60,6 +87,15 @@ class CostModel:
         return (
             max(self.prefill_base_s, self.decode_base_s) if self.mixed_base_s is None else self.mixed_base_s
         )
+
+    def seconds(self, step: StepFeatures) -> float:
+        """See `StepCost.seconds`; Eq. 9 looks at two of the features."""
+        return self.step(step.prefill_tokens, step.num_decodes)
+
+    @property
+    def linear(self) -> CostModel:
+        """See `StepCost.linear`."""
+        return self
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
@@ -125,6 +161,25 @@ def _model(found: dict[int, float], prior: CostModel | None) -> CostModel:
         max(found.get(3, old.decode_base_s), MIN_BASE_S),
         None if mixed is None else max(mixed, MIN_BASE_S),
     )
+
+
+class CostSource(Protocol):
+    """Where a scheduler takes its cost model from, step by step."""
+
+    model: CostModel
+
+    def add(self, sample: StepSample) -> None:
+        """Take one measured step."""
+
+
+class FixedCost:
+    """A cost model that stays as it is, whatever is measured."""
+
+    def __init__(self, model: CostModel) -> None:
+        self.model = model
+
+    def add(self, sample: StepSample) -> None:
+        """See `CostSource.add`."""
 
 
 class OnlineCost:

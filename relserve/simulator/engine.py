@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
+from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision, StepView
 from relserve.simulator.blocks import BlockPool
 from relserve.simulator.sim_relquery import SimRel, SimRow
 from relserve.simulator.workload import RelSpec
@@ -51,6 +51,7 @@ class SimEngine:
         self.pool = BlockPool(spec.limits.kv_tokens // self.block_size)
         self.rels: dict[str, SimRel] = {}
         self.num_running = 0
+        self._gone: list[str] = []
         self.num_cached_tokens = self.num_prompt_tokens = self.num_preemptions = 0
 
     def add(self, spec: RelSpec) -> None:
@@ -65,6 +66,17 @@ class SimEngine:
         state.waiting_row_tokens = lambda: (r.tokens_to_compute for r in rel.waiting)
         self.rels[spec.rel_id] = rel
 
+    def view(self, now_s: float) -> StepView:
+        """What a policy is shown now; to be called once a step."""
+        changed = [rel for rel in self.rels.values() if rel.has_changed]
+        for rel in changed:
+            rel.has_changed = False
+        gone, self._gone = self._gone, []
+        states = [rel.state for rel in changed]
+        return StepView(
+            states, gone, self.free_capacity(), self.limits, now_s, self.spec.cost, self.miss_ratio
+        )
+
     def free_capacity(self) -> FreeCapacity:
         """Slots and KV tokens that are free."""
         return FreeCapacity(self.limits.max_num_seqs - self.num_running, self.pool.num_free * self.block_size)
@@ -76,10 +88,10 @@ class SimEngine:
         cached = sum(self.pool.num_cached(r.hashes) * self.block_size for r in rows)
         return 1.0 - cached / max(tokens, 1)
 
-    def step(self, order: list[RelState], plan: StepDecision, now_s: float) -> StepWork:
+    def step(self, plan: StepDecision, now_s: float) -> StepWork:
         """Compute one step: decodes, then prompts in progress, then admissions, most urgent first."""
         work = StepWork()
-        rels = [self.rels[s.rel_id] for s in order]
+        rels = [self.rels[state.rel_id] for state in plan.order]
         budget = self.limits.max_num_batched_tokens
         for rel in rels:
             if rel.decoding and plan.decodes(rel.state.rel_id) and self._grow(rel, rels, work):
@@ -217,4 +229,5 @@ class SimEngine:
                 rel.done_s = now_s
                 done.append(rel)
                 del self.rels[rel.state.rel_id]
+                self._gone.append(rel.state.rel_id)
         return done

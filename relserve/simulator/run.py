@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from relserve.policies.cost import FixedCost
+from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.policy import SchedulingPolicy
-from relserve.policies.scheduling.state import StepDecision
 from relserve.simulator.engine import EngineSpec, SimEngine
 from relserve.simulator.sim_relquery import SimRel
 from relserve.simulator.workload import RelSpec
-
-EVERYTHING = StepDecision(None, None, None, "nothing else could run")
 
 
 class RelLatency(NamedTuple):
@@ -59,7 +58,8 @@ def simulate(trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: Scheduli
     pending = sorted(trace, key=lambda r: r.arrival_s)
     engine, outcome = SimEngine(engine_spec), Outcome()
     now, next_up = 0.0, 0
-    cost, limits = engine_spec.cost, engine_spec.limits
+    cost = engine_spec.cost
+    driver = StepDriver(policy, FixedCost(cost))
     while next_up < len(pending) or engine.rels:
         while next_up < len(pending) and pending[next_up].arrival_s <= now:
             engine.add(pending[next_up])
@@ -69,19 +69,19 @@ def simulate(trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: Scheduli
             now = pending[next_up].arrival_s
             continue
         thought = time.perf_counter()
-        order = policy.order([r.state for r in engine.rels.values()], now, cost, limits, engine.miss_ratio)
-        plan = policy.plan(order, engine.free_capacity(), cost, limits)
+        decision = driver.decide(engine.view(now))
         outcome.policy_s += time.perf_counter() - thought
-        work = engine.step(order, plan, now)
-        if not work.num_decodes and not work.prefill_tokens:
-            plan = EVERYTHING
-            work = engine.step(order, plan, now)
-            if not work.num_decodes and not work.prefill_tokens:
-                raise RuntimeError("a request does not fit the engine's memory")
-        outcome.reasons[plan.reason] += 1
+        work = engine.step(decision, now)
+        has_worked = bool(work.num_decodes or work.prefill_tokens)
+        driver.settle(has_worked, has_more=True)
+        if driver.is_stuck:
+            raise RuntimeError("a request does not fit the engine's memory")
+        if not has_worked:
+            continue
         now += cost.step(work.prefill_tokens, work.num_decodes)
         outcome.num_steps += 1
         outcome.latencies += [_latency(rel) for rel in engine.finish(work, now)]
+    outcome.reasons = driver.reasons
     outcome.end_s, outcome.num_preemptions = now, engine.num_preemptions
     outcome.cached_share = engine.num_cached_tokens / max(engine.num_prompt_tokens, 1)
     outcome.wall_s = time.perf_counter() - started

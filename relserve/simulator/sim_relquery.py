@@ -49,6 +49,7 @@ class SimRel:
     last_first_token_s: float = 0.0
     done_s: float | None = None
     num_preempted: int = 0
+    has_changed: bool = True  # since the policy's last view
 
     def begin_decode(self, row: SimRow, block_size: int) -> None:
         """A row has its whole prompt and its first token; it decodes from the next step on."""
@@ -78,4 +79,4 @@ class SimRel:
         total = sum(start * count for start, count in self.starts.items())
         state.sum_decode_left = state.num_decoding * (cap - clock) + total
         state.num_waiting = len(self.waiting)
-        state.changed = True
+        self.has_changed = True

@@ -79,9 +79,7 @@ def test_all_memory_comes_back() -> None:
     for relation in random_trace(8, 10):
         engine.add(relation)
     while engine.rels:
-        states = [r.state for r in engine.rels.values()]
-        order = policy.order(states, now, COST, engine.limits, engine.miss_ratio)
-        work = engine.step(order, policy.plan(order, engine.free_capacity(), COST, engine.limits), now)
+        work = engine.step(policy.decide(engine.view(now)), now)
         now += COST.step(work.prefill_tokens, work.num_decodes)
         done += len(engine.finish(work, now))
     assert done == 10

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.priority import urgency
+from relserve.policies.scheduling.order import Order
 from relserve.policies.scheduling.state import NOBODY, RelState, StepDecision
 
 
@@ -24,76 +24,76 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StepView:
+class StepChoices:
     """What there is to choose from in one step.
 
     Attributes:
         order: all relQueries, most urgent first.
+        decoding: those with rows that can decode, R+, in that order.
         candidates: prefill batches in that order, each fitting if those before it are taken too.
+        num_with_waiting: relQueries with waiting rows, R-.
+        num_at_work: relQueries with waiting or running rows.
         cost: the cost model.
     """
 
-    order: list[RelState]
-    candidates: list[Candidate]
+    order: Order[RelState]
+    decoding: Sequence[RelState]
+    candidates: Sequence[Candidate]
+    num_with_waiting: int
+    num_at_work: int
     cost: CostModel
-
-    @property
-    def decoding(self) -> list[RelState]:
-        """relQueries with rows that can decode, R+, most urgent first."""
-        return [state for state in self.order if state.num_decoding]
 
 
 class Arrangement(Protocol):
     """Chooses what a step computes."""
 
-    def decide(self, view: StepView) -> StepDecision:
+    def decide(self, step: StepChoices) -> StepDecision:
         """The plan of one step; pure."""
 
 
 class Mixed:
     """Stock V1: every step computes all decodes and as much prefill as the budget holds."""
 
-    def decide(self, view: StepView) -> StepDecision:
+    def decide(self, step: StepChoices) -> StepDecision:
         """See `Arrangement.decide`."""
-        return StepDecision(None, None, sum(c.num_rows for c in view.candidates), "mixed")
+        return StepDecision(None, None, sum(c.num_rows for c in step.candidates), "mixed")
 
 
-Transition = Callable[[StepView], bool]
+Transition = Callable[[StepChoices], bool]
 
 
-def always_prefill(view: StepView) -> bool:
+def always_prefill(step: StepChoices) -> bool:
     """RelServe (PP)."""
     return True
 
 
-def always_decode(view: StepView) -> bool:
+def always_decode(step: StepChoices) -> bool:
     """RelServe (DP)."""
     return False
 
 
-def by_total_latency(view: StepView) -> bool:
+def by_total_latency(step: StepChoices) -> bool:
     """ABA's transitional case: prefill first if that lowers the total latency (Eq. 15 to 17).
 
     Erratum corrected: the total change is Delta+ minus Delta-; as printed (plus) it can never be negative.
     """
-    return latency_change(view) < 0
+    return latency_change(step) < 0
 
 
-def latency_change(view: StepView) -> float:
+def latency_change(step: StepChoices) -> float:
     """Change of total latency, in seconds, when the first candidate runs before the decodes (Eq. 17).
 
     R- are all with waiting rows, also those of which others decode. For OL(R) of a running relQuery stands
     what its rows have left of it.
     """
-    candidate, cost, decoding = view.candidates[0], view.cost, view.decoding
+    candidate, cost, decoding = step.candidates[0], step.cost, step.decoding
     cap = candidate.state.output_cap
     paused_s = cost.prefill(candidate.tokens) * len(decoding)
     slower_s = sum(
         cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap) for r in decoding
     )
     shared = min(cap, max(r.max_decode_left for r in decoding))
-    num_waiting = sum(bool(r.num_waiting) for r in view.order)
-    return paused_s + slower_s - num_waiting * cost.decode_base_s * shared
+    return paused_s + slower_s - step.num_with_waiting * cost.decode_base_s * shared
 
 
 class Exclusive:
@@ -107,26 +107,27 @@ class Exclusive:
     def __init__(self, transition: Transition, one_relquery: bool = True) -> None:
         self._transition, self._one_relquery = transition, one_relquery
 
-    def decide(self, view: StepView) -> StepDecision:
+    def decide(self, step: StepChoices) -> StepDecision:
         """See `Arrangement.decide`."""
-        if not view.candidates:
+        if not step.candidates:
             return StepDecision(None, NOBODY, 0, "no candidate")
-        reason = self._reason(view)
+        reason = self._reason(step)
         if reason == "transition: decode":
             return StepDecision(None, NOBODY, 0, reason)
         if self._one_relquery:
-            return _prefill(NOBODY, view.candidates[:1], reason)
-        return StepDecision(NOBODY, None, sum(c.num_rows for c in view.candidates), reason)
+            return _prefill(NOBODY, step.candidates[:1], reason)
+        return StepDecision(NOBODY, None, sum(c.num_rows for c in step.candidates), reason)
 
-    def _reason(self, view: StepView) -> str:
-        if not view.decoding:
+    def _reason(self, step: StepChoices) -> str:
+        if not step.decoding:
             return "nothing decodes"
-        first, head = view.decoding[0], view.candidates[0].state
-        if first is head or urgency(first)[0] == urgency(head)[0]:
+        first, head = step.decoding[0], step.candidates[0].state
+        of_first, of_head = step.order.urgency(first), step.order.urgency(head)
+        if first is head or of_first[0] == of_head[0]:
             return "internal"
-        if urgency(first) > urgency(head):
+        if of_first > of_head:
             return "preemption"
-        return "transition: prefill" if self._transition(view) else "transition: decode"
+        return "transition: prefill" if self._transition(step) else "transition: decode"
 
 
 LATER = 4.0  # see `Marginal`
@@ -151,16 +152,16 @@ class Marginal:
     running first than the others lose by it (`_before_decodes`): ABA's preemption and internal case, priced.
     """
 
-    def decide(self, view: StepView) -> StepDecision:
+    def decide(self, step: StepChoices) -> StepDecision:
         """See `Arrangement.decide`."""
         taken: list[Candidate] = []
-        by_rel = {candidate.state.rel_id: candidate for candidate in view.candidates}
-        longest = max((r.max_decode_left for r in view.decoding), default=0)
-        at_work, behind = 0, sum(bool(r.num_waiting or r.num_running) for r in view.order)
-        for state in view.order:
+        by_rel = {candidate.state.rel_id: candidate for candidate in step.candidates}
+        longest = max((r.max_decode_left for r in step.decoding), default=0)
+        at_work, behind = 0, step.num_at_work
+        for state in step.order:
             candidate = by_rel.pop(state.rel_id, None)
             if candidate is not None:
-                delay_s, saved_s = self._effect(view, candidate, longest, is_first=not taken)
+                delay_s, saved_s = self._effect(step, candidate, longest, is_first=not taken)
                 if at_work and at_work * delay_s >= LATER * saved_s * behind:
                     break
                 taken.append(candidate)
@@ -169,16 +170,16 @@ class Marginal:
                 break
             at_work += bool(state.num_decoding) or candidate is not None
             behind -= bool(state.num_waiting or state.num_running)
-        if first := self._before_decodes(view, taken):
+        if first := self._before_decodes(step, taken):
             return _prefill(NOBODY, first, "prefill first")
         if taken:
             return _prefill(None, taken, "mixed")
-        return StepDecision(None, NOBODY, 0, "decode first" if view.candidates else "no candidate")
+        return StepDecision(None, NOBODY, 0, "decode first" if step.candidates else "no candidate")
 
     @staticmethod
-    def _effect(view: StepView, candidate: Candidate, longest: int, is_first: bool) -> tuple[float, float]:
+    def _effect(step: StepChoices, candidate: Candidate, longest: int, is_first: bool) -> tuple[float, float]:
         """Seconds by which those at work are delayed if a candidate joins, and seconds of bases it saves."""
-        cost, state = view.cost, candidate.state
+        cost, state = step.cost, candidate.state
         shared = min(state.output_cap, longest)
         in_prefill = state.num_running - state.num_decoding
         rows = candidate.num_rows + in_prefill
@@ -186,32 +187,33 @@ class Marginal:
         delay_s = cost.prefill_per_token_s * candidate.tokens
         delay_s += cost.decode_per_request_s * rows * shared
         saved_s = cost.prefill_base_s + cost.decode_base_s * shared * share
-        if is_first and view.decoding:  # what was a decode step becomes a mixed one
+        if is_first and step.decoding:  # what was a decode step becomes a mixed one
             change_s = cost.shared_base_s - cost.decode_base_s
             delay_s, saved_s = delay_s + change_s, saved_s - change_s
         return delay_s, saved_s
 
     @staticmethod
-    def _before_decodes(view: StepView, taken: list[Candidate]) -> list[Candidate]:
+    def _before_decodes(step: StepChoices, taken: list[Candidate]) -> list[Candidate]:
         """Those of `taken` that had better run before the decodes; none where mixing is better.
 
         They are spared the decodes and their base. All others pay the base that is then not shared, and one
         more step as wide as they make it. So does a relQuery for its own rows if slots or memory hold it up:
         it ends when its last row has got in, not sooner for a prefill's being quick.
         """
-        cost, decoding = view.cost, view.decoding
+        cost, decoding = step.cost, step.decoding
         if not decoding:
             return []
-        first = [c for c in taken if urgency(c.state) <= urgency(decoding[0])]
+        most_urgent = step.order.urgency(decoding[0])
+        first = [c for c in taken if step.order.urgency(c.state) <= most_urgent]
         tokens = sum(c.tokens for c in first)
         sooner_s = cost.step(tokens, sum(r.num_decoding for r in decoding)) - cost.prefill(tokens)
         later_s = cost.prefill_base_s + cost.decode_base_s - cost.shared_base_s
         later_s += cost.decode_per_request_s * sum(c.num_rows for c in first)
         gaining = sum(not (c.held_up and c.state.num_decoding) for c in first)
-        losing = sum(bool(r.num_waiting or r.num_running) for r in view.order) - gaining
+        losing = step.num_at_work - gaining
         return first if gaining * sooner_s > losing * later_s else []
 
 
-def _prefill(decode: frozenset[str] | None, taken: list[Candidate], reason: str) -> StepDecision:
+def _prefill(decode: frozenset[str] | None, taken: Sequence[Candidate], reason: str) -> StepDecision:
     rows = sum(candidate.num_rows for candidate in taken)
     return StepDecision(decode, frozenset(candidate.state.rel_id for candidate in taken), rows, reason)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil
 from typing import NamedTuple
 
+import numpy as np
+
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits, RelState, RemainingWork, Work
+from relserve.policies.scheduling.book import Counts
+from relserve.policies.scheduling.order import Floats
+from relserve.policies.scheduling.state import Limits, RelState
 
 
 class Batches(NamedTuple):
@@ -47,53 +50,112 @@ def batch_decompose(row_tokens: Iterable[float], output_cap: int, limits: Limits
     return Batches(prefills, decodes)
 
 
-def pem_exact(state: RelState, cost: CostModel, limits: Limits) -> RemainingWork:
-    """Eq. 10 over Algorithm 1, row by row: predicted seconds of what is left of a relQuery.
+class AloneWork(NamedTuple):
+    """What relQueries have left when each has the engine for itself (Eq. 10); arrays, an element a relQuery.
+
+    Attributes:
+        tokens, outputs: uncached prompt tokens, and output tokens by the cap.
+        prefills, decodes: steps of either kind.
+    """
+
+    tokens: Floats
+    outputs: Floats
+    prefills: Floats
+    decodes: Floats
+
+    def seconds(self, cost: CostModel) -> RemainingSeconds:
+        """How long it takes."""
+        return RemainingSeconds(
+            cost.prefill_per_token_s * self.tokens + cost.decode_per_request_s * self.outputs,
+            cost.prefill_base_s * self.prefills + cost.decode_base_s * self.decodes,
+        )
+
+
+class RemainingSeconds(NamedTuple):
+    """`AloneWork` in seconds, in two parts.
+
+    `work_s` is of its tokens and outputs; `bases_s`, of its steps, is paid once by all that share a step.
+    """
+
+    work_s: Floats
+    bases_s: Floats
+
+    @property
+    def alone_s(self) -> Floats:
+        """PEM's estimate: both."""
+        return self.work_s + self.bases_s
+
+
+class SharedWork(NamedTuple):
+    """Work on an engine that is full of others' rows too: prefill batches are full, their bases vanish.
+
+    Attributes:
+        tokens, outputs: uncached prompt tokens, and output tokens.
+        steps: the decode steps that give them.
+    """
+
+    tokens: Floats
+    outputs: Floats
+    steps: Floats
+
+    def seconds(self, cost: CostModel) -> Floats:
+        """How long it takes."""
+        decode_s = cost.decode_per_request_s * self.outputs + cost.decode_base_s * self.steps
+        return cost.prefill_per_token_s * self.tokens + decode_s
+
+
+def pem_exact(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
+    """Eq. 10 over Algorithm 1, row by row: what is left of one relQuery.
 
     Rows in progress: their prompts' rest joins the first prefill batch, and they decode for their
     remaining steps beside the first wave; finished work costs nothing.
     """
     rows = list(state.waiting_row_tokens()) if state.waiting_row_tokens is not None else []
     rows += [round(state.mean_tokens)] * state.num_unseen
-    batches = batch_decompose((max(t * state.miss_ratio, 1.0) for t in rows), state.output_cap, limits)
-    tokens, outputs = sum(batches.prefills), sum(batches.decodes)
-    return _left(state, cost, tokens, outputs, len(batches.prefills), len(batches.decodes))
+    batches = batch_decompose((max(t * miss_ratio, 1.0) for t in rows), state.output_cap, limits)
+    numbers = (sum(batches.prefills), sum(batches.decodes), len(batches.prefills), len(batches.decodes))
+    waiting = AloneWork(*(np.array([float(number)]) for number in numbers))
+    return _with_running(waiting, Counts.of([state]))
 
 
-def pem(state: RelState, cost: CostModel, limits: Limits) -> RemainingWork:
+def pem(counts: Counts, miss_ratio: Floats, limits: Limits) -> AloneWork:
     """Eq. 10 in closed form: rows taken as equal to their mean, so the cost does not grow with rows.
 
     Within one prefill batch and one wave of `pem_exact`; the difference is the rows' spread.
     """
-    rows = state.num_waiting + state.num_unseen
-    if not rows:
-        return _left(state, cost, 0.0, 0, 0, 0)
-    waiting_mean = state.waiting_tokens / state.num_waiting if state.num_waiting else state.mean_tokens
-    tokens = max(waiting_mean * state.miss_ratio, 1.0)
-    wave = max(1, min(limits.max_num_seqs, int(limits.kv_tokens / tokens)))
-    rows_a_batch = max(1, int(limits.max_num_batched_tokens / tokens))
-    full, rest = divmod(rows, wave)
-    prefills = full * ceil(wave / rows_a_batch) + ceil(rest / rows_a_batch)
-    decodes = ceil(rows / wave) * state.output_cap
-    return _left(state, cost, rows * tokens, rows * state.output_cap, prefills, decodes)
+    rows = counts.num_waiting + counts.num_unseen
+    waiting_mean = counts.waiting_tokens / np.maximum(counts.num_waiting, 1.0)
+    mean = np.where(counts.num_waiting > 0, waiting_mean, counts.mean_tokens)
+    tokens = np.maximum(mean * miss_ratio, 1.0)
+    wave = np.maximum(1.0, np.minimum(limits.max_num_seqs, np.trunc(limits.kv_tokens / tokens)))
+    rows_a_batch = np.maximum(1.0, np.trunc(limits.max_num_batched_tokens / tokens))
+    full, rest = np.divmod(rows, wave)
+    prefills = full * np.ceil(wave / rows_a_batch) + np.ceil(rest / rows_a_batch)
+    decodes = np.ceil(rows / wave) * counts.output_cap
+    return _with_running(AloneWork(rows * tokens, rows * counts.output_cap, prefills, decodes), counts)
 
 
-def _left(
-    state: RelState, cost: CostModel, tokens: float, outputs: int, prefills: int, decodes: int
-) -> RemainingWork:
-    """Price the batches of the waiting rows, and what the rows in progress add to them."""
-    prefills += bool(state.prefill_left and not prefills)
-    decodes += max(0, state.max_decode_left - (state.output_cap if decodes else 0))
-    tokens, outputs = tokens + state.prefill_left, outputs + state.sum_decode_left
-    return RemainingWork(
-        cost.prefill_per_token_s * tokens + cost.decode_per_request_s * outputs,
-        cost.prefill_base_s * prefills + cost.decode_base_s * decodes,
+def pem_of(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
+    """`pem` of one relQuery."""
+    return pem(Counts.of([state]), np.array([miss_ratio]), limits)
+
+
+def _with_running(waiting: AloneWork, counts: Counts) -> AloneWork:
+    """Add what the rows in progress add to the batches of the waiting ones."""
+    tokens, outputs, prefills, decodes = waiting
+    first_wave = np.where(decodes > 0, counts.output_cap, 0.0)
+    return AloneWork(
+        tokens + counts.prefill_left,
+        outputs + counts.sum_decode_left,
+        prefills + ((counts.prefill_left > 0) & (prefills == 0)),
+        decodes + np.maximum(0.0, counts.max_decode_left - first_wave),
     )
 
 
-def work_left(state: RelState, limits: Limits) -> Work:
-    """What is left of a relQuery when it shares a full engine with others, by its cap on outputs."""
-    tokens = (state.waiting_tokens + state.num_unseen * state.mean_tokens) * state.miss_ratio
-    outputs = (state.num_waiting + state.num_unseen) * state.output_cap + state.sum_decode_left
-    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (state.mean_tokens + state.output_cap))
-    return Work(tokens + state.prefill_left, outputs, outputs / max(rows_at_once, 1.0))
+def shared_work(counts: Counts, miss_ratio: Floats, limits: Limits) -> SharedWork:
+    """What is left of relQueries when each shares a full engine with others, by its cap on outputs."""
+    mean = counts.mean_tokens
+    tokens = (counts.waiting_tokens + counts.num_unseen * mean) * miss_ratio
+    outputs = (counts.num_waiting + counts.num_unseen) * counts.output_cap + counts.sum_decode_left
+    rows_at_once = np.minimum(limits.max_num_seqs, limits.kv_tokens / (mean + counts.output_cap))
+    return SharedWork(tokens + counts.prefill_left, outputs, outputs / np.maximum(rows_at_once, 1.0))

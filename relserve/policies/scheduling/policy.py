@@ -1,24 +1,27 @@
-"""A scheduling policy put together: priority, starvation guard, arrangement, and room kept for outputs."""
+"""A scheduling policy put together: priority, starvation guard, arrangement, and memory kept for outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepView
+import numpy as np
+
+from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepChoices
+from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.guard import Guard
-from relserve.policies.scheduling.priority import MissRatio, Priority, urgency
-from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
+from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.priority import Priority, miss_ratio_of
+from relserve.policies.scheduling.state import RelState, StepDecision, StepView
 
 
 @dataclass
 class SchedulingPolicy:
-    """Decides one step at a time; owns no queue and no clock.
+    """Decides one step at a time; owns no queue and no clock, and writes nothing into what it is shown.
 
     Attributes:
-        room_share: admit a row only if this share of the outputs still to come, by their caps, fits too;
+        reserve_share: admit a row only if this share of the outputs still to come, by their caps, fits too;
             None admits whatever fits now, as vLLM does.
+        book: what it remembers of each relQuery between steps.
     """
 
     name: str
@@ -26,55 +29,48 @@ class SchedulingPolicy:
     arrangement: Arrangement
     guard: Guard
     reserve_share: float | None = None
+    book: RelBook = field(default_factory=RelBook, repr=False)
 
-    def order(
-        self,
-        states: Iterable[RelState],
-        now_s: float,
-        cost: CostModel,
-        limits: Limits,
-        miss_ratio: MissRatio,
-    ) -> list[RelState]:
-        """All relQueries, most urgent first, with priorities up to date."""
-        states = list(states)
-        self.priority.update(states, cost, limits, miss_ratio)
-        self.guard.update(states, now_s, cost, limits)
-        return sorted(states, key=urgency)
+    def decide(self, view: StepView) -> StepDecision:
+        """What the next step computes."""
+        return self.plan(view, self.order(view))
 
-    def plan(
-        self, order: list[RelState], free_capacity: FreeCapacity, cost: CostModel, limits: Limits
-    ) -> StepDecision:
-        """What the next step computes.
+    def order(self, view: StepView) -> Order[RelState]:
+        """All relQueries by urgency; to be called once with every view, for it takes note of what changed."""
+        book = self.book
+        book.take(view)
+        values = self.priority.values(view, book)
+        values = np.where(self.guard.starved(view, book), 0.0, values)
+        return Order(book.states, book.slot_of, values, book.arrival_s)
 
-        Args:
-            order: what `order` gave.
-            room: slots and KV tokens that are free now.
-        """
-        plan = self.arrangement.decide(StepView(order, self.candidates(order, free_capacity, limits), cost))
-        return plan if self.reserve_share is not None else replace(plan, max_admit=None)
+    def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
+        """What the next step computes, in an order that `order` gave for the same view."""
+        totals = self.book.totals
+        choices = StepChoices(
+            order, order.sort(state for state in self.book.running if state.num_decoding),
+            self.candidates(view, order), totals.with_waiting, totals.at_work, view.cost.linear,
+        )  # fmt: skip
+        decision = replace(self.arrangement.decide(choices), order=order)
+        return decision if self.reserve_share is not None else replace(decision, max_admit=None)
 
-    def candidates(
-        self, order: list[RelState], free_capacity: FreeCapacity, limits: Limits
-    ) -> list[Candidate]:
+    def candidates(self, view: StepView, order: Order[RelState]) -> list[Candidate]:
         """The prefill batches that fit one step together, most urgent first.
 
         A relQuery's batch is what its unfinished prompts still need, then waiting rows taken as equal to
         their mean. The first relQuery whose waiting rows do not all fit ends the list.
         """
-        share = self.reserve_share or 0.0
-        free, slots = (
-            free_capacity.kv_tokens - share * sum(s.sum_decode_left for s in order),
-            free_capacity.slots,
-        )
-        budget = float(limits.max_num_batched_tokens - sum(s.num_decoding for s in order))
-        must_take_one = not any(s.num_running for s in order)  # an empty engine takes a row, however large
+        share, limits, totals = self.reserve_share or 0.0, view.limits, self.book.totals
+        free, slots = view.free_capacity.kv_tokens - share * totals.decode_left, view.free_capacity.slots
+        budget = float(limits.max_num_batched_tokens - totals.num_decoding)
+        must_take_one = not totals.with_running  # an empty engine takes a row, however large
         found: list[Candidate] = []
         for state in order:
             if budget <= 0:
                 break
             tokens, rows, held_up = float(min(state.prefill_left, budget)), 0, False
             if state.num_waiting and budget > tokens:
-                uncached = max(state.waiting_tokens / state.num_waiting * state.miss_ratio, 1.0)
+                miss_ratio = miss_ratio_of(self.book, state.rel_id)
+                uncached = max(state.waiting_tokens / state.num_waiting * miss_ratio, 1.0)
                 need = uncached + limits.block_size / 2 + share * state.output_cap
                 wanted = min(int((budget - tokens) / uncached) or 1, state.num_waiting)
                 rows = max(min(int(free / need), slots, wanted), 1 if must_take_one and not found else 0)

@@ -2,57 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.decompose import pem, pem_exact
-from relserve.policies.scheduling.state import Limits, RelState
+import numpy as np
 
-MissRatio = Callable[[RelState], float]
+from relserve.policies.scheduling.book import RelBook, Table
+from relserve.policies.scheduling.decompose import AloneWork, pem, pem_exact
+from relserve.policies.scheduling.order import Floats
+from relserve.policies.scheduling.state import StepView
 
 
 class Priority(Protocol):
     """Gives relQueries their priority values."""
 
-    def update(
-        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
-    ) -> None:
-        """Set `priority` of every state and clear `changed`.
+    def values(self, view: StepView, book: RelBook) -> Floats:
+        """By slot of the book, which has taken the view; NaN in empty slots.
 
-        Args:
-            miss_ratio: measures a relQuery's prefix-cache miss ratio by sampling (Eq. 11); it costs time,
-                so it is called only where the value is used.
+        What a priority has to remember it keeps in a table of the book.
         """
 
 
 class Arrival:
     """First come, first served."""
 
-    def update(
-        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
-    ) -> None:
-        """See `Priority.update`."""
-        for state in states:
-            state.priority = state.arrival_s
-            state.changed = False
+    def values(self, view: StepView, book: RelBook) -> Floats:
+        """See `Priority.values`."""
+        return book.arrival_s
 
 
 class Static:
     """vLLM-SP: fixed at arrival, input plus output tokens of all rows (Eq. 6 and 7, identity mappings)."""
 
-    def update(
-        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
-    ) -> None:
-        """See `Priority.update`. Rows announced but not arrived count as the mean of those that have."""
-        for state in states:
-            if state.priority is None:
-                state.priority = state.num_rows * (state.mean_tokens + state.output_cap)
-            state.changed = False
+    def values(self, view: StepView, book: RelBook) -> Floats:
+        """See `Priority.values`. Rows announced but not arrived count as the mean of those that have."""
+        fixed, counts = book.table("static", 1), book.counts
+        fixed[book.enlarged] = np.nan
+        if book.active:
+            found = counts.num_rows * (counts.mean_tokens + counts.output_cap)
+            known = fixed[book.active]
+            fixed[book.active] = np.where(np.isnan(known), found, known)
+        values: Floats = fixed[book.used][0]
+        return values
 
 
 class Dynamic:
     """DPU: the predicted seconds that a relQuery has left, renewed when it made progress (Eq. 8 to 12).
+
+    A relQuery of which nothing ran or changed keeps its estimate (Eq. 12); a new cost model prices it anew.
 
     Args:
         exact: use Algorithm 1 row by row as published; otherwise its closed form.
@@ -61,34 +57,51 @@ class Dynamic:
     """
 
     def __init__(self, exact: bool = False, share_bases: bool = False) -> None:
-        self._estimate = pem_exact if exact else pem
-        self._share_bases = share_bases
-        self._cost: CostModel | None = None
+        self._exact, self._share_bases = exact, share_bases
 
-    def update(
-        self, states: Iterable[RelState], cost: CostModel, limits: Limits, miss_ratio: MissRatio
-    ) -> None:
-        """See `Priority.update`.
+    def values(self, view: StepView, book: RelBook) -> Floats:
+        """See `Priority.values`."""
+        if book.active:
+            self._measure(view, book)
+            alone_work(book)[book.active] = self._estimate(view, book)
+        share = 1.0 / max(1, book.totals.with_running) if self._share_bases else 1.0
+        left = AloneWork(*alone_work(book)[book.used]).seconds(view.cost.linear)
+        return left.work_s + share * left.bases_s
 
-        A relQuery of which nothing ran or changed keeps its estimate (Eq. 12) for as long as the cost model
-        is the same.
-        """
-        states = list(states)
-        for state in states:
-            moved = state.left is None or state.changed or state.num_running
-            if moved and state.num_waiting:
-                state.miss_ratio = miss_ratio(state)
-            if moved or cost is not self._cost:
-                state.left = self._estimate(state, cost, limits)
-            state.changed = False
-        self._cost = cost
-        share = 1.0 / max(1, sum(bool(s.num_running) for s in states)) if self._share_bases else 1.0
-        for state in states:
-            assert state.left is not None
-            state.priority = state.left.work_s + share * state.left.bases_s
+    @staticmethod
+    def _measure(view: StepView, book: RelBook) -> None:
+        """Look the waiting rows of active relQueries up in the prefix cache."""
+        ratios, waiting = miss_ratios(book), (book.counts.num_waiting > 0).tolist()
+        for slot, is_waiting in zip(book.active, waiting, strict=True):
+            state = book.states[slot]
+            if is_waiting and state is not None:
+                ratios[slot] = view.miss_ratio(state)
+
+    def _estimate(self, view: StepView, book: RelBook) -> Floats:
+        ratios = active_miss_ratios(book)
+        if not self._exact:
+            return np.array(pem(book.counts, ratios, view.limits))
+        states = [state for slot in book.active if (state := book.states[slot]) is not None]
+        pairs = zip(states, ratios.tolist(), strict=True)
+        return np.concatenate([pem_exact(state, ratio, view.limits) for state, ratio in pairs], axis=1)
 
 
-def urgency(state: RelState) -> tuple[float, float, str]:
-    """Sort key: starved first, then by priority value, then by arrival."""
-    value = 0.0 if state.starved else state.priority
-    return (value if value is not None else float("inf"), state.arrival_s, state.rel_id)
+def alone_work(book: RelBook) -> Table:
+    """What relQueries had left when they were estimated last; see `AloneWork`."""
+    return book.table("alone_work", len(AloneWork._fields))
+
+
+def miss_ratios(book: RelBook) -> Table:
+    """Miss ratios as measured last; NaN where none was."""
+    return book.table("miss_ratio", 1)
+
+
+def miss_ratio_of(book: RelBook, rel_id: str) -> float:
+    """Of one relQuery; 1 where none was measured."""
+    return float(np.nan_to_num(miss_ratios(book)[book.slot_of[rel_id]][0], nan=1.0))
+
+
+def active_miss_ratios(book: RelBook) -> Floats:
+    """Of the active relQueries; 1 where none was measured."""
+    ratios: Floats = np.nan_to_num(miss_ratios(book)[book.active][0], nan=1.0)
+    return ratios

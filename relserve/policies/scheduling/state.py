@@ -1,12 +1,15 @@
-"""What a policy sees: the relQueries in the engine, and the engine's limits and room."""
+"""What a policy is shown before a step, and what it answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from relserve.policies.cost import CostModel
+from relserve.policies.cost import StepCost
+from relserve.policies.scheduling.order import Order
+
+KV_CACHE = "kv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,48 +22,20 @@ class Limits:
     block_size: int = 16
 
 
-class Work(NamedTuple):
-    """Work for an engine: uncached prompt tokens, output tokens, and the decode steps that give them."""
-
-    tokens: float
-    outputs: float
-    steps: float
-
-    def seconds(self, cost: CostModel) -> float:
-        """How long it takes; prefill batches are taken as full, so that their bases vanish."""
-        decode_s = cost.decode_per_request_s * self.outputs + cost.decode_base_s * self.steps
-        return cost.prefill_per_token_s * self.tokens + decode_s
-
-
-class RemainingWork(NamedTuple):
-    """What a relQuery has left, in seconds on an engine that it has for itself (Eq. 10), in two parts.
-
-    `work_s` is of its tokens and outputs; `bases_s`, of its steps, is paid once by all that share a step.
-    """
-
-    work_s: float
-    bases_s: float
-
-    @property
-    def alone_s(self) -> float:
-        """PEM's estimate: both."""
-        return self.work_s + self.bases_s
-
-
 @dataclass(slots=True)
 class RelState:
-    """One unfinished relQuery, kept up to date by whoever owns the queues.
+    """The rows of one unfinished relQuery, counted by whoever owns the queues; policies only read it.
 
     Attributes:
         arrival_s: when its first row arrived, in seconds.
-        num_rows: rows announced at arrival, req(R_0); rows may still be on their way.
+        num_rows: rows announced at arrival, req(R_0), or seen if that is more; some may be on their way.
         output_cap: most output tokens of a row, OL(R).
         num_arrived, arrived_tokens: rows that have arrived, and their prompt tokens.
+        num_unannounced: of them, those that came when all that were announced had come.
         num_waiting, waiting_tokens: rows not admitted (or preempted), and their tokens to compute.
         num_running: rows that hold KV cache; num_decoding of them have their whole prompt computed.
         prefill_left: prompt tokens that running rows have still to compute.
         max_decode_left, sum_decode_left: output tokens that running rows have still to give, by the cap.
-        miss_ratio: share of prompt tokens not in the prefix cache (Eq. 11).
         first_scheduled_s: when its first row was admitted; None before.
         waiting_row_tokens: the waiting rows one by one, for Algorithm 1 as published.
     """
@@ -78,14 +53,9 @@ class RelState:
     prefill_left: int = 0
     max_decode_left: int = 0
     sum_decode_left: int = 0
-    miss_ratio: float = 1.0
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
-    left: RemainingWork | None = None  # of the last update
-    priority: float | None = None  # of the last update (Eq. 8); lower is more urgent
-    fcfs: Work | None = None  # all there was to do when it came, its own included
-    starved: bool = False
-    changed: bool = True  # since the last update: a row arrived, ran or finished
+    num_unannounced: int = 0
 
     @property
     def num_unseen(self) -> int:
@@ -106,20 +76,56 @@ class FreeCapacity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class StepView:
+    """What a policy is shown before a step.
+
+    Attributes:
+        changed: relQueries that are new, or of which a row arrived, waited, ran or ended since the last view.
+        gone: ids of relQueries that were shown before and have left since.
+        free_capacity: slots and KV tokens that are free now.
+        now_s: the time, on the clock of `RelState.arrival_s`.
+        cost: how long steps take.
+        miss_ratio: measures the share of a relQuery's prompt tokens that the prefix cache lacks, by sampling
+            its waiting rows (Eq. 11); it costs time, so it is called only where the value is used.
+    """
+
+    changed: Sequence[RelState]
+    gone: Sequence[str]
+    free_capacity: FreeCapacity
+    limits: Limits
+    now_s: float
+    cost: StepCost
+    miss_ratio: Callable[[RelState], float]
+
+
+@dataclass(frozen=True, slots=True)
 class StepDecision:
-    """A decision for one step, by relQuery.
+    """A decision for one step, by relQuery and, where that is too coarse, by request.
 
     Attributes:
         decode: relQueries whose rows may decode; None for all.
         prefill: relQueries whose prompts may be computed, admitting rows where needed; None for all.
         max_admit: most rows to admit; None for as many as fit.
         reason: the case that decided, for counters.
+        held_requests: ids of requests that must not run, whatever their relQuery may.
+        cache_type: the cache that admitted rows take; there is only "kv".
+        order: in which the relQueries are served, and preempted from the end.
+
+    Raises:
+        ValueError: another cache type.
     """
 
     decode: frozenset[str] | None
     prefill: frozenset[str] | None
     max_admit: int | None
     reason: str
+    held_requests: frozenset[str] = frozenset()
+    cache_type: str = KV_CACHE
+    order: Order[RelState] = field(default_factory=Order, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.cache_type != KV_CACHE:
+            raise ValueError(f"no cache type {self.cache_type!r}; there is: {KV_CACHE}")
 
     def decodes(self, rel_id: str) -> bool:
         """Whether a relQuery's rows may decode."""

@@ -10,33 +10,43 @@ from relserve.policies.scheduling.arrange import (
     Exclusive,
     Marginal,
     Mixed,
-    StepView,
+    StepChoices,
     always_decode,
     always_prefill,
     by_total_latency,
     latency_change,
 )
-from relserve.policies.scheduling.priority import urgency
+from relserve.policies.scheduling.order import Order
 from relserve.policies.scheduling.state import NOBODY, RelState
 
 COST = CostModel(1e-3, 0.01, 1e-3, 0.05)
+PRIORITIES: dict[str, float] = {}  # of the relQueries of a test, by name
 
 
 def rel(
     name: str, priority: float, decoding: int = 0, left: int = 0, waiting: int = 0, cap: int = 20
 ) -> RelState:
+    PRIORITIES[name] = priority
     return RelState(
         name, 0.0, decoding + waiting, cap, num_arrived=decoding + waiting, num_waiting=waiting,
         waiting_tokens=100 * waiting, num_running=decoding,
-        num_decoding=decoding, max_decode_left=left, sum_decode_left=left * decoding, priority=priority,
+        num_decoding=decoding, max_decode_left=left, sum_decode_left=left * decoding,
     )  # fmt: skip
 
 
-def view(decoding: list[RelState], head: RelState | None, rows: int = 4, num_waiting: int = 1) -> StepView:
+def choices(rels: list[RelState], candidates: list[Candidate], cost: CostModel) -> StepChoices:
+    order = Order.of(rels, [PRIORITIES[rel.rel_id] for rel in rels])
+    at_work = sum(bool(r.num_waiting or r.num_running) for r in rels)
+    with_waiting = sum(bool(r.num_waiting) for r in rels)
+    decoding = order.sort(r for r in rels if r.num_decoding)
+    return StepChoices(order, decoding, candidates, with_waiting, at_work, cost)
+
+
+def view(decoding: list[RelState], head: RelState | None, rows: int = 4, num_waiting: int = 1) -> StepChoices:
     candidates = [] if head is None else [Candidate(head, 100.0 * rows, rows)]
     others = [rel(f"other {i}", 1e6, waiting=1) for i in range(num_waiting - (head is not None))]
     heads = [] if head is None or head in decoding else [head]
-    return StepView(sorted([*decoding, *heads, *others], key=urgency), candidates, COST)
+    return choices([*decoding, *heads, *others], candidates, COST)
 
 
 ABA = Exclusive(by_total_latency)
@@ -105,30 +115,30 @@ def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_de
     gpu = CostModel(1e-3, 5e-3, 1e-5, 2e-2)
     long = [Candidate(head, 2000.0, 4)]
     behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
-    assert Marginal().decide(StepView([running, head, *behind], long, gpu)).prefill == frozenset({"w"})
-    assert Marginal().decide(StepView([running, head], long, gpu)).prefill == NOBODY
+    assert Marginal().decide(choices([running, head, *behind], long, gpu)).prefill == frozenset({"w"})
+    assert Marginal().decide(choices([running, head], long, gpu)).prefill == NOBODY
 
 
 def test_marginal_counts_shared_steps_as_saved_only_as_far_as_all_rows_come_along() -> None:
     running, gpu = rel("a", 1.0, 10, 10), CostModel(1e-5, 1e-4, 1e-5, 2e-3)
     whole, part = rel("w", 5.0, waiting=4, cap=10), rel("w", 5.0, waiting=100, cap=10)
-    assert Marginal().decide(StepView([running, whole], [Candidate(whole, 2e3, 4)], gpu)).prefill == {"w"}
-    assert Marginal().decide(StepView([running, part], [Candidate(part, 2e3, 4)], gpu)).prefill == NOBODY
+    assert Marginal().decide(choices([running, whole], [Candidate(whole, 2e3, 4)], gpu)).prefill == {"w"}
+    assert Marginal().decide(choices([running, part], [Candidate(part, 2e3, 4)], gpu)).prefill == NOBODY
     half_done = rel("w", 5.0, cap=10)
     half_done.num_running, half_done.prefill_left = 4, 4000
     rest = [Candidate(half_done, 2e3, 0)]
-    assert Marginal().decide(StepView([running, half_done], rest, gpu)).prefill == {"w"}
+    assert Marginal().decide(choices([running, half_done], rest, gpu)).prefill == {"w"}
 
 
 def test_marginal_pauses_decodes_for_the_more_urgent_unless_many_would_pay_for_it() -> None:
     head, running = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10)
     cost, short = CostModel(1e-5, 5e-3, 1e-4, 2e-2), [Candidate(head, 100.0, 4)]
-    plan = Marginal().decide(StepView([head, running], short, cost))
+    plan = Marginal().decide(choices([head, running], short, cost))
     assert (plan.decode, plan.prefill, plan.reason) == (NOBODY, {"w"}, "prefill first")
     behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
-    assert Marginal().decide(StepView([head, running, *behind], short, cost)).decode is None
+    assert Marginal().decide(choices([head, running, *behind], short, cost)).decode is None
     urgent = rel("u", 0.5, 1, 10)
-    mixed = Marginal().decide(StepView([urgent, head, running], short, cost))
+    mixed = Marginal().decide(choices([urgent, head, running], short, cost))
     assert (mixed.decode, mixed.prefill) == (None, {"w"})
 
 
@@ -136,15 +146,15 @@ def test_marginal_pauses_only_for_the_more_urgent_of_those_that_join() -> None:
     head, running, tail = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10), rel("z", 9.0, waiting=1)
     cost = CostModel(1e-5, 5e-3, 1e-4, 2e-2)
     joining = [Candidate(head, 100.0, 4), Candidate(tail, 1.0, 1)]
-    plan = Marginal().decide(StepView([head, running, tail], joining, cost))
+    plan = Marginal().decide(choices([head, running, tail], joining, cost))
     assert (plan.decode, plan.prefill, plan.max_admit) == (NOBODY, {"w"}, 4)
 
 
 def test_marginal_pauses_a_relquerys_own_decodes_only_if_the_rest_can_get_in() -> None:
     own, cost = rel("w", 1.0, 50, 10, waiting=40, cap=10), CostModel(1e-5, 5e-3, 1e-4, 2e-2)
-    assert Marginal().decide(StepView([own], [Candidate(own, 4e3, 20)], cost)).decode == NOBODY
+    assert Marginal().decide(choices([own], [Candidate(own, 4e3, 20)], cost)).decode == NOBODY
     held_up = [Candidate(own, 100.0, 1, held_up=True)]
-    mixed = Marginal().decide(StepView([own], held_up, cost))
+    mixed = Marginal().decide(choices([own], held_up, cost))
     assert (mixed.decode, mixed.prefill) == (None, {"w"})
 
 
@@ -152,7 +162,7 @@ def test_marginal_never_lets_the_less_urgent_overtake() -> None:
     running = rel("a", 1.0, 10, 10)
     big, small = rel("big", 5.0, waiting=40, cap=10), rel("small", 6.0, waiting=1, cap=10)
     candidates = [Candidate(big, 2000.0, 40), Candidate(small, 1.0, 1)]
-    plan = Marginal().decide(StepView([running, big, small], candidates, CostModel(1e-3, 5e-3, 1e-5, 2e-3)))
+    plan = Marginal().decide(choices([running, big, small], candidates, CostModel(1e-3, 5e-3, 1e-5, 2e-3)))
     assert plan.prefill == NOBODY
     assert plan.reason == "decode first"
 
@@ -164,9 +174,7 @@ plans = st.tuples(st.floats(0, 100), st.integers(1, 50), st.integers(1, 20))
 def test_every_arrangement_always_lets_something_run(
     running: list[tuple[float, int, int]], head: tuple[float, int, int] | None, num_waiting: int
 ) -> None:
-    decoding = sorted(
-        (rel(f"d{i}", p, n, k) for i, (p, n, k) in enumerate(running)), key=lambda r: r.priority or 0
-    )
+    decoding = [rel(f"d{i}", p, n, k) for i, (p, n, k) in enumerate(running)]
     waiting = None if head is None else rel("w", head[0], waiting=head[1])
     if not decoding and waiting is None:
         return
@@ -177,5 +185,5 @@ def test_every_arrangement_always_lets_something_run(
         if isinstance(arrangement, Marginal) and plan.decode is not None:
             assert waiting is not None
             assert plan.prefills("w")
-            assert all(urgency(waiting) <= urgency(r) for r in decoding)
+            assert all(PRIORITIES["w"] <= PRIORITIES[r.rel_id] for r in decoding)
         assert isinstance(arrangement, Exclusive | Marginal) or plan.decode is None

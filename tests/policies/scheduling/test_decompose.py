@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.decompose import batch_decompose, pem, pem_exact
+from relserve.policies.scheduling.decompose import AloneWork, batch_decompose, pem_exact, pem_of
 from relserve.policies.scheduling.state import Limits, RelState
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
@@ -34,23 +34,23 @@ def test_pem_by_hand() -> None:
     state = relation(rows=[100] * 3, cap=4)
     lim = Limits(8, 1000, 10_000)
     expected = COST.prefill(300) + 4 * COST.decode(3)
-    assert pem_exact(state, COST, lim).alone_s == pytest.approx(expected)
-    assert pem(state, COST, lim).alone_s == pytest.approx(expected)
+    assert seconds(pem_exact(state, 1.0, lim)) == pytest.approx(expected)
+    assert seconds(pem_of(state, 1.0, lim)) == pytest.approx(expected)
 
 
 def test_rows_that_have_not_arrived_are_extrapolated() -> None:
     lim = Limits(64, 4096, 100_000)
     half, whole = relation([100] * 5, cap=10), relation([100] * 10, cap=10)
     half.num_rows = 10
-    assert pem(half, COST, lim).alone_s == pytest.approx(pem(whole, COST, lim).alone_s)
-    assert pem_exact(half, COST, lim).alone_s == pytest.approx(pem_exact(whole, COST, lim).alone_s)
+    assert seconds(pem_of(half, 1.0, lim)) == pytest.approx(seconds(pem_of(whole, 1.0, lim)))
+    assert seconds(pem_exact(half, 1.0, lim)) == pytest.approx(seconds(pem_exact(whole, 1.0, lim)))
 
 
 @given(st.lists(st.integers(50, 300), min_size=1, max_size=100), st.integers(1, 100), limits)
 def test_the_closed_form_is_near_the_exact_one(rows: list[int], cap: int, lim: Limits) -> None:
     """Apart by at most the waves and batches that unequal rows shift."""
     state = relation(rows, cap)
-    exact, closed = pem_exact(state, COST, lim).alone_s, pem(state, COST, lim).alone_s
+    exact, closed = seconds(pem_exact(state, 1.0, lim)), seconds(pem_of(state, 1.0, lim))
     batches = batch_decompose(rows, cap, lim)
     waves = len(batches.decodes) / cap
     slack = (waves + 1) * cap * COST.decode_base_s + (len(batches.prefills) + 1) * COST.prefill_base_s
@@ -62,14 +62,18 @@ def test_priority_falls_as_work_is_done(rows: list[int], cap: int, lim: Limits, 
     """A row less, or a decode step done, never raises the estimate."""
     state = relation(rows, cap)
     fewer = relation(rows[:-1], cap)
-    assert pem_exact(fewer, COST, lim).alone_s <= pem_exact(state, COST, lim).alone_s + 1e-9
+    assert seconds(pem_exact(fewer, 1.0, lim)) <= seconds(pem_exact(state, 1.0, lim)) + 1e-9
     running = data.draw(st.integers(1, 20))
     steps = data.draw(st.integers(2, cap))
     before, after = relation(rows, cap), relation(rows, cap)
     before.num_running = after.num_running = before.num_decoding = after.num_decoding = running
     before.max_decode_left, before.sum_decode_left = steps, steps * running
     after.max_decode_left, after.sum_decode_left = steps - 1, (steps - 1) * running
-    assert pem(after, COST, lim).alone_s <= pem(before, COST, lim).alone_s
+    assert seconds(pem_of(after, 1.0, lim)) <= seconds(pem_of(before, 1.0, lim))
+
+
+def seconds(work: AloneWork) -> float:
+    return float(work.seconds(COST).alone_s[0])
 
 
 def relation(rows: list[int], cap: int) -> RelState:

@@ -7,35 +7,29 @@ import pytest
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
 from relserve.policies.scheduling.state import RelState
-from tests.policies.states import COST, LIMITS, cold, order, relation
+from tests.policies.states import COST, Ranking, relation, view_of
 
 
 def test_arrival_goes_by_arrival_and_static_and_dynamic_by_size() -> None:
     states = [relation("big", 90, 0.0), relation("small", 3, 1.0), relation("middle", 30, 2.0)]
-    Arrival().update(states, COST, LIMITS, cold)
-    assert order(states) == ["big", "small", "middle"]
+    assert Ranking(Arrival()).show(view_of(states)).order == ["big", "small", "middle"]
     for policy in (Static(), Dynamic(), Dynamic(exact=True), Dynamic(share_bases=True)):
-        for s in states:
-            s.priority, s.changed = None, True
-        policy.update(states, COST, LIMITS, cold)
-        assert order(states) == ["small", "middle", "big"], policy
+        assert Ranking(policy).show(view_of(states)).order == ["small", "middle", "big"], policy
 
 
 def test_static_never_changes_and_dynamic_follows_progress() -> None:
     state = relation("r", 50)
-    static, dynamic = Static(), Dynamic()
-    static.update([state], COST, LIMITS, cold)
-    fixed = state.priority
-    state.num_waiting, state.waiting_tokens, state.num_running, state.changed = 10, 2000, 5, True
-    static.update([state], COST, LIMITS, cold)
-    assert state.priority == fixed == 50 * 210
-    dynamic.update([state], COST, LIMITS, cold)
-    first = state.priority
-    state.num_waiting, state.waiting_tokens, state.changed = 1, 200, True
-    dynamic.update([state], COST, LIMITS, cold)
-    assert first is not None
-    assert state.priority is not None
-    assert state.priority < first
+    static, dynamic = Ranking(Static()), Ranking(Dynamic())
+    static.show(view_of([state]))
+    fixed = static.value("r")
+    state.num_waiting, state.waiting_tokens, state.num_running = 10, 2000, 5
+    static.show(view_of([state]))
+    assert static.value("r") == fixed == 50 * 210
+    dynamic.show(view_of([state]))
+    first = dynamic.value("r")
+    state.num_waiting, state.waiting_tokens = 1, 200
+    dynamic.show(view_of([state]))
+    assert dynamic.value("r") < first
 
 
 def test_a_waiting_relquery_is_measured_once_and_then_reused() -> None:
@@ -47,30 +41,30 @@ def test_a_waiting_relquery_is_measured_once_and_then_reused() -> None:
         return 0.5
 
     states = [relation("a", 5), relation("b", 50)]
-    policy = Dynamic()
-    for _ in range(10):
-        policy.update(states, COST, LIMITS, probe)
+    ranking = Ranking(Dynamic()).show(view_of(states, miss_ratio=probe))
+    for _ in range(9):
+        ranking.show(view_of([], miss_ratio=probe))
     assert asked == ["a", "b"]
-    states[0].num_running, states[0].changed = 1, True
-    policy.update(states, COST, LIMITS, probe)
+    states[0].num_running = 1
+    ranking.show(view_of(states[:1], miss_ratio=probe))
     assert asked == ["a", "b", "a"]
+    ranking.show(view_of([], miss_ratio=probe))  # it runs, so it may have put something into the cache
+    assert asked == ["a", "b", "a", "a"]
 
 
 def test_a_cached_prefix_makes_a_relquery_more_urgent() -> None:
     warm, chill = relation("warm", 30), relation("cold", 30)
-    Dynamic().update([warm], COST, LIMITS, lambda s: 0.2)
-    Dynamic().update([chill], COST, LIMITS, cold)
-    assert order([chill, warm]) == ["warm", "cold"]
+    shares = {"warm": 0.2, "cold": 1.0}
+    ranking = Ranking(Dynamic()).show(view_of([chill, warm], miss_ratio=lambda s: shares[s.rel_id]))
+    assert ranking.order == ["warm", "cold"]
 
 
 def test_a_better_cost_model_renews_the_values_without_looking_at_the_cache() -> None:
-    state, policy = relation("r", 5), Dynamic()
-    policy.update([state], COST, LIMITS, lambda s: 0.5)
+    ranking = Ranking(Dynamic()).show(view_of([relation("r", 5)], miss_ratio=lambda s: 0.5))
+    before = ranking.value("r")
     twice = CostModel(*(2 * value for value in astuple(COST) if value))
-    before = state.priority
-    policy.update([state], twice, LIMITS, pytest.fail)
-    assert before is not None
-    assert state.priority == pytest.approx(2 * before)
+    ranking.show(view_of([], cost=twice, miss_ratio=pytest.fail))
+    assert ranking.value("r") == pytest.approx(2 * before)
 
 
 def test_the_bases_of_steps_are_shared_by_the_relqueries_at_work() -> None:
@@ -84,5 +78,17 @@ def test_the_bases_of_steps_are_shared_by_the_relqueries_at_work() -> None:
         (Dynamic(share_bases=True), [], ["wide", "long"]),
         (Dynamic(share_bases=True), at_work, ["long", "wide"]),
     ]:
-        policy.update([long, wide, *running], COST, LIMITS, cold)
-        assert order([long, wide]) == expected
+        found = Ranking(policy).show(view_of([long, wide, *running])).order
+        assert [name for name in found if name in expected] == expected
+
+
+@pytest.mark.parametrize("policy", [Static(), Dynamic()])
+def test_rows_beyond_those_announced_have_the_relquery_estimated_anew(policy: Static | Dynamic) -> None:
+    """A list of prompts over HTTP announces one row, and its rows may come over several steps."""
+    state = relation("listed", 1)
+    ranking = Ranking(policy).show(view_of([state]))
+    before = ranking.value("listed")
+    state.num_rows = state.num_arrived = state.num_waiting = 2
+    state.waiting_tokens = state.arrived_tokens = 400
+    state.num_unannounced = 1
+    assert ranking.show(view_of([state])).value("listed") > before

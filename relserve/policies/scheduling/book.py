@@ -1,0 +1,200 @@
+"""What a policy remembers of the relQueries from step to step: numbers in arrays, a slot a relQuery."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from relserve.policies.scheduling.order import Floats
+from relserve.policies.scheduling.state import RelState, StepView
+
+FIRST_SLOTS = 64
+
+
+class Counts(NamedTuple):
+    """The counts of several relQueries as arrays; named as in `RelState`."""
+
+    num_waiting: Floats
+    waiting_tokens: Floats
+    num_arrived: Floats
+    arrived_tokens: Floats
+    num_rows: Floats
+    output_cap: Floats
+    num_running: Floats
+    num_decoding: Floats
+    prefill_left: Floats
+    max_decode_left: Floats
+    sum_decode_left: Floats
+
+    @classmethod
+    def of(cls, states: list[RelState]) -> Counts:
+        """Read them."""
+        table = np.array([_read(state) for state in states], dtype=float)
+        return cls(*table.reshape(len(states), len(cls._fields)).T)
+
+    @property
+    def num_unseen(self) -> Floats:
+        """Rows announced that have not arrived."""
+        return np.maximum(0.0, self.num_rows - self.num_arrived)
+
+    @property
+    def mean_tokens(self) -> Floats:
+        """Prompt tokens of a row on average; 1 before any has arrived."""
+        return np.where(self.num_arrived > 0, self.arrived_tokens / np.maximum(self.num_arrived, 1.0), 1.0)
+
+
+_read = attrgetter(*Counts._fields)
+
+
+class Totals(NamedTuple):
+    """Sums over all relQueries.
+
+    Attributes:
+        with_waiting: relQueries with waiting rows, R-.
+        with_running: relQueries with running rows.
+        at_work: relQueries with rows of either kind.
+        num_decoding, decode_left: rows that decode, and output tokens that running rows have still to give.
+    """
+
+    with_waiting: int
+    with_running: int
+    at_work: int
+    num_decoding: int
+    decode_left: int
+
+    @staticmethod
+    def parts(counts: Counts) -> Floats:
+        """What each relQuery adds; a column a relQuery."""
+        waiting, running = counts.num_waiting > 0, counts.num_running > 0
+        return np.array([waiting, running, waiting | running, counts.num_decoding, counts.sum_decode_left])
+
+
+class Table:
+    """`width` numbers a slot; NaN where nothing was put down."""
+
+    def __init__(self, width: int, num_slots: int) -> None:
+        self._data = np.full((width, num_slots), np.nan)
+
+    def __getitem__(self, slots: int | slice | list[int]) -> Floats:
+        """The numbers of some slots: a row each number, a column each slot."""
+        found: Floats = self._data[:, slots]
+        return found
+
+    def __setitem__(self, slots: int | list[int], numbers: Floats | float) -> None:
+        self._data[:, slots] = numbers
+
+    def grow(self, num_slots: int) -> None:
+        """Have room for more slots."""
+        more = np.full((len(self._data), num_slots - self._data.shape[1]), np.nan)
+        self._data = np.concatenate([self._data, more], axis=1)
+
+
+class RelBook:
+    """The relQueries of a policy by slot, and tables of what its parts derived of each.
+
+    Attributes:
+        states: by slot; None where a slot is empty.
+        slot_of: by id.
+        active: slots of the relQueries that changed or run, of the latest view.
+        enlarged: slots, of the latest view, of those that had more rows than announced: they are not what
+            they were taken for when they came.
+        counts: of the active ones.
+    """
+
+    def __init__(self) -> None:
+        self.states: list[RelState | None] = []
+        self.slot_of: dict[str, int] = {}
+        self.active: list[int] = []
+        self.enlarged: list[int] = []
+        self._totals = np.zeros(len(Totals._fields))
+        self._running: dict[int, None] = {}
+        self._unannounced: dict[int, int] = {}
+        self._empty: list[int] = []
+        self._num_slots = FIRST_SLOTS
+        self._tables: dict[str, Table] = {}
+        self._arrival_s, self._parts = self.table("arrival_s", 1), self.table("totals", len(Totals._fields))
+        self.counts = Counts.of([])
+
+    def table(self, name: str, width: int) -> Table:
+        """The table of that name; made when it is first asked for."""
+        if name not in self._tables:
+            self._tables[name] = Table(width, self._num_slots)
+        return self._tables[name]
+
+    @property
+    def used(self) -> slice:
+        """The slots that are or were in use."""
+        return slice(0, len(self.states))
+
+    @property
+    def arrival_s(self) -> Floats:
+        """Times of arrival of the used slots."""
+        times_s: Floats = self._arrival_s[self.used][0]
+        return times_s
+
+    @property
+    def totals(self) -> Totals:
+        """Over all relQueries."""
+        return Totals(*map(int, self._totals))
+
+    @property
+    def running(self) -> list[RelState]:
+        """relQueries with running rows."""
+        return [state for slot in self._running if (state := self.states[slot]) is not None]
+
+    def take(self, view: StepView) -> None:
+        """Bring everything up to date with what happened since the last view."""
+        self.enlarged = []
+        for rel_id in view.gone:
+            self._forget(rel_id)
+        slots = dict(self._running)
+        for state in view.changed:
+            slots[self._slot(state)] = None
+        self.active = list(slots)
+        self.counts = Counts.of([found for slot in self.active if (found := self.states[slot]) is not None])
+        self._add_up()
+        for slot, num_running in zip(self.active, self.counts.num_running.tolist(), strict=True):
+            if num_running:
+                self._running[slot] = None
+            else:
+                self._running.pop(slot, None)
+
+    def _add_up(self) -> None:
+        """Replace what the active relQueries added to the totals."""
+        parts = Totals.parts(self.counts)
+        self._totals += (parts - np.nan_to_num(self._parts[self.active])).sum(axis=1)
+        self._parts[self.active] = parts
+
+    def _slot(self, state: RelState) -> int:
+        slot = self.slot_of.get(state.rel_id)
+        if slot is None:
+            slot = self._empty.pop() if self._empty else self._new_slot()
+            self.slot_of[state.rel_id], self.states[slot] = slot, state
+            self._arrival_s[slot] = state.arrival_s
+            self._unannounced[slot] = state.num_unannounced
+        elif self._unannounced[slot] != state.num_unannounced:
+            self._unannounced[slot] = state.num_unannounced
+            self.enlarged.append(slot)
+        return slot
+
+    def _new_slot(self) -> int:
+        if len(self.states) == self._num_slots:
+            self._num_slots *= 2
+            for table in self._tables.values():
+                table.grow(self._num_slots)
+        self.states.append(None)
+        return len(self.states) - 1
+
+    def _forget(self, rel_id: str) -> None:
+        slot = self.slot_of.pop(rel_id, None)
+        if slot is None:
+            return
+        self._totals -= np.nan_to_num(self._parts[slot])
+        for table in self._tables.values():
+            table[slot] = np.nan
+        self.states[slot] = None
+        self._running.pop(slot, None)
+        del self._unannounced[slot]
+        self._empty.append(slot)

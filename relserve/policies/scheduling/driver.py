@@ -1,0 +1,82 @@
+"""Drives a policy from step to step: the same for the plug-in inside vLLM and for the simulator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import NamedTuple
+
+from relserve.policies.cost import CostModel, CostSource, StepSample
+from relserve.policies.scheduling.decompose import pem_of
+from relserve.policies.scheduling.policy import SchedulingPolicy
+from relserve.policies.scheduling.priority import miss_ratio_of
+from relserve.policies.scheduling.state import Limits, RelState, StepDecision, StepView
+
+EVERYTHING = StepDecision(None, None, None, "everything")
+
+
+class Outlook(NamedTuple):
+    """How a relQuery stands: the value that it is ordered by, and the predicted seconds that it has left.
+
+    `priority` is None where the order is that of arrival.
+    """
+
+    priority: float | None
+    left_s: float
+
+
+class StepDriver:
+    """Holds a policy and its cost model, counts the reasons of its decisions, and never lets it stall.
+
+    A decision under which nothing can be scheduled, although rows wait or were held back, is followed by one
+    that holds nothing back.
+
+    Attributes:
+        policy: decides.
+        cost: where the cost model comes from: fixed, or learnt from the steps.
+        reasons: how often each case decided.
+    """
+
+    def __init__(self, policy: SchedulingPolicy, cost: CostSource) -> None:
+        self.policy, self.cost = policy, cost
+        self.reasons: Counter[str] = Counter()
+        self._is_stalled = False
+        self._latest = EVERYTHING
+
+    @property
+    def model(self) -> CostModel:
+        """The cost model to show the policy now."""
+        return self.cost.model
+
+    def decide(self, view: StepView) -> StepDecision:
+        """The decision for the next step, whatever came of the one before."""
+        order = self.policy.order(view)
+        everything = replace(EVERYTHING, order=order)
+        self._latest = everything if self._is_stalled else self.policy.plan(view, order)
+        self.reasons[self._latest.reason] += 1
+        return self._latest
+
+    def settle(self, has_scheduled: bool, has_more: bool) -> None:
+        """Tell what came of the latest decision.
+
+        Args:
+            has_scheduled: whether the step computes anything.
+            has_more: whether rows wait or were held back.
+        """
+        self._is_stalled = has_more and not has_scheduled
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether nothing could be scheduled although nothing was held back."""
+        return self._is_stalled and self._latest.reason == EVERYTHING.reason
+
+    def measured(self, sample: StepSample) -> None:
+        """A step is over: learn how long it took."""
+        self.cost.add(sample)
+
+    def outlook(self, state: RelState, limits: Limits) -> Outlook:
+        """How one of the relQueries stands that the latest view knew of."""
+        value, arrival_s, rel_id = self._latest.order.urgency(state)
+        work = pem_of(state, miss_ratio_of(self.policy.book, rel_id), limits)
+        (left_s,) = work.seconds(self.model.linear).alone_s.tolist()
+        return Outlook(None if value == arrival_s else value, left_s)
