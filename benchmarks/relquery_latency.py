@@ -42,8 +42,8 @@ from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import clairvoyant, simulate
-from relserve.simulator.workload import RelSpec, retimed
+from relserve.simulator.run import simulate
+from relserve.simulator.workload import RelSpec, longest_known, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
@@ -125,7 +125,7 @@ def calibrated(runs: list[dict[str, Any]]) -> EngineSpec:
 def simulated(variant: str, traces: list[list[RelSpec]], spec: EngineSpec) -> float:
     """Mean latency of a variant in the simulator, in seconds; "clairvoyant" is told longest outputs."""
     if variant == "clairvoyant":
-        variant, traces = DEFAULT, [clairvoyant(t) for t in traces]
+        variant, traces = DEFAULT, [longest_known(t) for t in traces]
     name = {"vllm": "fcfs", "vllm priority": "static"}.get(variant, variant.removesuffix(" guarded"))
     policies = [make(name, patience=GUARDED.get(variant, 0.0)) for _ in traces]
     return statistics.mean(

@@ -22,8 +22,8 @@ from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import clairvoyant, simulate
-from relserve.simulator.workload import RelSpec, retimed
+from relserve.simulator.run import simulate
+from relserve.simulator.workload import RelSpec, longest_known, retimed
 
 FIGURE_9 = {
     "vllm": "fcfs+pp", "sarathi": "fcfs", "static": "static+pp", "dpu+aba": "dpu+aba", "ours": DEFAULT
@@ -105,7 +105,7 @@ def _run(job: Job, count: int = 100) -> dict[str, float]:
         return {"mean_s": statistics.mean(shortest_first(jobs))}
     exclusive = job.policy.endswith(("+pp", "+dp", "+aba"))
     spec = EngineSpec(spec.cost, spec.limits, chunked=not exclusive)
-    trace = clairvoyant(trace) if job.knows_lengths else trace
+    trace = longest_known(trace) if job.knows_lengths else trace
     done = simulate(trace, spec, make(job.policy, job.starvation_s, job.patience))
     found = {
         name: statistics.mean(getattr(r, name) for r in done.latencies)

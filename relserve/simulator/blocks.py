@@ -9,58 +9,63 @@ from collections.abc import Sequence
 class BlockPool:
     """Counts blocks; prompt blocks are shared by hash, output blocks are private.
 
-    A cached block that nobody uses stays until memory is wanted, least recently freed first.
+    A cached block that nobody uses stays until memory is wanted, least recently freed first. A prompt's blocks
+    are taken from its first on and freed from its last on, so two things hold for every prompt: the blocks that
+    are cached come before those that are not, and the cached ones in use before the idle ones.
     """
 
-    def __init__(self, num_blocks: int, caching: bool = True) -> None:
-        self.num_blocks, self.caching = num_blocks, caching
-        self.num_free = num_blocks  # blocks that nobody uses, cached ones among them
-        self._users: dict[int, int] = {}
+    def __init__(self, num_blocks: int) -> None:
+        self.num_blocks = self.num_free = num_blocks  # `num_free` counts idle cached blocks too
+        self._users: dict[int, int] = {}  # of every cached block
         self._idle: OrderedDict[int, None] = OrderedDict()
 
     def num_cached(self, hashes: Sequence[int]) -> int:
         """Length, in blocks, of the longest prefix of `hashes` that is cached; changes nothing."""
-        count = 0
-        for h in hashes:
-            if h not in self._users and h not in self._idle:
-                break
-            count += 1
-        return count
+        users, low, high = self._users, 0, len(hashes)
+        if high and hashes[-1] in users:
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if hashes[middle] in users:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
-    def num_idle(self, hashes: Sequence[int]) -> int:
-        """How many of these cached blocks nobody uses: taking them costs free blocks too."""
-        return sum(h in self._idle for h in hashes)
+    def num_idle(self, hashes: Sequence[int], num_cached: int) -> int:
+        """How many of the first `num_cached` blocks, all cached, nobody uses: taking them costs free blocks."""
+        users, first_idle = self._users, num_cached
+        while first_idle and not users[hashes[first_idle - 1]]:
+            first_idle -= 1
+        return num_cached - first_idle
 
     def take(self, hashes: Sequence[int], num_new_private: int) -> None:
         """Use prompt blocks (cached or computed now) and some private ones; the caller made sure they fit."""
+        users, num_taken = self._users, num_new_private
         for h in hashes:
-            if h in self._users:
-                self._users[h] += 1
+            count = users.get(h)
+            if count:
+                users[h] = count + 1
                 continue
-            self._idle.pop(h, None)
-            self._users[h] = 1
-            self.num_free -= 1
-        self.num_free -= num_new_private
-        self._evict()
+            if count == 0:
+                del self._idle[h]
+            users[h] = 1
+            num_taken += 1
+        self.take_private(num_taken)
 
     def take_private(self, count: int) -> None:
         """Use blocks for output tokens."""
         self.num_free -= count
-        self._evict()
+        while len(self._idle) > self.num_free:
+            del self._users[self._idle.popitem(last=False)[0]]
 
     def give_back(self, hashes: Sequence[int], num_private: int) -> None:
         """Free a request's blocks; its prompt blocks stay cached, last ones first to go."""
+        users, num_freed = self._users, num_private
         for h in reversed(hashes):
-            users = self._users[h] - 1
-            if users:
-                self._users[h] = users
-                continue
-            del self._users[h]
-            self.num_free += 1
-            if self.caching:
+            count = users[h] - 1
+            users[h] = count
+            if not count:
                 self._idle[h] = None
-        self.num_free += num_private
-
-    def _evict(self) -> None:
-        while len(self._idle) > self.num_free:
-            self._idle.popitem(last=False)
+                num_freed += 1
+        self.num_free += num_freed

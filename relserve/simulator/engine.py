@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from math import ceil
+from typing import NamedTuple
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision, StepView
+from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
 from relserve.simulator.blocks import BlockPool
 from relserve.simulator.sim_relquery import SimRel, SimRow
 from relserve.simulator.workload import RelSpec
@@ -30,9 +33,9 @@ class EngineSpec:
     arrival_s_a_row: float = 0.0
 
 
-@dataclass
+@dataclass(slots=True)
 class StepWork:
-    """What one step did."""
+    """What one step computes: prompts' tokens, rows that decode, rows admitted and preempted."""
 
     prefill_tokens: int = 0
     num_decodes: int = 0
@@ -41,41 +44,45 @@ class StepWork:
     prefilled: list[SimRow] = field(default_factory=list)
     decoded: list[SimRel] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing could be scheduled."""
+        return not self.num_decodes and not self.prefill_tokens
+
+
+class Stretch(NamedTuple):
+    """Decode steps that were computed one after the other: when the last ended, and the relQueries that are done."""
+
+    end_s: float
+    num_steps: int
+    done: list[SimRel]
+
 
 class SimEngine:
-    """Queues, memory and the mechanics of a step; decides nothing."""
+    """Queues, memory and the mechanics of a step; decides nothing and has no clock."""
 
     def __init__(self, spec: EngineSpec) -> None:
         self.spec, self.limits = spec, spec.limits
         self.block_size = spec.limits.block_size
         self.pool = BlockPool(spec.limits.kv_tokens // self.block_size)
         self.rels: dict[str, SimRel] = {}
-        self.num_running = 0
+        self._changed: dict[SimRel, None] = {}
         self._gone: list[str] = []
+        self.num_running = self.num_waiting = 0
         self.num_cached_tokens = self.num_prompt_tokens = self.num_preemptions = 0
 
     def add(self, spec: RelSpec) -> None:
         """A relQuery arrives with all its rows."""
-        state = RelState(spec.rel_id, spec.arrival_s, len(spec.rows), spec.output_cap)
-        rel = SimRel(spec, state, num_left=len(spec.rows))
-        for row in spec.rows:
-            hashes = row.block_hashes(self.block_size) if self.spec.prefix_caching else ()
-            rel.waiting.append(SimRow(rel, len(row.prompt), row.output_tokens, hashes))
-        state.num_arrived = state.num_waiting = len(spec.rows)
-        state.arrived_tokens = state.waiting_tokens = sum(len(r.prompt) for r in spec.rows)
-        state.waiting_row_tokens = lambda: (r.tokens_to_compute for r in rel.waiting)
+        rel = SimRel(spec, self.block_size, self.spec.prefix_caching)
         self.rels[spec.rel_id] = rel
+        self._changed[rel] = None
+        self.num_waiting += len(spec.rows)
 
-    def view(self, now_s: float) -> StepView:
-        """What a policy is shown now; to be called once a step."""
-        changed = [rel for rel in self.rels.values() if rel.has_changed]
-        for rel in changed:
-            rel.has_changed = False
-        gone, self._gone = self._gone, []
-        states = [rel.state for rel in changed]
-        return StepView(
-            states, gone, self.free_capacity(), self.limits, now_s, self.spec.cost, self.miss_ratio
-        )
+    def news(self) -> tuple[list[RelState], list[str]]:
+        """relQueries that are new or of which a row ran, waited or ended, and ids of those that are done; once."""
+        changed, gone = [rel.state for rel in self._changed], self._gone
+        self._changed, self._gone = {}, []
+        return changed, gone
 
     def free_capacity(self) -> FreeCapacity:
         """Slots and KV tokens that are free."""
@@ -83,64 +90,87 @@ class SimEngine:
 
     def miss_ratio(self, state: RelState) -> float:
         """Eq. 11 over the first SAMPLE waiting rows, as the paper's code samples them."""
-        rows = [row for row, _ in zip(self.rels[state.rel_id].waiting, range(SAMPLE), strict=False)]
-        tokens = sum(r.tokens_to_compute for r in rows)
-        cached = sum(self.pool.num_cached(r.hashes) * self.block_size for r in rows)
-        return 1.0 - cached / max(tokens, 1)
+        tokens = cached = 0
+        for row in islice(self.rels[state.rel_id].waiting, SAMPLE):
+            tokens += row.num_tokens
+            cached += self.pool.num_cached(row.hashes)
+        return 1.0 - cached * self.block_size / max(tokens, 1)
 
-    def step(self, plan: StepDecision, now_s: float) -> StepWork:
-        """Compute one step: decodes, then prompts in progress, then admissions, most urgent first."""
+    def step(self, decision: StepDecision, now_s: float) -> StepWork:
+        """Begin a step: decodes, then prompts in progress, then admissions, most urgent first."""
         work = StepWork()
-        rels = [self.rels[state.rel_id] for state in plan.order]
-        budget = self.limits.max_num_batched_tokens
-        for rel in rels:
-            if rel.decoding and plan.decodes(rel.state.rel_id) and self._grow(rel, rels, work):
-                work.decoded.append(rel)
-                work.num_decodes += len(rel.decoding)
-        budget -= work.num_decodes
-        for rel in rels:
-            if rel.partial and plan.prefills(rel.state.rel_id):
+        self._decode(decision, work)
+        budget = self.limits.max_num_batched_tokens - work.num_decodes
+        for rel in self._sorted(decision.order, [rel for rel in self.rels.values() if rel.partial]):
+            if decision.prefills(rel.spec.rel_id):
                 budget -= self._continue(rel, budget, work)
-        for rel in rels:
-            if budget <= 0 or not plan.prefills(rel.state.rel_id):
+        for state in decision.order if self.num_waiting else ():
+            if budget <= 0:
+                break
+            rel = self.rels[state.rel_id]
+            if not rel.waiting or not decision.prefills(state.rel_id):
                 continue
-            left = None if plan.max_admit is None else plan.max_admit - work.admitted
-            used, fits = self._admit(rel, budget, left, now_s, work)
+            most = None if decision.max_admit is None else decision.max_admit - work.admitted
+            used, fits = self._admit(rel, budget, most, now_s, work)
             budget -= used
             if not fits:
                 break
         return work
 
+    def _sorted(self, order: Order[RelState], rels: list[SimRel]) -> list[SimRel]:
+        """Some relQueries, most urgent first."""
+        if len(rels) < 2:
+            return rels
+        return [self.rels[state.rel_id] for state in order.sort(rel.state for rel in rels)]
+
+    def _decode(self, decision: StepDecision, work: StepWork) -> None:
+        """Give all rows that may decode the blocks of this step; preempt where they do not suffice."""
+        decoding = [rel for rel in self.rels.values() if rel.decoding and decision.decodes(rel.spec.rel_id)]
+        decoding = self._sorted(decision.order, decoding)
+        needed = sum([rel.blocks_of_next_decode for rel in decoding])
+        if needed <= self.pool.num_free:
+            self.pool.take_private(needed)
+            work.decoded = decoding
+        else:
+            rels = [self.rels[state.rel_id] for state in decision.order]
+            for rel in decoding:
+                if rel.decoding and self._grow(rel, rels, work):
+                    work.decoded.append(rel)
+        work.num_decodes = sum([len(rel.decoding) for rel in work.decoded])
+
     def _grow(self, rel: SimRel, rels: list[SimRel], work: StepWork) -> bool:
         """Give a relQuery's decoding rows the blocks of this step, preempting the least urgent."""
-        while (need := rel.grow[rel.clock % self.block_size]) > self.pool.num_free:
+        while (needed := rel.blocks_of_next_decode) > self.pool.num_free:
             victim = next((r for r in reversed(rels) if r.decoding and r not in work.decoded), None)
             if victim is None:
                 return False
             self._preempt(victim, next(reversed(victim.decoding)), work)
             if not rel.decoding:
                 return False
-        self.pool.take_private(need)
+        self.pool.take_private(needed)
         return True
 
     def _preempt(self, rel: SimRel, row: SimRow, work: StepWork) -> None:
         rel.finish[row.joined + row.num_output - row.generated].remove(row)
-        rel.end_decode(row, self.block_size)
+        rel.end_decode(row)
         self._free(row, row.num_prompt + row.generated - 1)
         rel.waiting.appendleft(row)
-        rel.state.waiting_tokens += row.tokens_to_compute
-        rel.num_preempted += 1
+        row.num_tokens = row.num_prompt + row.generated
+        rel.state.waiting_tokens += row.num_tokens
+        self.num_waiting += 1
         self.num_preemptions += 1
         work.preempted += 1
         rel.renew_state()
+        self._changed[rel] = None
 
     def _free(self, row: SimRow, num_tokens: int) -> None:
-        blocks = ceil(num_tokens / self.block_size)
-        self.pool.give_back(row.hashes, max(blocks, row.num_blocks) - len(row.hashes))
+        blocks = max(ceil(num_tokens / self.block_size), row.num_blocks)
+        self.pool.give_back(row.hashes, blocks - len(row.hashes))
         row.num_blocks = 0
         self.num_running -= 1
 
-    def _continue(self, rel: SimRel, budget: int, work: StepWork) -> int:
+    @staticmethod
+    def _continue(rel: SimRel, budget: int, work: StepWork) -> int:
         used = 0
         for row in rel.partial:
             tokens = min(row.prefill_left, budget - used)
@@ -156,40 +186,37 @@ class SimEngine:
         self, rel: SimRel, budget: int, most: int | None, now_s: float, work: StepWork
     ) -> tuple[int, bool]:
         """Admit waiting rows; gives the tokens used, and False when the next row did not fit."""
-        used = 0
+        slots = self.limits.max_num_seqs - self.num_running
+        left, admitted, used = slots if most is None else min(most, slots), 0, 0
         while rel.waiting and used < budget:
-            if most is not None and most <= 0:
-                return used, False
-            if self.num_running >= self.limits.max_num_seqs:
-                return used, False
             row = rel.waiting[0]
-            tokens = self._try_admit(row, budget - used)
-            if tokens is None:
-                return used, False
+            tokens = self._try_admit(row, budget - used) if admitted < left else 0
+            if not tokens:
+                break
             rel.waiting.popleft()
-            rel.state.waiting_tokens -= row.tokens_to_compute
-            if rel.state.first_scheduled_s is None:
-                rel.state.first_scheduled_s = now_s
-            rel.partial.append(row)
+            rel.state.waiting_tokens -= row.num_tokens
+            rel.partial[row] = None
             work.prefilled.append(row)
-            work.admitted += 1
-            most = None if most is None else most - 1
+            admitted += 1
             used += tokens
-            work.prefill_tokens += tokens
-        return used, True
+        if admitted and rel.state.first_scheduled_s is None:
+            rel.state.first_scheduled_s = now_s
+        self.num_waiting -= admitted
+        work.admitted += admitted
+        work.prefill_tokens += used
+        return used, not rel.waiting or used >= budget
 
-    def _try_admit(self, row: SimRow, budget: int) -> int | None:
-        """Take memory for a row and compute what the budget allows; None if it does not fit."""
-        total = row.tokens_to_compute
-        cached = min(self.pool.num_cached(row.hashes), (total - 1) // self.block_size)
-        left = total - cached * self.block_size
+    def _try_admit(self, row: SimRow, budget: int) -> int:
+        """Take memory for a row and compute what the budget allows; 0 tokens if it does not fit."""
+        total, size, pool = row.num_tokens, self.block_size, self.pool
+        cached = min(pool.num_cached(row.hashes), (total - 1) // size)
+        left = total - cached * size
         if not self.spec.chunked and left > budget and budget < self.limits.max_num_batched_tokens:
-            return None
-        blocks = ceil(total / self.block_size)
-        free_needed = blocks - cached + self.pool.num_idle(row.hashes[:cached])
-        if free_needed > self.pool.num_free:
-            return None
-        self.pool.take(row.hashes, blocks - len(row.hashes))
+            return 0
+        blocks = ceil(total / size)
+        if blocks - cached + pool.num_idle(row.hashes, cached) > pool.num_free:
+            return 0
+        pool.take(row.hashes, blocks - len(row.hashes))
         self.num_running += 1
         self.num_prompt_tokens += total
         self.num_cached_tokens += total - left
@@ -199,35 +226,81 @@ class SimEngine:
         return tokens
 
     def finish(self, work: StepWork, now_s: float) -> list[SimRel]:
-        """Account for a step that ended at `now_s`; gives the relQueries that are done."""
-        done = []
-        touched: dict[SimRel, None] = {}
+        """End a step at `now_s`; gives the relQueries that are done."""
+        touched: dict[SimRel, None] = dict.fromkeys(work.decoded)
         for rel in work.decoded:
-            rel.clock += 1
-            touched[rel] = None
-            for row in rel.finish.pop(rel.clock, ()):
-                rel.end_decode(row, self.block_size)
-                self._free(row, row.num_prompt + row.num_output - 1)
-                rel.num_left -= 1
+            self._end_of_decode(rel)
         for row in work.prefilled:
-            rel = row.rel
-            touched[rel] = None
-            if row.prefill_left:
-                continue
-            rel.partial.remove(row)
-            if not row.generated:
-                rel.last_first_token_s = now_s
-            row.generated += 1
-            if row.generated >= row.num_output:
-                self._free(row, row.num_prompt)
-                rel.num_left -= 1
-            else:
-                rel.begin_decode(row, self.block_size)
-        for rel in touched:
+            touched[row.rel] = None
+            if not row.prefill_left:
+                self._end_of_prompt(row, now_s)
+        return self._renew(touched, now_s)
+
+    def _end_of_decode(self, rel: SimRel) -> None:
+        rel.clock += 1
+        if rel.clock not in rel.finish:
+            return
+        for row in rel.finish.pop(rel.clock):
+            rel.end_decode(row)
+            self._free(row, row.num_prompt + row.num_output - 1)
+            rel.num_left -= 1
+
+    def _end_of_prompt(self, row: SimRow, now_s: float) -> None:
+        rel = row.rel
+        del rel.partial[row]
+        if not row.generated:
+            rel.last_first_token_s = now_s
+        row.generated += 1
+        if row.generated < row.num_output:
+            rel.begin_decode(row)
+            return
+        self._free(row, row.num_prompt)
+        rel.num_left -= 1
+
+    def _renew(self, rels: dict[SimRel, None], now_s: float) -> list[SimRel]:
+        done = []
+        for rel in rels:
             rel.renew_state()
+            self._changed[rel] = None
             if not rel.num_left:
                 rel.done_s = now_s
                 done.append(rel)
-                del self.rels[rel.state.rel_id]
-                self._gone.append(rel.state.rel_id)
+                self._gone.append(rel.spec.rel_id)
+                del self.rels[rel.spec.rel_id], self._changed[rel]
         return done
+
+    def only_decodes(self, work: StepWork) -> bool:
+        """Whether a step is a decode step of all rows that hold memory, and nobody else can get any."""
+        return not work.preempted and work.num_decodes == self.num_running and self._is_closed
+
+    @property
+    def _is_closed(self) -> bool:
+        """Whether nothing waits, or no slot is free for it."""
+        return not self.num_waiting or self.num_running >= self.limits.max_num_seqs
+
+    def decode_on(self, now_s: float, until_s: float) -> Stretch:
+        """Compute decode steps of all running rows while they end by `until_s` and nothing is to be decided.
+
+        That is: nobody can be admitted, the memory suffices, and the rows that end in a step are of one
+        relQuery, for those of several give their memory back in the order of urgency.
+        """
+        cost, pool = self.spec.cost, self.pool
+        rels = {rel: None for rel in self.rels.values() if rel.decoding}
+        touched, done, num_steps = dict(rels), [], 0
+        while rels and self._is_closed:
+            end_s = now_s + cost.step(0, self.num_running)
+            needed = sum([rel.blocks_of_next_decode for rel in rels])
+            ending = [rel for rel in rels if rel.clock + 1 in rel.finish]
+            if end_s > until_s or needed > pool.num_free or len(ending) > 1:
+                break
+            pool.take_private(needed)
+            now_s, num_steps = end_s, num_steps + 1
+            for rel in rels:
+                self._end_of_decode(rel)
+            for rel in ending:
+                if not rel.decoding:
+                    del rels[rel]
+                    done += self._renew({rel: None}, now_s)
+        if num_steps:
+            self._renew({rel: None for rel in touched if rel.num_left}, now_s)
+        return Stretch(now_s, num_steps, done)

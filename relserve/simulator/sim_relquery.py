@@ -3,80 +3,106 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, field
 
 from relserve.policies.scheduling.state import RelState
-from relserve.simulator.workload import RelSpec
+from relserve.simulator.workload import RelSpec, RowSpec
 
 
-@dataclass(slots=True, eq=False)
 class SimRow:
-    """One request in the engine."""
+    """One request in the engine.
 
-    rel: SimRel
-    num_prompt: int
-    num_output: int
-    hashes: tuple[int, ...]
-    generated: int = 0
-    prefill_left: int = 0  # tokens still to compute once admitted
-    num_blocks: int = 0  # held now
-    joined: int = 0  # the relQuery's decode clock when it began to decode
+    Attributes:
+        num_tokens: tokens to compute when it is admitted: its prompt, and after a preemption its outputs too.
+        prefill_left: of these, tokens still to compute once admitted.
+        num_blocks: KV blocks held now.
+        joined: the relQuery's decode clock when it began to decode.
+    """
 
-    @property
-    def tokens_to_compute(self) -> int:
-        """Prompt tokens, and after a preemption the generated ones too."""
-        return self.num_prompt + self.generated
+    __slots__ = (
+        "generated", "hashes", "joined", "num_blocks", "num_output", "num_prompt", "num_tokens", "prefill_left",
+        "rel",
+    )  # fmt: skip
+
+    def __init__(self, rel: SimRel, spec: RowSpec, hashes: tuple[int, ...]) -> None:
+        self.rel, self.hashes = rel, hashes
+        self.num_prompt = self.num_tokens = len(spec.prompt)
+        self.num_output = spec.output_tokens
+        self.generated = self.prefill_left = self.num_blocks = self.joined = 0
 
 
-@dataclass(slots=True, eq=False)
 class SimRel:
     """A relQuery. Rows that decode together are counted, not looped over.
 
     `clock` counts the decode steps of this relQuery. A row that begins to decode at clock c finishes at
     c + (tokens it has still to give); it needs a new block whenever clock mod block_size has its phase.
+
+    Attributes:
+        waiting: rows not admitted; a preempted one comes first.
+        partial: rows admitted, prompt not whole.
+        decoding: rows that decode, in the order in which they began.
+        finish: the rows that end at a clock.
+        growth: how many rows need a new block, by phase of the clock.
+        starts: how many rows would have given their first token at a clock, had they decoded ever since.
     """
 
-    spec: RelSpec
-    state: RelState
-    waiting: deque[SimRow] = field(default_factory=deque)
-    partial: list[SimRow] = field(default_factory=list)  # admitted, prompt not whole
-    clock: int = 0
-    decoding: dict[SimRow, None] = field(default_factory=dict)  # in the order in which they began
-    finish: defaultdict[int, list[SimRow]] = field(default_factory=lambda: defaultdict(list))
-    grow: Counter[int] = field(default_factory=Counter)
-    starts: Counter[int] = field(default_factory=Counter)  # clock at which a row's first token would be
-    num_left: int = 0
-    last_first_token_s: float = 0.0
-    done_s: float | None = None
-    num_preempted: int = 0
-    has_changed: bool = True  # since the policy's last view
+    def __init__(self, spec: RelSpec, block_size: int, prefix_caching: bool) -> None:
+        self.spec, self.block_size = spec, block_size
+        self.waiting = deque(
+            SimRow(self, row, row.block_hashes(block_size) if prefix_caching else ()) for row in spec.rows
+        )
+        self.partial: dict[SimRow, None] = {}
+        self.decoding: dict[SimRow, None] = {}
+        self.clock = 0
+        self.finish: defaultdict[int, list[SimRow]] = defaultdict(list)
+        self.growth = [0] * block_size
+        self.starts: Counter[int] = Counter()
+        self._sum_starts = 0
+        self.num_left = len(spec.rows)
+        self.last_first_token_s = 0.0
+        self.done_s: float | None = None
+        self.state = self._state_at_arrival()
 
-    def begin_decode(self, row: SimRow, block_size: int) -> None:
+    def _state_at_arrival(self) -> RelState:
+        spec, waiting = self.spec, self.waiting
+        num_rows, tokens = len(spec.rows), sum(row.num_tokens for row in waiting)
+        return RelState(
+            spec.rel_id, spec.arrival_s, num_rows, spec.output_cap, num_arrived=num_rows, arrived_tokens=tokens,
+            num_waiting=num_rows, waiting_tokens=tokens,
+            waiting_row_tokens=lambda: (row.num_tokens for row in waiting),
+        )  # fmt: skip
+
+    @property
+    def blocks_of_next_decode(self) -> int:
+        """KV blocks that its decoding rows take if they decode once more."""
+        return self.growth[self.clock % self.block_size]
+
+    def begin_decode(self, row: SimRow) -> None:
         """A row has its whole prompt and its first token; it decodes from the next step on."""
-        row.joined = self.clock
+        row.joined = clock = self.clock
         self.decoding[row] = None
-        self.finish[self.clock + row.num_output - row.generated].append(row)
-        self.grow[(self.clock - row.num_prompt - row.generated + 1) % block_size] += 1
-        self.starts[self.clock - row.generated] += 1
+        self.finish[clock + row.num_output - row.generated].append(row)
+        self.growth[(clock - row.num_prompt - row.generated + 1) % self.block_size] += 1
+        self.starts[clock - row.generated] += 1
+        self._sum_starts += clock - row.generated
 
-    def end_decode(self, row: SimRow, block_size: int) -> None:
+    def end_decode(self, row: SimRow) -> None:
         """A row is finished or preempted; `generated` is brought up to date."""
         start = row.joined - row.generated
-        self.grow[(row.joined - row.num_prompt - row.generated + 1) % block_size] -= 1
-        self.starts[start] -= 1
-        if not self.starts[start]:
+        self.growth[(start - row.num_prompt + 1) % self.block_size] -= 1
+        self._sum_starts -= start
+        if self.starts[start] == 1:
             del self.starts[start]
+        else:
+            self.starts[start] -= 1
         row.generated += self.clock - row.joined
         del self.decoding[row]
 
     def renew_state(self) -> None:
         """Bring the counts that policies see up to date."""
-        state, cap, clock = self.state, self.spec.output_cap, self.clock
+        state, left = self.state, self.spec.output_cap - self.clock
         state.num_decoding = len(self.decoding)
         state.num_running = state.num_decoding + len(self.partial)
-        state.prefill_left = sum(r.prefill_left for r in self.partial)
-        state.max_decode_left = max(1, cap - clock + max(self.starts)) if self.starts else 0
-        total = sum(start * count for start, count in self.starts.items())
-        state.sum_decode_left = state.num_decoding * (cap - clock) + total
+        state.prefill_left = sum([row.prefill_left for row in self.partial]) if self.partial else 0
+        state.max_decode_left = max(1, left + max(self.starts)) if self.starts else 0
+        state.sum_decode_left = state.num_decoding * left + self._sum_starts
         state.num_waiting = len(self.waiting)
-        self.has_changed = True

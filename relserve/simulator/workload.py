@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
 class RowSpec:
-    """One request: its prompt's token ids (or their number), and how many tokens it will say."""
+    """One request: its prompt's token ids, and how many tokens it will say."""
 
     prompt: tuple[int, ...]
     output_tokens: int
+    _hashes: dict[int, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def block_hashes(self, block_size: int) -> tuple[int, ...]:
-        """A chained hash for each full block of the prompt, as the prefix cache keys them."""
+        """A chained hash for each full block of the prompt, as the prefix cache keys them; computed once."""
+        if block_size not in self._hashes:
+            self._hashes[block_size] = self._chain(block_size)
+        return self._hashes[block_size]
+
+    def _chain(self, block_size: int) -> tuple[int, ...]:
         hashes, parent = [], 0
         for start in range(0, len(self.prompt) - block_size + 1, block_size):
             parent = hash((parent, self.prompt[start : start + block_size]))
@@ -25,12 +31,17 @@ class RowSpec:
 
 @dataclass(frozen=True, slots=True)
 class RelSpec:
-    """One relQuery: when it comes, its rows, and the output cap it declares."""
+    """One relQuery: when it comes, its rows, and the output cap it declares.
+
+    Attributes:
+        knows_outputs: policies are told how many tokens each row will say, instead of the cap.
+    """
 
     rel_id: str
     arrival_s: float
     rows: tuple[RowSpec, ...]
     output_cap: int
+    knows_outputs: bool = False
 
 
 def poisson_arrivals(rate: float, count: int, rng: random.Random) -> list[float]:
@@ -66,4 +77,14 @@ def replayed_arrivals(times_s: Sequence[float], rate: float, count: int) -> list
 
 def retimed(trace: Sequence[RelSpec], arrivals: Sequence[float]) -> list[RelSpec]:
     """The same relQueries at other arrival times."""
-    return [RelSpec(r.rel_id, t, r.rows, r.output_cap) for r, t in zip(trace, sorted(arrivals), strict=True)]
+    return [replace(r, arrival_s=t) for r, t in zip(trace, sorted(arrivals), strict=True)]
+
+
+def longest_known(trace: Sequence[RelSpec]) -> list[RelSpec]:
+    """The trace with caps equal to the longest true output of each relQuery."""
+    return [replace(r, output_cap=max(row.output_tokens for row in r.rows)) for r in trace]
+
+
+def every_length_known(trace: Sequence[RelSpec]) -> list[RelSpec]:
+    """The trace with every row's true output length told to the policies."""
+    return [replace(r, knows_outputs=True) for r in trace]

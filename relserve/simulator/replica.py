@@ -1,0 +1,114 @@
+"""One engine of a simulation with the policy that drives it: what its steps do, and what comes of them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from relserve.policies.cost import FixedCost
+from relserve.policies.scheduling.driver import StepDriver
+from relserve.policies.scheduling.policy import SchedulingPolicy
+from relserve.policies.scheduling.state import StepView
+from relserve.simulator.engine import EngineSpec, SimEngine, StepWork
+from relserve.simulator.outcome import Outcome, RelLatency
+from relserve.simulator.routing import EngineLoad
+from relserve.simulator.sim_relquery import SimRel
+from relserve.simulator.workload import RelSpec
+
+
+class Replica:
+    """An engine, its driver, and the relQueries on their way into it.
+
+    Args:
+        policy: decides the steps of this engine alone, from its first to its last.
+        may_jump: whether decisions that cannot differ from the one before are repeated unasked.
+    """
+
+    def __init__(self, spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True) -> None:
+        self.spec, self.engine, self.outcome = spec, SimEngine(spec), Outcome()
+        self._driver = StepDriver(policy, FixedCost(spec.cost))
+        self._arrived: deque[RelSpec] = deque()
+        self._is_awake, self._may_jump, self._repeats = False, may_jump, False
+        self._reason = ""
+
+    @property
+    def load(self) -> EngineLoad:
+        """What a router sees."""
+        in_engine, arrived = self.engine.rels.values(), self._arrived
+        num_rows = sum(rel.num_left for rel in in_engine) + sum(len(spec.rows) for spec in arrived)
+        return EngineLoad(len(in_engine) + len(arrived), num_rows)
+
+    def receive(self, rel: RelSpec) -> bool:
+        """A relQuery comes; tells whether the engine was idle and begins with it."""
+        self._arrived.append(rel)
+        was_awake, self._is_awake = self._is_awake, True
+        return not was_awake
+
+    def take_in(self, now_s: float) -> float:
+        """Take what has come into the engine; gives the time when that is done."""
+        while self._arrived:
+            rel = self._arrived.popleft()
+            self.engine.add(rel)
+            self._repeats = False
+            now_s += self.spec.arrival_s_a_row * len(rel.rows)
+        return now_s
+
+    def sleeps(self) -> bool:
+        """Whether there is nothing to do; it then waits for the next arrival."""
+        self._is_awake = bool(self.engine.rels)
+        return not self._is_awake
+
+    def begin_step(self, now_s: float) -> StepWork:
+        """Decide and begin a step.
+
+        Raises:
+            RuntimeError: no row fits, although nothing is held back.
+        """
+        started = time.perf_counter()
+        decision = self._driver.decide(self._view(now_s))
+        self.outcome.policy_s += time.perf_counter() - started
+        work = self.engine.step(decision, now_s)
+        self._driver.settle(has_scheduled=not work.is_empty, has_more=True)
+        if self._driver.is_stuck:
+            raise RuntimeError("a request does not fit the engine's memory")
+        self._reason = decision.reason
+        holds_decodes_back = decision.decode is not None or decision.held_requests
+        self._repeats = self._may_jump and not holds_decodes_back and self.engine.only_decodes(work)
+        return work
+
+    def _view(self, now_s: float) -> StepView:
+        engine = self.engine
+        changed, gone = engine.news()
+        return StepView(
+            changed, gone, engine.free_capacity(), engine.limits, now_s, self.spec.cost, engine.miss_ratio
+        )
+
+    def end_step(self, work: StepWork, now_s: float) -> None:
+        """The step is over."""
+        self._count(self.engine.finish(work, now_s), num_steps=1, now_s=now_s)
+
+    def jump(self, now_s: float, until_s: float) -> float:
+        """Repeat the latest step while no decision could differ from it; gives the time when it was last over.
+
+        Args:
+            until_s: when the next relQuery may come.
+        """
+        if not self._repeats:
+            return now_s
+        stretch = self.engine.decode_on(now_s, until_s)
+        self.outcome.reasons[self._reason] += stretch.num_steps
+        self._count(stretch.done, stretch.num_steps, stretch.end_s)
+        return stretch.end_s
+
+    def _count(self, done: list[SimRel], num_steps: int, now_s: float) -> None:
+        self.outcome.latencies += map(RelLatency.of, done)
+        self.outcome.num_steps += num_steps
+        self.outcome.end_s = now_s
+
+    def result(self) -> Outcome:
+        """What was measured."""
+        engine, outcome = self.engine, self.outcome
+        outcome.num_preemptions = engine.num_preemptions
+        outcome.cached_share = engine.num_cached_tokens / max(engine.num_prompt_tokens, 1)
+        outcome.reasons += self._driver.reasons
+        return outcome
