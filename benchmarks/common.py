@@ -83,12 +83,20 @@ def finish(
     if saved:
         RESULTS.mkdir(parents=True, exist_ok=True)
         record = {"headline": headline, "details": details, "provenance": provenance()}
-        text = json.dumps(record, indent=1, ensure_ascii=False, default=str)
+        text = without_places(json.dumps(record, indent=1, ensure_ascii=False, default=str))
         (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         if plot is not None:
             plot(RESULTS / f"{name}.png")
     print(json.dumps(headline, ensure_ascii=False), flush=True)
     return saved
+
+
+def without_places(text: str) -> str:
+    """The text with "." for this checkout's folder and "~" for the user's, which say nothing elsewhere."""
+    for folder, short in ((ROOT, "."), (Path.home(), "~")):
+        if folder != Path(folder.anchor):
+            text = text.replace(str(folder), short)
+    return text
 
 
 def _why_not_saved() -> str:

@@ -29,6 +29,15 @@ def test_a_full_run_is_saved_with_its_plot(results: Path, capsys: pytest.Capture
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"s": 1}
 
 
+def test_what_is_saved_names_no_folder_of_this_machine(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/homes/ada")
+    common.finish("speed", {"said": f"{provenance.ROOT}/build/log, /homes/ada/.cache/log"}, [], quick=False)
+    saved = json.loads((results / "speed.json").read_text())
+    assert saved["headline"]["said"] == "./build/log, ~/.cache/log"
+
+
 def test_a_quick_run_is_not_saved(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not common.finish("speed", {"s": 1}, [2], quick=True, plot=lambda path: path.write_bytes(b""))
     assert not list(results.iterdir())
