@@ -44,9 +44,14 @@ class StepCost(Protocol):
 class StepSample(NamedTuple):
     """One measured step: uncached prompt tokens computed, requests that decoded, seconds."""
 
-    prefill_tokens: int
-    num_decodes: int
+    prefill_tokens: float
+    num_decodes: float
     seconds: float
+
+    @classmethod
+    def of(cls, step: StepFeatures, seconds: float) -> StepSample:
+        """What Eq. 9 looks at in a step."""
+        return cls(step.prefill_tokens, step.num_decodes, seconds)
 
 
 @dataclass(frozen=True)

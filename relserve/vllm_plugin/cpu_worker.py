@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from vllm.v1.worker.cpu_worker import CPUWorker
+
+from relserve.vllm_plugin.host import CPUWorker
 
 
 class Worker(CPUWorker):

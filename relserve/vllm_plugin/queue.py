@@ -1,114 +1,136 @@
-"""vLLM's waiting queue, grouped by relQuery: it shows a step only what the plan lets it see."""
+"""vLLM's waiting queue, grouped by relQuery: it shows a step only what the decision lets it see."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from vllm.v1.core.sched.request_queue import RequestQueue
-
-from relserve.policies.scheduling.state import RelState
+from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.state import RelState, StepDecision
+from relserve.vllm_plugin.host import Request, RequestQueue
+from relserve.vllm_plugin.ledger import RowLedger
 
 
 class RelQueue(RequestQueue):
-    """One deque per relQuery, handed out in the order of `order`.
+    """One deque per relQuery, handed out in the order of the latest decision; others come last.
 
-    Attributes:
-        order: relQuery ids, most urgent first; relQueries not in it come last.
-        gate: the relQueries whose rows can be seen; None for all.
+    Args:
+        ledger: is told of every row that is put here.
     """
 
-    def __init__(self, state_of: Callable[[Any], RelState]) -> None:
-        self._state_of = state_of
-        self._rows: dict[str, deque[Any]] = {}
+    def __init__(self, ledger: RowLedger) -> None:
+        self._ledger = ledger
+        self._rows: dict[str, deque[Request]] = {}
         self._num = 0
-        self.order: list[str] = []
-        self.visible: frozenset[str] | None = None
+        self.order: Order[RelState] = Order()
+        self._visible: frozenset[str] | None = None
+        self._held: frozenset[str] = frozenset()
+        self._upcoming: Iterator[str] = iter(())
+        self._head_id: str | None = None
 
-    def rows(self, rel_id: str) -> deque[Any]:
+    def rows(self, rel_id: str) -> deque[Request]:
         """The waiting rows of a relQuery, first to go first."""
         return self._rows.get(rel_id, _EMPTY)
 
-    def add_request(self, request: Any) -> None:
-        self._rows_of(request, +1).append(request)
+    def show(self, decision: StepDecision) -> None:
+        """Show the rows that may be admitted now, in the order of the decision."""
+        self.order = decision.order
+        self._visible, self._held = decision.prefill, decision.held_requests
+        self._restart()
 
-    def prepend_request(self, request: Any) -> None:
-        self._rows_of(request, +1).appendleft(request)
+    def show_all(self) -> None:
+        """Show all rows."""
+        self._visible, self._held = None, frozenset()
+        self._restart()
 
-    def prepend_requests(self, requests: Iterable[Any]) -> None:
+    def add_request(self, request: Request) -> None:
+        self._deque_for(request).append(request)
+
+    def prepend_request(self, request: Request) -> None:
+        self._deque_for(request).appendleft(request)
+
+    def prepend_requests(self, requests: Iterable[Request]) -> None:
         for request in requests:
             self.prepend_request(request)
 
-    def peek_request(self) -> Any:
-        return self._rows[self._head()][0]
+    def peek_request(self) -> Request:
+        return self._first()[1]
 
-    def pop_request(self) -> Any:
-        rel_id = self._head()
-        request = self._rows[rel_id].popleft()
-        self._left(rel_id, request)
+    def pop_request(self) -> Request:
+        rel_id, request = self._first()
+        rows = self._rows[rel_id]
+        if rows[0] is request:
+            rows.popleft()
+        else:
+            rows.remove(request)
+        self._left(rel_id, 1)
         return request
 
-    def remove_request(self, request: Any) -> None:
-        rel_id = self._state_of(request).rel_id
-        self._rows[rel_id].remove(request)
-        self._left(rel_id, request)
+    def remove_request(self, request: Request) -> None:
+        self.remove_requests([request])
 
-    def remove_requests(self, requests: Iterable[Any]) -> None:
-        gone: dict[str, set[Any]] = {}
+    def remove_requests(self, requests: Iterable[Request]) -> None:
+        gone: dict[str, set[Request]] = {}
         for request in requests:
-            gone.setdefault(self._state_of(request).rel_id, set()).add(request)
+            gone.setdefault(self._ledger.rel_of(request).rel_id, set()).add(request)
         for rel_id, leaving in gone.items():
-            for request in [r for r in self.rows(rel_id) if r in leaving]:
-                self._left(rel_id, request)
-            kept = deque(r for r in self.rows(rel_id) if r not in leaving)
-            if kept:
-                self._rows[rel_id] = kept
-            else:
-                self._rows.pop(rel_id, None)
+            before = self.rows(rel_id)
+            if before:
+                kept = self._rows[rel_id] = deque(r for r in before if r not in leaving)
+                self._left(rel_id, len(before) - len(kept))
 
     def __bool__(self) -> bool:
-        return self._find_head() is not None
+        if self._visible is None and not self._held:
+            return self._num > 0
+        return self._find() is not None
 
     def __len__(self) -> int:
         return self._num
 
-    def __iter__(self) -> Iterator[Any]:
-        known = [rel_id for rel_id in self.order if rel_id in self._rows]
-        seen = set(known)
-        for rel_id in [*known, *(r for r in self._rows if r not in seen)]:
+    def __iter__(self) -> Iterator[Request]:
+        in_order = [rel.rel_id for rel in self.order if rel.rel_id in self._rows]
+        for rel_id in dict.fromkeys([*in_order, *self._rows]):
             yield from list(self._rows[rel_id])
 
-    def _find_head(self) -> str | None:
-        rows, visible = self._rows, self.visible
-        for rel_id in self.order:
-            if rel_id in rows and (visible is None or rel_id in visible):
-                return rel_id
-        return next((r for r in rows if visible is None or r in visible), None)
-
-    def _head(self) -> str:
-        rel_id = self._find_head()
-        if rel_id is None:
+    def _first(self) -> tuple[str, Request]:
+        found = self._find()
+        if found is None:
             raise IndexError("the queue shows no request")
-        return rel_id
+        return found
 
-    def _rows_of(self, request: Any, count: int) -> deque[Any]:
-        state = self._state_of(request)
-        state.num_waiting += count
-        # Kept, because a preempted row's token may still come in while it waits.
-        request.relserve_waiting_tokens = request.num_tokens
-        state.waiting_tokens += request.num_tokens
-        state.changed = True
-        self._num += count
-        return self._rows.setdefault(state.rel_id, deque())
+    def _find(self) -> tuple[str, Request] | None:
+        """The most urgent visible row, and its relQuery."""
+        while True:
+            if self._head_id is not None:
+                for request in self.rows(self._head_id):
+                    if request.request_id not in self._held:
+                        return self._head_id, request
+            self._head_id = next(self._upcoming, None)
+            if self._head_id is None:
+                return None
 
-    def _left(self, rel_id: str, request: Any) -> None:
-        state = self._state_of(request)
-        state.num_waiting -= 1
-        state.waiting_tokens -= request.relserve_waiting_tokens
-        state.changed = True
-        self._num -= 1
-        if rel_id in self._rows and not self._rows[rel_id]:
+    def _restart(self) -> None:
+        """Look for the most urgent row from the front again."""
+        self._head_id, self._upcoming = None, self._visible_rels()
+
+    def _visible_rels(self) -> Iterator[str]:
+        if self._visible is not None:
+            active = self._ledger.active
+            shown = [active[rel_id] for rel_id in self._visible if rel_id in self._rows]
+            yield from (rel.rel_id for rel in self.order.sort(shown))
+            return
+        yield from (rel.rel_id for rel in self.order)
+        yield from list(self._rows)
+
+    def _deque_for(self, request: Request) -> deque[Request]:
+        self._ledger.wait(request)
+        self._num += 1
+        self._restart()
+        return self._rows.setdefault(self._ledger.rel_of(request).rel_id, deque())
+
+    def _left(self, rel_id: str, count: int) -> None:
+        self._num -= count
+        if not self._rows[rel_id]:
             del self._rows[rel_id]
 
 
@@ -118,25 +140,25 @@ class ForwardingQueue(RequestQueue):
     def __init__(self, queue: RelQueue) -> None:
         self._queue = queue
 
-    def add_request(self, request: Any) -> None:
+    def add_request(self, request: Request) -> None:
         self._queue.add_request(request)
 
-    def prepend_request(self, request: Any) -> None:
+    def prepend_request(self, request: Request) -> None:
         self._queue.prepend_request(request)
 
-    def prepend_requests(self, requests: Iterable[Any]) -> None:
+    def prepend_requests(self, requests: Iterable[Request]) -> None:
         self._queue.prepend_requests(requests)
 
-    def peek_request(self) -> Any:
+    def peek_request(self) -> Request:
         raise IndexError("the queue is empty")
 
-    def pop_request(self) -> Any:
+    def pop_request(self) -> Request:
         raise IndexError("the queue is empty")
 
-    def remove_request(self, request: Any) -> None:
+    def remove_request(self, request: Request) -> None:
         raise ValueError("the queue is empty")
 
-    def remove_requests(self, requests: Iterable[Any]) -> None:
+    def remove_requests(self, requests: Iterable[Request]) -> None:
         """Nothing: vLLM asks the queue behind too."""
 
     def __bool__(self) -> bool:
@@ -145,8 +167,8 @@ class ForwardingQueue(RequestQueue):
     def __len__(self) -> int:
         return 0
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Request]:
         return iter(())
 
 
-_EMPTY: deque[Any] = deque()
+_EMPTY: deque[Request] = deque()

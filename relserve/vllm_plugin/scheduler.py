@@ -11,15 +11,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import vllm
-from vllm.v1.core.sched.async_scheduler import AsyncScheduler
-from vllm.v1.core.sched.scheduler import Scheduler
-
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, Scheduler
 from relserve.vllm_plugin.identity import Identity, identify
+from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
-from relserve.vllm_plugin.tracking import Tracker
 from relserve.vllm_plugin.version import check_version
 
 logger = logging.getLogger(__name__)
@@ -30,54 +28,52 @@ else:
     _Base = object
 
 
-class RelQueryTracking(_Base):
-    """Mixin over vLLM's schedulers: tells a Tracker what happens, and lets Steering choose each step's rows.
+class RelQueryScheduling(_Base):
+    """Mixin over vLLM's schedulers: tells a ledger what happens, and lets Steering choose each step's rows.
 
     The variant "stock", and whatever Steering does not handle, leave vLLM's own order as it is.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.tracker = Tracker()
-        config = self.vllm_config
-        settings = read(config.additional_config, str(config.model_config.model))
-        self.steering = Steering(self, settings) if _steers(self, settings.variant) else None
+        self.ledger = RowLedger()
+        settings = read(self.vllm_config.additional_config, host.model_name(self))
+        is_steered = _is_steered(self, settings.variant)
+        self.steering = Steering(self, self.ledger, settings) if is_steered else None
         self.publisher = Publisher(self, settings.variant if self.steering is not None else "stock")
 
     def add_request(self, request: Any) -> None:
-        identity = identity_of(request)
+        self.ledger.arrive(request, identity_of(request), time.monotonic())
         if self.steering is not None:
-            self.steering.arrive(request, identity)
+            self.steering.arrive(request)
         super().add_request(request)
-        self.tracker.arrive(request.request_id, identity, time.monotonic())
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         if self.steering is None:
             output = super().schedule(*args, **kwargs)
         else:
             output = self.steering.schedule(partial(super().schedule, *args, **kwargs))
-        tracker = self.tracker
-        if output.preempted_req_ids:
-            tracker.preempt(output.preempted_req_ids)
-        cached = output.scheduled_cached_reqs
-        if output.scheduled_new_reqs or cached.resumed_req_ids:
+        for request_id in output.preempted_req_ids or ():
+            self.ledger.wait(self.requests[request_id])
+        resumed = output.scheduled_cached_reqs.resumed_req_ids
+        if output.scheduled_new_reqs or resumed:
             now_s = time.monotonic()
-            tracker.schedule((new.req_id for new in output.scheduled_new_reqs), now_s)
-            tracker.schedule(cached.resumed_req_ids, now_s)
+            self.ledger.run((new.req_id for new in output.scheduled_new_reqs), now_s)
+            self.ledger.run(resumed, now_s)
         return output
 
     def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
         if self.steering is not None:
             self.steering.step_done(args[0] if args else kwargs["scheduler_output"])
         outputs = super().update_from_output(*args, **kwargs)
-        tracker = self.tracker
+        ledger = self.ledger
         for of_client in outputs.values():
             now_s = of_client.timestamp
             for output in of_client.outputs:
                 if output.new_token_ids:
-                    tracker.token(output.request_id, now_s)
+                    ledger.token(output.request_id, now_s)
                 if output.finish_reason is not None:
-                    tracker.end(output.request_id, now_s)
+                    ledger.end(output.request_id, now_s)
         self.publisher.tick()
         return outputs
 
@@ -90,7 +86,7 @@ class RelQueryTracking(_Base):
         result = super().finish_requests(request_ids if request_ids is None else ended, *args, **kwargs)
         now_s = time.monotonic()
         for request_id in ended:
-            self.tracker.end(request_id, now_s, aborted=True)
+            self.ledger.end(request_id, now_s, aborted=True)
         self.publisher.tick()
         return result
 
@@ -102,27 +98,21 @@ class RelQueryTracking(_Base):
         super().shutdown()
 
 
-def _steers(scheduler: Any, variant: str) -> bool:
+def _is_steered(scheduler: Host, variant: str) -> bool:
     """Whether a policy may hide rows from this scheduler; says once in the log why not."""
-    config = scheduler.vllm_config
-    reasons = {
-        "speculative decoding": config.speculative_config is not None,
-        "LoRA": config.lora_config is not None,
-        "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
-        "a KV connector": getattr(scheduler, "connector", None) is not None,
-        "--scheduling-policy priority": config.scheduler_config.policy != "fcfs",
-    }
-    found = [name for name, present in reasons.items() if present]
-    if found and variant != "stock":
-        logger.warning("relQueries are scheduled in vLLM's own order because of %s", ", ".join(found))
-    return variant != "stock" and not found
+    if variant == "stock":
+        return False
+    reasons = host.what_forbids_hiding(scheduler)
+    if reasons:
+        logger.warning("relQueries are scheduled in vLLM's own order because of %s", ", ".join(reasons))
+    return not reasons
 
 
-class RelQueryScheduler(RelQueryTracking, Scheduler):
+class RelQueryScheduler(RelQueryScheduling, Scheduler):
     """The tracked synchronous scheduler."""
 
 
-class AsyncRelQueryScheduler(RelQueryTracking, AsyncScheduler):
+class AsyncRelQueryScheduler(RelQueryScheduling, AsyncScheduler):
     """The tracked scheduler that plans a step while the one before runs."""
 
 
@@ -132,12 +122,12 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     Raises:
         EngineStartError: this vLLM was not tested.
     """
-    check_version(vllm.__version__)
-    cls = AsyncRelQueryScheduler if vllm_config.scheduler_config.async_scheduling else RelQueryScheduler
+    check_version(host.version())
+    cls = AsyncRelQueryScheduler if host.plans_ahead(vllm_config) else RelQueryScheduler
     return cls(vllm_config=vllm_config, **kwargs)
 
 
-def identity_of(request: Any) -> Identity:
+def identity_of(request: Request) -> Identity:
     """The relQuery of a vLLM request."""
     params = request.sampling_params
     if params is None:  # a pooling request

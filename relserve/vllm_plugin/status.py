@@ -14,15 +14,15 @@ import os
 import threading
 import time
 import weakref
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from relserve.machine.engine_status import EngineStatus, RelStatus, started_at, state_dir
-from relserve.vllm_plugin.tracking import RelProgress
-
-if TYPE_CHECKING:
-    from relserve.vllm_plugin.scheduler import RelQueryTracking
+from relserve.policies.scheduling.driver import Outlook
+from relserve.vllm_plugin.host import Host, model_name, share_of_kv_used
+from relserve.vllm_plugin.ledger import RelRecord, RowLedger
+from relserve.vllm_plugin.steering import Steering
 
 logger = logging.getLogger(__name__)
 
@@ -100,14 +100,21 @@ class StatusWriter:
         self.closed.wait(CLOSE_S)
 
 
+class Watched(Host, Protocol):
+    """A scheduler that can tell what it has to do; without steering it serves in vLLM's own order."""
+
+    ledger: RowLedger
+    steering: Steering | None
+
+
 class Publisher:
     """Tells about once a second, and when it becomes idle, what a scheduler has to do."""
 
-    def __init__(self, scheduler: RelQueryTracking, variant: str, every_s: float = EVERY_S) -> None:
+    def __init__(self, scheduler: Watched, variant: str, every_s: float = EVERY_S) -> None:
         # Weakly: a scheduler that is dropped without a shutdown takes its file along.
         self._scheduler = weakref.ref(scheduler)
         self._variant, self._every_s = variant, every_s
-        self._model = str(scheduler.vllm_config.model_config.model)
+        self._model = model_name(scheduler)
         self._pid, self._started = os.getpid(), started_at(os.getpid())
         self.file: StatusFile | None = None
         with contextlib.suppress(Exception):  # no host name, no threads left: serve all the same
@@ -121,7 +128,7 @@ class Publisher:
         scheduler = self._scheduler()
         if self.file is None or scheduler is None:
             return
-        is_idle = not len(scheduler.tracker)
+        is_idle = not len(scheduler.ledger)
         now_s = time.monotonic()
         if self._told_idle if is_idle else now_s < self._next_s:
             return
@@ -132,18 +139,21 @@ class Publisher:
             logger.warning("no status for relserve top any more", exc_info=True)
             self.file = None
 
-    def snapshot(self, scheduler: Any, now_s: float) -> EngineStatus:
+    def snapshot(self, scheduler: Watched, now_s: float) -> EngineStatus:
         """What there is to do now."""
-        active, steering = scheduler.tracker.active, scheduler.steering
+        active, steering = scheduler.ledger.active, scheduler.steering
         num_running = len(scheduler.running)
-        rels = []
-        if len(scheduler.tracker):  # else those that linger for announced rows would seem stuck
-            ids = iter(active) if steering is None else (r for r in steering.queue.order if r in active)
-            rels = [_status_of(active[rel_id], steering, now_s) for rel_id in islice(ids, MAX_RELS)]
+        rels: list[RelStatus] = []
+        if len(scheduler.ledger):  # else those that linger for announced rows would seem stuck
+            order = active.values() if steering is None else steering.queue.order
+            ids = (rel.rel_id for rel in order if rel.rel_id in active)
+            first = [active[rel_id] for rel_id in islice(ids, MAX_RELS)]
+            outlooks = repeat(None) if steering is None else steering.outlooks(first)
+            rels = [_status_of(rel, outlook, now_s) for rel, outlook in zip(first, outlooks, strict=False)]
         return EngineStatus(
             pid=self._pid, started=self._started, model=self._model, variant=self._variant,
-            written_s=time.time(), running=num_running, waiting=len(scheduler.tracker) - num_running,
-            kv_used=_kv_used(scheduler), num_rels=len(active) if rels else 0, rels=rels,
+            written_s=time.time(), running=num_running, waiting=len(scheduler.ledger) - num_running,
+            kv_used=share_of_kv_used(scheduler), num_rels=len(active) if rels else 0, rels=rels,
         )  # fmt: skip
 
     def close(self) -> None:
@@ -153,24 +163,17 @@ class Publisher:
             self.file = None
 
 
-def _status_of(rel: RelProgress, steering: Any, now_s: float) -> RelStatus:
-    outlook = None if steering is None else steering.outlook(rel.rel_id)
+def _status_of(rel: RelRecord, outlook: Outlook | None, now_s: float) -> RelStatus:
     priority, left_s = (None, _extrapolated_s(rel, now_s)) if outlook is None else outlook
     return RelStatus(
-        rel.rel_id[:MAX_ID], rel.rows_expected, rel.finished, rel.aborted, rel.phase,
-        priority, left_s, now_s - rel.first_arrival_s,
+        rel.rel_id[:MAX_ID], rel.num_rows, rel.num_finished, rel.num_aborted, rel.phase,
+        priority, left_s, now_s - rel.arrival_s,
     )  # fmt: skip
 
 
-def _extrapolated_s(rel: RelProgress, now_s: float) -> float | None:
+def _extrapolated_s(rel: RelRecord, now_s: float) -> float | None:
     """Seconds left if rows go on being answered as fast as so far; None before one was."""
-    if rel.first_scheduled_s is None or not rel.finished:
+    if rel.first_scheduled_s is None or not rel.num_finished:
         return None
-    left = max(rel.rows_expected - rel.finished - rel.aborted, 0)
-    return (now_s - rel.first_scheduled_s) * left / rel.finished
-
-
-def _kv_used(scheduler: Any) -> float:
-    pool = scheduler.kv_cache_manager.block_pool
-    num_blocks = max(pool.num_gpu_blocks - 1, 1)  # one is vLLM's own
-    return max(0.0, 1.0 - float(pool.get_num_free_blocks() / num_blocks))
+    left = max(rel.num_rows - rel.num_finished - rel.num_aborted, 0)
+    return (now_s - rel.first_scheduled_s) * left / rel.num_finished

@@ -80,7 +80,7 @@ def test_every_variant_says_the_same_and_leaks_nothing(engine) -> None:
         scheduler.waiting = FCFSRequestQueue()
         scheduler.steering = None
         if variant != "stock":
-            scheduler.steering = Steering(scheduler, SchedulerSettings(variant))
+            scheduler.steering = Steering(scheduler, scheduler.ledger, SchedulerSettings(variant))
         engine.reset_prefix_cache()
         outputs = engine.generate(prompts, params, use_tqdm=False)
         said[variant] = [tuple(o.outputs[0].token_ids) for o in outputs]

@@ -27,7 +27,7 @@ class Ran(NamedTuple):
 
     steps: list[dict[str, int]]
     outputs: list[Any]
-    tracker: Any
+    ledger: Any
 
 
 def run(monkeypatch: pytest.MonkeyPatch, scheduler_cls: str | None, tagged: bool = True) -> Ran:
@@ -61,9 +61,9 @@ def run(monkeypatch: pytest.MonkeyPatch, scheduler_cls: str | None, tagged: bool
         for i in range(len(PROMPTS))
     ]  # fmt: skip
     outputs = llm.generate(PROMPTS, params, use_tqdm=False)
-    tracker = getattr(scheduler, "tracker", None)
+    ledger = getattr(scheduler, "ledger", None)
     llm.llm_engine.engine_core.shutdown()
-    return Ran(steps, outputs, tracker)
+    return Ran(steps, outputs, ledger)
 
 
 def record_steps(scheduler: Any) -> list[dict[str, int]]:
@@ -96,16 +96,16 @@ def test_steps_and_tokens_are_those_of_stock_vllm(ours, monkeypatch):
 
 
 def test_phases_agree_with_the_times_that_clients_see(ours):
-    assert not ours.tracker.active
-    assert len(ours.tracker) == 0
-    done = {rel.rel_id: rel for rel in ours.tracker.done}
+    assert not ours.ledger.active
+    assert len(ours.ledger) == 0
+    done = {rel.rel_id: rel for rel in ours.ledger.done}
     assert set(done) == {f"rel{i}" for i in range(4)}
     for i in range(4):
         metrics = [o.metrics for o in ours.outputs[i::4]]
         times = [RowTimes(m.queued_ts, m.scheduled_ts, m.first_token_ts, m.last_token_ts) for m in metrics]
         rel = done[f"rel{i}"]
         assert rel.phases == pytest.approx(phases_of(times), abs=0.1)
-        assert (rel.arrived, rel.finished, rel.rows_expected) == (12, 12, 12)
+        assert (rel.num_arrived, rel.num_finished, rel.num_rows) == (12, 12, 12)
         assert rel.output_cap == MAX_TOKENS
 
 

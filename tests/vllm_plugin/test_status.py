@@ -14,10 +14,11 @@ import pytest
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.identity import Identity
+from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.status import MAX_RELS, StatusFile
-from relserve.vllm_plugin.tracking import Tracker
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
+from tests.vllm_plugin.fake_request import request
 from tests.vllm_plugin.fake_worker import Arrival, Worker, run, scheduler_of, workload
 
 MODEL = str(MODEL_DIR)
@@ -88,14 +89,14 @@ def test_a_failing_disk_is_one_warning(tmp_path: Path, caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("variant", ["stock", "fcfs", "static", "dpu+marginal"])
-def test_a_snapshot_says_what_the_tracker_and_the_policy_know(variant: str) -> None:
+def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> None:
     arrivals = workload(3)
     scheduler = scheduler_of(MODEL, variant, False, 400)
     found = steps(scheduler, arrivals, 12)
     assert (found.pid, found.model, found.variant) == (os.getpid(), MODEL, variant)
     assert found.running + found.waiting == len(scheduler.requests)
     assert 0 < found.kv_used <= 1
-    assert {rel.rel_id for rel in found.rels} == set(scheduler.tracker.active)
+    assert {rel.rel_id for rel in found.rels} == set(scheduler.ledger.active)
     assert found.num_rels == len(found.rels)
     assert {rel.phase for rel in found.rels} <= {"waiting", "core running", "tail running"}
     ordered = [rel.priority for rel in found.rels]
@@ -136,7 +137,7 @@ def test_it_costs_a_step_little_however_many_there_are(variant: str) -> None:
     arrivals = [Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}) for i in range(2000)]
     scheduler = scheduler_of(MODEL, variant, False, 400)
     found = steps(scheduler, arrivals, 3)
-    assert len(found.rels) == MAX_RELS < found.num_rels == len(scheduler.tracker.active)
+    assert len(found.rels) == MAX_RELS < found.num_rels == len(scheduler.ledger.active)
     taken: list[float] = []
     for _ in range(200):
         scheduler.publisher._next_s = 0.0
@@ -149,17 +150,18 @@ def test_it_costs_a_step_little_however_many_there_are(variant: str) -> None:
 
 
 def test_phases_in_words() -> None:
-    tracker = Tracker()
-    for row in "abc":
-        tracker.arrive(row, Identity("r", 3, 4), 0.0)
-    rel = tracker.active["r"]
+    ledger = RowLedger()
+    rows = {name: request(name) for name in "abc"}
+    for row in rows.values():
+        ledger.arrive(row, Identity("r", 3, 4), 0.0)
+    rel = ledger.active["r"]
     assert rel.phase == "waiting"
-    tracker.schedule("ab", 1.0)
-    tracker.token("a", 2.0)
-    tracker.token("a", 2.5)
+    ledger.run("ab", 1.0)
+    ledger.token("a", 2.0)
+    ledger.token("a", 2.5)
     assert rel.phase == "core running"
-    tracker.end("c", 3.0, aborted=True)
+    ledger.end("c", 3.0, aborted=True)
     assert rel.phase == "core running"
-    tracker.token("b", 4.0)
-    tracker.preempt("b")
+    ledger.token("b", 4.0)
+    ledger.wait(rows["b"])
     assert rel.phase == "tail running"

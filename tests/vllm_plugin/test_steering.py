@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from relserve.errors import UsageError
+from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from tests.vllm_plugin.fake_worker import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
@@ -23,7 +24,7 @@ def check(arrivals: list[Arrival], ran: Ran, scheduler: Any) -> None:
     assert not scheduler.requests
     assert not scheduler.running
     assert len(scheduler.waiting) == 0
-    assert not scheduler.tracker.active
+    assert not scheduler.ledger.active
     if scheduler.steering is not None:
         assert len(scheduler.steering.queue) == 0
 
@@ -53,8 +54,8 @@ def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
     short = [Arrival(9, f"q1-{i}", [900 + i] * 20, 2, {"rel_id": "short", "rel_rows": 2}) for i in range(2)]
     scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, patience=0.0)
     check([*long, *short], run(scheduler, [*long, *short], False), scheduler)
-    assert scheduler.steering.reasons["prefill first"] >= 1
-    assert scheduler.steering.reasons["no candidate"] > 20
+    assert scheduler.steering.driver.reasons["prefill first"] >= 1
+    assert scheduler.steering.driver.reasons["no candidate"] > 20
 
 
 @pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])
@@ -77,7 +78,8 @@ def test_the_prefix_cache_is_seen() -> None:
     scheduler.add_request(Arrival(0, "q1-0", [*prefix, *[2] * 64], 2, {"rel_id": "next"}).request())
     scheduler.add_request(Arrival(0, "q2-0", [3] * 128, 2, {"rel_id": "other"}).request())
     scheduler.schedule()
-    misses = {rel_id: state.miss_ratio for rel_id, state in scheduler.steering.view.states.items()}
+    book = scheduler.steering.driver.policy.book
+    misses = {rel_id: miss_ratio_of(book, rel_id) for rel_id in book.slot_of}
     assert misses == {"next": 0.5, "other": 1.0}
 
 

@@ -135,11 +135,6 @@ def pem(counts: Counts, miss_ratio: Floats, limits: Limits) -> AloneWork:
     return _with_running(AloneWork(rows * tokens, rows * counts.output_cap, prefills, decodes), counts)
 
 
-def pem_of(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
-    """`pem` of one relQuery."""
-    return pem(Counts.of([state]), np.array([miss_ratio]), limits)
-
-
 def _with_running(waiting: AloneWork, counts: Counts) -> AloneWork:
     """Add what the rows in progress add to the batches of the waiting ones."""
     tokens, outputs, prefills, decodes = waiting

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from relserve.policies.cost import CostModel, CostSource, StepSample
-from relserve.policies.scheduling.decompose import pem_of
+from relserve.policies.scheduling.book import Counts
+from relserve.policies.scheduling.decompose import pem
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import Limits, RelState, StepDecision, StepView
@@ -74,9 +78,12 @@ class StepDriver:
         """A step is over: learn how long it took."""
         self.cost.add(sample)
 
-    def outlook(self, state: RelState, limits: Limits) -> Outlook:
-        """How one of the relQueries stands that the latest view knew of."""
-        value, arrival_s, rel_id = self._latest.order.urgency(state)
-        work = pem_of(state, miss_ratio_of(self.policy.book, rel_id), limits)
-        (left_s,) = work.seconds(self.model.linear).alone_s.tolist()
-        return Outlook(None if value == arrival_s else value, left_s)
+    def outlooks(self, states: Sequence[RelState], limits: Limits) -> list[Outlook]:
+        """How some relQueries stand that the latest view knew of."""
+        urgencies = [self._latest.order.urgency(state) for state in states]
+        ratios = np.array([miss_ratio_of(self.policy.book, state.rel_id) for state in states])
+        left = pem(Counts.of(list(states)), ratios, limits).seconds(self.model.linear).alone_s
+        return [
+            Outlook(None if value == arrival_s else value, left_s)
+            for (value, arrival_s, _), left_s in zip(urgencies, left.tolist(), strict=True)
+        ]

@@ -1,11 +1,13 @@
 """Algorithm 1 and PEM: what batches must obey, and that the closed form agrees with the row-by-row one."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.decompose import AloneWork, batch_decompose, pem_exact, pem_of
+from relserve.policies.scheduling.book import Counts
+from relserve.policies.scheduling.decompose import AloneWork, batch_decompose, pem, pem_exact
 from relserve.policies.scheduling.state import Limits, RelState
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
@@ -70,6 +72,10 @@ def test_priority_falls_as_work_is_done(rows: list[int], cap: int, lim: Limits, 
     before.max_decode_left, before.sum_decode_left = steps, steps * running
     after.max_decode_left, after.sum_decode_left = steps - 1, (steps - 1) * running
     assert seconds(pem_of(after, 1.0, lim)) <= seconds(pem_of(before, 1.0, lim))
+
+
+def pem_of(state: RelState, miss_ratio: float, lim: Limits) -> AloneWork:
+    return pem(Counts.of([state]), np.array([miss_ratio]), lim)
 
 
 def seconds(work: AloneWork) -> float:

@@ -62,9 +62,9 @@ def test_the_outlook_tells_the_value_of_the_order_and_what_is_left() -> None:
     dynamic, arrival = (StepDriver(make(name), FixedCost(COST)) for name in ("dpu+aba", "fcfs"))
     for driver in (dynamic, arrival):
         driver.decide(view)
-    found = dynamic.outlook(states[1], view.limits)
-    assert found.priority == found.left_s > 0
-    assert arrival.outlook(states[1], view.limits) == (None, found.left_s)
+    found = dynamic.outlooks(states, view.limits)
+    assert all(outlook.priority == outlook.left_s > 0 for outlook in found)
+    assert arrival.outlooks(states, view.limits) == [(None, outlook.left_s) for outlook in found]
 
 
 def test_there_is_only_the_kv_cache() -> None:

@@ -1,0 +1,342 @@
+"""The seam to vLLM: every attribute of it that relserve touches, and the only file that imports it.
+
+vLLM is imported when something of it is first asked for. What differs between its releases (`version.py` has
+the range) is dealt with here, so that nothing else has to know.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from relserve.policies.cost import StepFeatures
+
+if TYPE_CHECKING:
+    from vllm.v1.core.sched.async_scheduler import AsyncScheduler
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.metrics.loggers import PrometheusStatLogger
+    from vllm.v1.worker.cpu_worker import CPUWorker
+
+    RequestQueue = object  # ours are queues of our own Request below
+
+__all__ = ["AsyncScheduler", "CPUWorker", "PrometheusStatLogger", "RequestQueue", "Scheduler"]
+
+_MODULE_OF = {
+    "AsyncScheduler": "vllm.v1.core.sched.async_scheduler",
+    "CPUWorker": "vllm.v1.worker.cpu_worker",
+    "PrometheusStatLogger": "vllm.v1.metrics.loggers",
+    "RequestQueue": "vllm.v1.core.sched.request_queue",
+    "Scheduler": "vllm.v1.core.sched.scheduler",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The classes of vLLM that ours are derived from."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULE_OF[name]), name)
+
+
+class Request(Protocol):
+    """A row, as vLLM's scheduler keeps it; counts are tokens.
+
+    Attributes:
+        num_tokens: of the prompt and of the output so far.
+        sampling_params: what the client wants (`extra_args` and `max_tokens` are read); None for pooling.
+        is_prefill_chunk: whether a part of them is still to be computed before it decodes.
+        block_hashes: of its full blocks, as the prefix cache keys them.
+    """
+
+    request_id: str
+    sampling_params: Any
+    max_tokens: int
+    is_prefill_chunk: bool
+    num_prompt_tokens: int
+    num_computed_tokens: int
+    block_hashes: Any
+
+    @property
+    def num_tokens(self) -> int: ...
+
+    @property
+    def num_output_tokens(self) -> int: ...
+
+
+class NewRequest(Protocol):
+    """A row that a step admits for the first time."""
+
+    req_id: str
+
+
+class KnownRequests(Protocol):
+    """The rows of a step that the workers know; of them, those that come back after a preemption."""
+
+    resumed_req_ids: Iterable[str]
+
+
+class StepOutput(Protocol):
+    """What vLLM's scheduler decided for a step."""
+
+    total_num_scheduled_tokens: int
+    num_scheduled_tokens: Mapping[str, int]
+    scheduled_new_reqs: Sequence[NewRequest]
+    scheduled_cached_reqs: KnownRequests
+    preempted_req_ids: Iterable[str] | None
+
+
+class BlockPool(Protocol):
+    """The blocks of KV memory; one of them is vLLM's own."""
+
+    num_gpu_blocks: int
+
+    def get_num_free_blocks(self) -> int: ...
+
+
+class KvCacheManager(Protocol):
+    """KV memory and its prefix cache; the coordinator looks prefixes up."""
+
+    block_pool: BlockPool
+    enable_caching: bool
+    coordinator: Any
+
+
+class Host(Protocol):
+    """vLLM's scheduler, as far as relserve reads and steers it.
+
+    Attributes:
+        waiting: the queue that it admits from; `running`: the rows that it has admitted, last to be preempted
+            first.
+        max_num_running_reqs: rows that the workers hold at most.
+        max_num_scheduled_tokens: tokens of a step at most.
+        block_size: tokens of a KV block.
+    """
+
+    vllm_config: Any
+    waiting: Any
+    running: list[Any]
+    requests: dict[str, Any]
+    max_num_running_reqs: int
+    max_num_scheduled_tokens: int
+    block_size: int
+    kv_cache_manager: Any
+
+
+def admission_cap(scheduler: Host) -> int:
+    """How many rows may run; rows are admitted up to it."""
+    return int(getattr(scheduler, _cap_name(scheduler)))
+
+
+def set_admission_cap(scheduler: Host, num_rows: int) -> None:
+    """Change it."""
+    setattr(scheduler, _cap_name(scheduler), num_rows)
+
+
+def _cap_name(scheduler: Host) -> str:
+    # vLLM 0.31 split the cap on admissions from that on rows in the workers.
+    return "max_num_active_reqs" if hasattr(scheduler, "max_num_active_reqs") else "max_num_running_reqs"
+
+
+def set_queue(scheduler: Host, queue: RequestQueue, forwarding: RequestQueue) -> None:
+    """Have a scheduler admit from `queue`.
+
+    Args:
+        forwarding: vLLM up to 0.30 has rows with a grammar wait in a queue of their own, past our order; this
+            takes its place and passes them on.
+    """
+    scheduler.waiting = queue
+    if hasattr(scheduler, "skipped_waiting"):
+        scheduler.skipped_waiting = forwarding
+
+
+def num_free_kv_tokens(scheduler: Host) -> int:
+    """KV tokens that no row holds."""
+    pool: BlockPool = scheduler.kv_cache_manager.block_pool
+    return pool.get_num_free_blocks() * scheduler.block_size
+
+
+def num_kv_tokens(scheduler: Host) -> int:
+    """KV tokens in all."""
+    pool: BlockPool = scheduler.kv_cache_manager.block_pool
+    return pool.num_gpu_blocks * scheduler.block_size
+
+
+def share_of_kv_used(scheduler: Host) -> float:
+    """Share of KV memory that rows hold."""
+    pool: BlockPool = scheduler.kv_cache_manager.block_pool
+    num_blocks = max(pool.num_gpu_blocks - 1, 1)
+    return max(0.0, 1.0 - float(pool.get_num_free_blocks() / num_blocks))
+
+
+def num_cached_tokens(scheduler: Host, request: Request) -> int:
+    """Tokens of a row's prompt in the prefix cache, which is not touched; 0 where there is none."""
+    manager: KvCacheManager = scheduler.kv_cache_manager
+    if not manager.enable_caching:
+        return 0
+    return int(manager.coordinator.find_longest_cache_hit(request.block_hashes, request.num_tokens - 1)[1])
+
+
+def plans_ahead(vllm_config: Any) -> bool:
+    """Whether a step is to be scheduled while the one before runs."""
+    return bool(vllm_config.scheduler_config.async_scheduling)
+
+
+def model_name(scheduler: Host) -> str:
+    """The model as vLLM's configuration names it."""
+    return str(scheduler.vllm_config.model_config.model)
+
+
+def what_forbids_hiding(scheduler: Host) -> list[str]:
+    """The features in use that do not allow rows to be held back from a step, in words."""
+    config = scheduler.vllm_config
+    reasons = {
+        "speculative decoding": config.speculative_config is not None,
+        "LoRA": config.lora_config is not None,
+        "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
+        "a KV connector": getattr(scheduler, "connector", None) is not None,
+        "--scheduling-policy priority": config.scheduler_config.policy != "fcfs",
+    }
+    return [name for name, present in reasons.items() if present]
+
+
+def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFeatures:
+    """What a scheduled step computes."""
+    prefill_tokens = num_prefills = num_decodes = context_tokens = 0
+    for request_id, tokens in output.num_scheduled_tokens.items():
+        request = requests[request_id]
+        computed = request.num_computed_tokens  # vLLM has already added this step's tokens
+        context_tokens += computed
+        if computed - tokens >= request.num_prompt_tokens:
+            num_decodes += 1
+        else:
+            prefill_tokens += tokens
+            num_prefills += 1
+    return StepFeatures(prefill_tokens, num_prefills, num_decodes, context_tokens)
+
+
+def version() -> str:
+    """The installed release.
+
+    Raises:
+        ModuleNotFoundError: there is none.
+    """
+    return str(importlib.import_module("vllm").__version__)
+
+
+def runs_on_cpu() -> bool:
+    """Whether the installed vLLM computes on a CPU."""
+    from vllm.platforms import current_platform
+
+    return bool(current_platform.is_cpu())
+
+
+def single_process_executor() -> Any:
+    """vLLM's executor that starts no process for its worker."""
+    from vllm.v1.executor.uniproc_executor import UniProcExecutor
+
+    return UniProcExecutor
+
+
+class Collector(Protocol):
+    """Where the outputs of one request arrive; `ready` is set when there are any."""
+
+    output: Any
+    ready: Any
+
+    def get_nowait(self) -> RequestOutput | None: ...
+
+
+class Completion(Protocol):
+    """An answer to a request."""
+
+    text: str
+    token_ids: Sequence[int]
+    cumulative_logprob: float | None
+    finish_reason: str | None
+
+
+class Times(Protocol):
+    """When things happened to a request, in seconds of the engine's clock."""
+
+    queued_ts: float
+    scheduled_ts: float
+    first_token_ts: float
+    last_token_ts: float
+    num_preemptions: int
+
+
+class RequestOutput(Protocol):
+    """What a request gave."""
+
+    prompt_token_ids: Sequence[int]
+    num_cached_tokens: int | None
+    outputs: Sequence[Completion]
+    metrics: Times | None
+    finished: bool
+
+
+class Client(Protocol):
+    """An engine in a process of its own, as the process that started it sees it."""
+
+    model_config: Any
+    errored: bool
+    shutdown: Any
+
+    def get_tokenizer(self) -> Any: ...
+
+    async def add_request(self, request_id: str, prompt: Any, params: Any) -> Collector: ...
+
+    async def abort(self, request_id: str | Iterable[str]) -> None: ...
+
+
+def start_client(arguments: Mapping[str, Any], stat_logger: type) -> Client:
+    """Start an engine in a process of its own, with a statistics logger in place of vLLM's.
+
+    Raises:
+        Exception: whatever vLLM raises when it cannot start.
+    """
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    client: Any = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), stat_loggers=[stat_logger])
+    # Its traceback when the engine dies says less than the line that LocalEngine announces.
+    logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
+    found: Client = client
+    return found
+
+
+def engine_in_this_process(arguments: Mapping[str, Any]) -> Any:
+    """An LLMEngine, to be stepped by hand."""
+    from vllm import EngineArgs
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+    return LLMEngine.from_engine_args(EngineArgs(**arguments))
+
+
+def scheduler_in(engine: Any) -> Any:
+    """The scheduler of an `engine_in_this_process`."""
+    return engine.engine_core.engine_core.scheduler
+
+
+def sampling_params(**fields: Any) -> Any:
+    """vLLM's sampling parameters."""
+    from vllm import SamplingParams
+
+    return SamplingParams(**fields)
+
+
+def shared_sampling_params(**fields: Any) -> Any:
+    """Sampling parameters for many requests, each of which gives one output, at its end."""
+    from vllm.sampling_params import RequestOutputKind
+
+    params = sampling_params(output_kind=RequestOutputKind.FINAL_ONLY, **fields)
+    params.skip_clone = True  # all requests share it; a deep copy each would be half of submitting
+    return params
+
+
+def structured_outputs(**grammar: Any) -> Any:
+    """A grammar that answers have to follow."""
+    from vllm.sampling_params import StructuredOutputsParams
+
+    return StructuredOutputsParams(**grammar)

@@ -1,0 +1,236 @@
+"""The one book of rows inside an engine: which wait, run and are done, by relQuery, and its phases."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from relserve.call.relquery import Phases
+from relserve.policies.scheduling.state import RelState
+from relserve.vllm_plugin.host import Request
+from relserve.vllm_plugin.identity import Identity
+
+KEPT = 256  # finished relQueries remembered
+LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
+
+
+@dataclass(slots=True)
+class RelRecord(RelState):
+    """One relQuery in the engine, with what policies do not need; times are seconds of one monotonic clock.
+
+    Attributes:
+        running: its running rows by request id.
+        num_finished: rows that were answered; num_aborted of them ended without an answer.
+        num_past_core: rows that have had their first token, or ended without one.
+        last_active_s: when a row last arrived or ended.
+    """
+
+    running: dict[str, Request] = field(default_factory=dict, repr=False)
+    num_finished: int = 0
+    num_aborted: int = 0
+    num_past_core: int = 0
+    last_active_s: float = 0.0
+    last_first_token_s: float | None = None
+    last_token_s: float | None = None
+
+    @property
+    def num_resident(self) -> int:
+        """Rows in the engine."""
+        return self.num_waiting + self.num_running
+
+    @property
+    def phase(self) -> str:
+        """The phase that it is in, in words."""
+        if self.first_scheduled_s is None:
+            return "waiting"
+        return "core running" if self.num_past_core < self.num_rows else "tail running"
+
+    @property
+    def phases(self) -> Phases | None:
+        """Waiting, core and tail seconds so far (RelServe, section 3); None before its first token."""
+        if self.first_scheduled_s is None or self.last_first_token_s is None or self.last_token_s is None:
+            return None
+        return Phases(
+            self.first_scheduled_s - self.arrival_s,
+            max(0.0, self.last_first_token_s - self.first_scheduled_s),
+            max(0.0, self.last_token_s - self.last_first_token_s),
+        )
+
+    def count_running(self) -> None:
+        """Bring up to date what the running rows have still to compute and to give."""
+        cap = self.output_cap
+        num_decoding = prefill_left = most = total = 0
+        for request in self.running.values():
+            if request.is_prefill_chunk:
+                prefill_left += request.num_tokens - request.num_computed_tokens
+                continue
+            left = max(min(cap, request.max_tokens) - request.num_output_tokens, 1)
+            num_decoding, total, most = num_decoding + 1, total + left, max(most, left)
+        self.num_decoding, self.prefill_left = num_decoding, prefill_left
+        self.max_decode_left, self.sum_decode_left = most, total
+
+
+@dataclass(slots=True)
+class _Row:
+    rel: RelRecord
+    request: Request
+    waiting_tokens: int
+    is_running: bool = False
+    has_token: bool = False
+
+
+class News(NamedTuple):
+    """What happened since the last news: relQueries that changed (all that run do), and ids of those gone."""
+
+    changed: Sequence[RelRecord]
+    gone: Sequence[str]
+
+
+class RowLedger:
+    """Counts the rows of every relQuery in the engine; the scheduler and its queue tell it of every event.
+
+    Attributes:
+        active: the unfinished relQueries by id, in order of arrival.
+        done: those finished last.
+    """
+
+    def __init__(self, kept: int = KEPT, linger_s: float = LINGER_S) -> None:
+        self.active: dict[str, RelRecord] = {}
+        self.done: deque[RelRecord] = deque(maxlen=kept)
+        self._rows: dict[str, _Row] = {}
+        self._running: dict[str, RelRecord] = {}
+        self._idle: dict[str, RelRecord] = {}  # no row here, but more were announced
+        self._linger_s = linger_s
+        self._changed: dict[str, RelRecord] = {}
+        self._gone: list[str] = []
+
+    def __len__(self) -> int:
+        """Requests in the engine."""
+        return len(self._rows)
+
+    def rel_of(self, request: Request) -> RelRecord:
+        """The relQuery of a request in the engine."""
+        return self._rows[request.request_id].rel
+
+    def news(self) -> News:
+        """What a policy has to be shown; each event is told of once."""
+        for rel in self._running.values():
+            rel.count_running()
+        changed, gone = {**self._changed, **self._running}, self._gone
+        self._changed, self._gone = {}, []
+        return News(list(changed.values()), gone)
+
+    def arrive(self, request: Request, identity: Identity, now_s: float) -> None:
+        """A request came, and waits."""
+        if request.request_id in self._rows:  # a further piece of a streamed input
+            return
+        rel = self.active.get(identity.rel_id)
+        self._forget_lingering(now_s, but=rel)
+        if rel is None:
+            rel = RelRecord(identity.rel_id, now_s, identity.rows, identity.output_cap)
+            self.active[identity.rel_id] = rel
+        self._idle.pop(identity.rel_id, None)
+        rel.num_unannounced += rel.num_arrived >= identity.rows
+        rel.num_arrived += 1
+        rel.arrived_tokens += request.num_prompt_tokens
+        rel.num_rows = max(identity.rows, rel.num_arrived)
+        rel.output_cap = max(rel.output_cap, identity.output_cap)
+        rel.last_active_s = now_s
+        row = self._rows[request.request_id] = _Row(rel, request, request.num_tokens)
+        self._add_waiting(row)
+
+    def wait(self, request: Request) -> None:
+        """A request is in the waiting queue: for the first time, or again after a preemption."""
+        row = self._rows.get(request.request_id)
+        if row is None:
+            return
+        if row.is_running:
+            self._remove_running(row)
+        else:
+            self._remove_waiting(row)
+        row.waiting_tokens = request.num_tokens  # kept, for a token may still come in while it waits
+        self._add_waiting(row)
+
+    def run(self, request_ids: Iterable[str], now_s: float) -> None:
+        """Requests were taken from the waiting queue, for the first time or again."""
+        for request_id in request_ids:
+            row = self._rows.get(request_id)
+            if row is None or row.is_running:
+                continue
+            self._remove_waiting(row)
+            row.is_running = True
+            rel = row.rel
+            rel.running[request_id] = row.request
+            rel.num_running += 1
+            self._running[rel.rel_id] = rel
+            if rel.first_scheduled_s is None:
+                rel.first_scheduled_s = now_s
+
+    def token(self, request_id: str, now_s: float) -> None:
+        """A request has new tokens."""
+        row = self._rows.get(request_id)
+        if row is None:
+            return
+        row.rel.last_token_s = now_s
+        if not row.has_token:
+            row.has_token = True
+            row.rel.num_past_core += 1
+            row.rel.last_first_token_s = now_s
+
+    def end(self, request_id: str, now_s: float, aborted: bool = False) -> None:
+        """A request left the engine, answered or not."""
+        row = self._rows.pop(request_id, None)
+        if row is None:
+            return
+        rel = row.rel
+        if row.is_running:
+            self._remove_running(row)
+        else:
+            self._remove_waiting(row)
+        rel.num_past_core += not row.has_token
+        rel.num_aborted += aborted
+        rel.num_finished += not aborted
+        rel.last_active_s = now_s
+        if rel.num_resident == 0:
+            # After an abort no more rows come; else those announced may still be on their way.
+            if aborted or rel.num_arrived >= rel.num_rows:
+                self._forget(rel)
+            else:
+                self._idle[rel.rel_id] = rel
+                self._forget_lingering(now_s)
+
+    def _add_waiting(self, row: _Row) -> None:
+        row.rel.num_waiting += 1
+        row.rel.waiting_tokens += row.waiting_tokens
+        self._changed[row.rel.rel_id] = row.rel
+
+    def _remove_waiting(self, row: _Row) -> None:
+        row.rel.num_waiting -= 1
+        row.rel.waiting_tokens -= row.waiting_tokens
+        self._changed[row.rel.rel_id] = row.rel
+
+    def _remove_running(self, row: _Row) -> None:
+        row.is_running, rel = False, row.rel
+        del rel.running[row.request.request_id]
+        rel.num_running -= 1
+        self._changed[rel.rel_id] = rel
+        if not rel.running:
+            del self._running[rel.rel_id]
+            rel.count_running()
+
+    def _forget(self, rel: RelRecord) -> None:
+        self._idle.pop(rel.rel_id, None)
+        self._changed.pop(rel.rel_id, None)
+        del self.active[rel.rel_id]
+        self._gone.append(rel.rel_id)
+        self.done.append(rel)
+
+    def _forget_lingering(self, now_s: float, but: RelRecord | None = None) -> None:
+        # Insertion order is order of idleness, so only the front is looked at.
+        while self._idle:
+            rel = next(iter(self._idle.values()))
+            if rel is but or now_s - rel.last_active_s <= self._linger_s:
+                return
+            self._forget(rel)

@@ -1,0 +1,46 @@
+"""How much of a relQuery's prompts the prefix cache lacks, from a few of its waiting rows (Eq. 11)."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+from relserve.policies.scheduling.state import RelState
+from relserve.vllm_plugin.host import Host, Request, num_cached_tokens
+from relserve.vllm_plugin.queue import RelQueue
+
+SAMPLE_EVERY = 8  # steps between looks into the prefix cache for one relQuery
+
+
+class MissRatios:
+    """Measures miss ratios, without touching the cache; a ratio is kept for SAMPLE_EVERY steps."""
+
+    def __init__(self, scheduler: Host, queue: RelQueue, sample_size: int, seed: int = 0) -> None:
+        self._scheduler, self._queue = scheduler, queue
+        self._sample_size, self._random = sample_size, random.Random(seed)
+        self._measured: dict[str, tuple[int, float]] = {}  # the step, and the ratio
+
+    def of(self, state: RelState, step: int) -> float:
+        """Share of prompt tokens not in the cache; 1 where no row waits."""
+        known = self._measured.get(state.rel_id)
+        if known is not None and step - known[0] < SAMPLE_EVERY:
+            return known[1]
+        ratio = self._measure(self._queue.rows(state.rel_id))
+        self._measured[state.rel_id] = step, ratio
+        return ratio
+
+    def forget(self, rel_id: str) -> None:
+        """A relQuery has left."""
+        self._measured.pop(rel_id, None)
+
+    def _measure(self, rows: deque[Request]) -> float:
+        sample = self._sample(rows)
+        cached = sum(num_cached_tokens(self._scheduler, row) for row in sample)
+        return 1.0 - cached / max(sum(row.num_tokens for row in sample), 1)
+
+    def _sample(self, rows: deque[Request]) -> list[Request]:
+        if len(rows) <= self._sample_size:
+            return list(rows)
+        # Indices, because a deque of thousands is cheap to index near its ends only.
+        near = min(len(rows), 4 * self._sample_size)
+        return [rows[i] for i in self._random.sample(range(near), self._sample_size)]

@@ -1,0 +1,178 @@
+"""The ledger against a plain recount, for any order of events."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+from hypothesis import given
+
+from relserve.vllm_plugin.identity import Identity
+from relserve.vllm_plugin.ledger import RowLedger
+from tests.vllm_plugin.fake_request import request as row_of
+
+EVENTS = ("arrive", "schedule", "preempt", "token", "finish", "abort")
+steps = st.lists(
+    st.tuples(st.sampled_from(EVENTS), st.integers(0, 11), st.integers(0, 3)), max_size=80
+)  # what, which request; a request's relQuery is its number modulo 4
+
+
+@given(steps, st.integers(1, 3))
+def test_counts_agree_with_a_recount(events, rows):
+    ledger = RowLedger()
+    state: dict[str, str] = {}
+    for now, (event, request, _) in enumerate(events):
+        rid = str(request)
+        if event == "arrive":
+            ledger.arrive(row_of(rid), Identity(f"rel{request % 4}", rows, 5), float(now))
+            state.setdefault(rid, "waiting")
+        elif event == "schedule":
+            ledger.run([rid], float(now))
+            state.update({rid: "running"} if rid in state else {})
+        elif event == "preempt":
+            ledger.wait(row_of(rid))
+            state.update({rid: "waiting"} if rid in state else {})
+        elif event == "token":
+            ledger.token(rid, float(now))
+        else:
+            ledger.end(rid, float(now), aborted=event == "abort")
+            state.pop(rid, None)
+        check(ledger, state)
+
+
+def of(rid: str) -> str:
+    return f"rel{int(rid) % 4}"
+
+
+def check(ledger: RowLedger, state: dict[str, str]) -> None:
+    assert len(ledger) == len(state)
+    assert {of(rid) for rid in state} <= set(ledger.active)
+    for rel in ledger.active.values():
+        mine = [s for rid, s in state.items() if of(rid) == rel.rel_id]
+        assert (rel.num_waiting, rel.num_running) == (mine.count("waiting"), mine.count("running"))
+        assert rel.num_arrived == rel.num_resident + rel.num_finished + rel.num_aborted
+        assert rel.num_rows >= rel.num_arrived
+        assert rel.waiting_tokens == 10 * rel.num_waiting
+        assert set(rel.running) == {rid for rid in state if state[rid] == "running" and of(rid) == rel.rel_id}
+        if rel.phases is not None:
+            assert min(rel.phases) >= 0
+    for rel in ledger.done:
+        assert rel.num_resident == 0
+
+
+def test_phases_of_two_rows():
+    ledger = RowLedger()
+    for rid, now in (("a", 1.0), ("b", 1.5)):
+        ledger.arrive(row_of(rid), Identity("r", 2, 4), now)
+    assert ledger.active["r"].phases is None
+    ledger.run(["a"], 2.0)
+    ledger.token("a", 3.0)
+    ledger.wait(row_of("a"))
+    ledger.run(["b", "a"], 4.0)
+    ledger.token("b", 5.0)
+    ledger.token("a", 6.5)
+    ledger.end("a", 6.5)
+    ledger.token("b", 8.0)
+    ledger.end("b", 8.0)
+    (rel,) = ledger.done
+    assert rel.phases == (1.0, 3.0, 3.0)
+    assert (rel.num_finished, rel.num_aborted, rel.output_cap) == (2, 0, 4)
+
+
+def test_nothing_leaks_over_many_relqueries():
+    ledger = RowLedger(kept=10)
+    for i in range(100_000):
+        rid = str(i)
+        ledger.arrive(row_of(rid), Identity(f"rel{i}", 1, 4), float(i))
+        if i % 3:
+            ledger.run([rid], float(i))
+            ledger.token(rid, float(i))
+        ledger.end(rid, float(i), aborted=i % 5 == 0)
+    assert len(ledger) == 0
+    assert not ledger.active
+    assert len(ledger.done) == 10
+
+
+def test_announced_rows_that_never_come_are_waited_for_and_then_forgotten():
+    ledger = RowLedger(linger_s=60)
+    ledger.arrive(row_of("a"), Identity("slow", 5, 4), 0.0)
+    ledger.end("a", 1.0)
+    assert "slow" in ledger.active
+    ledger.arrive(row_of("b"), Identity("slow", 5, 4), 30.0)  # a straggler keeps it
+    ledger.end("b", 31.0)
+    ledger.arrive(row_of("c"), Identity("other", 2, 4), 80.0)
+    ledger.end("c", 80.0)
+    assert set(ledger.active) == {"slow", "other"}
+    ledger.arrive(row_of("d"), Identity("third", 2, 4), 95.0)
+    ledger.end("d", 95.0)
+    assert set(ledger.active) == {"other", "third"}
+    assert [rel.rel_id for rel in ledger.done] == ["slow"]
+    ledger.arrive(row_of("e"), Identity("long", 2, 4), 300.0)
+    assert set(ledger.active) == {"long"}  # also while nothing ends
+
+
+def test_an_aborted_relquery_is_forgotten_at_once():
+    ledger = RowLedger()
+    for rid in "abc":
+        ledger.arrive(row_of(rid), Identity("r", 10, 4), 0.0)
+    for rid in "abc":
+        ledger.end(rid, 1.0, aborted=True)
+    assert not ledger.active
+    assert ledger.done[0].num_aborted == 3
+
+
+def told(ledger: RowLedger) -> tuple[list[str], list[str]]:
+    news = ledger.news()
+    return [rel.rel_id for rel in news.changed], list(news.gone)
+
+
+def test_news_tell_of_each_event_once_and_always_of_what_runs():
+    ledger, a, b = RowLedger(), row_of("a"), row_of("b")
+    ledger.arrive(a, Identity("x", 1, 4), 0.0)
+    ledger.arrive(b, Identity("y", 1, 4), 0.0)
+    assert told(ledger) == (["x", "y"], [])
+    assert told(ledger) == ([], [])
+    ledger.run(["a"], 1.0)
+    assert told(ledger) == told(ledger) == (["x"], [])
+    ledger.wait(a)
+    assert told(ledger) == (["x"], [])
+    assert told(ledger) == ([], [])
+    ledger.end("b", 2.0)
+    assert told(ledger) == ([], ["y"])
+
+
+def test_a_relquery_that_came_and_went_between_two_news_is_gone():
+    ledger = RowLedger()
+    ledger.arrive(row_of("a"), Identity("x", 1, 4), 0.0)
+    ledger.end("a", 1.0)
+    assert told(ledger) == ([], ["x"])
+    ledger.arrive(row_of("b"), Identity("x", 1, 4), 2.0)
+    assert told(ledger) == (["x"], [])
+
+
+def test_what_running_rows_have_left_is_read_from_the_requests():
+    ledger, rows = RowLedger(), [row_of(name, 100, max_tokens=9) for name in "abc"]
+    for row in rows:
+        ledger.arrive(row, Identity("r", 3, 5), 0.0)
+    ledger.run("abc", 1.0)
+    rows[0].num_computed_tokens = 30
+    for row, said in zip(rows[1:], (2, 7), strict=True):
+        row.is_prefill_chunk, row.num_output_tokens = False, said
+    ledger.news()
+    rel = ledger.active["r"]
+    assert (rel.num_running, rel.num_decoding, rel.prefill_left) == (3, 2, 70)
+    assert (rel.max_decode_left, rel.sum_decode_left) == (3, 4)  # by the relQuery's cap, and at least one
+    for row in rows[1:]:
+        ledger.wait(row)
+    ledger.end("a", 2.0)
+    ledger.news()
+    assert (rel.num_running, rel.num_decoding, rel.prefill_left) == (0, 0, 0)
+    assert (rel.max_decode_left, rel.sum_decode_left) == (0, 0)
+
+
+def test_rows_beyond_those_announced_are_counted():
+    """A list of prompts over HTTP announces one row, and its rows may come over several steps."""
+    ledger = RowLedger()
+    for identity in (Identity("announced", 3, 5), Identity("listed", 1, 5)):
+        for i in range(2):
+            ledger.arrive(row_of(f"{identity.rel_id}-{i}"), identity, 0.1 * i)
+    counts = {name: (rel.num_unannounced, rel.num_rows) for name, rel in ledger.active.items()}
+    assert counts == {"announced": (0, 3), "listed": (1, 2)}
