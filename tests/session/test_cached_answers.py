@@ -274,7 +274,7 @@ def test_cancel_reaches_what_waits_for_the_fingerprint(use: Callable[..., object
 
 
 @pytest.mark.parametrize("options", [{"temperature": 0.5}, {"min_confidence": 0.9, "choices": ("a", "b")}])
-def test_where_no_answers_are_kept_a_forecast_does_not_say_zero(
+def test_where_no_answers_are_kept_an_estimate_does_not_say_zero(
     new: New, engine: ScriptedEngine, options: dict[str, object]
 ) -> None:
     assert new().estimate(relquery(["a"])).num_cached == 0
@@ -283,7 +283,7 @@ def test_where_no_answers_are_kept_a_forecast_does_not_say_zero(
     assert new().estimate(relquery(["a"])).num_cached is None
 
 
-def test_a_forecast_is_no_use_of_an_answer(new: New, tmp_path: Path) -> None:
+def test_an_estimate_is_no_use_of_an_answer(new: New, tmp_path: Path) -> None:
     new().run(relquery(["a", "b"]))
     assert new().estimate(relquery(["a", "b"])).num_cached == 2
     new()  # what was counted is written

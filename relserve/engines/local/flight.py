@@ -35,7 +35,7 @@ class Flight:
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self.pending: dict[int, str] = {}
         self._collectors: dict[int, Any] = {}
-        self._rung: list[int] = []
+        self._ready: list[int] = []
         self._failed: list[Reply] = []
         self._wake = asyncio.Event()
 
@@ -130,25 +130,25 @@ class Flight:
             await self._engine.client.abort(request_id)
             return self._fail([index], Failure(FailureKind.REFUSED, one_line(error)))
         self._collectors[index] = collector
-        # The collector sets this event when it has something; ours rings for the whole flight, which
-        # saves a task and a wake-up per request.
+        # The collector sets this event when it has something. Ours wakes the flight, which saves a task and
+        # a wake-up for each request.
         collector.ready = ReplyNotifier(self, index)
         if collector.output is not None:
-            self._ring(index)
+            self._notice(index)
         return None
 
     def _fail(self, indices: Sequence[int], failure: Failure) -> None:
         self._failed += [Reply(i, None, failure) for i in indices]
         self.wake()
 
-    def _ring(self, index: int) -> None:
-        self._rung.append(index)
+    def _notice(self, index: int) -> None:
+        self._ready.append(index)
         self.wake()
 
     def _take(self) -> list[Reply]:
-        rung, self._rung = self._rung, []
+        numbers, self._ready = self._ready, []
         replies, self._failed = self._failed, []
-        for index in rung:
+        for index in numbers:
             collector = self._collectors.get(index)
             if collector is None:
                 continue
@@ -173,10 +173,10 @@ class ReplyNotifier:
         self._flight, self._index = flight, index
 
     def set(self) -> None:
-        self._flight._ring(self._index)
+        self._flight._notice(self._index)
 
     def clear(self) -> None:
-        """Nothing to clear: a ring is taken once."""
+        """Nothing to clear: what is ready is taken once."""
 
 
 def _reply(index: int, output: Any) -> Reply:

@@ -185,7 +185,7 @@ def test_the_server_is_looked_at_once(fake):
     assert texts(ask(engine, [])) == []
 
 
-class TestGate:
+class TestConcurrencyLimit:
     def test_a_refusal_halves_the_slots_once_per_round(self):
         async def go():
             concurrency, loop = ConcurrencyLimit(8), asyncio.get_running_loop()

@@ -95,7 +95,7 @@ def test_replies_tell_tokens_and_times(engine):
     assert sum(r.usage.cached_tokens for r in again) > 0
 
 
-def test_a_forecast_is_what_the_engine_counts(engine, model_path):
+def test_an_estimate_is_what_the_engine_counts(engine, model_path):
     lead = "Answer as short as you can, for the answer goes into a table of our guests. "
     asked = submission_of([lead * 4 + prompt for prompt in PROMPTS], "You are brief.")
     spawn(engine.reset_prefix_cache()).result(timeout=TIMEOUT_S)
