@@ -94,12 +94,10 @@ _COLUMNS = (
     _Column("rows", _known(lambda call, found: _bound(call, found.num_rows))),
     _Column("distinct", _known(lambda call, found: _bound(call, found.num_distinct))),
     _Column("prompt tokens", _known(_tokens)),
-    _Column("output tokens", _known(lambda call, found: f"<= {found.max_output_tokens:,}")),
     _Column("time", lambda call: "unknown" if call.seconds is None else duration(call.seconds), is_text=True),
     _Column("depends on", lambda call: ", ".join(f"#{each}" for each in call.depends_on), is_text=True),
-    _Column(
-        "cached", _known(lambda call, found: "" if found.num_cached is None else f"{found.num_cached:,}")
-    ),
+    _Column("output tokens", _known(lambda call, found: f"<= {found.max_output_tokens:,}")),
+    _Column("cached", _known(lambda call, found: _number(found.num_cached))),
     _Column("NULL", _known(lambda call, found: f"{found.num_null:,}")),
     _Column("shared", _known(lambda call, found: "?" if call.shared is None else f"{call.shared:.0%}")),
 )

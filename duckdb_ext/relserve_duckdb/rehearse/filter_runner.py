@@ -27,6 +27,7 @@ class FilterRunner:
         self.run, self.pass_rates = state.run, state.pass_rates
         self.filters, self.judge = filters, judge
         self.verdicts: list[dict[str | None, bool]] = [{None: False} for _ in filters]
+        self._num_asked = [0 for _ in filters]
         self._samplings = [sampling_of(each.function, each.options) for each in filters]
         self.scan: InputScan
 
@@ -39,10 +40,10 @@ class FilterRunner:
         n = self.scan.num_rows
         sample = spread(n, sample_size(n, limited=False)) if self._must_learn() else range(0)
         if sample:
-            self._ask_all(sample)
+            self._ask_all(sample, range(n))
             rest = [row for row in range(n) if row not in sample]
             step = spread(len(rest), len(sample) * STEP if len(rest) > len(sample) * STEP else 0)
-            self._decide([rest[k] for k in step])
+            self._decide([rest[k] for k in step], expected=range(n))
         self._decide(range(n))
 
     def until(self, need: int) -> bool:
@@ -51,7 +52,7 @@ class FilterRunner:
         while done < self.scan.num_rows:
             block = range(done, min(self.scan.num_rows, done + next_block(done, passed, need)))
             if self._must_learn():
-                self._ask_all(block[: sample_size(len(block), limited=True)])
+                self._ask_all(block[: sample_size(len(block), limited=True)], block)
             passed += len(self._decide(block, need - passed))
             done = block.stop
             if passed >= need:
@@ -62,6 +63,11 @@ class FilterRunner:
         """Inputs of filter i that need no answer: another filter drops all their rows."""
         return self.scan.values[i].keys() - self.verdicts[i].keys()
 
+    @cached_property
+    def _cost_models(self) -> list[CostModel | None]:
+        """The calibrated cost model of each filter's model."""
+        return [self.run.session.find_cost(each.options.model) for each in self.filters]
+
     def _must_learn(self) -> bool:
         return len(self.filters) > 1 and not all(self._seen(i).is_sure for i in range(len(self.filters)))
 
@@ -69,15 +75,18 @@ class FilterRunner:
         site = self.scan.sites[i]
         return self.pass_rates.setdefault(site, Seen()) if site is not None else Seen()
 
-    def _ask_all(self, rows: Sequence[int]) -> None:
+    def _ask_all(self, rows: Sequence[int], expected: Sequence[int]) -> None:
         for i in range(len(self.filters)):
-            self._ask(i, rows)
+            self._ask(i, rows, expected=expected)
 
-    def _decide(self, rows: Sequence[int], need: int | None = None) -> list[int]:
+    def _decide(
+        self, rows: Sequence[int], need: int | None = None, expected: Sequence[int] = ()
+    ) -> list[int]:
         """Ask what is needed to decide these rows; those that pass.
 
         Args:
             need: so many will do; requests that are then still on their way are aborted.
+            expected: rows about which a filter may be asked in all, as far as known; none: no others.
         """
         left = list(self.scan.order)
         for i in left:
@@ -85,15 +94,10 @@ class FilterRunner:
         while rows and left:
             best = left[0] if self._must_learn() else self._best(left, rows)
             left.remove(best)
-            self._ask(best, rows, None if left else need)
+            self._ask(best, rows, None if left else need, expected)
             verdict, column = self.verdicts[best], self.scan.columns[best]
             rows = [row for row in rows if verdict.get(column[row])]
         return list(rows)
-
-    @cached_property
-    def _cost_models(self) -> list[CostModel | None]:
-        """The calibrated cost model of each filter's model."""
-        return [self.scope.session.find_cost(each.options.model) for each in self.filters]
 
     def _best(self, left: Sequence[int], rows: Sequence[int]) -> int:
         costs = {i: self._cost(i, rows) for i in left}
@@ -113,8 +117,14 @@ class FilterRunner:
         prompts = [prompt or "" for prompt in self._fresh(i, rows)]
         return price(expected_work(prompts, self._samplings[i]), self._cost_models[i]) / len(rows)
 
-    def _ask(self, i: int, rows: Sequence[int], need: int | None = None) -> None:
-        """Ask filter i about these rows, or about some of them if `need` rows pass before."""
+    def _ask(
+        self, i: int, rows: Sequence[int], need: int | None = None, expected: Sequence[int] = ()
+    ) -> None:
+        """Ask filter i about these rows, or about some of them if `need` rows pass before.
+
+        Args:
+            expected: see `_decide`.
+        """
         site, fresh = self.scan.sites[i], self._fresh(i, rows)
         if site is None or not fresh:
             return
@@ -125,7 +135,9 @@ class FilterRunner:
             wanted = Wanted(site, prompts, [values[p] for p in prompts], [fresh[p] for p in prompts])
             num_sure = sum(verdict.get(column[row], False) for row in rows)
             enough = None if need is None else partial(self._are_enough, i, fresh, prompts, need - num_sure)
-            self.run.remember(wanted, enough)
+            announced = self._num_asked[i] + len(self._fresh(i, expected)) if expected else None
+            self._num_asked[i] += len(prompts)
+            self.run.remember(wanted, enough, announced)
         answered = [prompt for prompt in fresh if prompt in known]
         passes = self.judge(self.filters[i], [known[prompt] for prompt in answered])
         verdict.update((prompt, passes[known[prompt]]) for prompt in answered)

@@ -12,9 +12,10 @@ from typing import Any
 from sqlglot import exp
 
 from relserve.call.options import Options, parse_options
+from relserve.call.relquery import CallSite
 from relserve.errors import RelserveError
 from relserve_duckdb.text.calls import Call, Parameters, constant, constants_of
-from relserve_duckdb.udf.site import Site, sql_type_of
+from relserve_duckdb.udf.site import sql_type_of
 
 ANSWER = "v"  # what a condition calls the answer
 _PLAIN = (
@@ -41,7 +42,7 @@ class Filter:
     condition: str
     literals: tuple[Any, ...]
 
-    def is_of(self, site: Site) -> bool:
+    def is_of(self, site: CallSite) -> bool:
         """Whether this is the filter's call site."""
         same = site.function == self.function and site.options == self.options
         return same and site.binding.template.text == self.template

@@ -13,8 +13,9 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from relserve.call.relquery import CallSite
 from relserve_duckdb.rehearse.filter_shape import Filter
-from relserve_duckdb.udf.site import Chunk, Site
+from relserve_duckdb.udf.site import Chunk
 from relserve_duckdb.udf.statement_run import StatementRun
 
 
@@ -42,7 +43,7 @@ class InputScan:
         self.run, self.filters, self.passing, self.most = run, filters, passing, most
         self.columns: list[list[str | None]] = [[] for _ in filters]
         self.values: list[dict[str | None, tuple[Any, ...]]] = [{} for _ in filters]
-        self.sites: list[Site | None] = [None for _ in filters]
+        self.sites: list[CallSite | None] = [None for _ in filters]
         self.order: list[int] = list(range(len(filters)))
         self.is_cut_short = False
         self._same: list[dict[str | None, str | None]] = [{} for _ in filters]  # one string a prompt
@@ -93,7 +94,7 @@ class InputScan:
         self.is_cut_short = self.is_cut_short or full
         return full
 
-    def _number_of(self, site: Site) -> int | None:
+    def _number_of(self, site: CallSite) -> int | None:
         for i, each in enumerate(self.filters):
             if each.is_of(site):
                 if self.sites[i] not in (None, site):

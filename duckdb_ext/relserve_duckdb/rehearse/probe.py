@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from relserve.call.answer_types import Choice, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS
-from relserve.call.relquery import RelQuery
+from relserve.call.relquery import CallSite, RelQuery
 from relserve_duckdb.rehearse.rehearsal import Rehearsal
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Collecting
 from relserve_duckdb.udf.memo import Tally
-from relserve_duckdb.udf.site import Site
+from relserve_duckdb.udf.site import relquery_of
 from relserve_duckdb.udf.statement_run import StatementRun
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ MAX_REHEARSALS = 12  # rehearsals in all; each runs the part of the statement wi
 MAX_CHOICES = 4  # of a call with choices, tried as made-up answers
 MARK = "\ufffc"  # stands in every made-up text, so that prompts made of one are known
 
-Tallies = dict[Site, Tally]
+Tallies = dict[CallSite, Tally]
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Reached:
         depends_on: numbers, from 1, of the sites whose answers change which rows reach it.
     """
 
-    site: Site
+    site: CallSite
     tally: Tally
     depends_on: list[int] = field(default_factory=list)
 
@@ -57,8 +57,8 @@ class Reached:
     def relquery(self) -> RelQuery:
         """The relQuery that it would ask."""
         counts = self.tally.counts
-        return self.site.relquery(
-            list(self.tally.rows.values()), [counts[prompt] for prompt in self.tally.rows]
+        return relquery_of(
+            self.site, list(self.tally.rows.values()), [counts[prompt] for prompt in self.tally.rows]
         )
 
 
@@ -94,7 +94,7 @@ class Probe:
     state: ConnectionState
     run: StatementRun
     rehearsal: Rehearsal
-    found: dict[Site, Reached]
+    found: dict[CallSite, Reached]
     before: Tallies  # of the rehearsal with the made-up answers chosen so far
     num_left: int = MAX_REHEARSALS - 1
 
@@ -124,7 +124,7 @@ class Probe:
                 self.before = tallies
                 return
 
-    def _compare(self, number: int, varied: set[Site], tallies: Tallies) -> bool:
+    def _compare(self, number: int, varied: set[CallSite], tallies: Tallies) -> bool:
         """Note which sites changed through site `number`; whether one got more rows."""
         more = False
         for site in {**self.before, **tallies}:
@@ -145,7 +145,7 @@ def _num_asking(tally: Tally | None) -> int:
     return 0 if tally is None else tally.counts.total() - tally.counts[None]
 
 
-def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
+def _made_up(site: CallSite, prompts: list[str]) -> Iterator[list[Any]]:
     """Lists of answers to a site's prompts, one list a rehearsal."""
     kind = FUNCTIONS[site.function].answer_type(site.options)
     match kind:

@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from relserve.session.history import History
-from relserve.session.session import Progress
+from relserve.session.progress import Progress
 
 
 class Variables(Protocol):

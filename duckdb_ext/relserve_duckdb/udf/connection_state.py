@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from relserve.call.relquery import CallSite
 from relserve.call.values import to_arrow
 from relserve.policies.filter_order import Seen
 from relserve.session.session import Session
 from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client
 from relserve_duckdb.udf.handlers import Handler, PlanningOnly, Running
-from relserve_duckdb.udf.site import ARROW_TYPES, Site, read_chunk, sql_type_of
+from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
 from relserve_duckdb.udf.statement_run import Execution, StatementRun
 
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
@@ -36,17 +37,18 @@ class ConnectionState:
     def __init__(self, session: Session, client: Client, changes: Changes, keeps_answers: bool) -> None:
         self.session, self.client, self.changes = session, client, changes
         self.keeps_answers = keeps_answers
-        self.pass_rates: dict[Site, Seen] = {}
+        self.pass_rates: dict[CallSite, Seen] = {}
         self.error: BaseException | None = None
         self.run = self.new_run(Execution(), keeps_answers)
         self._handler: Handler = Running(self.run)
 
     def begin(self) -> None:
         """The user starts something new; a result that is still read goes on under it."""
-        self.run.execution = Execution()
+        self.run.go_on_under(Execution())
 
     def start_statement(self) -> None:
         """A statement starts: nothing that the last one knew holds for it."""
+        self.run.close()
         self.run = self.new_run(self.run.execution, self.keeps_answers)
         self._handler = Running(self.run)
         self.error = None

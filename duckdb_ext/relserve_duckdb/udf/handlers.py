@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
+from relserve.call.relquery import CallSite
 from relserve_duckdb.udf.memo import Known, Tally
-from relserve_duckdb.udf.site import Chunk, Site
+from relserve_duckdb.udf.site import Chunk
 from relserve_duckdb.udf.statement_run import StatementRun
 
 
@@ -43,7 +44,7 @@ class Collecting:
     """
 
     def __init__(self, run: StatementRun) -> None:
-        self.tallies: dict[Site, Tally] = {}
+        self.tallies: dict[CallSite, Tally] = {}
         self._run = run
         self._lock = threading.Lock()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from relserve.call.options import Options
-from relserve_duckdb.udf.site import Chunk, Site
+from relserve.call.relquery import CallSite
+from relserve_duckdb.udf.site import Chunk
 
 WAIT_S = 0.05  # how often a thread that waits for another one's answers looks at its cancel event
 
@@ -20,17 +21,27 @@ Known = dict[str | None, Any]  # answers by prompt; the prompt None is that of a
 class Wanted(NamedTuple):
     """Distinct inputs of one site: for each its prompt, its values, and how many rows it stands for."""
 
-    site: Site
+    site: CallSite
     prompts: list[str | None]
     rows: list[tuple[Any, ...]]
     multiplicity: list[int]
+
+    def without_null(self) -> Wanted:
+        """The same without the input that needs no call."""
+        if None not in self.prompts:
+            return self
+        kept = [i for i, prompt in enumerate(self.prompts) if prompt is not None]
+        return Wanted(
+            self.site, [self.prompts[i] for i in kept], [self.rows[i] for i in kept],
+            [self.multiplicity[i] for i in kept],
+        )  # fmt: skip
 
 
 @dataclass
 class Tally:
     """Inputs of one site as they come: per prompt the first row's values and the number of rows."""
 
-    site: Site
+    site: CallSite
     rows: dict[str | None, tuple[Any, ...]] = field(default_factory=dict)
     counts: Counter[str | None] = field(default_factory=Counter)
 
@@ -65,19 +76,17 @@ class Memo:
         self._claims: dict[int, set[str | None]] = {}  # by id of the answers that they are for
         self._changed = threading.Condition()
 
-    def known(self, site: Site) -> Known:
+    def known(self, site: CallSite) -> Known:
         """The answers to the site's function and options."""
         if not self.keeps:
             return {None: None}
         return self._answers.setdefault((site.function, site.options), {None: None})
 
-    def answer(
-        self, chunk: Chunk, ask: Callable[[Wanted], Sequence[Any]], check: Callable[[], None]
-    ) -> list[Any]:
+    def answer(self, chunk: Chunk, ask: Callable[[Wanted], Known], check: Callable[[], None]) -> list[Any]:
         """The answers of a chunk, asking those that are not known.
 
         Args:
-            ask: gives the values of the wanted inputs, in order.
+            ask: gives the answers of the wanted inputs.
             check: raises when the statement was cancelled.
         """
         known = self.known(chunk.site)
@@ -88,7 +97,7 @@ class Memo:
                 check()
                 self._fill(chunk, known, ask)
 
-    def _fill(self, chunk: Chunk, known: Known, ask: Callable[[Wanted], Sequence[Any]]) -> None:
+    def _fill(self, chunk: Chunk, known: Known, ask: Callable[[Wanted], Known]) -> None:
         """Ask what nobody is asking; if there is no such thing, wait a moment for the others."""
         mine = Tally(chunk.site)
         mine.add(chunk)
@@ -100,7 +109,7 @@ class Memo:
                 return
             claimed.update(wanted.prompts)
         try:
-            known.update(zip(wanted.prompts, ask(wanted), strict=True))
+            known.update(ask(wanted))
         finally:
             with self._changed:
                 claimed.difference_update(wanted.prompts)

@@ -9,8 +9,7 @@ from types import FrameType
 
 from relserve.session.history import History
 from relserve.session.notices import warn, warn_of_constant
-from relserve.session.progress import bar
-from relserve.session.session import Progress
+from relserve.session.progress import Progress, bar
 from relserve_duckdb.user.interrupts import on_ctrl_c
 from relserve_duckdb.user.variables import FrameVariables
 
