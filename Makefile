@@ -1,4 +1,4 @@
-# demo, test, lint and bench each set everything up from nothing: Python 3.11-3.13, make and a package index.
+# demo, test, test-all, lint and bench each set everything up from nothing: Python 3.11-3.13, make and a package index.
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -6,14 +6,19 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test lint bench releases install clean
+.PHONY: demo test test-all lint bench releases install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
 	@$(VENV)/bin/relserve demo
 
 test: $(INSTALLED)
-	@$(PY) -m pytest
+	@$(PY) -m pytest -m "not long and not package"
+
+# Also the long matrices, the wheel in an empty environment, and the strict limits on time, which need a quiet machine.
+test-all: test
+	@$(PY) -m pytest -m "long or package"
+	@$(PY) -m pytest -m performance --strict-timing
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .
