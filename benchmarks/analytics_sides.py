@@ -73,7 +73,7 @@ class Side:
 
 
 class RowByRow:
-    """Stands where a connection's scope does: every row is asked alone, and waited for."""
+    """Stands where what answers a connection's UDFs does: every row is asked alone, and waited for."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -84,8 +84,9 @@ class RowByRow:
         kind = ARROW_TYPES[sql_type_of(function)]
         if chunk is None:
             return pa.nulls(len(columns[0]), kind)
-        rows = [chunk.site.relquery([chunk.row(i)], [1]) for i in range(len(chunk.prompts))]
-        return to_arrow([self.session.run(row).values[0] for row in rows], kind)
+        site, rows = chunk.site, map(chunk.row, range(len(chunk.prompts)))
+        each = [RelQuery(site.function, site.binding, [row], site.options) for row in rows]
+        return to_arrow([self.session.run(relquery).values[0] for relquery in each], kind)
 
 
 class Unfolded(Session):
