@@ -16,7 +16,7 @@ from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
 
 from relserve.call.answer_types import Answer
-from relserve.call.relquery import CallSite, Reply, Submission
+from relserve.call.relquery import CallSite, RelQuery, Reply, Submission
 from relserve.call.values import to_arrow
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
