@@ -9,6 +9,7 @@ import signal
 import time
 from concurrent.futures import Future
 from contextlib import aclosing
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -23,6 +24,7 @@ from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind
 from relserve.session.estimate import estimate
 from relserve.session.history import History, QueryRecord
+from relserve.session.session import Session
 
 pytestmark = pytest.mark.vllm
 
@@ -234,6 +236,19 @@ def test_leaving_the_stream_early_aborts(engine):
 
     assert spawn(first()).result(timeout=TIMEOUT_S) > 0
     assert engine.num_unfinished == 0
+
+
+def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted(engine):
+    ask(engine, PROMPTS[:1])
+    began = time.time()
+    asked = replace(submission_of(MANY, **LONG), workflow_id="w", stage="s", deadline_s=began + 1)
+    replies = Session(lambda model: engine).submit(asked).result()
+    assert time.time() - began < 3
+    assert [reply.index for reply in replies] == list(range(len(MANY)))
+    failures = [reply.failure.kind for reply in replies if reply.failure is not None]
+    assert set(failures) == {FailureKind.DEADLINE}
+    wait_until(lambda: engine.num_unfinished == 0, 1)
+    assert ask(engine, PROMPTS[:1])[0].failure is None
 
 
 def test_a_dead_engine_is_restarted_once_for_all(engine, said):
