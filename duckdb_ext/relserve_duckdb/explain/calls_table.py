@@ -17,7 +17,7 @@ GAP, CUT = "  ", "...')"
 
 def calls_table(calls: Sequence[CallEstimate], width: int) -> str:
     """The table as far as it fits: long calls are shortened, then the last columns left out."""
-    is_cached = any(call.forecast is not None and call.forecast.num_cached is not None for call in calls)
+    is_cached = any(call.estimate is not None and call.estimate.num_cached is not None for call in calls)
     columns = [column for column in _COLUMNS if is_cached or column.head != "cached"]
     cells = [[column.head, *(column.cell(call) for call in calls)] for column in columns]
     widths = [max(map(cell_len, texts)) for texts in cells]
@@ -67,7 +67,7 @@ class _Column:
 
 def _known(tell: Callable[[CallEstimate, Estimate], str]) -> Callable[[CallEstimate], str]:
     """A cell that is a question mark where no rehearsal reached the call."""
-    return lambda call: "?" if call.forecast is None else tell(call, call.forecast)
+    return lambda call: "?" if call.estimate is None else tell(call, call.estimate)
 
 
 def _bound(call: CallEstimate, number: int) -> str:
@@ -78,8 +78,8 @@ def _number(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def _tokens(call: CallEstimate, forecast: Estimate) -> str:
-    about = "" if forecast.is_counted else "about "
+def _tokens(call: CallEstimate, found: Estimate) -> str:
+    about = "" if found.is_counted else "about "
     return "?" if call.prompt_tokens is None else f"{about}{call.prompt_tokens:,}"
 
 

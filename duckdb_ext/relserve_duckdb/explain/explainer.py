@@ -127,7 +127,7 @@ class Explainer:
             is_cut = stops_early(rehearsal.plan())
         if is_cut:
             notes.append("A LIMIT may end the statement early; the numbers are without that.")
-        hidden = bool(self.indirect_calls.hidden(statement.text)) or statement.root is None
+        hidden = bool(self.indirect_calls.calling_definitions(statement.text)) or statement.root is None
         found = probe(self.state, rehearsal, None if hidden else len(statement.calls))
         calls = [
             self._estimate(number, site, is_cut or bool(site.depends_on))
@@ -146,7 +146,7 @@ class Explainer:
 
     def _calls_llm(self, statement: Statement) -> bool:
         if statement.root is not None:
-            return bool(statement.calls) or bool(self.indirect_calls.hidden(statement.text))
+            return bool(statement.calls) or bool(self.indirect_calls.calling_definitions(statement.text))
         return self.indirect_calls.mentions(statement.text)
 
 

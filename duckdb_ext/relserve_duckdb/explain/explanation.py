@@ -50,11 +50,11 @@ class Explanation:
         """All call sites in one line."""
         if not self.calls:
             return "no llm call asks anything"
-        known = [call.forecast for call in self.calls if call.forecast is not None]
+        known = [call.estimate for call in self.calls if call.estimate is not None]
         bound = "at most " if any(call.at_most for call in self.calls) else ""
         complete = all(call.prompt_tokens is not None for call in self.calls)
         tokens = sum(call.prompt_tokens or 0 for call in self.calls)
-        exact = all(forecast.is_counted for forecast in known)
+        exact = all(each.is_counted for each in known)
         sizes = f"{'' if exact else 'about '}{tokens:,} prompt tokens" + ("" if complete else " and more")
         seconds = "unknown" if self.seconds is None else duration(self.seconds)
         return (
@@ -74,7 +74,7 @@ class Explanation:
 
 
 def _row(call: CallEstimate) -> dict[str, object]:
-    f = call.forecast
+    f = call.estimate
     return dict(
         call=call.number, function=call.function, template=call.template, model=f.model if f else None,
         rows=f.num_rows if f else None, null_rows=f.num_null if f else None,

@@ -23,7 +23,7 @@ from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import sql_type_of
 from relserve_duckdb.udf.skipped import EveryPrompt
 
-WIDER = 4  # each further scan of the inputs looks at so many times the rows
+WINDOW_GROWTH = 4  # each further scan of the inputs looks at so many times the rows
 
 
 class FilterPlan:
@@ -32,14 +32,14 @@ class FilterPlan:
     def __init__(self, state: ConnectionState, shape: FilterShape, rehearsal: Rehearsal) -> None:
         self.state, self.run, self.shape, self.rehearsal = state, state.run, shape, rehearsal
         self.need = None if shape.limit is None else shape.limit + shape.offset
-        self.window = None if self.need is None else max(CHUNK, WIDER * self.need)
+        self.window = None if self.need is None else max(CHUNK, WINDOW_GROWTH * self.need)
         self.passing: list[Any] = []
         self.has_ended = False  # all rows were decided
-        self.gave_up = False  # the statement turned out not to be of the kind
+        self.gave_up = False  # the inputs of a later scan were not aligned
         self._runner = FilterRunner(state, shape.filters, self._judge)
 
     def begin(self) -> bool:
-        """Ask what decides the filters; False when the statement turns out not to be of the kind."""
+        """Ask what decides the filters; False when a filter passes NULL or the inputs are not aligned."""
         for each in self.shape.filters:
             passes = self._judge(each, [None, *each.candidates()])
             good = [value for value, passed in passes.items() if passed]
@@ -49,7 +49,7 @@ class FilterPlan:
         return self._go_on()
 
     def falls_short(self, num_rows: int) -> bool:
-        """Ask about more rows where a rehearsal has not filled the LIMIT; whether there was a need to.
+        """Ask about more rows where a rehearsal has not filled the LIMIT; whether it had not.
 
         Between a filter and the LIMIT a join may drop rows, so that more have to pass.
         """
@@ -71,16 +71,16 @@ class FilterPlan:
             scan = self._scan()
             if not scan.is_aligned:
                 return False
-            self._runner.take(scan)
+            self._runner.use(scan)
             sites = [site for site in scan.sites if site is not None]
             if self.need is None:
-                self._runner.all()
-            elif self._runner.until(self.need):
+                self._runner.decide_all()
+            elif self._runner.decide_until(self.need):
                 self.run.skipped.replace({site: EveryPrompt() for site in sites})
                 return True
             if not scan.is_cut_short:
                 break
-            self.window = WIDER * (self.window or 0)
+            self.window = WINDOW_GROWTH * (self.window or 0)
         self.has_ended = True
         skipped = {site: self._runner.skipped(i) for i, site in enumerate(scan.sites) if site is not None}
         self.run.skipped.replace({site: prompts for site, prompts in skipped.items() if prompts})

@@ -31,14 +31,14 @@ class FilterRunner:
         self._samplings = [sampling_of(each.function, each.options) for each in filters]
         self.scan: InputScan
 
-    def take(self, scan: InputScan) -> None:
+    def use(self, scan: InputScan) -> None:
         """Go on with the rows of another scan; what was asked stays known."""
         self.scan = scan
 
-    def all(self) -> None:
+    def decide_all(self) -> None:
         """Decide every row."""
         n = self.scan.num_rows
-        sample = spread(n, sample_size(n, limited=False)) if self._must_learn() else range(0)
+        sample = spread(n, sample_size(n, limited=False)) if self._needs_sample() else range(0)
         if sample:
             self._ask_all(sample, range(n))
             rest = [row for row in range(n) if row not in sample]
@@ -46,12 +46,12 @@ class FilterRunner:
             self._decide([rest[k] for k in step], expected=range(n))
         self._decide(range(n))
 
-    def until(self, need: int) -> bool:
+    def decide_until(self, need: int) -> bool:
         """Decide rows until so many pass; False when the rows end before."""
         done = passed = 0
         while done < self.scan.num_rows:
             block = range(done, min(self.scan.num_rows, done + next_block(done, passed, need)))
-            if self._must_learn():
+            if self._needs_sample():
                 self._ask_all(block[: sample_size(len(block), limited=True)], block)
             passed += len(self._decide(block, need - passed))
             done = block.stop
@@ -68,7 +68,7 @@ class FilterRunner:
         """The calibrated cost model of each filter's model."""
         return [self.run.session.find_cost(each.options.model) for each in self.filters]
 
-    def _must_learn(self) -> bool:
+    def _needs_sample(self) -> bool:
         return len(self.filters) > 1 and not all(self._seen(i).is_sure for i in range(len(self.filters)))
 
     def _seen(self, i: int) -> Seen:
@@ -92,7 +92,7 @@ class FilterRunner:
         for i in left:
             rows = self._not_dropped(i, rows)
         while rows and left:
-            best = left[0] if self._must_learn() else self._best(left, rows)
+            best = left[0] if self._needs_sample() else self._best(left, rows)
             left.remove(best)
             self._ask(best, rows, None if left else need, expected)
             verdict, column = self.verdicts[best], self.scan.columns[best]

@@ -29,7 +29,7 @@ _FUNCTIONS = ("llm", "llm_filter", "llm_classify", "llm_score")
 
 @dataclass(frozen=True)
 class Filter:
-    """A conjunct of a WHERE that hangs on the answer of one llm call and on nothing else.
+    """A conjunct of a WHERE that depends on the answer of one llm call and on nothing else.
 
     Attributes:
         condition: the conjunct as SQL over the answer.
@@ -151,7 +151,7 @@ def _has_call(item: exp.Expr, calls: Sequence[Call]) -> bool:
 
 
 def _is_harmless(call: Call, core: exp.Select, heads: set[tuple[str, str]], parameters: Parameters) -> bool:
-    """Whether a call outside the WHERE sees only rows that passed, and is no filter's twin."""
+    """Whether a call outside the WHERE sees only rows that passed, and asks nothing that a filter asks."""
     item: Any = call.node
     while item.parent is not None and item.parent is not core:
         item = item.parent

@@ -1,4 +1,4 @@
-"""Rehearsing a statement without asking anything, to learn what each call would ask and what that hangs on.
+"""Rehearsing a statement without asking anything, to learn what each call would ask and what that depends on.
 
 The first rehearsal says NULL to every call, so only calls that no answer decides about show all their inputs.
 Further ones give a call made-up answers (yes, then no; the highest and the lowest score; each choice; a text
@@ -78,12 +78,12 @@ def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -
     found = {site: Reached(site, tally) for site, tally in tallies.items()}
     if rehearsal.independent or not found:
         return list(found.values())
-    tries = Probe(state, run, rehearsal, found, tallies)
+    attempt = Probe(state, run, rehearsal, found, tallies)
     number = 0
     # varying the last one teaches nothing once every call of the text was reached
-    while number < len(found) - (len(found) == num_calls) and tries.num_left > 0:
+    while number < len(found) - (len(found) == num_calls) and attempt.num_left > 0:
         number += 1
-        tries.vary(number)
+        attempt.vary(number)
     return list(found.values())
 
 

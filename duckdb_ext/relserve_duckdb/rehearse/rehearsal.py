@@ -22,7 +22,7 @@ class Rehearsal:
     Attributes:
         plan: gives DuckDB's plan as JSON text; runs nothing.
         batches: runs the SELECT and gives its result piece by piece.
-        independent: known to be such that no call's inputs hang on another call's answers.
+        independent: known to be such that no call's inputs depend on another call's answers.
         shape: the llm filters for which fewer prompts may do; None where the text shows none.
         evaluate: runs a SELECT without llm calls on the same connection.
     """

@@ -11,7 +11,7 @@ import duckdb
 
 from relserve_duckdb.rehearse.filter_shape import FilterShape, find_filter_shape
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
-from relserve_duckdb.text.calls import are_independent, are_tangled, by_name
+from relserve_duckdb.text.calls import are_independent, by_name, look_alike_behind_guards
 from relserve_duckdb.text.indirect_calls import IndirectCalls, is_word
 from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.client import Variables
@@ -84,7 +84,7 @@ class RehearsalBuilder:
 
     def one_shot_in(self, variables: Variables, text: str) -> list[str]:
         """What the text reads that can be read only once."""
-        lower = self.indirect_calls.behind(text).lower()
+        lower = self.indirect_calls.with_definitions(text).lower()
         return [name for name in (*variables.one_shot(), *self.one_shot) if is_word(name.lower(), lower)]
 
     def close(self) -> None:
@@ -96,20 +96,24 @@ class RehearsalBuilder:
         return list(self.raw.sql(query, params=[values]).fetchall())
 
     def _shape(self, statement: Statement, parameters: Any) -> FilterShape | None:
-        if self.indirect_calls.hidden(statement.text):
+        if self.indirect_calls.calling_definitions(statement.text):
             return None
         return find_filter_shape(statement.root, statement.calls, by_name(parameters))
 
     def _is_independent(self, statement: Statement) -> bool:
-        if statement.root is None or not statement.calls or self.indirect_calls.hidden(statement.text):
+        if (
+            statement.root is None
+            or not statement.calls
+            or self.indirect_calls.calling_definitions(statement.text)
+        ):
             return False
         return are_independent(statement.calls, statement.root)
 
     def _check_repeatable(self, statement: Statement) -> None:
         """Refuse what gives other rows, or has an effect, each time it is read."""
-        if found := _DIFFERS_WHEN_READ_AGAIN.search(self.indirect_calls.behind(statement.text)):
+        if found := _DIFFERS_WHEN_READ_AGAIN.search(self.indirect_calls.with_definitions(statement.text)):
             raise CannotRehearse(f"{found[0].rstrip('(')} may give other rows when read again")
-        if are_tangled(statement.calls):
+        if look_alike_behind_guards(statement.calls):
             raise CannotRehearse("a guard decides between calls that look alike")
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
