@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 import relserve
-from relserve.cli import cache_command
+from relserve.cli.cache import app as cache_app
 from relserve.cli.formats import Format
 from relserve.errors import Cancelled, RelserveError, RelserveWarning
 
@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.add_typer(cache_command.app, name="cache")
+app.add_typer(cache_app, name="cache")
 
 Model = Annotated[
     str | None,

@@ -71,6 +71,12 @@ def files_of_packages() -> set[str]:
     return {path.removeprefix(prefix_of[path]) for path in listed if (ROOT / path).is_file()}
 
 
+def succeed(command: list[str], env: dict[str, str] | None = None) -> None:
+    """Run a command that must succeed; the failure shows what it wrote."""
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this working tree, built from a copy, so that nothing left by other builds gets in."""
@@ -89,7 +95,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(out),
         str(source),
     ]
-    subprocess.run(build, check=True, capture_output=True)
+    succeed(build)
     (built,) = out.glob("relserve-*.whl")
     return built
 
@@ -105,7 +111,7 @@ class Installed:
 
     def install(self, what: str) -> None:
         command = [str(self._bin / "pip"), "install", "--quiet", "--disable-pip-version-check", what]
-        subprocess.run(command, check=True, env=self._environment(), capture_output=True)
+        succeed(command, self._environment())
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment, in a folder that holds nothing of the repository."""
