@@ -60,13 +60,13 @@ class StockSteps:
         def scheduled(*args: Any) -> Any:
             output = schedule(*args)
             if output.total_num_scheduled_tokens:
-                self._pending = step_features(output, scheduler.requests)
+                self._step = step_features(output, scheduler.requests)
             return output
 
         def update_from_output(output: Any, *args: Any) -> Any:
             done, now_s = update(output, *args), time.perf_counter()
             if output.total_num_scheduled_tokens:
-                self.log.append(StepSample.of(self._pending, now_s - self.busy_since_s))
+                self.log.append(StepSample.of(self._step, now_s - self.busy_since_s))
             self.busy_since_s = now_s
             return done
 

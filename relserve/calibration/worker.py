@@ -20,6 +20,7 @@ from relserve.engines.local import start
 from relserve.errors import EngineStartError
 from relserve.machine.cost_file import cost_path
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
+from relserve.vllm_plugin import host
 
 MAX_ROUNDS = 8
 VARIANT = "fcfs"  # steps of both kinds may be mixed, no row is held back
@@ -42,7 +43,7 @@ class Bench:
 
     def __init__(self, path: str, engine_args: dict[str, Any]) -> None:
         self.engine = build(path, engine_args)
-        scheduler = self._scheduler = self.engine.engine_core.engine_core.scheduler
+        scheduler = self._scheduler = host.scheduler_in(self.engine)
         if scheduler.steering is None:
             raise EngineStartError("these engine arguments leave the order of requests to vLLM (see its log)")
         self.recorder = scheduler.steering.cost = Recorder(scheduler.steering.cost.model)
@@ -83,9 +84,7 @@ class Bench:
         return list(self._scheduler.requests.values())
 
     def _add(self, tokens: int, max_rows: int, num_output: int) -> None:
-        from vllm import SamplingParams
-
-        params = SamplingParams(max_tokens=num_output, temperature=0, ignore_eos=True, detokenize=False)
+        params = host.sampling_params(max_tokens=num_output, temperature=0, ignore_eos=True, detokenize=False)
         for length in prompt_lengths(tokens, max_rows, self.max_model_len - num_output):
             prompt = [self._random.randrange(self._vocabulary) for _ in range(length)]
             self._number += 1
@@ -101,11 +100,8 @@ def build(path: str, engine_args: dict[str, Any]) -> Any:
     start.set_environment(start.ENVIRONMENT)
     start.allow_hub(not os.path.isdir(path))
     arguments = start.arguments_of(path, engine_args)
-    from vllm import EngineArgs
-    from vllm.v1.engine.llm_engine import LLMEngine
-
     arguments |= dict(scheduler_cls=start.SCHEDULER, additional_config={"relserve": {"variant": VARIANT}})
-    return LLMEngine.from_engine_args(EngineArgs(**arguments))
+    return host.engine_in_this_process(arguments)
 
 
 def measure(bench: Bench, seconds: float, out: TextIO) -> list[StepSample]:

@@ -289,6 +289,10 @@ class Client(Protocol):
 
     async def abort(self, request_id: str | Iterable[str]) -> None: ...
 
+    async def get_supported_tasks(self) -> Any: ...
+
+    async def reset_prefix_cache(self) -> Any: ...
+
 
 def start_client(arguments: Mapping[str, Any], stat_logger: type) -> Client:
     """Start an engine in a process of its own, with a statistics logger in place of vLLM's.
@@ -302,8 +306,7 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type) -> Client:
     client: Any = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), stat_loggers=[stat_logger])
     # Its traceback when the engine dies says less than the line that LocalEngine announces.
     logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
-    found: Client = client
-    return found
+    return client  # type: ignore[no-any-return]
 
 
 def engine_in_this_process(arguments: Mapping[str, Any]) -> Any:

@@ -15,6 +15,8 @@ from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import Failure, FailureKind
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.host import Collector, RequestOutput
 
 ENCODE_CHUNK = 512  # prompts tokenised at once, while the chunk before is submitted
 YIELD_EVERY = 16  # requests submitted between looks at the event loop, about 2 ms
@@ -34,7 +36,7 @@ class Flight:
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self.pending: dict[int, str] = {}
-        self._collectors: dict[int, Any] = {}
+        self._collectors: dict[int, Collector] = {}
         self._ready: list[int] = []
         self._failed: list[Reply] = []
         self._wake = asyncio.Event()
@@ -179,7 +181,7 @@ class ReplyNotifier:
         """Nothing to clear: what is ready is taken once."""
 
 
-def _reply(index: int, output: Any) -> Reply:
+def _reply(index: int, output: RequestOutput) -> Reply:
     completion = output.outputs[0]
     usage = Usage(len(output.prompt_token_ids), output.num_cached_tokens or 0, len(completion.token_ids))
     times = None
@@ -203,15 +205,12 @@ def _confidence(logprob: float | None) -> float | None:
 
 def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int) -> Any:
     """vLLM's sampling parameters for every request of a submission, of which `num_rows` are sent."""
-    from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind
-
     sampling = submission.sampling
     cap = sampling.max_tokens
     if sampling.grammar is not None and sampling.grammar.choices:
         cap = min(cap, max(engine.encoder.num_tokens(sampling.grammar.choices)) + 1)
     tag = submission.tag(len(submission.prompts) - num_rows, cap)
-    params = SamplingParams(
+    return host.shared_sampling_params(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
         top_p=sampling.top_p,
@@ -219,20 +218,15 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
         stop=[speakable(s) for s in sampling.stop],
         structured_outputs=_structured(sampling),
         logprobs=0 if sampling.with_confidence else None,  # 0: those of the chosen tokens alone
-        output_kind=RequestOutputKind.FINAL_ONLY,
         extra_args=tag.args(),
     )
-    params.skip_clone = True  # all requests share it; a deep copy each would be half of submitting
-    return params
 
 
 def _structured(sampling: Sampling) -> Any:
-    from vllm.sampling_params import StructuredOutputsParams
-
     if sampling.grammar is None:
         return None
     if sampling.grammar.choices:
-        return StructuredOutputsParams(choice=[speakable(c) for c in sampling.grammar.choices])
+        return host.structured_outputs(choice=[speakable(c) for c in sampling.grammar.choices])
     if sampling.grammar.shape is not None:
-        return StructuredOutputsParams(regex=speakable(sampling.grammar.shape.regex()))
-    return StructuredOutputsParams(regex=sampling.grammar.regex)
+        return host.structured_outputs(regex=speakable(sampling.grammar.shape.regex()))
+    return host.structured_outputs(regex=sampling.grammar.regex)

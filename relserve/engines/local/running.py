@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from relserve.engines.local.log import EngineGone, last_error
 from relserve.engines.local.prompts import PromptEncoder
+from relserve.vllm_plugin.host import Client
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ class RunningEngine:
         fingerprint: of the model that it has loaded; see `Engine.fingerprint`.
     """
 
-    def __init__(self, client: Any, process: BaseProcess) -> None:
+    def __init__(self, client: Client, process: BaseProcess) -> None:
         self.client, self._process = client, process
         self.encoder = PromptEncoder(client.get_tokenizer())
         self.max_model_len: int = client.model_config.max_model_len

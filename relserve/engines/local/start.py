@@ -15,6 +15,7 @@ from typing import Any
 
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
+from relserve.vllm_plugin import host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
 from relserve.vllm_plugin.version import check_version
 
@@ -51,7 +52,7 @@ def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> 
         arguments = arguments_of(path, engine_args)
         children = set(multiprocessing.active_children())
         with _child_environment(log_path), _setup_as_main():
-            client = _start_client(arguments)
+            client = host.start_client(arguments, _statistics_logger())
         started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
         if not started:
             client.shutdown()
@@ -93,49 +94,38 @@ def _quieten() -> None:
             logging.getLogger(name).setLevel(logging.ERROR)
 
 
+def _statistics_logger() -> type:
+    from relserve.engines.local.stats import NoStats  # imports vLLM, which takes seconds
+
+    return NoStats
+
+
 _OFFLINE = "yes"  # true to the hub's client, and told apart from a user's "1"
-
-
-def _start_client(arguments: dict[str, Any]) -> Any:
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    from relserve.engines.local.stats import NoStats
-
-    # A statistics logger of our own keeps per-request times on and vLLM's own loggers off.
-    client = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), stat_loggers=[NoStats])
-    # Its traceback when the engine dies says less than the line that LocalEngine announces.
-    logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
-    return client
 
 
 def arguments_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of the engine: the user's over ours over vLLM's."""
     try:
-        import vllm
+        version = host.version()
     except ModuleNotFoundError as error:
         if error.name != "vllm":
             raise
         raise EngineStartError(
             "vLLM is not installed; `pip install 'relserve[vllm]'` for a GPU, 'relserve[cpu]' without one"
         ) from error
-    check_version(vllm.__version__)
-    from vllm.platforms import current_platform
-
+    check_version(version)
     ours: dict[str, Any] = dict(
         model=path, scheduler_cls=SCHEDULER, enable_prefix_caching=True, disable_log_stats=True
     )
-    if current_platform.is_cpu():
+    if host.runs_on_cpu():
         set_environment(CPU_ENVIRONMENT)
         ours |= dict(
             dtype=cpu_dtype(path), enforce_eager=True, block_size=CPU_BLOCK_SIZE, worker_cls=CPU_WORKER
         )
         if not _is_parallel(engine_args):
-            from vllm.v1.executor.uniproc_executor import UniProcExecutor
-
             # The class, because vLLM turns the name "uni" into "mp" on a CPU (for its thread binding, which
             # is off here): a further process, which takes 10 s to start and a detour on every step.
-            ours["distributed_executor_backend"] = UniProcExecutor
+            ours["distributed_executor_backend"] = host.single_process_executor()
     return ours | dict(engine_args)
 
 

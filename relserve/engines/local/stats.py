@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vllm.v1.metrics.loggers import PrometheusStatLogger
+from relserve.vllm_plugin.host import PrometheusStatLogger
 
 
 class NoStats(PrometheusStatLogger):

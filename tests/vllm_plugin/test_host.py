@@ -1,0 +1,53 @@
+"""The seam to vLLM: one file, and what it hides."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import relserve
+from relserve.policies.cost import StepFeatures
+from relserve.vllm_plugin import host
+
+PACKAGE = Path(relserve.__file__).parent
+
+
+def test_no_other_file_imports_vllm() -> None:
+    imports = re.compile(r"^\s*(import vllm|from vllm)\b", re.MULTILINE)
+    found = [path for path in PACKAGE.rglob("*.py") if imports.search(path.read_text(encoding="utf-8"))]
+    assert [path.relative_to(PACKAGE).as_posix() for path in found] == ["vllm_plugin/host.py"]
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Sheduler'"):
+        host.Sheduler  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["max_num_active_reqs", "max_num_running_reqs"])
+def test_the_cap_on_admissions_has_two_names(name: str) -> None:
+    scheduler = SimpleNamespace(max_num_running_reqs=8, **({name: 5} if "active" in name else {}))
+    before = host.admission_cap(scheduler)
+    host.set_admission_cap(scheduler, 3)
+    assert (before, getattr(scheduler, name)) == (5 if "active" in name else 8, 3)
+    assert host.admission_cap(scheduler) == 3
+
+
+def test_a_queue_of_skipped_rows_is_replaced_where_there_is_one() -> None:
+    old, new = SimpleNamespace(waiting=0, skipped_waiting=0), SimpleNamespace(waiting=0)
+    for scheduler in (old, new):
+        host.set_queue(scheduler, "queue", "forwarding")
+    assert (old.waiting, old.skipped_waiting, new.waiting) == ("queue", "forwarding", "queue")
+    assert not hasattr(new, "skipped_waiting")
+
+
+def test_features_of_a_mixed_step() -> None:
+    requests = {
+        "decodes": SimpleNamespace(num_computed_tokens=51, num_prompt_tokens=50),
+        "begins": SimpleNamespace(num_computed_tokens=30, num_prompt_tokens=80),
+        "ends": SimpleNamespace(num_computed_tokens=80, num_prompt_tokens=80),
+    }
+    output = SimpleNamespace(num_scheduled_tokens={"decodes": 1, "begins": 30, "ends": 20})
+    assert host.step_features(output, requests) == StepFeatures(50, 2, 1, 51 + 30 + 80)
