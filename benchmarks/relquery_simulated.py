@@ -1,287 +1,232 @@
 """The RelServe paper's experiments in the simulator: Figures 9 to 12 and Table 6, at the paper's scale.
 
 100 relQueries of 1 to 100 rows from the paper's templates over the shared tables (PDMX is not to be had),
-Poisson arrivals, three models. Step times are derived from published hardware figures, not measured: see
-`SETTINGS`. "vllm" and "static" (vLLM-SP) run exclusive steps with prefill first, as in the paper; "sarathi"
-mixes chunked prefills into decode steps. "clairvoyant" knows the output lengths; "least" is the mean that no
-order can beat on an engine which always works as fast as ours does on all relQueries at once (SRPT, fluid).
+Poisson arrivals, three models. For every setting (a model, a table, a rate) several traces are drawn: other
+rows, other order, other outputs, other arrivals; all policies serve the same ones. A figure is the mean over
+the traces, with its standard deviation from trace to trace.
+
+"vllm" and "static" (vLLM-SP) run exclusive steps with prefill first, as in the paper; "sarathi" mixes chunked
+prefills into decode steps. "checked" admits a row only if its memory at full output fits, as the code
+published with the paper does. "ours" is without a guard against starvation, "ours guarded" with the default
+one. "longest known" is the better of ours and the paper's, told each relQuery's longest true output; "lengths
+known" the best of them told the true output length of every row.
+
+"least" is a mean that no order can beat under these assumptions: the engine works on one relQuery after the
+other, interrupts them for free, always does as much in a second as ours does with full batches when all
+relQueries come at once, and knows every output length (SRPT on a fluid engine).
 """
 
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
-from functools import cache
-from multiprocessing import get_context
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from benchmarks.common import RESULTS, arguments, finish, table
-from benchmarks.relquery_workload import ARRIVALS, TABLES, arrival_times, encoder, relqueries
-from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
-from relserve.policies.scheduling.variants import DEFAULT, make
-from relserve.simulator.bound import jobs_of, shortest_first
-from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, longest_known, retimed
+from benchmarks.common import arguments, finish, table
+from benchmarks.relquery_workload import ARRIVALS, TABLES
+from benchmarks.simulated_runs import LEAST, MODELS, Found, Run, Setting, run_all, virtual_s_a_s
+from relserve.policies.scheduling.variants import DEFAULT
+from relserve.vllm_plugin.settings import SchedulerSettings
 
-FIGURE_9 = {
-    "vllm": "fcfs+pp", "sarathi": "fcfs", "static": "static+pp", "dpu+aba": "dpu+aba", "ours": DEFAULT
+ABA, OURS = "dpu+aba", "ours"
+POLICIES = {
+    "vllm": Run("fcfs+pp"), "sarathi": Run("fcfs"),
+    "static": Run("static+pp"), "static checked": Run("static+pp", keeps_outputs_free=True),
+    "aba": Run(ABA), "aba checked": Run(ABA, keeps_outputs_free=True),
+    OURS: Run(DEFAULT), "ours guarded": Run(DEFAULT, patience=SchedulerSettings().patience),
 }  # fmt: skip
-FIGURE_10 = ("dpu+pp", "dpu+dp", "dpu+aba", DEFAULT)
-LEAST = "least"
+TOLD = {
+    "longest known": [Run(DEFAULT, told="longest"), Run(ABA, told="longest")],
+    "lengths known": [
+        Run(DEFAULT, told="lengths"), Run(ABA, told="lengths"),
+        Run(ABA, told="lengths", keeps_outputs_free=True),
+    ],
+}  # fmt: skip
+BEST = {**{name: [run] for name, run in POLICIES.items()}, **TOLD, LEAST: [Run(LEAST)]}
+RATIOS = {
+    "vllm_over_ours": ("vllm", OURS), "static_over_ours": ("static", OURS),
+    "static_checked_over_ours": ("static checked", OURS), "ours_over_aba": (OURS, "aba"),
+    "ours_over_aba_checked": (OURS, "aba checked"), "ours_over_longest_known": (OURS, "longest known"),
+    "ours_over_clairvoyant": (OURS, "lengths known"), "guarded_over_ours": ("ours guarded", OURS),
+    "vllm_over_least": ("vllm", LEAST),
+}  # fmt: skip
+AT_ALL_RATES = ("ours_over_aba", "ours_over_aba_checked")
+FIGURE_10 = ("dpu+pp", "dpu+dp", ABA, DEFAULT)
+FIGURE_11 = ("static+pp", ABA, DEFAULT)
 THRESHOLDS_S = (0.0, 1.0, 0.5, 0.3, 0.2, 0.1)  # Eq. 13, seconds of waiting per row; 0: no guard
 PATIENCE = (3.0, 2.5, 2.0, 1.5, 1.0)  # ours, in predicted FCFS latencies
+GUARDS = [(threshold_s, 0.0) for threshold_s in THRESHOLDS_S] + [(0.0, patience) for patience in PATIENCE]
+OTHER_ARRIVALS = {name: POLICIES[name] for name in ("vllm", "sarathi", "static", "aba", OURS, "ours guarded")}
+ONE = ("OPT-13B", "beer")
 TABLE_6_E2E_S = {0.5: 202.2, 0.6: 171.1, 0.7: 158.1, 0.8: 156.4, 0.9: 152.6, 1.0: 146.7}
 
 
-@dataclass(frozen=True)
-class Hardware:
-    """A model on its GPUs, by published figures: A100 312 TFLOP/s fp16 dense and 1.555 TB/s."""
+class Shown:
+    """The figures of all runs, and what the tables want of them."""
 
-    gpus: int
-    parameters: float
-    weight_bytes: float
-    kv_bytes_a_token: float
-    memory_bytes: float
-    compute_share: float  # of the peak that prefills reach
-    memory_share: float  # of the peak bandwidth that decodes reach, tensor parallelism included
+    def __init__(self, found: Found) -> None:
+        self.found = found
 
-    @property
-    def spec(self) -> EngineSpec:
-        """Roofline step times: prefills are bound by compute, decodes by reading weights and KV cache."""
-        bandwidth = self.gpus * 1.555e12 * self.memory_share
-        cost = CostModel(
-            2 * self.parameters / (self.gpus * 312e12 * self.compute_share),
-            5e-3,
-            200 * self.kv_bytes_a_token / bandwidth + 3e-5,  # of a row of 200 tokens, and its sampling
-            self.weight_bytes / bandwidth + 3e-3,
-        )
-        room = 0.9 * self.memory_bytes - self.weight_bytes - 1e9 * self.gpus
-        return EngineSpec(cost, Limits(256, 2048, int(room / self.kv_bytes_a_token), 16))
+    def each(self, setting: Setting, run: Run, name: str = "mean_s") -> list[float]:
+        """One figure of every trace."""
+        return [figures[name] for figures in self.found[setting][run]]
 
+    def mean(self, setting: Setting, run: Run, name: str = "mean_s") -> float:
+        """One figure, over all traces."""
+        return statistics.mean(self.each(setting, run, name))
 
-SETTINGS = {
-    "OPT-13B": Hardware(1, 13e9, 24e9, 2 * 40 * 5120 * 2, 40e9, 0.6, 0.85),
-    "Qwen2.5-32B": Hardware(2, 32.5e9, 61e9, 2 * 64 * 1024 * 2, 80e9, 0.55, 0.8),
-    "Llama2-70B": Hardware(4, 69e9, 129e9, 2 * 80 * 1024 * 2, 160e9, 0.5, 0.75),
-}
+    def best(self, setting: Setting, column: str) -> list[float]:
+        """Mean latencies, a trace each, of the run that is best among those of a column."""
+        return min((self.each(setting, run) for run in BEST[column]), key=statistics.mean)
+
+    def ratio(self, setting: Setting, name: str) -> tuple[float, float]:
+        """A ratio of mean latencies, and the standard deviation of the ratio from trace to trace."""
+        above, below = (self.best(setting, column) for column in RATIOS[name])
+        ratios = [a / b for a, b in zip(above, below, strict=True)]
+        return statistics.mean(above) / statistics.mean(below), statistics.stdev(ratios)
 
 
-class Job(NamedTuple):
-    """One simulation."""
-
-    model: str
-    data: str
-    rate: float
-    seed: int
-    policy: str
-    starvation_s: float = 0.0
-    patience: float = 0.0
-    arrivals: str = "poisson"
-    knows_lengths: bool = False
+def figure_9(shown: Shown, settings: Sequence[Setting]) -> list[dict[str, Any]]:
+    """Every setting's mean latencies and ratios, each with its spread."""
+    return [
+        {
+            "setting": setting[:3],
+            "mean_s": {c: _with_spread(shown.best(setting, c)) for c in BEST},
+            "ratios": {name: shown.ratio(setting, name) for name in RATIOS},
+        }
+        for setting in settings
+    ]
 
 
-@cache
-def _trace(data: str, seed: int, count: int) -> list[RelSpec]:
-    return relqueries(count, 100, 1.0, seed, encoder(), tables=(data,))
+def _with_spread(values: Sequence[float]) -> tuple[float, float]:
+    return statistics.mean(values), statistics.stdev(values)
 
 
-@cache
-def _at_once_s(model: str, data: str, seed: int, count: int) -> float:
-    """Seconds that ours takes for all relQueries of a trace when they come at once."""
-    trace = retimed(_trace(data, seed, count), [0.0] * count)
-    return simulate(trace, SETTINGS[model].spec, make(DEFAULT)).end_s
+def show_figure_9(rows: Sequence[dict[str, Any]]) -> None:
+    """Print the latencies, then the ratios."""
+    print("Figure 9: mean relQuery latency, s, and its standard deviation over traces")
+    cells = [[*r["setting"], *(f"{m:.3g} ±{s:.2g}" for m, s in r["mean_s"].values())] for r in rows]
+    print(table(["model", "data", "rate", *BEST], cells))
+    print("\nRatios of mean latencies, and their standard deviation over traces")
+    cells = [[*r["setting"], *(f"{m:.2f} ±{s:.2f}" for m, s in r["ratios"].values())] for r in rows]
+    print(table(["model", "data", "rate", *(name.replace("_over_", "/") for name in RATIOS)], cells))
 
 
-def _run(job: Job, count: int = 100) -> dict[str, float]:
-    """Simulate; gives the mean and largest latency, phases, and the policy's share of a wall second."""
-    trace = _trace(job.data, job.seed, count)
-    trace = retimed(trace, arrival_times(job.arrivals, job.rate, count, job.seed))
-    spec = SETTINGS[job.model].spec
-    if job.policy == LEAST:
-        total_s = _at_once_s(job.model, job.data, job.seed, count)
-        jobs = jobs_of(trace, spec.cost, spec.limits.block_size, total_s)
-        return {"mean_s": statistics.mean(shortest_first(jobs))}
-    exclusive = job.policy.endswith(("+pp", "+dp", "+aba"))
-    spec = EngineSpec(spec.cost, spec.limits, chunked=not exclusive)
-    trace = longest_known(trace) if job.knows_lengths else trace
-    done = simulate(trace, spec, make(job.policy, job.starvation_s, job.patience))
-    found = {
-        name: statistics.mean(getattr(r, name) for r in done.latencies)
-        for name in ("waiting_s", "core_s", "tail_s")
-    }
-    return found | {
-        "mean_s": done.mean_s, "max_s": max(r.latency_s for r in done.latencies), "end_s": done.end_s,
-        "policy_s": done.policy_s,
-    }  # fmt: skip
+def headline_of(rows: Sequence[dict[str, Any]], num_draws: int) -> dict[str, Any]:
+    """Each ratio's range over the settings, most at the highest rate only; in how many ours is below ABA."""
+    top_rate = max(row["setting"][2] for row in rows)
+    found: dict[str, Any] = {"settings": len(rows), "traces_a_setting": num_draws}
+    for name in RATIOS:
+        at_all = name in AT_ALL_RATES
+        ratios = [row["ratios"][name][0] for row in rows if at_all or row["setting"][2] == top_rate]
+        found[name if at_all else f"{name}_top_rate"] = [round(min(ratios), 3), round(max(ratios), 3)]
+    found["settings_ours_below_aba"] = sum(row["ratios"]["ours_over_aba"][0] < 1 for row in rows)
+    found["vllm_over_ours_spread"] = round(statistics.mean(r["ratios"]["vllm_over_ours"][1] for r in rows), 3)
+    return found
 
 
-def run_all(jobs: list[Job]) -> dict[Job, dict[str, float]]:
-    """Every job, on all cores."""
-    with get_context("spawn").Pool() as pool:
-        return dict(zip(jobs, pool.map(_run, jobs, chunksize=4), strict=True))
-
-
-def mean_of(found: dict[Job, dict[str, float]], name: str, **wanted: Any) -> float:
-    """A figure averaged over the seeds of the jobs that match."""
-    return statistics.mean(
-        v[name] for job, v in found.items() if all(getattr(job, k) == w for k, w in wanted.items())
-    )
-
-
-def figure_9(models: list[str], rates: list[float], seeds: range) -> tuple[list[list[Any]], dict[str, Any]]:
-    """Mean latency of every setting, and how far ours is ahead at the highest rate."""
-    jobs = [
-        Job(m, d, r, s, policy, knows_lengths=knows)
-        for m in models for d in TABLES for r in rates for s in seeds
-        for policy, knows in [
-            *((p, False) for p in (*FIGURE_9.values(), LEAST)), (DEFAULT, True), ("dpu+aba", True)
-        ]
+def figures_10_to_12(shown: Shown, rates: Sequence[float]) -> dict[str, Any]:
+    """One model and table: arrangements, phases, overhead and end-to-end time, thresholds."""
+    at = {rate: Setting(*ONE, rate) for rate in rates}
+    ten = [[rate, *(shown.mean(s, Run(p)) for p in FIGURE_10)] for rate, s in at.items()]
+    phases = ("waiting_s", "core_s", "tail_s")
+    eleven = [
+        [rate, p, *(shown.mean(s, Run(p), phase) for phase in phases)]
+        for rate, s in at.items() for p in FIGURE_11
     ]  # fmt: skip
-    found = run_all(jobs)
-    rows = []
-    for m in models:
-        for d in TABLES:
-            for r in rates:
-                at = {"model": m, "data": d, "rate": r}
-                means = [
-                    mean_of(found, "mean_s", policy=p, knows_lengths=False, **at) for p in FIGURE_9.values()
-                ]
-                bound = min(
-                    mean_of(found, "mean_s", policy=p, knows_lengths=True, **at) for p in (DEFAULT, "dpu+aba")
-                )
-                ours, least = means[-1], mean_of(found, "mean_s", policy=LEAST, **at)
-                ratios = [means[0] / ours, means[2] / ours, ours / means[3], ours / bound, means[0] / least]
-                rows.append([m, d, r, *means, bound, least, *ratios])
-    top = [row for row in rows if row[2] == max(rates)]
-    ranges = {
-        name: [round(min(row[i] for row in where), 3), round(max(row[i] for row in where), 3)]
-        for name, i, where in (
-            ("vllm_over_ours_top_rate", -5, top), ("static_over_ours_top_rate", -4, top),
-            ("ours_over_aba", -3, rows), ("ours_over_clairvoyant_top_rate", -2, top),
-            ("vllm_over_least_top_rate", -1, top),
-        )
-    }  # fmt: skip
-    return rows, ranges
-
-
-def other_arrivals(rates: list[float], seeds: range) -> list[list[Any]]:
-    """OPT-13B on the beer table, when relQueries come in bursts or as in a public trace."""
-    at = {"model": "OPT-13B", "data": "beer"}
-    jobs = [
-        Job(*at.values(), r, s, p, arrivals=a)
-        for a in ARRIVALS for r in rates for s in seeds for p in FIGURE_9.values()
-    ]  # fmt: skip
-    found = run_all(jobs)
-    rows = [
-        [a, r, *(mean_of(found, "mean_s", arrivals=a, rate=r, policy=p) for p in FIGURE_9.values())]
-        for a in ARRIVALS
-        for r in rates
-    ]
-    print("\nMean latency by arrivals, s")
-    print(table(["arrivals", "rate", *FIGURE_9], rows))
-    return rows
-
-
-def figures_10_to_12(rates: list[float], seeds: range) -> dict[str, Any]:
-    """OPT-13B on the beer table: arrangements, phases, overhead and end-to-end time, thresholds."""
-    at = {"model": "OPT-13B", "data": "beer"}
-    arrangements = [
-        Job(*at.values(), r, s, p) for r in rates for s in seeds for p in (*FIGURE_10, "static+pp")
-    ]
-    guards = [(t, 0.0) for t in THRESHOLDS_S] + [(0.0, k) for k in PATIENCE]
-    guarded = [Job(*at.values(), r, s, DEFAULT, *g) for r in rates for s in seeds for g in guards]
-    found = run_all(list(dict.fromkeys(arrangements + guarded)))
-    ten = [
-        [r, *(mean_of(found, "mean_s", rate=r, policy=p, starvation_s=0.0, patience=0.0) for p in FIGURE_10)]
-        for r in rates
-    ]
-    names = ("waiting_s", "core_s", "tail_s")
-    phases = [
-        [r, p, *(mean_of(found, n, rate=r, policy=p, starvation_s=0.0, patience=0.0) for n in names)]
-        for r in rates
-        for p in ("static+pp", "dpu+aba", DEFAULT)
-    ]
     overhead = [
-        [
-            r,
-            mean_of(found, "policy_s", rate=r, policy="dpu+aba"),
-            mean_of(found, "end_s", rate=r, policy="dpu+aba"),
-            TABLE_6_E2E_S.get(r, float("nan")),
-        ]
-        for r in rates
+        [rate, *(shown.mean(s, Run(ABA), name) for name in ("policy_s", "end_s")), TABLE_6_E2E_S.get(rate)]
+        for rate, s in at.items()
     ]
-    guard = [
-        [
-            r,
-            *g,
-            *(
-                mean_of(found, n, rate=r, policy=DEFAULT, starvation_s=g[0], patience=g[1])
-                for n in ("mean_s", "max_s")
-            ),
-        ]
-        for r in rates
-        for g in guards
-    ]
+    guards = [
+        [rate, *guard, *(shown.mean(s, Run(DEFAULT, *guard), name) for name in ("mean_s", "max_s"))]
+        for rate, s in at.items() for guard in GUARDS
+    ]  # fmt: skip
     print("\nFigure 10: mean latency by arrangement, s")
     print(table(["rate", *FIGURE_10], ten))
     print("\nFigure 11: phases, s")
-    print(table(["rate", "variant", "waiting_s", "core_s", "tail_s"], phases))
+    print(table(["rate", "variant", *phases], eleven))
     print("\nTable 6: DPU and ABA together, and end to end, s")
-    print(table(["rate", "dpu+aba_s", "e2e_s", "e2e_paper_s"], overhead))
-    print("\nFigure 12: Eq. 13's threshold, s a row, and our patience (0: none)")
-    print(table(["rate", "threshold_s", "patience", "mean_s", "max_s"], guard))
-    return {"figure_10": ten, "figure_11": phases, "table_6": overhead, "figure_12": guard}
+    print(table(["rate", f"{ABA}_s", "e2e_s", "e2e_paper_s"], overhead))
+    print("\nFigure 12: ours by Eq. 13's threshold, s a row, and by our patience (0: none)")
+    print(table(["rate", "threshold_s", "patience", "mean_s", "max_s"], guards))
+    return {"figure_10": ten, "figure_11": eleven, "table_6": overhead, "figure_12": guards}
+
+
+def other_arrivals(shown: Shown, rates: Sequence[float]) -> list[list[Any]]:
+    """One model and table, when relQueries come in bursts or as in a public trace."""
+    rows = [
+        [a, r, *(shown.mean(Setting(*ONE, r, a), run) for run in OTHER_ARRIVALS.values())]
+        for a in ARRIVALS for r in rates
+    ]  # fmt: skip
+    print("\nMean latency by arrivals, s")
+    print(table(["arrivals", "rate", *OTHER_ARRIVALS], rows))
+    return rows
+
+
+def wanted(settings: Sequence[Setting], rates: Sequence[float]) -> list[tuple[Setting, Run]]:
+    """All runs that the tables need."""
+    nine = [(setting, run) for setting in settings for runs in BEST.values() for run in runs]
+    single = [Run(p) for p in (*FIGURE_10, *FIGURE_11)] + [Run(DEFAULT, *guard) for guard in GUARDS]
+    ten_to_twelve = [(Setting(*ONE, rate), run) for rate in rates for run in single]
+    others = [(Setting(*ONE, r, a), run) for a in ARRIVALS for r in rates for run in OTHER_ARRIVALS.values()]
+    return nine + ten_to_twelve + others
 
 
 def main() -> None:
     """Print every table, save all with a plot, end with one line of JSON."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--rates", type=float, nargs="+", default=[0.5, 0.7, 0.9, 1.0, 1.2])
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--draws", type=int, default=10, help="traces of every setting, at least 2")
     args = parser.parse_args()
-    models, rates, seeds = list(SETTINGS), args.rates, range(1, args.seeds + 1)
+    models, tables, rates, num_draws = list(MODELS), list(TABLES), args.rates, max(args.draws, 2)
     if args.quick:
-        models, rates, seeds = ["OPT-13B"], [0.7, 1.0], range(1, 2)
-    rows, ranges = figure_9(models, rates, seeds)
-    columns = [
-        "model", "data", "rate", *FIGURE_9, "clairvoyant", LEAST,
-        "vllm/ours", "static/ours", "ours/aba", "ours/clair", "vllm/least",
-    ]  # fmt: skip
-    print("Figure 9: mean relQuery latency, s")
-    print(table(columns, rows))
-    details = {"columns": columns, "figure_9": rows, **figures_10_to_12(rates, seeds)}
-    details["arrivals"] = other_arrivals(rates, seeds)
-    details["cost_models"] = {m: str(SETTINGS[m].spec) for m in models}
-    finish("relquery_simulated", ranges, details, args.quick)
-    if not args.quick:
-        plot(rows, RESULTS / "relquery_simulated.png")
+        models, tables, rates, num_draws = ["OPT-13B"], ["beer"], [0.7, 1.0], 2
+    settings = [Setting(m, d, r) for m in models for d in tables for r in rates]
+    shown = Shown(run_all(wanted(settings, rates), num_draws))
+    rows = figure_9(shown, settings)
+    show_figure_9(rows)
+    details = {"figure_9": rows, **figures_10_to_12(shown, rates), "arrivals": other_arrivals(shown, rates)}
+    details["cost_models"] = {model: str(MODELS[model].spec) for model in models}
+    speeds = virtual_s_a_s(shown.found)
+    print("\nVirtual seconds simulated a second of one process, policy included")
+    print(table(["variant", "virtual_s_a_s"], [list(pair) for pair in speeds.items()]))
+    details["virtual_s_a_s"] = speeds
+    headline = headline_of(rows, num_draws) | {"virtual_s_a_s": round(speeds["all"])}
+    finish("relquery_simulated", headline, details, args.quick, partial(plot, rows))
 
 
-def plot(rows: list[list[Any]], path: Any) -> None:
-    """Figure 9: a panel a model and table."""
+def plot(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Figure 9: a panel a model and table; bars show the standard deviation of ours over traces."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    models, data = list(dict.fromkeys(r[0] for r in rows)), list(dict.fromkeys(r[1] for r in rows))
-    figure, axes = plt.subplots(
-        len(models), len(data), figsize=(4 * len(data), 3 * len(models)), squeeze=False
-    )
+    models = list(dict.fromkeys(row["setting"][0] for row in rows))
+    tables = list(dict.fromkeys(row["setting"][1] for row in rows))
+    size = (4 * len(tables), 3 * len(models))
+    figure, axes = plt.subplots(len(models), len(tables), figsize=size, squeeze=False)
     for i, model in enumerate(models):
-        for k, name in enumerate(data):
-            mine = [r for r in rows if r[:2] == [model, name]]
-            for j, label in enumerate([*FIGURE_9, "clairvoyant", LEAST]):
-                style = {"clairvoyant": "k--", LEAST: "k:"}.get(label, ".-")
-                axes[i][k].plot([r[2] for r in mine], [r[3 + j] for r in mine], style, label=label)
-            axes[i][k].set_title(f"{model}, {name}")
-            axes[i][k].set_xlabel("relQueries/s")
-            axes[i][k].set_ylabel("mean latency, s")
-    axes[0][0].legend()
+        for k, name in enumerate(tables):
+            mine = [row for row in rows if row["setting"][:2] == (model, name)]
+            _panel(axes[i][k], mine, f"{model}, {name}")
+    axes[0][0].legend(fontsize="x-small")
     figure.tight_layout()
     figure.savefig(path, dpi=110)
+
+
+def _panel(axis: Any, rows: Sequence[dict[str, Any]], title: str) -> None:
+    rates = [row["setting"][2] for row in rows]
+    for column in BEST:
+        means, spreads = zip(*(row["mean_s"][column] for row in rows), strict=True)
+        style = {"lengths known": "k--", "longest known": "k-.", LEAST: "k:"}.get(column, ".-")
+        axis.errorbar(rates, means, spreads if column == OURS else None, fmt=style, label=column, capsize=2)
+    axis.set_title(title)
+    axis.set_xlabel("relQueries/s")
+    axis.set_ylabel("mean latency, s")
 
 
 if __name__ == "__main__":

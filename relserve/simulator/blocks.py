@@ -9,9 +9,9 @@ from collections.abc import Sequence
 class BlockPool:
     """Counts blocks; prompt blocks are shared by hash, output blocks are private.
 
-    A cached block that nobody uses stays until memory is wanted, least recently freed first. A prompt's blocks
-    are taken from its first on and freed from its last on, so two things hold for every prompt: the blocks that
-    are cached come before those that are not, and the cached ones in use before the idle ones.
+    A cached block that nobody uses stays until memory is wanted, least recently freed first. A prompt's last
+    blocks are freed first. So two things hold for every prompt: its cached blocks come before those that are
+    not cached, and of the cached ones those in use come before the idle ones.
     """
 
     def __init__(self, num_blocks: int) -> None:
@@ -32,12 +32,14 @@ class BlockPool:
                 high = middle
         return low
 
-    def num_idle(self, hashes: Sequence[int], num_cached: int) -> int:
-        """How many of the first `num_cached` blocks, all cached, nobody uses: taking them costs free blocks."""
-        users, first_idle = self._users, num_cached
-        while first_idle and not users[hashes[first_idle - 1]]:
-            first_idle -= 1
-        return num_cached - first_idle
+    def num_idle(self, hashes: Sequence[int]) -> int:
+        """How many of these cached blocks nobody uses: taking them costs free blocks too."""
+        users, count = self._users, 0
+        for h in reversed(hashes):
+            if users[h]:
+                break
+            count += 1
+        return count
 
     def take(self, hashes: Sequence[int], num_new_private: int) -> None:
         """Use prompt blocks (cached or computed now) and some private ones; the caller made sure they fit."""

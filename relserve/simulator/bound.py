@@ -1,4 +1,17 @@
-"""How low the mean latency could be at all: shortest remaining processing time on a fluid engine."""
+"""How low the mean latency could be, under assumptions: shortest remaining processing time on a fluid engine.
+
+It is assumed that
+
+* the engine is fluid: a relQuery is an amount of work in seconds, done in slices of any size, one relQuery
+  after the other; so nobody waits for a step to end, and a row's tokens need not follow one another;
+* batches are always full: a second of work is a second whoever's it is, and however few rows are left;
+* every output length is known from the start;
+* preemption is free: who is interrupted keeps what was computed, and memory and slots never run out;
+* prompts that one relQuery repeats within itself are computed once, those of other relQueries always.
+
+A real engine is kept from reaching it by its steps, its small batches and its memory; it could get below it
+only by sharing prefixes across relQueries, or where small batches are faster than their share of a full one.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +34,8 @@ def jobs_of(trace: Sequence[RelSpec], cost: CostModel, block_size: int, total_s:
     """The relQueries of a trace as work, by the slopes of the cost model and the true output lengths.
 
     Args:
-        total_s: what all of them take together; the works are scaled to it, so the bases of the steps are
-            shared out over them.
+        total_s: what all of them take together, in full batches; the works are scaled to it, so the bases of
+            the steps, and what relQueries share, are shared out over them.
     """
     works = [_work_s(rel, cost, block_size) for rel in trace]
     scale = total_s / sum(works)
@@ -41,7 +54,7 @@ def shortest_first(jobs: Sequence[Job]) -> list[float]:
     """Latencies in seconds under preemptive SRPT on one server that works on one job at a time.
 
     No schedule has a lower mean when the server can do no more than one second of work a second (Schrage
-    1968). An engine is bound by it as far as small batches are no faster than full ones.
+    1968). What that assumes of an engine is said above.
     """
     coming = sorted(jobs)
     waiting: list[tuple[float, float]] = []  # work left, arrival

@@ -51,7 +51,7 @@ class StepWork:
 
 
 class Stretch(NamedTuple):
-    """Decode steps that were computed one after the other: when the last ended, and the relQueries that are done."""
+    """Decode steps that were computed at once: when the last one ended, and the relQueries that are done."""
 
     end_s: float
     num_steps: int
@@ -79,7 +79,7 @@ class SimEngine:
         self.num_waiting += len(spec.rows)
 
     def news(self) -> tuple[list[RelState], list[str]]:
-        """relQueries that are new or of which a row ran, waited or ended, and ids of those that are done; once."""
+        """Since the last call: relQueries of which rows came, ran or ended; ids of those that are done."""
         changed, gone = [rel.state for rel in self._changed], self._gone
         self._changed, self._gone = {}, []
         return changed, gone
@@ -144,19 +144,15 @@ class SimEngine:
             victim = next((r for r in reversed(rels) if r.decoding and r not in work.decoded), None)
             if victim is None:
                 return False
-            self._preempt(victim, next(reversed(victim.decoding)), work)
+            self._preempt(victim, work)
             if not rel.decoding:
                 return False
         self.pool.take_private(needed)
         return True
 
-    def _preempt(self, rel: SimRel, row: SimRow, work: StepWork) -> None:
-        rel.finish[row.joined + row.num_output - row.generated].remove(row)
-        rel.end_decode(row)
-        self._free(row, row.num_prompt + row.generated - 1)
-        rel.waiting.appendleft(row)
-        row.num_tokens = row.num_prompt + row.generated
-        rel.state.waiting_tokens += row.num_tokens
+    def _preempt(self, rel: SimRel, work: StepWork) -> None:
+        row = rel.preempt_last()
+        self._free(row, row.num_tokens - 1)
         self.num_waiting += 1
         self.num_preemptions += 1
         work.preempted += 1
@@ -189,14 +185,10 @@ class SimEngine:
         slots = self.limits.max_num_seqs - self.num_running
         left, admitted, used = slots if most is None else min(most, slots), 0, 0
         while rel.waiting and used < budget:
-            row = rel.waiting[0]
-            tokens = self._try_admit(row, budget - used) if admitted < left else 0
+            tokens = self._try_admit(rel.waiting[0], budget - used) if admitted < left else 0
             if not tokens:
                 break
-            rel.waiting.popleft()
-            rel.state.waiting_tokens -= row.num_tokens
-            rel.partial[row] = None
-            work.prefilled.append(row)
+            work.prefilled.append(rel.admit_next())
             admitted += 1
             used += tokens
         if admitted and rel.state.first_scheduled_s is None:
@@ -214,7 +206,7 @@ class SimEngine:
         if not self.spec.chunked and left > budget and budget < self.limits.max_num_batched_tokens:
             return 0
         blocks = ceil(total / size)
-        if blocks - cached + pool.num_idle(row.hashes, cached) > pool.num_free:
+        if blocks - cached + pool.num_idle(row.hashes[:cached]) > pool.num_free:
             return 0
         pool.take(row.hashes, blocks - len(row.hashes))
         self.num_running += 1

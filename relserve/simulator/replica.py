@@ -88,7 +88,7 @@ class Replica:
         self._count(self.engine.finish(work, now_s), num_steps=1, now_s=now_s)
 
     def jump(self, now_s: float, until_s: float) -> float:
-        """Repeat the latest step while no decision could differ from it; gives the time when it was last over.
+        """Repeat the latest step while no decision could differ; gives the time when that is over.
 
         Args:
             until_s: when the next relQuery may come.

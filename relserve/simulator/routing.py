@@ -9,7 +9,7 @@ from relserve.simulator.workload import RelSpec
 
 
 class EngineLoad(NamedTuple):
-    """What an engine has to do: relQueries and rows that are not done, those on their way into it included."""
+    """What an engine has to do: relQueries and rows that are not done, also those not yet taken in."""
 
     num_relqueries: int
     num_rows: int

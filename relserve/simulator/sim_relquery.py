@@ -19,8 +19,8 @@ class SimRow:
     """
 
     __slots__ = (
-        "generated", "hashes", "joined", "num_blocks", "num_output", "num_prompt", "num_tokens", "prefill_left",
-        "rel",
+        "generated", "hashes", "joined", "num_blocks", "num_output", "num_prompt", "num_tokens",
+        "prefill_left", "rel",
     )  # fmt: skip
 
     def __init__(self, rel: SimRel, spec: RowSpec, hashes: tuple[int, ...]) -> None:
@@ -57,19 +57,40 @@ class SimRel:
         self.growth = [0] * block_size
         self.starts: Counter[int] = Counter()
         self._sum_starts = 0
+        self._waiting_outputs = sum(row.output_tokens for row in spec.rows)
         self.num_left = len(spec.rows)
         self.last_first_token_s = 0.0
         self.done_s: float | None = None
         self.state = self._state_at_arrival()
+        self.renew_state()
 
     def _state_at_arrival(self) -> RelState:
         spec, waiting = self.spec, self.waiting
         num_rows, tokens = len(spec.rows), sum(row.num_tokens for row in waiting)
         return RelState(
-            spec.rel_id, spec.arrival_s, num_rows, spec.output_cap, num_arrived=num_rows, arrived_tokens=tokens,
-            num_waiting=num_rows, waiting_tokens=tokens,
+            spec.rel_id, spec.arrival_s, num_rows, spec.output_cap,
+            num_arrived=num_rows, arrived_tokens=tokens, num_waiting=num_rows, waiting_tokens=tokens,
             waiting_row_tokens=lambda: (row.num_tokens for row in waiting),
         )  # fmt: skip
+
+    def admit_next(self) -> SimRow:
+        """The first waiting row gets memory."""
+        row = self.waiting.popleft()
+        self.partial[row] = None
+        self.state.waiting_tokens -= row.num_tokens
+        self._waiting_outputs -= row.num_output - row.generated
+        return row
+
+    def preempt_last(self) -> SimRow:
+        """The row that began to decode last loses its memory; it waits again, before all others."""
+        row = next(reversed(self.decoding))
+        self.finish[row.joined + row.num_output - row.generated].remove(row)
+        self.end_decode(row)
+        self.waiting.appendleft(row)
+        row.num_tokens = row.num_prompt + row.generated
+        self.state.waiting_tokens += row.num_tokens
+        self._waiting_outputs += row.num_output - row.generated
+        return row
 
     @property
     def blocks_of_next_decode(self) -> int:
@@ -99,10 +120,22 @@ class SimRel:
 
     def renew_state(self) -> None:
         """Bring the counts that policies see up to date."""
-        state, left = self.state, self.spec.output_cap - self.clock
+        state = self.state
         state.num_decoding = len(self.decoding)
         state.num_running = state.num_decoding + len(self.partial)
         state.prefill_left = sum([row.prefill_left for row in self.partial]) if self.partial else 0
-        state.max_decode_left = max(1, left + max(self.starts)) if self.starts else 0
-        state.sum_decode_left = state.num_decoding * left + self._sum_starts
         state.num_waiting = len(self.waiting)
+        if self.spec.knows_outputs:
+            self._tell_outputs()
+        else:
+            left = self.spec.output_cap - self.clock
+            state.max_decode_left = max(1, left + max(self.starts)) if self.starts else 0
+            state.sum_decode_left = state.num_decoding * left + self._sum_starts
+
+    def _tell_outputs(self) -> None:
+        """Tell what the rows will truly say."""
+        state = self.state
+        left = [(clock - self.clock, len(rows)) for clock, rows in self.finish.items() if rows]
+        state.max_decode_left = max((steps for steps, _ in left), default=0)
+        state.sum_decode_left = sum(steps * num_rows for steps, num_rows in left)
+        state.waiting_outputs = self._waiting_outputs

@@ -34,7 +34,7 @@ class RelSpec:
     """One relQuery: when it comes, its rows, and the output cap it declares.
 
     Attributes:
-        knows_outputs: policies are told how many tokens each row will say, instead of the cap.
+        knows_outputs: policies are told how many tokens each row will say; else only the cap.
     """
 
     rel_id: str
@@ -82,9 +82,9 @@ def retimed(trace: Sequence[RelSpec], arrivals: Sequence[float]) -> list[RelSpec
 
 def longest_known(trace: Sequence[RelSpec]) -> list[RelSpec]:
     """The trace with caps equal to the longest true output of each relQuery."""
-    return [replace(r, output_cap=max(row.output_tokens for row in r.rows)) for r in trace]
+    return [replace(rel, output_cap=max(row.output_tokens for row in rel.rows)) for rel in trace]
 
 
-def every_length_known(trace: Sequence[RelSpec]) -> list[RelSpec]:
-    """The trace with every row's true output length told to the policies."""
-    return [replace(r, knows_outputs=True) for r in trace]
+def lengths_known(trace: Sequence[RelSpec]) -> list[RelSpec]:
+    """The trace with the true output length of every row told to the policies."""
+    return [replace(rel, knows_outputs=True) for rel in longest_known(trace)]

@@ -6,13 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.cost import CostModel, FixedCost
+from relserve.policies.scheduling.driver import StepDriver
+from relserve.policies.scheduling.state import Limits, StepView
 from relserve.policies.scheduling.variants import NAMES, make
 from relserve.simulator.blocks import BlockPool
 from relserve.simulator.engine import EngineSpec, SimEngine
-from relserve.simulator.run import clairvoyant, simulate
-from relserve.simulator.workload import RelSpec, RowSpec, gamma_arrivals, poisson_arrivals, replayed_arrivals
+from relserve.simulator.run import simulate
+from relserve.simulator.workload import (
+    RelSpec,
+    RowSpec,
+    gamma_arrivals,
+    longest_known,
+    poisson_arrivals,
+    replayed_arrivals,
+)
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
 ROOMY = EngineSpec(COST, Limits(64, 2048, 100_000))
@@ -75,11 +83,14 @@ def test_the_same_trace_gives_the_same_latencies(name: str) -> None:
 
 def test_all_memory_comes_back() -> None:
     engine = SimEngine(spec_for("fcfs", 1500))
-    policy, now, done = make("dpu+mixed"), 0.0, 0
+    driver, now, done = StepDriver(make("dpu+mixed"), FixedCost(COST)), 0.0, 0
     for relation in random_trace(8, 10):
         engine.add(relation)
     while engine.rels:
-        work = engine.step(policy.decide(engine.view(now)), now)
+        changed, gone = engine.news()
+        free = engine.free_capacity()
+        view = StepView(changed, gone, free, engine.limits, now, COST, engine.miss_ratio)
+        work = engine.step(driver.decide(view), now)
         now += COST.step(work.prefill_tokens, work.num_decodes)
         done += len(engine.finish(work, now))
     assert done == 10
@@ -110,8 +121,8 @@ def test_a_request_larger_than_memory_is_an_error_not_a_hang() -> None:
         simulate([RelSpec("r", 0.0, rows, 2)], spec_for("fcfs", 1500), make("fcfs"))
 
 
-def test_clairvoyant_caps_are_the_true_outputs() -> None:
-    for spec in clairvoyant(random_trace(0)):
+def test_where_the_longest_is_known_caps_are_the_longest_true_outputs() -> None:
+    for spec in longest_known(random_trace(0)):
         assert spec.output_cap == max(r.output_tokens for r in spec.rows)
 
 

@@ -56,6 +56,7 @@ class RelState:
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
     num_unannounced: int = 0
+    waiting_outputs: int | None = None
 
     @property
     def num_unseen(self) -> int:
