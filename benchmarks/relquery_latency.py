@@ -44,7 +44,7 @@ from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, every_length_known, longest_known, retimed
+from relserve.simulator.workload import RelSpec, lengths_known, longest_known, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 GUARDED = {f"{DEFAULT} guarded": SchedulerSettings().patience}  # the others run without a guard
@@ -228,7 +228,7 @@ def evaluate(traces: list[list[RelSpec]], runs: Runs, capacity: Sequence[float])
         "outputs_equal": len({tuple(run["sha"] for run in r) for r in runs.values()}) == 1,
         "leaked_blocks": sum(run["leaked_blocks"] for r in runs.values() for run in r),
         "longest_known_s": simulated(DEFAULT, list(map(longest_known, traces)), spec),
-        "every_length_known_s": simulated(DEFAULT, list(map(every_length_known, traces)), spec),
+        "lengths_known_s": simulated(DEFAULT, list(map(lengths_known, traces)), spec),
         "srpt_s": statistics.mean(least),
         "srpt_p99_s": float(np.percentile(least, 99)), "engine": str(spec),
     }  # fmt: skip
@@ -264,8 +264,8 @@ def show(load: float, found: dict[str, Any], stock: str) -> None:
     print(table(["variant", *base, "mean: vllm/this", "p99: this/vllm"], rows))
     print("ranked otherwise by the simulator, and how likely by chance:", found["ranked_otherwise"])
     told = [
-        ["ours, told each longest output", found["longest_known_s"], None],
-        ["ours, told every length", found["every_length_known_s"], None],
+        ["ours, longest known", found["longest_known_s"], None],
+        ["ours, lengths known", found["lengths_known_s"], None],
         ["any order, on a fluid engine", found["srpt_s"], found["srpt_p99_s"]],
     ]
     print(table(["outputs known beforehand, simulated", "mean_s", "p99_s"], told), flush=True)
@@ -312,7 +312,7 @@ def plot(details: dict[str, Any], path: Path) -> None:
             values = np.array([found["variants"][n][phase] for n in names])
             axis.barh(names, values, left=bottom, label=phase.removesuffix("_s"))
             bottom += values
-        for key, style in (("longest_known_s", "--"), ("every_length_known_s", ":")):
+        for key, style in (("longest_known_s", "--"), ("lengths_known_s", ":")):
             label = f"ours, {key.removesuffix('_s').replace('_', ' ')} (simulated)"
             axis.axvline(found[key], linestyle=style, color="black", label=label)
         axis.set_title(f"load {load}")
