@@ -58,7 +58,7 @@ class BlockPool:
     def take_private(self, count: int) -> None:
         """Use blocks for output tokens."""
         self.num_free -= count
-        while len(self._idle) > self.num_free:
+        for _ in range(len(self._idle) - self.num_free):
             del self._users[self._idle.popitem(last=False)[0]]
 
     def give_back(self, hashes: Sequence[int], num_private: int) -> None:

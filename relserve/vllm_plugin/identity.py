@@ -7,8 +7,6 @@ from typing import Any
 
 from relserve.call.rel_tag import RelTag, cap_of, read_tag
 
-Identity = RelTag
-
 # The rows of one /v1/completions call with a list of prompts: "cmpl-ID-ROW", then vLLM's random suffix.
 _LIST_CALL = re.compile(r"(?P<call>cmpl-.+)-\d+-[0-9a-f]{8}")
 

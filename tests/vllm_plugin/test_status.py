@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from relserve.call.rel_tag import RelTag
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.identity import Identity
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.status import MAX_RELS, StatusFile
 
@@ -153,7 +153,7 @@ def test_phases_in_words() -> None:
     ledger = RowLedger()
     rows = {name: request(name) for name in "abc"}
     for row in rows.values():
-        ledger.arrive(row, Identity("r", 3, 4), 0.0)
+        ledger.arrive(row, RelTag("r", 3, 4), 0.0)
     rel = ledger.active["r"]
     assert rel.phase == "waiting"
     ledger.run("ab", 1.0)

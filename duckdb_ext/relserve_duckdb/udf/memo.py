@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -35,6 +35,9 @@ class Wanted(NamedTuple):
             self.site, [self.prompts[i] for i in kept], [self.rows[i] for i in kept],
             [self.multiplicity[i] for i in kept],
         )  # fmt: skip
+
+
+Ask = Callable[[Wanted], Iterable[tuple[str | None, Any]]]
 
 
 @dataclass
@@ -82,11 +85,11 @@ class Memo:
             return {None: None}
         return self._answers.setdefault((site.function, site.options), {None: None})
 
-    def answer(self, chunk: Chunk, ask: Callable[[Wanted], Known], check: Callable[[], None]) -> list[Any]:
+    def answer(self, chunk: Chunk, ask: Ask, check: Callable[[], None]) -> list[Any]:
         """The answers of a chunk, asking those that are not known.
 
         Args:
-            ask: gives the answers of the wanted inputs.
+            ask: gives the prompts of the wanted inputs with their answers.
             check: raises when the statement was cancelled.
         """
         known = self.known(chunk.site)
@@ -97,7 +100,7 @@ class Memo:
                 check()
                 self._fill(chunk, known, ask)
 
-    def _fill(self, chunk: Chunk, known: Known, ask: Callable[[Wanted], Known]) -> None:
+    def _fill(self, chunk: Chunk, known: Known, ask: Ask) -> None:
         """Ask what nobody is asking; if there is no such thing, wait a moment for the others."""
         mine = Tally(chunk.site)
         mine.add(chunk)

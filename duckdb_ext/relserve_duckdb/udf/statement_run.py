@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from relserve.call.answer_types import Answer
 from relserve.call.options import FUNCTIONS
@@ -15,7 +16,7 @@ from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.round import UNASKED, Enough
 from relserve.session.session import Session
 from relserve_duckdb.udf.client import Client
-from relserve_duckdb.udf.memo import Known, Memo, Wanted
+from relserve_duckdb.udf.memo import Memo, Wanted
 from relserve_duckdb.udf.site import relquery_of
 from relserve_duckdb.udf.skipped import SkippedPrompts
 
@@ -73,8 +74,8 @@ class StatementRun:
         if self.cancel.is_set():
             raise Cancelled("the query was interrupted")
 
-    def ask(self, wanted: Wanted) -> Known:
-        """Have the session answer what a chunk of the running statement needs."""
+    def ask(self, wanted: Wanted) -> Iterable[tuple[str | None, Any]]:
+        """Have the session answer what a chunk of the running statement needs; prompts with their answers."""
         return self._ask(wanted.without_null() if wanted.site in self._rehearsed else wanted)
 
     def remember(self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None) -> None:
@@ -108,9 +109,11 @@ class StatementRun:
         for relquery in opened.values():
             relquery.close()
 
-    def _ask(self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None) -> Known:
+    def _ask(
+        self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None
+    ) -> Iterable[tuple[str | None, Any]]:
         answers = zip(wanted.prompts, self._answers_to(wanted, enough, announced), strict=True)
-        return {prompt: answer.value for prompt, answer in answers if answer is not UNASKED}
+        return ((prompt, answer.value) for prompt, answer in answers if answer is not UNASKED)
 
     def _answers_to(self, wanted: Wanted, enough: Enough | None, announced: int | None) -> Sequence[Answer]:
         opened = self._opened(wanted.site)

@@ -194,6 +194,7 @@ class Connection:
             for end in (self.raw.abort, self.raw.rollback, partial(self._functions.remove, self.raw)):
                 with suppress(duckdb.Error):
                     end()
+            self._state.run.close()
             self._runner.rehearsals.close()
             self.raw.close()
 

@@ -124,14 +124,14 @@ def test_prompts_made_of_another_calls_text_have_unknown_tokens(made: Made) -> N
     assert (rows[1]["prompt_tokens"], rows[1]["shared_prefix"], rows[1]["seconds"]) == (None, None, None)
 
 
-def test_what_no_trial_reaches_is_shown_without_numbers(made: Made) -> None:
+def test_what_no_rehearsal_reaches_is_shown_without_numbers(made: Made) -> None:
     sql = "SELECT llm('b {}', title) FROM p WHERE llm('a {}', body) = 'never made up'"
     rows = explain(made, sql)
     assert counts(rows)[1] == ("llm", None, None, None, [1])
     assert "unknown" in str(made.con.explain_llm(sql))
 
 
-def test_trials_leave_no_answer_behind() -> None:
+def test_made_up_answers_leave_no_answer_behind() -> None:
     made = make(chunk=1000)
     sql = "SELECT count(*) FROM p WHERE llm_filter('a {}', body) AND llm('b {}', title) IS NOT NULL"
     before = made.rows(sql)
