@@ -1,6 +1,8 @@
-"""What a policy costs a step: vLLM's own scheduler without a model, 10,000 rows waiting in 200 relQueries.
+"""What a policy costs a step: vLLM's own scheduler without a model, thousands of rows waiting.
 
-The rows have prompts of 150 tokens, a third of them shared, and up to 256 of them run at once.
+First 10,000 rows in 200 relQueries, with prompts of 150 tokens, a third of them shared. Then 10,000 and
+100,000 relQueries of one row each, and one more with every step: what all of our code takes around vLLM's
+own. Up to 256 rows run at once.
 """
 
 from __future__ import annotations
@@ -8,15 +10,23 @@ from __future__ import annotations
 import random
 import statistics
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks.common import arguments, finish, table
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.host import Scheduler
+from relserve.vllm_plugin.queue import RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
-from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
+from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
+ONE_ROW = {"10k": 10_000, "100k": 100_000}  # relQueries of one row each
+VLLM_METHODS = ("add_request", "schedule", "update_from_output")
+QUEUE_METHODS = ("peek_request", "pop_request", "prepend_request", "prepend_requests", "__bool__")
 
 
 def arrivals(num_rels: int, num_rows: int) -> list[Arrival]:
@@ -33,12 +43,27 @@ def arrivals(num_rels: int, num_rows: int) -> list[Arrival]:
     return found
 
 
-def measure(variant: str, num_rels: int, num_rows: int, num_steps: int) -> list[Any]:
-    """Milliseconds of a step: the policy's share, its largest, and vLLM's schedule() as a whole."""
+def one_row_arrivals(count: int) -> Iterator[Arrival]:
+    """relQueries of one row each, made as they are taken."""
+    rng = random.Random(1)
+    lead = [rng.randrange(1000) for _ in range(32)]
+    for number in range(count):
+        cap = rng.choice([5, 10, 50, 100])
+        prompt = lead + rng.choices(range(1000), k=rng.choice([5, 20, 60]))
+        yield Arrival(0, f"q{number}", prompt, rng.randint(1, cap), {"rel_id": f"q{number}", "rel_ol": cap})
+
+
+def build(variant: str) -> Any:
+    """A scheduler of the size of a GPU's."""
     config = config_of(str(MODEL_DIR))
     config.scheduler_config.max_num_seqs = 256
     config.scheduler_config.max_num_batched_tokens = 2048
-    scheduler = scheduler_of(str(MODEL_DIR), variant, False, 4000, patience=SchedulerSettings().patience)
+    return scheduler_of(str(MODEL_DIR), variant, False, 4000, patience=SchedulerSettings().patience)
+
+
+def measure(variant: str, num_rels: int, num_rows: int, num_steps: int) -> list[Any]:
+    """Milliseconds of a step: the policy's share, its largest, and vLLM's schedule() as a whole."""
+    scheduler = build(variant)
     for arrival in arrivals(num_rels, num_rows):
         scheduler.add_request(arrival.request())
     worker, ran = Worker(), Ran()
@@ -57,16 +82,86 @@ def measure(variant: str, num_rels: int, num_rows: int, num_steps: int) -> list[
     ]  # fmt: skip
 
 
+class OurShare:
+    """Seconds in our code and not in vLLM's, where each calls the other."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._is_ours, self._since_s = False, time.perf_counter()
+
+    def timed(self, method: Callable[..., Any], is_ours: bool) -> Callable[..., Any]:
+        """The method, whose time is ours or not."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            before = self._switch(is_ours)
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self._switch(before)
+
+        return call
+
+    def _switch(self, is_ours: bool) -> bool:
+        now_s = time.perf_counter()
+        before = self._is_ours
+        self.seconds += now_s - self._since_s if before else 0.0
+        self._is_ours, self._since_s = is_ours, now_s
+        return before
+
+    @contextmanager
+    def told_apart(self) -> Iterator[None]:
+        """Have vLLM's scheduler and our queue, which it calls, say whose time it is."""
+        methods = [(Scheduler, name, False) for name in VLLM_METHODS]
+        methods += [(RelQueue, name, True) for name in QUEUE_METHODS]
+        patches = [
+            patch.object(cls, name, self.timed(getattr(cls, name), ours)) for cls, name, ours in methods
+        ]
+        for one in patches:
+            one.start()
+        try:
+            yield
+        finally:
+            for one in patches:
+                one.stop()
+
+
+def measure_one_row(name: str, count: int, num_steps: int) -> list[Any]:
+    """Milliseconds of our code in a step with an arrival: the median, the 99th percentile, the most."""
+    scheduler, share = build(DEFAULT), OurShare()
+    waiting = one_row_arrivals(count + num_steps)
+    for _ in range(count):
+        scheduler.add_request(next(waiting).request())
+    worker, ran, taken = Worker(), Ran(), []
+    with share.told_apart():
+        add = share.timed(scheduler.add_request, True)
+        schedule = share.timed(scheduler.schedule, True)
+        scheduler.update_from_output = share.timed(scheduler.update_from_output, True)
+        for arrival in waiting:
+            request, before = arrival.request(), share.seconds
+            add(request)
+            output = schedule()
+            deliver(scheduler, output, worker.execute(output), ran)
+            taken.append(1e3 * (share.seconds - before))
+    taken = taken[1:]  # the first step sees all of them come
+    return [name, statistics.median(taken), statistics.quantiles(taken, n=100)[98], max(taken)]
+
+
 def main() -> None:
-    """Print the table and the headline."""
+    """Print the tables and the headline."""
     args = arguments(__doc__ or "").parse_args()
     num_rels, num_rows, num_steps = (40, 50, 100) if args.quick else (200, 50, 500)
     rows = [measure(v, num_rels, num_rows, num_steps) for v in VARIANTS]
     columns = ["variant", "policy_ms", "policy_p99_ms", "policy_max_ms", "schedule_ms", "still waiting"]
     print(table(columns, rows))
+    num_steps = 150 if args.quick else 500  # some of them after a refit of the cost model, every 64 steps
+    one_row = [measure_one_row(name, count, num_steps) for name, count in ONE_ROW.items()]
+    one_row_columns = ["one-row relQueries", "ours_ms", "ours_p99_ms", "ours_max_ms"]
+    print(table(one_row_columns, one_row))
     headline = {"waiting": num_rels * num_rows, "relqueries": num_rels}
     headline |= {f"{row[0]}_policy_ms": round(row[1], 3) for row in rows[1:]}
-    finish("scheduler_overhead", headline, {"columns": columns, "rows": rows}, args.quick)
+    headline |= {f"one_row_{row[0]}_ms": round(row[1], 3) for row in one_row}
+    result = {"columns": columns, "rows": rows, "one_row_columns": one_row_columns, "one_row": one_row}
+    finish("scheduler_overhead", headline, result, args.quick)
 
 
 if __name__ == "__main__":

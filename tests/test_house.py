@@ -28,7 +28,8 @@ def test_imports_for_type_checking_count() -> None:
     assert "exclude_type_checking_imports" not in LINTER
     circles = next(c for c in LINTER["contracts"] if c["type"] == "acyclic_siblings")
     assert set(circles["ancestors"]) == {"relserve.*", "relserve_duckdb"}
-    assert not any("ignore_imports" in contract for contract in LINTER["contracts"])
+    ignoring = [each["name"] for each in LINTER["contracts"] if "ignore_imports" in each]
+    assert ignoring == ["only the plug-in's host knows vLLM"]
 
 
 def test_at_most_six_modules_lie_loose() -> None:

@@ -118,9 +118,16 @@ class OpenRelQuery:
         """The answer of each distinct prompt."""
         submission = submission_of(self.site, self.record.rel_id, folded.prompts)
         cached = cached_answers(self._cache, self._engine, submission, self.site)
-        known = {} if self._known is None else self._known
         one = Round(
-            self.site, self._engine, folded, known, cached, self._recorder, self._cancel, progress, enough
+            self.site,
+            self._engine,
+            folded,
+            self._known,
+            cached,
+            self._recorder,
+            self._cancel,
+            progress,
+            enough,
         )
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))

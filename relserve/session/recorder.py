@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from relserve.call.answer_types import Answer
@@ -59,14 +59,17 @@ class Recorder:
             self.record.num_null += num_null
             self.record.num_distinct += num_distinct
 
-    def take(self, num_rows: int, reply: Reply, is_cached: bool) -> None:
-        """A prompt that stands for so many table rows has its reply."""
+    def take(self, num_rows: int, replies: Sequence[Reply], is_cached: bool) -> None:
+        """Prompts that stand for so many table rows have their replies."""
+        prompt = sum(reply.usage.prompt_tokens for reply in replies)
+        cached = sum(reply.usage.cached_tokens for reply in replies)
+        output = sum(reply.usage.output_tokens for reply in replies)
         record = self.record
         with self._lock:
-            record.num_done += 1
-            record.num_cached += is_cached
+            record.num_done += len(replies)
+            record.num_cached += len(replies) * is_cached
             record.num_rows_done += num_rows
-            record.usage = Usage(*map(sum, zip(record.usage, reply.usage, strict=True)))
+            record.usage = Usage(*map(sum, zip(record.usage, (prompt, cached, output), strict=True)))
 
     def take_known(self, num_rows: int) -> None:
         """So many further table rows have a prompt that an earlier round answered."""

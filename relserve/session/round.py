@@ -24,7 +24,8 @@ class Round:
     """The distinct prompts of one round on their way to answers.
 
     Args:
-        known: answers of the relQuery's earlier rounds, by prompt; those of this round are added.
+        known: answers of the relQuery's earlier rounds, by prompt; those of this round are added. None: no
+            later round wants them.
         cached: what the answer cache has of the distinct prompts.
         enough: says when the answers that have come will do.
 
@@ -38,7 +39,7 @@ class Round:
         site: CallSite,
         engine: Engine,
         folded: FoldedRows,
-        known: MutableMapping[str, Answer],
+        known: MutableMapping[str, Answer] | None,
         cached: CachedAnswers,
         recorder: Recorder,
         cancel: threading.Event,
@@ -48,7 +49,10 @@ class Round:
         self.site, self.engine, self.folded, self.known = site, engine, folded, known
         self.cached, self.recorder = cached, recorder
         self.cancel, self.progress, self.enough = cancel, progress, enough
-        self.answers: list[Answer | None] = [known.get(prompt) for prompt in folded.prompts]
+        self._kind, self._is_judged = site.answer_type, site.options.min_confidence is not None
+        self.answers: list[Answer | None] = (
+            [known.get(prompt) for prompt in folded.prompts] if known else [None] * len(folded.prompts)
+        )
         self.num_over_context = 0
         self._sent: list[int] = []  # prompts for the engine, by their numbers among the distinct ones
         self._times: list[RowTimes] = []
@@ -71,13 +75,13 @@ class Round:
 
     def take_cached(self) -> None:
         """Take what the answer cache has."""
-        num_found = 0
+        found: list[tuple[int, Reply, Answer]] = []
         for reply in self.cached.find(self.cancel):
             answer = self._parsed(reply)
             if self.answers[reply.index] is None and answer.failure is None:
-                self._take(reply.index, reply, answer, is_cached=True)
-                num_found += 1
-        if num_found:
+                found.append((reply.index, reply, answer))
+        if found:
+            self._take(found, is_cached=True)
             self._show()
 
     def ask(self, submission: Submission, sent: list[int]) -> None:
@@ -92,8 +96,7 @@ class Round:
         try:
             while (replies := pending.next_batch(self.cancel)) is not None:
                 self.cached.confirm(self.cancel)
-                for number, reply, answer in self._kept(replies):
-                    self._take(number, reply, answer, is_cached=False)
+                self._take(self._kept(replies), is_cached=False)
                 self._show()
                 if self.suffices():
                     pending.cancel()
@@ -113,14 +116,19 @@ class Round:
         self.answers = [UNASKED if each is None else each for each in self.answers]
         return True
 
-    def _take(self, number: int, reply: Reply, answer: Answer, is_cached: bool) -> None:
-        self.answers[number] = self.known[self.folded.prompts[number]] = answer
-        self.recorder.take(self.folded.num_rows_of[number], reply, is_cached)
-        if answer.failure is not None and answer.failure.kind is FailureKind.OVER_CONTEXT:
-            self.num_over_context += 1
-        if reply.times is not None:
-            self._times.append(reply.times)
-        self._see_failure(number, answer)
+    def _take(self, made: list[tuple[int, Reply, Answer]], is_cached: bool) -> None:
+        """Put a batch of replies on record."""
+        num_rows = sum(self.folded.num_rows_of[number] for number, _, _ in made)
+        self.recorder.take(num_rows, [reply for _, reply, _ in made], is_cached)
+        for number, reply, answer in made:
+            self.answers[number] = answer
+            if reply.times is not None:
+                self._times.append(reply.times)
+            if self.known is not None:
+                self.known[self.folded.prompts[number]] = answer
+            if answer.failure is not None:
+                self.num_over_context += answer.failure.kind is FailureKind.OVER_CONTEXT
+                self._see_failure(number, answer)
 
     def _see_failure(self, number: int, answer: Answer) -> None:
         failure = answer.failure
@@ -153,11 +161,10 @@ class Round:
         """The answer that a reply is."""
         if reply.failure is not None or reply.text is None:
             return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
-        kind = self.site.answer_type
-        answer = kind.parse(reply.text)
+        answer = self._kind.parse(reply.text)
         if reply.cut:
-            answer = judge_cut(answer, reply.text, kind.grammar)
-        return self._if_sure(answer, reply.confidence)
+            answer = judge_cut(answer, reply.text, self._kind.grammar)
+        return self._if_sure(answer, reply.confidence) if self._is_judged else answer
 
     def _if_sure(self, answer: Answer, confidence: float | None) -> Answer:
         """The answer, or a failure where the model gave it a probability below min_confidence.

@@ -35,8 +35,13 @@ class EngineSpec:
 
 @dataclass(slots=True)
 class StepWork:
-    """What one step computes: prompts' tokens, rows that decode, rows admitted and preempted."""
+    """What one step computes: prompts' tokens, rows that decode, rows admitted and preempted.
 
+    Attributes:
+        order: in which relQueries were served.
+    """
+
+    order: Order[RelState]
     prefill_tokens: int = 0
     num_decodes: int = 0
     admitted: int = 0
@@ -97,14 +102,20 @@ class SimEngine:
         return 1.0 - cached * self.block_size / max(tokens, 1)
 
     def step(self, decision: StepDecision, now_s: float) -> StepWork:
-        """Begin a step: decodes, then prompts in progress, then admissions, most urgent first."""
-        work = StepWork()
+        """Begin a step: decodes, then prompts in progress, then admissions, most urgent first.
+
+        Raises:
+            ValueError: the decision names requests; rows have no names here.
+        """
+        if decision.held_requests:
+            raise ValueError("a simulated engine holds back relQueries only, not single requests")
+        work = StepWork(decision.order)
         self._decode(decision, work)
         budget = self.limits.max_num_batched_tokens - work.num_decodes
         for rel in self._sorted(decision.order, [rel for rel in self.rels.values() if rel.partial]):
             if decision.prefills(rel.spec.rel_id):
                 budget -= self._continue(rel, budget, work)
-        for state in decision.order if self.num_waiting else ():
+        for state in () if self._is_closed else decision.order:
             if budget <= 0:
                 break
             rel = self.rels[state.rel_id]
@@ -125,15 +136,16 @@ class SimEngine:
 
     def _decode(self, decision: StepDecision, work: StepWork) -> None:
         """Give all rows that may decode the blocks of this step; preempt where they do not suffice."""
-        decoding = [rel for rel in self.rels.values() if rel.decoding and decision.decodes(rel.spec.rel_id)]
-        decoding = self._sorted(decision.order, decoding)
+        decoding = [rel for rel in self.rels.values() if rel.decoding]
+        if decision.decode is not None:
+            decoding = [rel for rel in decoding if decision.decodes(rel.spec.rel_id)]
         needed = sum([rel.blocks_of_next_decode for rel in decoding])
         if needed <= self.pool.num_free:
             self.pool.take_private(needed)
             work.decoded = decoding
         else:
             rels = [self.rels[state.rel_id] for state in decision.order]
-            for rel in decoding:
+            for rel in self._sorted(decision.order, decoding):
                 if rel.decoding and self._grow(rel, rels, work):
                     work.decoded.append(rel)
         work.num_decodes = sum([len(rel.decoding) for rel in work.decoded])
@@ -219,19 +231,21 @@ class SimEngine:
 
     def finish(self, work: StepWork, now_s: float) -> list[SimRel]:
         """End a step at `now_s`; gives the relQueries that are done."""
-        touched: dict[SimRel, None] = dict.fromkeys(work.decoded)
+        ending = [rel for rel in work.decoded if rel.clock + 1 in rel.finish]
+        touched: dict[SimRel, None] = dict.fromkeys(self._sorted(work.order, ending))
         for rel in work.decoded:
-            self._end_of_decode(rel)
+            rel.clock += 1
+        for rel in list(touched):
+            self._end_rows(rel)
+        touched.update(dict.fromkeys(work.decoded))
         for row in work.prefilled:
             touched[row.rel] = None
             if not row.prefill_left:
                 self._end_of_prompt(row, now_s)
         return self._renew(touched, now_s)
 
-    def _end_of_decode(self, rel: SimRel) -> None:
-        rel.clock += 1
-        if rel.clock not in rel.finish:
-            return
+    def _end_rows(self, rel: SimRel) -> None:
+        """The rows of a relQuery that have said everything at its clock end."""
         for row in rel.finish.pop(rel.clock):
             rel.end_decode(row)
             self._free(row, row.num_prompt + row.num_output - 1)
@@ -288,8 +302,9 @@ class SimEngine:
             pool.take_private(needed)
             now_s, num_steps = end_s, num_steps + 1
             for rel in rels:
-                self._end_of_decode(rel)
+                rel.clock += 1
             for rel in ending:
+                self._end_rows(rel)
                 if not rel.decoding:
                     del rels[rel]
                     done += self._renew({rel: None}, now_s)

@@ -72,8 +72,7 @@ class Replica:
         if self._driver.is_stuck:
             raise RuntimeError("a request does not fit the engine's memory")
         self._reason = decision.reason
-        holds_decodes_back = decision.decode is not None or decision.held_requests
-        self._repeats = self._may_jump and not holds_decodes_back and self.engine.only_decodes(work)
+        self._repeats = self._may_jump and decision.decode is None and self.engine.only_decodes(work)
         return work
 
     def _view(self, now_s: float) -> StepView:

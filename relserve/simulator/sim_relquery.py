@@ -138,4 +138,4 @@ class SimRel:
         left = [(clock - self.clock, len(rows)) for clock, rows in self.finish.items() if rows]
         state.max_decode_left = max((steps for steps, _ in left), default=0)
         state.sum_decode_left = sum(steps * num_rows for steps, num_rows in left)
-        state.waiting_outputs = self._waiting_outputs
+        state.true_waiting_outputs = self._waiting_outputs

@@ -110,6 +110,11 @@ class RowLedger:
         """Requests in the engine."""
         return len(self._rows)
 
+    @property
+    def running(self) -> Sequence[RelRecord]:
+        """relQueries with running rows."""
+        return list(self._running.values())
+
     def rel_of(self, request: Request) -> RelRecord:
         """The relQuery of a request in the engine."""
         return self._rows[request.request_id].rel

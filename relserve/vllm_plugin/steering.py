@@ -98,11 +98,12 @@ class Steering:
 
     def _split(self, decision: StepDecision) -> tuple[list[Request], list[Request]]:
         """The running rows in order of urgency: those that may run, and those that are held back."""
-        rel_of, urgency = self.ledger.rel_of, decision.order.urgency
+        rel_of = self.ledger.rel_of
+        running = [(rel_of(request).rel_id, request) for request in self.scheduler.running]
+        rank = {rel.rel_id: place for place, rel in enumerate(decision.order.sort(self.ledger.running))}
         shown: list[Request] = []
         hidden: list[Request] = []
-        for request in sorted(self.scheduler.running, key=lambda request: urgency(rel_of(request))):
-            rel_id = rel_of(request).rel_id
+        for rel_id, request in sorted(running, key=lambda pair: rank[pair[0]]):
             may_run = decision.prefills(rel_id) if request.is_prefill_chunk else decision.decodes(rel_id)
             is_held = request.request_id in decision.held_requests
             (shown if may_run and not is_held else hidden).append(request)

@@ -16,7 +16,7 @@ from relserve.machine.engine_status import RelStatus
 from relserve.session.aggregate import answer_groups
 from relserve.session.session import Session
 from relserve.tiny import MODEL_DIR
-from tests.vllm_plugin.fake_worker import Arrival, run, scheduler_of
+from relserve.vllm_plugin.testing import Arrival, run, scheduler_of
 
 pytestmark = pytest.mark.vllm
 

@@ -27,6 +27,7 @@ class Counts(NamedTuple):
     prefill_left: Floats
     max_decode_left: Floats
     sum_decode_left: Floats
+    waiting_outputs: Floats
 
     @classmethod
     def of(cls, states: list[RelState]) -> Counts:
@@ -147,8 +148,7 @@ class RelBook:
     def take(self, view: StepView) -> None:
         """Bring everything up to date with what happened since the last view."""
         self.enlarged = []
-        for rel_id in view.gone:
-            self._forget(rel_id)
+        self._forget([slot for rel_id in view.gone if (slot := self.slot_of.pop(rel_id, None)) is not None])
         slots = dict(self._running)
         for state in view.changed:
             slots[self._slot(state)] = None
@@ -187,14 +187,14 @@ class RelBook:
         self.states.append(None)
         return len(self.states) - 1
 
-    def _forget(self, rel_id: str) -> None:
-        slot = self.slot_of.pop(rel_id, None)
-        if slot is None:
+    def _forget(self, slots: list[int]) -> None:
+        if not slots:
             return
-        self._totals -= np.nan_to_num(self._parts[slot])
+        self._totals -= np.nan_to_num(self._parts[slots]).sum(axis=1)
         for table in self._tables.values():
-            table[slot] = np.nan
-        self.states[slot] = None
-        self._running.pop(slot, None)
-        del self._unannounced[slot]
-        self._empty.append(slot)
+            table[slots] = np.nan
+        for slot in slots:
+            self.states[slot] = None
+            self._running.pop(slot, None)
+            del self._unannounced[slot]
+        self._empty += slots

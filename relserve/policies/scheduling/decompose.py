@@ -113,7 +113,8 @@ def pem_exact(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
     rows = list(state.waiting_row_tokens()) if state.waiting_row_tokens is not None else []
     rows += [round(state.mean_tokens)] * state.num_unseen
     batches = batch_decompose((max(t * miss_ratio, 1.0) for t in rows), state.output_cap, limits)
-    numbers = (sum(batches.prefills), sum(batches.decodes), len(batches.prefills), len(batches.decodes))
+    outputs = state.waiting_outputs + state.num_unseen * state.output_cap
+    numbers = (sum(batches.prefills), outputs, len(batches.prefills), len(batches.decodes))
     waiting = AloneWork(*(np.array([float(number)]) for number in numbers))
     return _with_running(waiting, Counts.of([state]))
 
@@ -132,7 +133,8 @@ def pem(counts: Counts, miss_ratio: Floats, limits: Limits) -> AloneWork:
     full, rest = np.divmod(rows, wave)
     prefills = full * np.ceil(wave / rows_a_batch) + np.ceil(rest / rows_a_batch)
     decodes = np.ceil(rows / wave) * counts.output_cap
-    return _with_running(AloneWork(rows * tokens, rows * counts.output_cap, prefills, decodes), counts)
+    outputs = counts.waiting_outputs + counts.num_unseen * counts.output_cap
+    return _with_running(AloneWork(rows * tokens, outputs, prefills, decodes), counts)
 
 
 def _with_running(waiting: AloneWork, counts: Counts) -> AloneWork:
@@ -151,6 +153,6 @@ def shared_work(counts: Counts, miss_ratio: Floats, limits: Limits) -> SharedWor
     """What is left of relQueries when each shares a full engine with others, by its cap on outputs."""
     mean = counts.mean_tokens
     tokens = (counts.waiting_tokens + counts.num_unseen * mean) * miss_ratio
-    outputs = (counts.num_waiting + counts.num_unseen) * counts.output_cap + counts.sum_decode_left
+    outputs = counts.waiting_outputs + counts.num_unseen * counts.output_cap + counts.sum_decode_left
     rows_at_once = np.minimum(limits.max_num_seqs, limits.kv_tokens / (mean + counts.output_cap))
     return SharedWork(tokens + counts.prefill_left, outputs, outputs / np.maximum(rows_at_once, 1.0))

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Slots = NDArray[np.intp]
 Urgency = tuple[float, float, str]
 
-FIRST_CHUNK, GROWTH = 32, 4  # most steps look at few relQueries, of however many
+FIRST_CHUNK, GROWTH = 256, 4  # most steps look at few relQueries, of however many
 
 
 class Ranked(Protocol):
@@ -69,17 +70,25 @@ class Order(Generic[R]):
 
     def sort(self, rels: Iterable[R]) -> list[R]:
         """Some of them, most urgent first."""
-        return sorted(rels, key=self.urgency)
+        return self._in_order([self._slot_of[rel.rel_id] for rel in rels])
 
     def _sort_more(self) -> bool:
         """Sort the next relQueries; False when there are none."""
         if not len(self._rest):
             return False
         chosen = self._next(max(FIRST_CHUNK, GROWTH * len(self._sorted)))
-        near = (self._rels[slot] for slot in self._rest[chosen].tolist())
-        self._sorted += self.sort(rel for rel in near if rel is not None)
+        self._sorted += self._in_order(self._rest[chosen])
         self._rest = self._rest[~chosen]
         return True
+
+    def _in_order(self, slots: Slots | list[int]) -> list[R]:
+        values, arrivals = self._values[slots], self._arrivals[slots]
+        places = np.lexsort((arrivals, values))
+        values, arrivals = values[places], arrivals[places]
+        found = [rel for slot in np.asarray(slots)[places].tolist() if (rel := self._rels[slot]) is not None]
+        if np.any((values[1:] == values[:-1]) & (arrivals[1:] == arrivals[:-1])):
+            return sorted(found, key=self.urgency)  # where value and arrival are equal, ids decide
+        return found
 
     def _next(self, count: int) -> NDArray[np.bool_]:
         """Which of the rest are the `count` most urgent; with those of equal value and arrival, more."""

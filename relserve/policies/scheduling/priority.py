@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Protocol
 
 import numpy as np
@@ -98,7 +99,8 @@ def miss_ratios(book: RelBook) -> Table:
 
 def miss_ratio_of(book: RelBook, rel_id: str) -> float:
     """Of one relQuery; 1 where none was measured."""
-    return float(np.nan_to_num(miss_ratios(book)[book.slot_of[rel_id]][0], nan=1.0))
+    ratio = float(miss_ratios(book)[book.slot_of[rel_id]][0])
+    return 1.0 if isnan(ratio) else ratio
 
 
 def active_miss_ratios(book: RelBook) -> Floats:

@@ -38,6 +38,7 @@ class RelState:
         max_decode_left, sum_decode_left: output tokens that running rows have still to give, by the cap.
         first_scheduled_s: when its first row was admitted; None before.
         waiting_row_tokens: the waiting rows one by one, for Algorithm 1 as published.
+        true_waiting_outputs: output tokens that waiting rows will give; None where nobody knows.
     """
 
     rel_id: str
@@ -56,7 +57,14 @@ class RelState:
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
     num_unannounced: int = 0
-    waiting_outputs: int | None = None
+    true_waiting_outputs: int | None = None
+
+    @property
+    def waiting_outputs(self) -> int:
+        """Output tokens that waiting rows have to give: in truth where that is known, else by the cap."""
+        if self.true_waiting_outputs is None:
+            return self.num_waiting * self.output_cap
+        return self.true_waiting_outputs
 
     @property
     def num_unseen(self) -> int:

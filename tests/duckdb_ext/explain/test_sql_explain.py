@@ -20,6 +20,7 @@ from relserve.cache.store import FILE_NAME
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, OptionError, TemplateError, UsageError
 from relserve.session.session import Session
+from tests.waiting import Limit, act_when
 
 
 def explain(made: Made, sql: Any, parameters: Any = None) -> list[dict[str, Any]]:
@@ -307,19 +308,25 @@ def test_answers_that_are_kept_are_not_sent(tmp_path: Path) -> None:
     assert explain(make(), sql)[0]["cached_answers"] is None
 
 
-def test_explain_is_interrupted_while_a_server_is_slow_to_tell_its_model(tmp_path: Path) -> None:
+@pytest.mark.performance
+def test_explain_is_interrupted_while_a_server_is_slow_to_tell_its_model(
+    tmp_path: Path, limit_s: Limit
+) -> None:
+    is_asked = threading.Event()
+
     class Slow(ScriptedEngine):
         async def fingerprint(self) -> str | None:
-            await asyncio.sleep(5)
+            is_asked.set()
+            await asyncio.sleep(600)
             return "a model"
 
     cache = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail)
     con = attach(duckdb.connect(), Session(lambda model: Slow(), cache=cache))
-    threading.Timer(0.3, con.interrupt).start()
+    act_when(is_asked.is_set, con.interrupt)
     began = time.monotonic()
     with pytest.raises(duckdb.InterruptException):
         con.explain_llm("SELECT llm('s {}', i) FROM range(3) t(i)")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < limit_s(3)
     cache.close()
 
 
