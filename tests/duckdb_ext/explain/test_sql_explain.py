@@ -249,9 +249,7 @@ def test_answers_that_are_kept_are_not_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.performance
-def test_explain_is_interrupted_while_a_server_is_slow_to_tell_its_model(
-    tmp_path: Path, limit_s: Limit
-) -> None:
+def test_explain_is_interrupted_while_a_server_tells_its_model(tmp_path: Path, limit_s: Limit) -> None:
     is_asked = threading.Event()
 
     class Slow(ScriptedEngine):
