@@ -124,14 +124,14 @@ def test_prompts_made_of_another_calls_text_have_unknown_tokens(made: Made) -> N
     assert (rows[1]["prompt_tokens"], rows[1]["shared_prefix"], rows[1]["seconds"]) == (None, None, None)
 
 
-def test_what_no_trial_reaches_is_shown_without_numbers(made: Made) -> None:
+def test_what_no_rehearsal_reaches_is_shown_without_numbers(made: Made) -> None:
     sql = "SELECT llm('b {}', title) FROM p WHERE llm('a {}', body) = 'never made up'"
     rows = explain(made, sql)
     assert counts(rows)[1] == ("llm", None, None, None, [1])
     assert "unknown" in str(made.con.explain_llm(sql))
 
 
-def test_trials_leave_no_answer_behind() -> None:
+def test_made_up_answers_leave_no_answer_behind() -> None:
     made = make(chunk=1000)
     sql = "SELECT count(*) FROM p WHERE llm_filter('a {}', body) AND llm('b {}', title) IS NOT NULL"
     before = made.rows(sql)
@@ -210,11 +210,15 @@ def test_relations(made: Made) -> None:
     assert "distinct" not in relation.explain("analyze")
 
 
-def test_explain_keeps_duckdbs_plan_and_adds_a_row(made: Made) -> None:
+def test_explain_shows_duckdbs_plan_and_adds_a_row(made: Made) -> None:
     sql = "EXPLAIN SELECT llm('s {}', body) FROM p"
-    plan = made.con.raw.execute(sql).fetchall()
+    ((kind, drawn),) = made.con.raw.execute(sql).fetchall()
     for rows in (made.rows(sql), made.con.sql(sql).fetchall()):
-        assert rows[:-1] == plan
+        (plan,) = rows[:-1]
+        assert plan[0] == kind
+        for said in ("Projection", "Seq Scan", "Table: memory.main.p", "~10,000 rows"):
+            assert said in plan[1]
+            assert said in drawn
         key, text = rows[-1]
         assert key == "llm_calls"
         assert "llm('s {}')" in text
