@@ -83,7 +83,7 @@ class Table:
         found: Floats = self._data[:, slots]
         return found
 
-    def __setitem__(self, slots: int | list[int], numbers: Floats | float) -> None:
+    def __setitem__(self, slots: int | slice | list[int], numbers: Floats | float) -> None:
         self._data[:, slots] = numbers
 
     def grow(self, num_slots: int) -> None:

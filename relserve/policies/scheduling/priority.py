@@ -64,9 +64,10 @@ class Dynamic:
         """See `Priority.values`."""
         if book.active:
             self._measure(view, book)
-            alone_work(book)[book.active] = self._estimate(view, book)
+            _alone_work(book)[book.active] = self._estimate(view, book)
         share = 1.0 / max(1, book.totals.with_running) if self._share_bases else 1.0
-        left = AloneWork(*alone_work(book)[book.used]).seconds(view.cost.linear)
+        left = AloneWork(*_alone_work(book)[book.used]).seconds(view.cost.linear)
+        alone_s(book)[book.used] = left.alone_s
         return left.work_s + share * left.bases_s
 
     @staticmethod
@@ -87,8 +88,12 @@ class Dynamic:
         return np.concatenate([pem_exact(state, ratio, view.limits) for state, ratio in pairs], axis=1)
 
 
-def alone_work(book: RelBook) -> Table:
-    """What relQueries had left when they were estimated last; see `AloneWork`."""
+def alone_s(book: RelBook) -> Table:
+    """Predicted seconds left of each relQuery on an engine of its own, as priced last."""
+    return book.table("alone_s", 1)
+
+
+def _alone_work(book: RelBook) -> Table:
     return book.table("alone_work", len(AloneWork._fields))
 
 
