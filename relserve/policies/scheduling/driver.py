@@ -55,8 +55,8 @@ class StepDriver:
     def decide(self, view: StepView) -> StepDecision:
         """The decision for the next step, whatever came of the one before."""
         order = self.policy.order(view)
-        everything = replace(EVERYTHING, order=order)
-        self._latest = everything if self._is_stalled else self.policy.plan(view, order)
+        everything = self._is_stalled
+        self._latest = replace(EVERYTHING, order=order) if everything else self.policy.plan(view, order)
         self.reasons[self._latest.reason] += 1
         return self._latest
 

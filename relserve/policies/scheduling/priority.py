@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isnan
 from typing import Protocol
 
 import numpy as np
@@ -93,17 +92,16 @@ def alone_work(book: RelBook) -> Table:
 
 
 def miss_ratios(book: RelBook) -> Table:
-    """Miss ratios as measured last; NaN where none was."""
-    return book.table("miss_ratio", 1)
+    """Miss ratios as measured last; 1 where none was."""
+    return book.table("miss_ratio", 1, blank=1.0)
 
 
 def miss_ratio_of(book: RelBook, rel_id: str) -> float:
     """Of one relQuery; 1 where none was measured."""
-    ratio = float(miss_ratios(book)[book.slot_of[rel_id]][0])
-    return 1.0 if isnan(ratio) else ratio
+    return float(miss_ratios(book)[book.slot_of[rel_id]][0])
 
 
 def active_miss_ratios(book: RelBook) -> Floats:
     """Of the active relQueries; 1 where none was measured."""
-    ratios: Floats = np.nan_to_num(miss_ratios(book)[book.active][0], nan=1.0)
+    ratios: Floats = miss_ratios(book)[book.active][0]
     return ratios
