@@ -87,6 +87,10 @@ class Table:
         found: Floats = self._data[:, slots]
         return found
 
+    def one(self, slot: int) -> float:
+        """The first number of one slot."""
+        return float(self._data[0, slot])
+
     def __setitem__(self, slots: int | list[int], numbers: Floats | float) -> None:
         self._data[:, slots] = numbers
 
@@ -155,7 +159,7 @@ class RelBook:
             slots[self._slot(state)] = None
         self.active = list(slots)
         self._counts = None
-        for slot, state in zip(self.active, self._active_states, strict=True):
+        for slot, state in zip(self.active, self.active_states, strict=True):
             self._replace_part(slot, Totals.of(state))
             if state.num_running:
                 self._running[slot] = None
@@ -163,14 +167,15 @@ class RelBook:
                 self._running.pop(slot, None)
 
     @property
-    def _active_states(self) -> list[RelState]:
+    def active_states(self) -> list[RelState]:
+        """The active relQueries."""
         return [state for slot in self.active if (state := self.states[slot]) is not None]
 
     @property
     def counts(self) -> Counts:
         """Of the active relQueries."""
         if self._counts is None:
-            self._counts = Counts.of(self._active_states)
+            self._counts = Counts.of(self.active_states)
         return self._counts
 
     def _replace_part(self, slot: int, part: Totals) -> None:

@@ -62,28 +62,20 @@ class Dynamic:
     def values(self, view: StepView, book: RelBook) -> Floats:
         """See `Priority.values`."""
         if book.active:
-            self._measure(view, book)
             alone_work(book)[book.active] = self._estimate(view, book)
         share = 1.0 / max(1, book.totals.with_running) if self._share_bases else 1.0
         left = AloneWork(*alone_work(book)[book.used]).seconds(view.cost.linear)
-        return left.work_s + share * left.bases_s
-
-    @staticmethod
-    def _measure(view: StepView, book: RelBook) -> None:
-        """Look the waiting rows of active relQueries up in the prefix cache."""
-        ratios, waiting = miss_ratios(book), (book.counts.num_waiting > 0).tolist()
-        for slot, is_waiting in zip(book.active, waiting, strict=True):
-            state = book.states[slot]
-            if is_waiting and state is not None:
-                ratios[slot] = view.miss_ratio(state)
+        return np.asarray(left.work_s + share * left.bases_s)
 
     def _estimate(self, view: StepView, book: RelBook) -> Floats:
-        ratios = active_miss_ratios(book)
-        if not self._exact:
-            return np.array(pem(book.counts, ratios, view.limits))
-        states = [state for slot in book.active if (state := book.states[slot]) is not None]
-        pairs = zip(states, ratios.tolist(), strict=True)
-        return np.concatenate([pem_exact(state, ratio, view.limits) for state, ratio in pairs], axis=1)
+        """Of the active ones; their waiting rows are looked up in the prefix cache before."""
+        ratios, found = miss_ratios(book), []
+        estimate = pem_exact if self._exact else pem
+        for slot, state in zip(book.active, book.active_states, strict=True):
+            if state.num_waiting:
+                ratios[slot] = view.miss_ratio(state)
+            found.append(estimate(state, ratios.one(slot), view.limits))
+        return np.array(found, dtype=float).T
 
 
 def alone_work(book: RelBook) -> Table:
@@ -98,7 +90,7 @@ def miss_ratios(book: RelBook) -> Table:
 
 def miss_ratio_of(book: RelBook, rel_id: str) -> float:
     """Of one relQuery; 1 where none was measured."""
-    return float(miss_ratios(book)[book.slot_of[rel_id]][0])
+    return miss_ratios(book).one(book.slot_of[rel_id])
 
 
 def active_miss_ratios(book: RelBook) -> Floats:
