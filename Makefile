@@ -1,4 +1,4 @@
-# demo, test, lint and bench each set everything up from nothing: Python 3.11-3.13, make and a package index.
+# demo, test, test-all, lint and bench each set everything up from nothing: Python 3.11-3.13, make and a package index.
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -6,14 +6,22 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test lint bench releases install clean
+.PHONY: demo test test-all performance lint bench releases install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
 	@$(VENV)/bin/relserve demo
 
 test: $(INSTALLED)
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist loadgroup -m "not long and not package"
+
+# Also the long matrices, and the wheel in an empty environment.
+test-all: test
+	@$(PY) -m pytest -m "long or package"
+
+# The limits on time of a quiet machine; nothing else may run beside them.
+performance: $(INSTALLED)
+	@$(PY) -m pytest -m performance --strict-timing
 
 lint: $(INSTALLED)
 	$(VENV)/bin/ruff check .

@@ -20,8 +20,8 @@ import duckdb
 from benchmarks.analytics_sides import sides
 from benchmarks.common import arguments, data_folder, finish, table
 from benchmarks.plots import bars
+from relserve.api import find_engine
 from relserve.engines.loop import spawn
-from relserve.engines.registry import find_engine
 
 NUM_ROWS = 300  # of each table
 QUERIES = Path(__file__).with_suffix(".sql")

@@ -19,6 +19,7 @@ import duckdb
 
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import BAD_INPUT_PAGE
+from relserve import api
 from relserve.api import Connection, connect
 from relserve.engines import registry
 from relserve.errors import RelserveError
@@ -61,7 +62,7 @@ def with_error_table(text: str) -> Callable[[Connection], Any]:
 
 def killed_engine(con: Connection) -> str:
     """kill -9 of the engine in the middle of a query."""
-    engine: Any = registry.find_engine("tiny")
+    engine: Any = api.find_engine("tiny")
     threading.Timer(0.7, lambda: os.kill(engine.pid, signal.SIGKILL)).start()
     query = "SELECT count(llm_filter('Is {} good? ' || repeat('really ', 60), i)) FROM range(3000) t(i)"
     return (

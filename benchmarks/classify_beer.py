@@ -15,10 +15,9 @@ from typing import Any
 
 from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
 from benchmarks.common import arguments, finish, table
-from relserve.api import connect
+from relserve.api import connect, find_engine
 from relserve.engines.local.start import cpu_dtype
 from relserve.engines.loop import spawn
-from relserve.engines.registry import find_engine
 from relserve.tiny import MODEL_DIR
 
 ENVIRONMENT = {

@@ -19,11 +19,10 @@ import pyarrow as pa
 
 from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
 from benchmarks.common import arguments, finish, table
-from relserve.api import Connection, connect
+from relserve.api import Connection, connect, find_engine
 from relserve.call.answer_types import Choice
 from relserve.call.relquery import Sampling, Submission
 from relserve.engines.loop import spawn
-from relserve.engines.registry import find_engine
 
 DUPLICATES = 0.3
 LAYOUTS = {"one chunk": 0, "1 in 5": 10_000, "1 in 50": 100_000}  # rows of the table filtered; 0: no filter

@@ -23,8 +23,7 @@ from benchmarks.common import arguments, finish, table
 
 def child(kill_after_s: list[float]) -> None:
     """Run a query, killing the engine core after each of the given delays; report as one JSON line."""
-    from relserve.api import connect
-    from relserve.engines.registry import find_engine
+    from relserve.api import connect, find_engine
     from relserve.errors import EngineError
 
     con = connect(model="tiny", progress=False)

@@ -24,8 +24,7 @@ IDLE_WINDOW_S = 0.25
 
 def child() -> None:
     """Run the query, tell the parent when it begins, and report what Ctrl-C did."""
-    from relserve.api import connect
-    from relserve.engines.registry import find_engine
+    from relserve.api import connect, find_engine
 
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit SIG_IGN
     con = connect(model="tiny", progress=False)

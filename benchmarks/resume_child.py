@@ -16,10 +16,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from benchmarks.beer import classify_call, create_beer_table
-from relserve.api import Connection, connect
+from relserve.api import Connection, connect, find_engine
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.protocol import Engine
-from relserve.engines.registry import find_engine
 from relserve.errors import EngineDeadError
 from relserve.session.session import Session
 

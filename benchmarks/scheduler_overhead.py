@@ -21,7 +21,7 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.host import Scheduler
 from relserve.vllm_plugin.queue import RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
-from tests.vllm_plugin.fake_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
+from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
 ONE_ROW = {"10k": 10_000, "100k": 100_000}  # relQueries of one row each

@@ -10,15 +10,15 @@ import relserve_duckdb
 
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.store import FILE_NAME
-from relserve.engines import registry
 from relserve.engines.protocol import Engine
+from relserve.engines.registry import Engines, announce
 from relserve.errors import UsageError
 from relserve.session.history import History
 from relserve.session.session import Session
 from relserve.settings import Settings, load
 
 Connection = relserve_duckdb.Connection
-close_engines = registry.close_engines
+ENGINES = Engines()  # shared by all connections and dataframe calls of this process
 
 
 def connect(
@@ -49,12 +49,13 @@ def connect(
         ModelError: `model` leads to no model.
     """
     _refuse_both(model, engine)
+    settings = load()
     if model is not None:
-        registry.find_engine(model)  # a wrong name fails here, not in the first query
+        find_engine(model)  # a wrong name fails here, not in the first query
+    session = new_session(settings, model=model, engine=engine, cache=cache)
+    shown = settings.progress if progress is None else progress
     con = duckdb.connect(database, **duckdb_options)
-    return attach(
-        con, model=model, engine=engine, progress=progress, prefetch=prefetch, memo=memo, cache=cache
-    )
+    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
 
 
 def attach(
@@ -75,34 +76,68 @@ def attach(
         UsageError: an engine and a model.
     """
     _refuse_both(model, engine)
-    shown = load().progress if progress is None else progress
-    session = new_session(model=model, engine=engine, cache=cache)
+    settings = load()
+    shown = settings.progress if progress is None else progress
+    session = new_session(settings, model=model, engine=engine, cache=cache)
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
 
 
+def close_engines(model: str | None = None) -> list[str]:
+    """End engines of this process and free what they hold: a local model's memory, a server's connections.
+
+    Calls that run on them end with EngineDeadError. A model that is named again later gets a new engine,
+    under the settings of then.
+
+    Args:
+        model: the name under which it was asked for; None: all.
+
+    Returns:
+        The names of the engines that were ended; none where the model had no engine.
+
+    Raises:
+        EngineError: the process was forked, and the engines are those of its parent.
+    """
+    return ENGINES.close(model)
+
+
+def find_engine(model: str | None = None) -> Engine:
+    """The engine of a model that this process shares, made under the settings of now if there is none.
+
+    Args:
+        model: its name; None: the model of the settings.
+
+    Raises:
+        ModelError: the name leads to no model.
+    """
+    settings = load()
+    return ENGINES.find(model or settings.model, settings)
+
+
 def new_session(
+    settings: Settings,
     *,
     model: str | None = None,
     engine: Engine | None = None,
     history: History | None = None,
     cache: bool = True,
 ) -> Session:
-    """A session on shared engines.
+    """A session on the shared engines.
 
     Args:
+        settings: of the connection or call that it serves.
         model: the model of calls that name none (default: the setting, else 'tiny').
         engine: an engine object for those calls instead.
         history: where to record; a new one if None.
         cache: as for `connect`.
     """
 
-    def find_engine(name: str | None) -> Engine:
+    def find(name: str | None) -> Engine:
         if engine is not None and name is None:
             return engine
-        return registry.find_engine(name or model)
+        return find_engine(name or model)
 
-    kept = _cache(load()) if cache else None
-    return Session(find_engine, History() if history is None else history, kept)
+    kept = _cache(settings) if cache else None
+    return Session(find, History() if history is None else history, kept)
 
 
 def _refuse_both(model: str | None, engine: Engine | None) -> None:
@@ -114,4 +149,4 @@ def _cache(settings: Settings) -> AnswerCache | None:
     if settings.answer_cache_mb == 0:
         return None
     path = settings.cache_dir / FILE_NAME
-    return shared_cache(path, settings.answer_cache_mb * 2**20, registry.announce)
+    return shared_cache(path, settings.answer_cache_mb * 2**20, announce)

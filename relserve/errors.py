@@ -87,6 +87,7 @@ class FailureKind(StrEnum):
     UNPARSABLE = "unparsable"  # the reply is not a value of the answer's type
     REFUSED = "refused"  # the engine rejected this request
     LOW_CONFIDENCE = "low_confidence"  # the model gave its answer a probability below min_confidence
+    DEADLINE = "deadline"  # the answer had not come when its deadline passed
     ENGINE = "engine"  # the engine failed while it worked on the request
 
 

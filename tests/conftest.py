@@ -1,5 +1,64 @@
-"""For every test: nothing from or for the user's own answer cache; tests of the cache set their own."""
+"""For every test: no answer from the user's own cache, one local engine for all, and limits of time."""
+
+from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 
-os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
+import pytest
+from hypothesis import HealthCheck, settings
+
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.tiny import MODEL_DIR
+from tests.waiting import PATIENCE_S, wait_until
+
+os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
+settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any load")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--strict-timing`: performance checks with the limits of a quiet machine."""
+    parser.addoption(
+        "--strict-timing", action="store_true",
+        help="hold tests marked `performance` to their limits of a quiet machine; else to a minute each",
+    )  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers (`pytest -n 2 --dist loadgroup`), those with an engine share it in one of them."""
+    for item in items:
+        group = "vllm" if item.get_closest_marker("vllm") else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.fixture
+def limit_s(request: pytest.FixtureRequest) -> Callable[..., float]:
+    """limit_s(quiet, busy=60): the seconds that a test marked `performance` may take.
+
+    The limit of a quiet machine under `--strict-timing`; else that of a busy one, which no load reaches.
+    """
+    assert request.node.get_closest_marker("performance"), "a test with limit_s is marked `performance`"
+    is_strict = request.config.getoption("--strict-timing")
+    return lambda quiet, busy=PATIENCE_S: quiet if is_strict else busy
+
+
+@pytest.fixture(scope="session")
+def shared_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+    """The embedded model on a local vLLM: one for the whole run, started by the first query.
+
+    In float32, so that greedy answers do not depend on the company in which they are asked.
+    """
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    log = tmp_path_factory.mktemp("shared") / "engine.log"
+    engine = LocalEngine("tiny", str(MODEL_DIR), engine_args={"dtype": "float32"}, log_path=log)
+    yield engine
+    spawn(engine.close()).result(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def local_engine(shared_engine: LocalEngine) -> Iterator[LocalEngine]:
+    """The shared engine, which a test leaves idle; a test that ends an engine starts its own."""
+    yield shared_engine
+    wait_until(lambda: shared_engine.num_unfinished == 0)

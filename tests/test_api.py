@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import relserve
-from relserve import settings
+from relserve import api, settings
 from relserve.engines import registry
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import ModelError, UsageError
@@ -74,19 +74,19 @@ def test_a_folder_without_a_model_is_refused(tmp_path: object) -> None:
 
 
 def test_engines_are_shared_by_name() -> None:
-    assert registry.find_engine("scripted") is registry.find_engine("scripted")
+    assert api.find_engine("scripted") is api.find_engine("scripted")
 
 
 def test_engines_can_be_ended_by_name_and_come_anew() -> None:
-    first = registry.find_engine("scripted")
+    first = api.find_engine("scripted")
     url = "http://127.0.0.1:9/v1"
-    registry.find_engine(url)
+    api.find_engine(url)
     assert relserve.close_engines("nothing of that name") == []
     assert relserve.close_engines(url) == [url]
     assert relserve.close_engines(url) == []
-    assert registry.find_engine("scripted") is first
+    assert api.find_engine("scripted") is first
     assert "scripted" in relserve.close_engines()
-    assert registry.find_engine("scripted") is not first
+    assert api.find_engine("scripted") is not first
 
 
 def test_an_ended_engine_is_closed_and_connections_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_an_ended_engine_is_closed_and_connections_go_on(monkeypatch: pytest.Mon
         async def close(self) -> None:
             closed.append(self.model)
 
-    monkeypatch.setattr(registry, "_engines", {"one": Closing(model="one"), "two": Closing(model="two")})
+    monkeypatch.setattr(api.ENGINES, "_engines", {"one": Closing(model="one"), "two": Closing(model="two")})
     con = relserve.connect(model="scripted", progress=False)
     assert con.execute("SELECT llm('x {}', 1)").fetchone() is not None
     assert relserve.close_engines("one") == closed == ["one"]

@@ -6,6 +6,7 @@ import duckdb
 
 from relserve.session.session import Session
 from relserve_duckdb.user.connection import Connection
+from relserve_duckdb.user.python_client import PythonClient
 
 __all__ = ["Connection", "attach"]
 
@@ -28,4 +29,4 @@ def attach(
         memo: keep the answers of a statement; off, each chunk asks its own again, and nothing is prefetched.
     """
     raw = con.raw if isinstance(con, Connection) else con
-    return Connection(raw, session, progress, prefetch, memo)
+    return Connection(raw, session, PythonClient(progress), prefetch, memo)

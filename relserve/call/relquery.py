@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
+from relserve.call.rel_tag import RelTag
 from relserve.call.template import Binding
 from relserve.errors import Failure
 
@@ -24,6 +25,40 @@ def new_rel_id() -> str:
 
 
 @dataclass(frozen=True)
+class CallSite:
+    """An llm call without its rows.
+
+    Attributes:
+        function: a name of `FUNCTIONS`.
+        binding: the template and which value each placeholder takes.
+        options: checked options.
+    """
+
+    function: str
+    binding: Binding
+    options: Options = Options()
+
+    @cached_property
+    def answer_type(self) -> AnswerType:
+        """The type of the answers."""
+        return FUNCTIONS[self.function].answer_type(self.options)
+
+    @cached_property
+    def sampling(self) -> Sampling:
+        """How the engine is to decode every answer."""
+        return sampling_of(self.function, self.options)
+
+    def prompts(self, rows: Sequence[Sequence[Any]]) -> list[str | None]:
+        """The user message of each row of values, in order; None where a NULL makes the answer NULL."""
+        lead = self.answer_type.instruction
+        lead = lead + "\n" if lead else ""
+        render = self.binding.render
+        free = self.options.field_order == "free"
+        rendered = (render(row) for row in (free_rows(rows, self.binding.used) if free else rows))
+        return [None if prompt is None else lead + prompt for prompt in rendered]
+
+
+@dataclass(frozen=True)
 class RelQuery:
     """One call site's inputs.
 
@@ -33,8 +68,6 @@ class RelQuery:
         rows: one sequence of values a row, in input order.
         options: checked options.
         multiplicity: how many table rows each of `rows` stands for; None when each is one row.
-        may_split: which rows the caller asks in parts if they are over the context: such a failure is then
-            neither on record nor raised; None for no row.
     """
 
     function: str
@@ -43,12 +76,16 @@ class RelQuery:
     options: Options = Options()
     multiplicity: Sequence[int] | None = None
     rel_id: str = field(default_factory=new_rel_id)
-    may_split: Sequence[bool] | None = None
 
     @cached_property
+    def site(self) -> CallSite:
+        """The call without its rows."""
+        return CallSite(self.function, self.binding, self.options)
+
+    @property
     def answer_type(self) -> AnswerType:
         """The type of the answers."""
-        return FUNCTIONS[self.function].answer_type(self.options)
+        return self.site.answer_type
 
     @cached_property
     def num_rows(self) -> int:
@@ -57,12 +94,7 @@ class RelQuery:
 
     def prompts(self) -> list[str | None]:
         """The user message of each row, in input order; None where a NULL makes the answer NULL."""
-        lead = self.answer_type.instruction
-        lead = lead + "\n" if lead else ""
-        render = self.binding.render
-        free = self.options.field_order == "free"
-        rendered = (render(row) for row in (free_rows(self.rows, self.binding.used) if free else self.rows))
-        return [None if prompt is None else lead + prompt for prompt in rendered]
+        return self.site.prompts(self.rows)
 
 
 @dataclass(frozen=True)
@@ -77,15 +109,54 @@ class Sampling:
     grammar: Grammar | None = None
     with_confidence: bool = False  # replies are to tell their probability
 
+    @property
+    def output_cap(self) -> int:
+        """The most tokens of one answer, as far as can be known without the model's tokenizer.
+
+        A choice has no more tokens than bytes, and an end.
+        """
+        if self.grammar is not None and self.grammar.choices:
+            return min(self.max_tokens, self.grammar.max_bytes + 1)
+        return self.max_tokens
+
+
+def sampling_of(function: str, options: Options) -> Sampling:
+    """How the engine decodes the answers of a function under these options."""
+    kind = FUNCTIONS[function].answer_type(options)
+    return Sampling(
+        options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
+        options.seed, options.stop, kind.grammar, options.min_confidence is not None,
+    )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Submission:
-    """What the session hands to an engine: the distinct prompts of one relQuery, all at once."""
+    """What the session hands to an engine: distinct prompts of one relQuery, all that are to be asked now.
+
+    Attributes:
+        rows: rows that the whole relQuery will send, over all of its rounds; None: these prompts only.
+        workflow_id, stage, deadline_s: see `RelTag`.
+    """
 
     rel_id: str
     prompts: Sequence[str]
     sampling: Sampling
     system: str | None = None
+    rows: int | None = None
+    workflow_id: str | None = None
+    stage: str | None = None
+    deadline_s: float | None = None
+
+    def tag(self, num_answered: int = 0, output_cap: int | None = None) -> RelTag:
+        """What the engine's scheduler is told with each request.
+
+        Args:
+            num_answered: prompts that an engine before this one has answered.
+            output_cap: the most tokens of one answer, where the tokenizer tells better than `Sampling`.
+        """
+        rows = (len(self.prompts) if self.rows is None else self.rows) - num_answered
+        cap = self.sampling.output_cap if output_cap is None else output_cap
+        return RelTag(self.rel_id, rows, cap, self.workflow_id, self.stage, self.deadline_s)
 
 
 class Usage(NamedTuple):

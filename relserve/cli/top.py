@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from relserve.cli.output import console
+from relserve.cli.console import console
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.tiny import MODEL_DIR
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from relserve.machine.cost_file import gpus
+from relserve.machine.hardware import gpus, number_formats
 
 FORMAT = 1  # to be raised when relserve renders prompts or reads replies in another way
 READ_BELOW = 64 * 2**20  # bytes; of larger files only size and time of change are looked at
@@ -22,7 +22,6 @@ WITHOUT_EFFECT = frozenset(
     "enforce_eager gpu_memory_utilization kv_cache_memory_bytes max_num_batched_tokens max_num_seqs "
     "pipeline_parallel_size scheduler_cls swap_space tensor_parallel_size worker_cls".split()
 )
-_NUMBER_FORMATS = frozenset(("amx_bf16", "amx_tile", "avx512_bf16", "bf16"))
 
 
 def of_server(base_url: str, model: str) -> str:
@@ -48,7 +47,7 @@ def of_local(path: str, engine_args: Mapping[str, Any]) -> str | None:
     args = {name: value for name, value in engine_args.items() if name not in WITHOUT_EFFECT}
     named = [value for value in args.values() if isinstance(value, str) and os.path.isdir(value)]
     files = [list(_files(each)) for each in (folder, *map(Path, named))]
-    return _hash(["local", FORMAT, files, args, _vllm_version(), _number_formats(), sorted(set(gpus()))])
+    return _hash(["local", FORMAT, files, args, _vllm_version(), number_formats(), sorted(set(gpus()))])
 
 
 def _files(folder: Path) -> Iterator[tuple[str, str]]:
@@ -88,17 +87,6 @@ def _vllm_version() -> str:
         return importlib.metadata.version("vllm")
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-@functools.cache
-def _number_formats() -> list[str]:
-    """What the processor can compute in besides float32: by this vLLM and we choose the number format."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return sorted(_NUMBER_FORMATS.intersection(flags.split()))
 
 
 def _hash(parts: list[Any]) -> str:

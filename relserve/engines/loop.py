@@ -37,10 +37,10 @@ def engine_loop() -> asyncio.AbstractEventLoop:
         )
     with _lock:
         if _loop is None:
+            _owner = os.getpid()
             _loop = asyncio.new_event_loop()
             _thread = threading.Thread(target=_loop.run_forever, name="relserve-engine-loop", daemon=True)
             _thread.start()
-            _owner = os.getpid()
             atexit.register(_stop)
         return _loop
 

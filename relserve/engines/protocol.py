@@ -59,7 +59,7 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Estimable(Protocol):
-    """An engine whose work can be foretold before it is started: its model's files are on this machine.
+    """An engine whose work can be estimated before it is started: its model's files are on this machine.
 
     May be called from any thread.
     """

@@ -1,4 +1,4 @@
-"""From a model's name to its engine; engines are shared by every connection of the process."""
+"""From a model's name to its engine; an engine is shared by all who name its model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError
-from relserve.settings import Settings, load
+from relserve.settings import Settings
 from relserve.tiny import MODEL_DIR
 
 logger = logging.getLogger(__name__)
@@ -31,48 +31,52 @@ KINDS = {
     "scripted": "no model: made-up but repeatable answers, for dry runs",
 }
 
-_lock = threading.Lock()
-_engines: dict[str, Engine] = {}
 
+class Engines:
+    """The engines of those who share them: one for each model's name, made when it is first named.
 
-def find_engine(name: str | None = None) -> Engine:
-    """The engine of a model, made on first use and started when first asked.
-
-    Args:
-        name: one of `KINDS`, or None for the model of the settings.
-
-    Raises:
-        ModelError: the name leads to no model.
+    Safe for several threads.
     """
-    settings = load()
-    name = name or settings.model
-    with _lock:
-        if name not in _engines:
-            _engines[name] = _make(name, settings)
-        return _engines[name]
 
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._engines: dict[str, Engine] = {}
 
-def close_engines(model: str | None = None) -> list[str]:
-    """End engines of this process and free what they hold: a local model's memory, a server's connections.
+    def find(self, name: str, settings: Settings) -> Engine:
+        """The engine of a model, started when it is first asked.
 
-    Calls that run on them end with EngineDeadError. A model that is named again later gets a new engine,
-    under the settings of then.
+        Args:
+            name: one of `KINDS`.
+            settings: for an engine that is yet to be made.
 
-    Args:
-        model: the name under which it was asked for; None: all.
+        Raises:
+            ModelError: the name leads to no model.
+        """
+        with self._lock:
+            if name not in self._engines:
+                self._engines[name] = _make(name, settings)
+            return self._engines[name]
 
-    Returns:
-        The names of the engines that were ended; none where the model had no engine.
+    def close(self, model: str | None = None) -> list[str]:
+        """End engines and free what they hold: a local model's memory, a server's connections.
 
-    Raises:
-        EngineError: the process was forked, and the engines are those of its parent.
-    """
-    with _lock:
-        names = [name for name in _engines if model in (None, name)]
-        engines = [_engines.pop(name) for name in names]
-    for closing in [spawn(engine.close()) for engine in engines]:
-        closing.result()
-    return names
+        Calls that run on them end with EngineDeadError. A model that is named again later gets a new engine.
+
+        Args:
+            model: the name under which it was asked for; None: all.
+
+        Returns:
+            The names of the engines that were ended; none where the model had no engine.
+
+        Raises:
+            EngineError: the process was forked, and the engines are those of its parent.
+        """
+        with self._lock:
+            names = [name for name in self._engines if model in (None, name)]
+            engines = [self._engines.pop(name) for name in names]
+        for closing in [spawn(engine.close()) for engine in engines]:
+            closing.result()
+        return names
 
 
 def _make(name: str, settings: Settings) -> Engine:

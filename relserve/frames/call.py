@@ -27,7 +27,7 @@ from relserve.frames.typed import typed
 from relserve.session.failures_text import failures_text
 from relserve.session.history import History
 from relserve.session.progress import bar
-from relserve.settings import load
+from relserve.settings import Settings
 
 HISTORY = History()  # of all dataframe calls of this process
 
@@ -66,6 +66,7 @@ class Call:
         data: what the user gave: a frame, a series, a relation.
         columns: names of columns to use in order, None for those of the template.
         given: the options as given, those that were set.
+        settings: as they were when it was made.
         engine, progress, cache: as in `relserve.connect`.
     """
 
@@ -76,6 +77,7 @@ class Call:
     name: str
     given: Mapping[str, Any]
     options: Options
+    settings: Settings
     engine: Engine | None = None
     progress: bool | None = None
     cache: bool = True
@@ -116,8 +118,8 @@ class Call:
         if nulls := num_rows - sum(counts):  # for the record: they are asked nothing
             rows, counts = [*rows, (None,) * template.num_inputs], [*counts, nulls]
         relquery = RelQuery(self.function, template.bind(template.num_inputs), rows, self.options, counts)
-        session = new_session(engine=self.engine, history=HISTORY, cache=self.cache)
-        shown = load().progress if self.progress is None else self.progress
+        session = new_session(self.settings, engine=self.engine, history=HISTORY, cache=self.cache)
+        shown = self.settings.progress if self.progress is None else self.progress
         with bar(shown) as progress:
             return session.run(relquery, cancel, progress).answers[: len(folded.rows)]
 

@@ -15,6 +15,7 @@ from relserve.errors import OptionError, UsageError
 from relserve.frames.call import HISTORY, Call, warn
 from relserve.frames.dispatch import answer
 from relserve.frames.threads import in_thread
+from relserve.settings import load
 
 _OWN = {
     "columns": "names of the columns that the placeholders take, in order (the placeholders' names)",
@@ -98,7 +99,9 @@ def _call(function: str, data: Any, template: str, given: Mapping[str, Any]) -> 
     if own["columns"] is not None and not isinstance(own["columns"], str):
         own["columns"] = list(own["columns"])  # read more than once: a generator would be used up
     own["cache"] = own["cache"] is not False
-    return Call(function, data, template, name=str(name), given=options, options=checked, **own)
+    return Call(
+        function, data, template, name=str(name), given=options, options=checked, settings=load(), **own
+    )  # fmt: skip
 
 
 def _options_of(function: str) -> list[str]:

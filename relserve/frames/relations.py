@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
-from relserve_duckdb.udf.site import MAX_VALUES
+from relserve_duckdb.text.call_limits import MAX_VALUES
 from relserve_duckdb.user.relation import Relation
 
 from relserve.call.template import Template

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
-import platform
 import re
 from pathlib import Path
 
+from relserve.machine.hardware import machine_key
 from relserve.policies.cost import CostModel
 from relserve.settings import cache_dir
 
@@ -50,30 +49,6 @@ def model_key(model: str) -> str:
         )
     except (OSError, ValueError):
         return model
-
-
-def machine_key() -> str:
-    """The hardware: processor and how many cores, and the GPUs; not its name, which containers make up."""
-    return json.dumps([platform.machine(), _processor(), os.cpu_count(), gpus()])
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-
-
-def gpus() -> list[str]:
-    """The GPUs' names. NVIDIA's driver lists them here, without the seconds that CUDA takes to start."""
-    found = []
-    for path in Path("/proc/driver/nvidia/gpus").glob("*/information"):
-        try:
-            found.append(path.read_text(encoding="utf-8").partition("\n")[0].partition(":")[2].strip())
-        except OSError:
-            continue
-    return sorted(found)
 
 
 def _short(key: str) -> str:

@@ -1,18 +1,20 @@
 """llm_agg: answering about the values of a group, in parts where they exceed one prompt.
 
 Map and reduce: the values of a group go into prompts as numbered lists, as many as fit; the answers about a
-group's parts are asked about in the same way until one is left. Every round is one relQuery, whatever the
-number of groups.
+group's parts are asked about in the same way until one is left. All groups of a call, and all rounds, are one
+relQuery.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from relserve.call.answer_types import Answer
-from relserve.call.relquery import RelQuery, Result, new_rel_id
+from relserve.call.relquery import RelQuery, Result
 from relserve.errors import FailureKind
+from relserve.session.open_relquery import OpenRelQuery
+from relserve.session.progress import Progress
 
 LINE_CHARS = 8  # about what a value's number and line break take
 
@@ -36,18 +38,21 @@ def split(texts: Sequence[str], max_chars: int, at_least: int = 1) -> list[Seque
     return list(parts)
 
 
-def answer_groups(relquery: RelQuery, run: Callable[[RelQuery], Result]) -> Result:
+def answer_groups(relquery: RelQuery, opened: OpenRelQuery, progress: Progress | None = None) -> Result:
     """Answer about groups.
+
+    On record, the relQuery's rows are the parts of the groups' values, each for as many table rows as its
+    group stands for; the rounds that combine answers add prompts and tokens, but no rows.
 
     Args:
         relquery: its rows hold one sequence of texts each, or None for a group without values.
-        run: answers a relQuery whose rows hold one text each, as `Session.run` does.
+        opened: asks the rounds; its rows hold one text each.
+        progress: see `OpenRelQuery.ask`.
 
     Returns:
         One answer a group; the group of a part that failed has that part's failure.
 
-    Raises:
-        what `run` raises.
+    Raises: as `OpenRelQuery.ask`.
     """
     max_chars = relquery.options.max_chars
     weights = relquery.multiplicity or [1] * len(relquery.rows)
@@ -58,7 +63,7 @@ def answer_groups(relquery: RelQuery, run: Callable[[RelQuery], Result]) -> Resu
     filled = [group for group in groups if group is not None]
     num_null = sum(weights) - sum(group.weight for group in filled)
     while todo := [(group, part) for group in filled for part in group.unanswered]:
-        _ask(relquery, todo, num_null, run)
+        _ask(opened, todo, num_null, progress)
         num_null = 0  # counted once
         for group in filled:
             group.go_on(max_chars)
@@ -74,11 +79,17 @@ class _Part:
 
 
 class _Group:
-    """A group on its way to one answer; `weight` is how many rows of the result it stands for."""
+    """A group on its way to one answer.
+
+    Attributes:
+        weight: rows of the result that it stands for.
+        num_new_rows: rows that its unanswered parts add to the record.
+    """
 
     def __init__(self, parts: list[Sequence[str]], weight: int) -> None:
         self.weight = weight
         self.parts = [_Part(texts) for texts in parts]
+        self.num_new_rows = weight * len(parts)
         self.of_answers = False  # the values are answers of an earlier round
         self.failed: Answer | None = None
 
@@ -98,6 +109,7 @@ class _Group:
     def go_on(self, max_chars: int) -> None:
         """Look at the answers of a round: split what was too long, combine when all parts are answered."""
         parts: list[_Part] = []
+        self.num_new_rows = 0
         for part in self.parts:
             failure = part.answer.failure if part.answer else None
             if failure is None:
@@ -105,6 +117,7 @@ class _Group:
             elif failure.kind is FailureKind.OVER_CONTEXT and self.may_split(part):
                 half = len(part.texts) // 2
                 parts += self._parts([part.texts[:half], part.texts[half:]])
+                self.num_new_rows += 0 if self.of_answers else self.weight
             else:
                 self.failed = part.answer
                 return
@@ -121,14 +134,20 @@ class _Group:
 
 
 def _ask(
-    relquery: RelQuery, todo: Sequence[tuple[_Group, _Part]], num_null: int, run: Callable[[RelQuery], Result]
+    opened: OpenRelQuery, todo: Sequence[tuple[_Group, _Part]], num_null: int, progress: Progress | None
 ) -> None:
-    """One round."""
+    """One round. The prompts that will combine the answers of groups in parts are announced already."""
     rows: list[tuple[str | None]] = [(numbered(part.texts),) for _, part in todo]
     weights = [group.weight for group, _ in todo]
     splits = [group.may_split(part) for group, part in todo]
     if num_null:
         rows, weights, splits = [*rows, (None,)], [*weights, num_null], [*splits, False]
-    asked = replace(relquery, rows=rows, multiplicity=weights, may_split=splits, rel_id=new_rel_id())
-    for (_, part), answer in zip(todo, run(asked).answers, strict=False):  # the row of NULLs is the last
+    groups = {group for group, _ in todo}
+    num_to_combine = sum(len(group.parts) > 1 for group in groups)
+    answers = opened.ask(
+        rows, weights, may_split=splits, progress=progress,
+        announced=opened.record.num_distinct + len(set(rows) - {(None,)}) + num_to_combine,
+        num_new_rows=num_null + sum(group.num_new_rows for group in groups),
+    )  # fmt: skip
+    for (_, part), answer in zip(todo, answers, strict=False):  # the row of NULLs is the last
         part.answer = answer

@@ -12,10 +12,10 @@ from relserve.call.relquery import Submission
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.policies.cost import CostModel
 from relserve.session.history import History, QueryRecord
+from relserve.session.prompt_price import CHARS_A_TOKEN, ExpectedWork, expected_output, slopes_s
 
 SAMPLE = 2_000  # prompts tokenised; of more, every k-th
 SAMPLE_CHARS = 4_000_000
-CHARS_A_TOKEN = 4  # where the model's tokenizer is not at hand; English prose has about so many
 MAX_EVIDENCE = 5  # earlier relQueries that tell the pace: the largest
 MIN_EVIDENCE = 0.02  # of the tokens to come; a relQuery of a few rows says little about one of thousands
 NUM_SEQS, STEP_TOKENS = 128, 2048  # rows and tokens of a step that vLLM sets where the user does not
@@ -54,8 +54,7 @@ class Estimate:
 class Sizes(NamedTuple):
     """Of a submission: tokens of a mean prompt, whether counted, the shared part; tokens of an answer.
 
-    An answer from a list is likely the longest of them as the tokenizer writes it, and an end; a model may
-    spell it in smaller tokens, but in no more than it has bytes.
+    A model may spell an answer from a list in smaller tokens than likely, but in no more than it has bytes.
     """
 
     prompt_tokens: float
@@ -75,7 +74,7 @@ class Pace(NamedTuple):
 def estimate(
     engine: Engine, submission: Submission, record: QueryRecord, history: History, num_cached: int | None
 ) -> Estimate:
-    """The forecast of a relQuery that was not submitted; starts no engine.
+    """What a relQuery that was not submitted would cost; starts no engine.
 
     Args:
         record: its record, as it is before the first reply.
@@ -101,37 +100,22 @@ def estimate(
     )  # fmt: skip
 
 
-class ExpectedWork(NamedTuple):
-    """What an engine would have to do: prompts, their tokens to compute, likely output tokens of each."""
-
-    num_prompts: int
-    prompt_tokens: float
-    output_tokens: int
-
-
 def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK) -> Sizes:
     """How large a submission's prompts are and its answers may be; without an encoder by characters."""
     prompts, sampling = _sample(submission.prompts), submission.sampling
-    grammar = sampling.grammar
-    choices = grammar.choices if grammar is not None else ()
-    cap = (
-        min(sampling.max_tokens, grammar.max_bytes + 1)
-        if grammar is not None and choices
-        else sampling.max_tokens
-    )
+    cap = sampling.output_cap
     if encoder is not None:
         try:
             rows = [tuple(ids) for ids in encoder.encode(prompts, submission.system)]
-            likely = min(cap, max(encoder.num_tokens(choices)) + 1) if choices else cap
+            likely = expected_output(sampling, encoder)
         except Exception:  # a chat template that refuses these prompts; asking them will say so
             return measure(submission, None, block)
         is_counted = len(prompts) == len(submission.prompts)
         return Sizes(_mean(rows), is_counted, prefix_share(rows, block), cap, likely)
-    likely = min(cap, ceil(cap / CHARS_A_TOKEN) + 1) if choices else cap
     lead = f"{submission.system}\n" if submission.system else ""
     texts = [lead + prompt for prompt in prompts]
     shared = prefix_share(texts, block * CHARS_A_TOKEN)
-    return Sizes(_mean(texts) / CHARS_A_TOKEN, False, shared, cap, likely)
+    return Sizes(_mean(texts) / CHARS_A_TOKEN, False, shared, cap, expected_output(sampling))
 
 
 def by_cost(work: ExpectedWork, cost: CostModel, max_num_seqs: int | None) -> Pace:
@@ -139,9 +123,7 @@ def by_cost(work: ExpectedWork, cost: CostModel, max_num_seqs: int | None) -> Pa
     wave = min(work.num_prompts, max_num_seqs or NUM_SEQS)
     decode_steps = ceil(work.num_prompts / wave) * work.output_tokens
     steps = max(decode_steps, ceil(work.prompt_tokens / STEP_TOKENS))
-    slopes_s = cost.prefill_per_token_s * work.prompt_tokens
-    slopes_s += cost.decode_per_request_s * work.num_prompts * work.output_tokens
-    return Pace(slopes_s + steps * cost.shared_base_s, "relserve calibrate")
+    return Pace(slopes_s(work, cost) + steps * cost.shared_base_s, "relserve calibrate")
 
 
 def _by_history(work: ExpectedWork, record: QueryRecord, history: History) -> Pace:

@@ -10,6 +10,7 @@ WORDS = {
     FailureKind.OVER_CONTEXT: "over context",
     FailureKind.UNPARSABLE: "unparsable",
     FailureKind.REFUSED: "refused",
+    FailureKind.DEADLINE: "past the deadline",
     FailureKind.ENGINE: "engine failed",
 }
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from relserve.session.history import QueryRecord
-from relserve.session.session import Progress
 
 DELAY_S = 0.3  # a relQuery done sooner shows nothing
 LINE_EVERY_S = 10.0  # between lines where there is no terminal, over all relQueries of the process
 BAR = "{percentage:3.0f}%|{bar:20}| {elapsed}<{remaining} {desc}"
+
+Progress = Callable[[QueryRecord], None]  # told how far a relQuery is
 
 _last_line_s = float("-inf")  # of time.monotonic()
 
@@ -65,6 +66,7 @@ class _Bar:
             )  # fmt: skip
         said = words(record, self._pace.tokens_a_second(record))
         self._bar.set_description_str(said, refresh=False)
+        self._bar.total = record.num_distinct  # each round adds its own
         self._bar.update(record.num_done - self._bar.n)
 
     def close(self) -> None:

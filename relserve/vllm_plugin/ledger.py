@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Phases
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.host import Request
-from relserve.vllm_plugin.identity import Identity
 
 KEPT = 256  # finished relQueries remembered
 LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
@@ -127,7 +127,7 @@ class RowLedger:
         self._changed, self._gone = {}, []
         return News(list(changed.values()), gone)
 
-    def arrive(self, request: Request, identity: Identity, now_s: float) -> None:
+    def arrive(self, request: Request, identity: RelTag, now_s: float) -> None:
         """A request came, and waits."""
         if request.request_id in self._rows:  # a further piece of a streamed input
             return

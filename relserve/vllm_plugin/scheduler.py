@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from relserve.call.rel_tag import RelTag
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, Scheduler
-from relserve.vllm_plugin.identity import Identity, identify
+from relserve.vllm_plugin.identity import identify
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import read
 from relserve.vllm_plugin.status import Publisher
@@ -127,7 +128,7 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     return cls(vllm_config=vllm_config, **kwargs)
 
 
-def identity_of(request: Request) -> Identity:
+def identity_of(request: Request) -> RelTag:
     """The relQuery of a vLLM request."""
     params = request.sampling_params
     if params is None:  # a pooling request

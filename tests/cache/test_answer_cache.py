@@ -17,6 +17,7 @@ from relserve.cache import cache as answer_cache
 from relserve.cache import store as answer_store
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.store import FILE_NAME, Entry, Store
+from tests.waiting import PATIENCE_S, Limit, wait_until
 
 MB = 2**20
 Make = Callable[..., AnswerCache]
@@ -65,24 +66,23 @@ def test_what_is_not_written_yet_is_found(make: Make) -> None:
     assert len(cache.find("f", [key(i) for i in range(5000)])) == 5000
 
 
-def test_replies_are_on_file_soon_without_a_flush(make: Make, tmp_path: Path) -> None:
+@pytest.mark.performance
+def test_replies_are_on_file_soon_without_a_flush(make: Make, limit_s: Limit) -> None:
     cache, other = make(), make()
     for i in range(3):
         cache.keep([entry(i)])
         time.sleep(0.01)
-    deadline = time.monotonic() + 2
-    while len(other.find("f", [key(i) for i in range(3)])) < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: len(other.find("f", [key(i) for i in range(3)])) == 3, limit_s(2))
 
 
-def test_a_look_up_of_ten_thousand_is_fast(make: Make) -> None:
+@pytest.mark.performance
+def test_a_look_up_of_ten_thousand_is_fast(make: Make, limit_s: Limit) -> None:
     cache = make()
     cache.keep([entry(i) for i in range(20_000)])
-    assert cache.flush(20)
+    assert cache.flush(PATIENCE_S)
     keys = [key(i) for i in range(10_000)]
     best = min(_seconds(lambda: cache.find("f", keys)) for _ in range(5))
-    assert best < 0.1
+    assert best < limit_s(0.1, busy=5)  # one at a time it takes 10 s
 
 
 def test_a_later_answer_replaces_an_earlier_one(make: Make, tmp_path: Path) -> None:

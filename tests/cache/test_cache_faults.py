@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from relserve.cache.store import FILE_NAME
+from tests.waiting import Limit
 
 # Runs a query of 3,000 distinct prompts in two connections, one after the other, and tells what happened.
 QUERY = """
@@ -95,6 +96,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     run(tmp_path)
     with sqlite3.connect(tmp_path / FILE_NAME) as db:
@@ -120,7 +122,9 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("content", [b"this is no database" * 1000, b"\0" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"this is no database" * 1000, pytest.param(b"\0" * 5000, marks=pytest.mark.long)]
+)
 def test_garbage_is_moved_aside_and_a_new_file_begins(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE_NAME).write_bytes(content)
     report, said = run(tmp_path)
@@ -131,6 +135,7 @@ def test_garbage_is_moved_aside_and_a_new_file_begins(tmp_path: Path, content: b
     assert (report["asked"], said) == (0, [])
 
 
+@pytest.mark.long
 def test_pages_overwritten_in_the_middle(tmp_path: Path) -> None:
     run(tmp_path)
     file = tmp_path / FILE_NAME
@@ -166,8 +171,9 @@ def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
-@pytest.mark.parametrize("first", ["", "run before"])
-def test_a_locked_database(tmp_path: Path, first: str) -> None:
+@pytest.mark.performance
+@pytest.mark.parametrize("first", ["", pytest.param("run before", marks=pytest.mark.long)])
+def test_a_locked_database(tmp_path: Path, first: str, limit_s: Limit) -> None:
     if first:
         run(tmp_path)
     db = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
@@ -179,11 +185,12 @@ def test_a_locked_database(tmp_path: Path, first: str) -> None:
         db.close()
     assert (report["right"], report["asked"]) == ([True, True], 6000)
     one_warning(said, "locked", "fuser")
-    assert max(report["seconds"]) < 5, "the query waited for the lock"
+    assert max(report["seconds"]) < limit_s(5), "the query waited for the lock"
     report, said = run(tmp_path)
     assert (report["asked"], said) == (0 if first else 3000, [])
 
 
+@pytest.mark.long
 def test_a_writer_elsewhere_does_not_keep_readers_waiting(tmp_path: Path) -> None:
     run(tmp_path)
     db = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)

@@ -89,6 +89,7 @@ def test_an_engine_that_ends_is_told_with_its_reason(tmp_path: Path, monkeypatch
     assert told == [{"measured": 1}]
 
 
+@pytest.mark.long
 @pytest.mark.vllm
 def test_a_run_on_the_tiny_model(tmp_path: Path) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")

@@ -124,3 +124,23 @@ def test_a_file_that_is_not_utf8_is_one_line(tmp_path: Path) -> None:
     said = done.stderr.decode()
     assert (done.returncode, len(said.splitlines())) == (1, 1), said
     assert f"cannot read {file}: byte 0xe4 in line 2 is not UTF-8" in said
+
+
+def test_the_module_runs_as_the_command() -> None:
+    command = [sys.executable, "-m", "relserve", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("relserve ")
+
+
+def test_help_needs_neither_duckdb_nor_a_client() -> None:
+    code = (
+        "import sys, relserve.cli.main; print({'duckdb', 'pyarrow', 'openai', 'sqlglot'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_models_shows_the_forms_as_they_are_written() -> None:
+    assert "URL[#NAME]" in relserve("models").stdout.decode()

@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from relserve.cli.output import PLAIN_WIDTH, Format, print_table, write
+from relserve.cli.console import PLAIN_WIDTH
+from relserve.cli.formats import Format
+from relserve.cli.output import print_table, write
 
 ODD = """
 SELECT 'a "b", c' AS text, 1.50::DECIMAL(4, 2) AS price, [1, NULL] AS list, {'k': DATE '2024-01-01'} AS row,

@@ -24,6 +24,7 @@ from relserve.machine.engine_status import (
     state_dir,
 )
 from relserve.tiny import MODEL_DIR
+from tests.waiting import PATIENCE_S, wait_until
 
 RELS = [
     RelStatus("rel-7-1", 10_000, 120, 0, "core running", 12.345, 12.345, 3.0),
@@ -81,9 +82,7 @@ def test_another_process_with_the_same_number_is_not_the_engine(tmp_path: Path) 
 
 def test_a_zombie_is_dead() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
-    deadline = time.monotonic() + 10
-    while started_at(child.pid) is not None and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: started_at(child.pid) is None)
     assert not is_alive(child.pid, None)
     child.wait()
 
@@ -152,5 +151,5 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for _ in range(3):
         assert json.loads(child.stdout.readline())["engines"] == []
     child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=20)
+    _, errors = child.communicate(timeout=PATIENCE_S)
     assert (child.returncode, errors) == (0, b"")

@@ -1,6 +1,7 @@
 """Every example of the README runs, and every setting and option is in the docs."""
 
 import re
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from relserve.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "relserve" / "tiny" / "README.md"]
 
 
 def blocks(language: str) -> list[str]:
@@ -47,7 +49,7 @@ def test_the_settings_page_has_every_setting(setting: str) -> None:
 
 
 def test_files_that_docs_point_to_exist() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
@@ -71,8 +73,50 @@ def test_the_page_on_functions_names_every_option(function: str) -> None:
         assert f"`{option}`" in own + parts["Options of all of them"], option
 
 
-def test_the_architecture_names_every_module_of_the_sql_layer() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = page[page.index("## The SQL layer") : page.index("## Who may import")]
-    modules = {path.stem for path in (ROOT / "duckdb_ext" / "relserve_duckdb").glob("*.py")} - {"__init__"}
-    assert set(re.findall(r"`(\w+)`", table)) == modules
+MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PACKAGES = [ROOT / "relserve", ROOT / "duckdb_ext" / "relserve_duckdb", ROOT / "kernels" / "relserve_kernels"]
+
+
+def test_the_map_has_a_line_for_every_room() -> None:
+    rooms = {path.parent for package in PACKAGES for path in package.glob("*/__init__.py")}
+    assert len(rooms) > 15
+    for room in rooms:
+        assert f"| `{room.relative_to(ROOT)}/` |" in MAP, room
+    for module in (ROOT / "relserve").glob("[!_]*.py"):
+        assert f"`{module.name}`" in MAP or f"`relserve/{module.name}`" in MAP, module
+
+
+def test_the_map_is_one_page() -> None:
+    assert len(MAP.splitlines()) <= 70
+
+
+def test_the_map_has_the_layers_that_lint_holds() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (layers,) = (
+        each["layers"] for each in contracts["contracts"] if each["name"] == "imports go downward only"
+    )
+    (block,) = re.findall(r"```\n(.*?)```", MAP, re.DOTALL)
+    told = [set(line.split(" | ")) for line in block.splitlines()]
+    assert told == [
+        {room.strip().removeprefix("relserve.") for room in re.split("[|:]", line)} for line in layers
+    ]
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 110
+
+
+def test_no_page_names_a_file_that_is_gone() -> None:
+    for page in PAGES:
+        for path in re.findall(
+            r"`((?:relserve|duckdb_ext|benchmarks|tests|docs|kernels)/[\w./]+)`", page.read_text("utf-8")
+        ):
+            assert (ROOT / path).exists(), f"{page.name}: {path}"
+
+
+def test_the_decisions_name_classes_that_there_are() -> None:
+    source = "\n".join(path.read_text("utf-8") for package in PACKAGES for path in package.rglob("*.py"))
+    named = re.findall(r"`([A-Z][a-z]+[A-Z]\w+)[`(]", (ROOT / "docs" / "decisions.md").read_text("utf-8"))
+    assert len(named) > 8
+    elsewhere = {"LazyFrame", "RequestOutput"}
+    assert [name for name in named if name not in elsewhere and f"class {name}" not in source] == []

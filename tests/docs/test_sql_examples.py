@@ -14,8 +14,10 @@ FILES = sorted((Path(__file__).parents[2] / "sql_examples").glob("*.sql"))
 
 @pytest.fixture(params=["scripted", pytest.param("tiny", marks=pytest.mark.vllm)])
 def con(request: pytest.FixtureRequest) -> Iterator[Connection]:
-    engine = ScriptedEngine(max_prompt_chars=100_000) if request.param == "scripted" else None
-    opened = connect(engine=engine, model=None if engine else "tiny", progress=False)
+    if request.param == "scripted":
+        opened = connect(engine=ScriptedEngine(max_prompt_chars=100_000), progress=False)
+    else:
+        opened = connect(engine=request.getfixturevalue("local_engine"), progress=False)
     yield opened
     opened.close()
 

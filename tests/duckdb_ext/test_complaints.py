@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from sql_cases import by_digit
 from sql_fixtures import make
 
 from relserve.call.relquery import Submission
-from relserve.cli import main as cli
 from relserve.engines.scripted import echo
 from relserve.errors import ConstantPromptWarning, Failure, FailureKind, RowError, TemplateError
+from tests.waiting import Limit, act_when
 
 UNLUCKY = Failure(FailureKind.REFUSED, "the engine refused this one")
 
@@ -124,12 +123,6 @@ def test_flock_226_works_on_a_read_only_database(tmp_path: Path) -> None:
         made.rows("INSERT INTO mails VALUES (llm('new'))")
 
 
-@pytest.mark.xfail(strict=True, reason="DBeaver and JDBC need a server process, which a later release brings")
-@pytest.mark.parametrize("issue", ["flock_175", "duckdb_java_329"])
-def test_works_in_dbeaver(issue: str) -> None:
-    assert "serve" in {command.name or command.callback.__name__ for command in cli.app.registered_commands}
-
-
 @pytest.mark.parametrize("prefetch", [True, False])
 def test_duckdb_10120_udf_in_where_is_called_once_per_distinct_input(prefetch: bool) -> None:
     made = make(prefetch, tables=False, script=echo)
@@ -142,14 +135,17 @@ def test_duckdb_10120_udf_in_where_is_called_once_per_distinct_input(prefetch: b
     assert made.asked[0] == 10_050
 
 
+@pytest.mark.performance
 @pytest.mark.parametrize("prefetch", [True, False])
-def test_duckdb_10216_and_3742_interrupts_are_obeyed_and_the_connection_lives(prefetch: bool) -> None:
+def test_duckdb_10216_and_3742_interrupts_are_obeyed_and_the_connection_lives(
+    prefetch: bool, limit_s: Limit
+) -> None:
     made = make(prefetch, tables=False, script=echo, chunk=1, pause_s=0.05)
-    threading.Timer(0.3, made.con.interrupt).start()
+    act_when(lambda: made.engine.num_prompts, made.con.interrupt)
     started = time.monotonic()
     with pytest.raises(duckdb.InterruptException):
         made.rows("SELECT DISTINCT ON (i % 9) llm('{}', i) FROM range(100000) r(i) ORDER BY i DESC")
-    assert time.monotonic() - started < 1.3
+    assert time.monotonic() - started < limit_s(1.3)
     assert made.rows("SELECT llm('still {}', 'here')") == [("still here",)]
 
 

@@ -8,24 +8,34 @@ from typing import Any
 
 import pytest
 from http_fakes import FakeServer, Handler
-from vllm_servers import SHIPPED, VllmServer, random_model
+from vllm_servers import VllmServer
 
 from relserve.engines.loop import spawn
+from relserve.tiny import MODEL_DIR
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(scope="session")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shipped model; a small one with random weights where there is none."""
-    if (SHIPPED / "config.json").is_file():
-        return SHIPPED
-    return random_model(tmp_path_factory.mktemp("model"))
+def model_path() -> Path:
+    """The folder of the shipped model."""
+    return MODEL_DIR
 
 
 @pytest.fixture(scope="session")
 def vllm_server(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
-    """One server for all tests, not started yet; a test may kill it."""
+    """One server for all tests, not started yet; a test that kills a server starts its own."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
     server = VllmServer(model_path, tmp_path_factory.mktemp("serve") / "serve.log")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def own_server(model_path: Path, tmp_path: Path) -> Iterator[VllmServer]:
+    """A running server for one test, which may kill it."""
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    server = VllmServer(model_path, tmp_path / "serve.log")
+    server.ensure_up()
     yield server
     server.stop()
 
@@ -44,10 +54,10 @@ def fake() -> Iterator[Callable[..., FakeServer]]:
 
     def start(handler: Handler, **fields: Any) -> FakeServer:
         server = FakeServer(handler, **fields)
-        spawn(server.start()).result(timeout=10)
+        spawn(server.start()).result(timeout=PATIENCE_S)
         servers.append(server)
         return server
 
     yield start
     for server in servers:
-        spawn(server.stop()).result(timeout=10)
+        spawn(server.stop()).result(timeout=PATIENCE_S)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,21 +19,13 @@ from relserve.engines.http.engine import HttpEngine
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineStartError
-
-
-@pytest.fixture(scope="module")
-def local(model_path: Path) -> Iterator[LocalEngine]:
-    """A real vLLM, started by the first query."""
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    engine = LocalEngine("tiny", str(model_path))
-    yield engine
-    spawn(engine.close()).result(timeout=60)
+from tests.waiting import PATIENCE_S, act_when
 
 
 @pytest.fixture
-def con(local: LocalEngine) -> Iterator[Connection]:
-    """A connection to it."""
-    with connect(engine=local, progress=False) as con:
+def con(local_engine: LocalEngine) -> Iterator[Connection]:
+    """A connection to a real vLLM."""
+    with connect(engine=local_engine, progress=False) as con:
         yield con
 
 
@@ -91,27 +81,25 @@ def test_blendsql_31_answers_stay_inside_choices(con: Connection) -> None:
     assert {answer for (answer,) in rows} <= set(choices)
 
 
+@pytest.mark.long
 @pytest.mark.vllm
-def test_ray_59522_one_engine_death_does_not_end_the_job(con: Connection, local: LocalEngine) -> None:
-    con.execute("SELECT llm('warm up', max_tokens := 1)").fetchall()
-    dead = local.pid
-    killer = threading.Thread(target=_kill_when_busy, args=(local,))
-    killer.start()
-    rows = con.execute("SELECT i, llm('Tell of {}', i, max_tokens := 60) FROM range(400) r(i)").fetchall()
-    killer.join()
+def test_ray_59522_one_engine_death_does_not_end_the_job(model_path: Path) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    local = LocalEngine("tiny", str(model_path))
+    with connect(engine=local, progress=False) as con:
+        con.execute("SELECT llm('warm up', max_tokens := 1)").fetchall()
+        dead = local.pid
+        assert dead is not None
+        killer = act_when(lambda: local.num_unfinished >= 100, lambda: os.kill(dead, signal.SIGKILL))
+        rows = con.execute("SELECT i, llm('Tell of {}', i, max_tokens := 60) FROM range(400) r(i)").fetchall()
+        killer.join()
     assert [i for i, answer in rows if answer is None] == []
     assert len(rows) == 400
     assert local.pid not in (None, dead)
+    spawn(local.close()).result(timeout=PATIENCE_S)
 
 
-def _kill_when_busy(engine: LocalEngine) -> None:
-    deadline = time.monotonic() + 60
-    while engine.num_unfinished < 100 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert engine.pid is not None
-    os.kill(engine.pid, signal.SIGKILL)
-
-
+@pytest.mark.long
 @pytest.mark.vllm
 def test_ray_59986_an_engine_without_enough_memory_is_an_error_and_no_hang(
     model_path: Path, monkeypatch: pytest.MonkeyPatch

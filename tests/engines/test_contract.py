@@ -20,15 +20,9 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind
+from tests.waiting import PATIENCE_S, wait_until
 
 ENGINES = ("scripted", "local", "http")
-LOCAL_ARGS = {
-    "dtype": "float32",
-    "enforce_eager": True,
-    "block_size": 32,
-    "max_model_len": 2048,
-    "max_num_seqs": 32,
-}
 DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
 PROMPTS = [
@@ -61,20 +55,11 @@ def everywhere(**gaps: str):
     return pytest.mark.parametrize("engine", params, indirect=True)
 
 
-@pytest.fixture(scope="session")
-def local_engine(model_path, tmp_path_factory):
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    log = tmp_path_factory.mktemp("local") / "engine.log"
-    engine = LocalEngine("tiny", str(model_path), engine_args=LOCAL_ARGS, log_path=log)
-    yield engine
-    spawn(engine.close()).result(timeout=60)
-
-
 @pytest.fixture
 def http_engine(serve_url):
     engine = HttpEngine(serve_url)
     yield engine
-    spawn(engine.close()).result(timeout=10)
+    spawn(engine.close()).result(timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -89,7 +74,9 @@ def num_unfinished(engine, serve_url=None) -> int:
     if isinstance(engine, LocalEngine):
         return engine.num_unfinished
     if isinstance(engine, HttpEngine):
-        with urllib.request.urlopen(f"{engine.model.removesuffix('/v1')}/metrics", timeout=5) as response:
+        with urllib.request.urlopen(
+            f"{engine.model.removesuffix('/v1')}/metrics", timeout=PATIENCE_S
+        ) as response:
             metrics = response.read().decode()
         states = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*\} ([0-9.]+)$", metrics, re.MULTILINE)
         assert len(states) >= 2
@@ -225,10 +212,7 @@ def test_a_relquery_given_up_half_way_leaves_an_idle_engine(engine, way):
         future.cancel()
     else:
         future.result(timeout=TIMEOUT_S)
-    deadline = time.monotonic() + 10
-    while num_unfinished(engine):
-        assert time.monotonic() < deadline, f"{num_unfinished(engine)} requests are still there"
-        time.sleep(0.05)
+    wait_until(lambda: not num_unfinished(engine))
     assert texts(ask(engine, PROMPTS[:3])) == expected
 
 

@@ -17,6 +17,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import EngineStartError
+from tests.waiting import PATIENCE_S
 
 
 def told(engine: Engine) -> str | None:
@@ -83,7 +84,7 @@ def test_a_tokenizer_folder_among_the_arguments_is_read_too(folder: Path, tmp_pa
     assert fingerprint.of_local(str(folder), {"tokenizer": str(other)}) != before
 
 
-@pytest.mark.parametrize("what", ["_vllm_version", "_number_formats", "gpus"])
+@pytest.mark.parametrize("what", ["_vllm_version", "number_formats", "gpus"])
 def test_vllm_and_the_hardwares_number_formats_count(
     folder: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -159,5 +160,5 @@ def test_a_server_that_refuses_temperature_0_has_none_for_it_does_not_answer_gre
 
     engine = HttpEngine(fake(handler).url + name)
     assert told(engine) is not None, "it is not known yet"
-    spawn(collect(engine, Submission("r", ["a"], Sampling(8)))).result(timeout=10)
+    spawn(collect(engine, Submission("r", ["a"], Sampling(8)))).result(timeout=PATIENCE_S)
     assert told(engine) is None

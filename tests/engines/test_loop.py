@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+
+from relserve.engines import loop
+from tests.waiting import PATIENCE_S
 
 CALL = "print(len(relserve.llm(frame, 'Say {i}', model='scripted', progress=False)), flush=True)"
 SCRIPT = """
@@ -28,7 +37,7 @@ assert os.waitpid(child, 0)[1] == 0
 def forked(before: str) -> list[str]:
     """What a script says that forks, after `before`, and then asks in the child and in the parent."""
     code = SCRIPT.format(before=before, call=CALL)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -42,3 +51,20 @@ def test_a_child_forked_after_use_is_told_instead_of_left_waiting() -> None:
 
 def test_a_child_forked_before_use_works() -> None:
     assert forked("") == ["3", "3"]
+
+
+class SlowToStart(threading.Thread):
+    def start(self) -> None:
+        time.sleep(0.2)
+        super().start()
+
+
+def test_two_threads_that_come_first_share_one_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"_loop": None, "_thread": None, "_owner": 0}.items():
+        monkeypatch.setattr(loop, name, value)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(time.sleep, [0.01, 0.01]))  # its threads are there
+        monkeypatch.setattr(loop, "threading", SimpleNamespace(Thread=SlowToStart))
+        first, second = pool.map(lambda _: loop.engine_loop(), range(2))
+    assert first is second
+    first.call_soon_threadsafe(first.stop)

@@ -9,11 +9,12 @@ from contextlib import aclosing
 import pytest
 from asking import ask, collect, submission_of, texts
 
+from relserve.api import find_engine
 from relserve.call.answer_types import Grammar, Number
-from relserve.engines import registry
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import EngineDeadError, Failure, FailureKind
+from tests.waiting import PATIENCE_S
 
 TEN = [f"row {i}" for i in range(10)]
 
@@ -45,7 +46,7 @@ def test_a_score_lies_within_its_bounds(lo, hi):
 
 
 def test_the_shared_one_does_not_pile_up_submissions():
-    engine = registry.find_engine("scripted")
+    engine = find_engine("scripted")
     assert len(ask(engine, TEN)) == 10
     assert engine.submissions == []
 
@@ -81,7 +82,7 @@ def test_replies_come_in_chunks():
     async def sizes():
         return [len(batch) async for batch in ScriptedEngine(chunk=4).answer(submission_of(TEN))]
 
-    assert spawn(sizes()).result(timeout=5) == [4, 4, 2]
+    assert spawn(sizes()).result(timeout=PATIENCE_S) == [4, 4, 2]
 
 
 def test_it_dies_when_told_to_and_what_came_stands():
@@ -92,7 +93,7 @@ def test_it_dies_when_told_to_and_what_came_stands():
             came.extend(batch)
 
     with pytest.raises(EngineDeadError):
-        spawn(go()).result(timeout=5)
+        spawn(go()).result(timeout=PATIENCE_S)
     assert len(came) == 4
     assert engine.aborted == 6
 
@@ -116,10 +117,10 @@ def test_what_was_delivered_is_not_counted_as_aborted(how):
 
     future = spawn(leave())
     if how == "left":
-        future.result(timeout=5)
+        future.result(timeout=PATIENCE_S)
     else:
         with pytest.raises(CancelledError):
-            future.result(timeout=5)
+            future.result(timeout=PATIENCE_S)
     assert len(came) == 4
     assert engine.aborted == 6
 
@@ -132,4 +133,4 @@ def test_a_pause_leaves_room_for_others():
         assert not waiting.done()
         await waiting
 
-    spawn(go()).result(timeout=5)
+    spawn(go()).result(timeout=PATIENCE_S)

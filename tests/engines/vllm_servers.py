@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 
-SHIPPED = Path(__file__).parents[2] / "relserve/tiny/model"
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
 START_S = 270  # on a busy machine; below the time limit of a test
 PR_SET_PDEATHSIG = 1
@@ -29,10 +28,6 @@ VLLM_ENV = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "INFO",  # a local engine in this process lowers it
 }
-CHAT_TEMPLATE = (
-    "{{ bos_token }}{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] }}\n{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
-)
 
 
 @dataclass
@@ -110,31 +105,3 @@ def free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         return int(sock.getsockname()[1])
-
-
-def random_model(folder: Path) -> Path:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, set_seed
-
-    raw = Tokenizer(models.BPE())
-    raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    raw.decoder = decoders.ByteLevel()
-    special = ["<pad>", "<s>", "</s>"]
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    raw.train_from_iterator(
-        ["the quick brown fox jumps over a review of a product "] * 50,
-        trainers.BpeTrainer(vocab_size=500, special_tokens=special, initial_alphabet=alphabet),
-    )
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=raw, bos_token="<s>", eos_token="</s>", pad_token="<pad>",
-        chat_template=CHAT_TEMPLATE,
-    )  # fmt: skip
-    set_seed(7)
-    config = LlamaConfig(
-        vocab_size=512, hidden_size=128, num_hidden_layers=2, intermediate_size=256, num_attention_heads=4,
-        num_key_value_heads=4, max_position_embeddings=2048, bos_token_id=1, eos_token_id=2, pad_token_id=0,
-        initializer_range=0.3,
-    )  # fmt: skip
-    LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 import warnings
 
 import pandas as pd
@@ -17,6 +15,7 @@ import relserve
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import Failure, FailureKind, RowsFailedWarning
 from relserve.session.failures_text import failures_text
+from tests.waiting import act_when, wait_until
 
 
 def test_failed_rows_are_null_and_told_with_their_causes() -> None:
@@ -43,15 +42,12 @@ def test_ctrl_c_aborts_the_requests() -> None:
     former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits SIG_IGN
     engine = echoing(chunk=1, pause_s=0.05)
     try:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        act_when(lambda: engine.num_answered, lambda: os.kill(os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             relserve.llm(pd.DataFrame({"t": range(500)}), "{t}", engine=engine)
     finally:
         signal.signal(signal.SIGINT, former)
-    deadline = time.monotonic() + 2
-    while not engine.aborted:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: engine.aborted)
     assert relserve.llm_queries().to_pylist()[-1]["state"] == "cancelled"
 
 

@@ -44,6 +44,14 @@ def _pandas_arrow(kind: pa.DataType) -> Any:
 
 # whose data reads the same: pandas has whole numbers with NULLs as floats, unless in Arrow's types
 SQL_OVER = {"pandas, objects": "pandas", "pandas, Arrow types": "pyarrow", "pyarrow, chunks": "pyarrow"}
+OF_EVERY_KIND = "llm('{}/{}', stars, review)"
+SQL_AND_LIBRARY = [
+    pytest.param(
+        sql, library, marks=[pytest.mark.long] if library in SQL_OVER and sql != OF_EVERY_KIND else []
+    )
+    for sql in CALLS
+    for library in MAKERS
+]
 
 
 @cache
@@ -67,8 +75,7 @@ def table() -> pa.Table:
     return _table()
 
 
-@pytest.mark.parametrize("library", MAKERS)
-@pytest.mark.parametrize("sql", CALLS)
+@pytest.mark.parametrize(("sql", "library"), SQL_AND_LIBRARY)
 def test_the_same_as_in_sql(sql: str, library: str) -> None:
     function, template, options = CALLS[sql]
     engine = ScriptedEngine()

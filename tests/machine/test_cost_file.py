@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from relserve.machine import cost_file
+from relserve.machine import cost_file, hardware
 from relserve.machine.cost_file import cost_path, find_cost
 from relserve.policies.cost import CostModel
 from relserve.vllm_plugin.settings import FIRST_GUESS, read
@@ -40,7 +40,7 @@ def test_a_hub_id_and_its_local_copy_are_one_model() -> None:
 
 def test_another_machine_has_another_file(monkeypatch: pytest.MonkeyPatch) -> None:
     here = cost_path("org/name")
-    monkeypatch.setattr(cost_file, "gpus", lambda: ["NVIDIA H100"])
+    monkeypatch.setattr(hardware, "gpus", lambda: ["NVIDIA H100"])
     assert cost_path("org/name") != here
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.book import RelBook
-from relserve.policies.scheduling.decompose import AloneWork, SharedWork
+from relserve.policies.scheduling.decompose import SharedWork
 from relserve.policies.scheduling.guard import Guard, NoGuard, fcfs_work
 from relserve.policies.scheduling.order import Order
-from relserve.policies.scheduling.priority import Priority, alone_work
+from relserve.policies.scheduling.priority import Priority, alone_s
 from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepView
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
@@ -62,8 +62,7 @@ class Ranking:
 
     def left_s(self, name: str) -> float:
         """Predicted seconds left, on an engine of its own."""
-        left = AloneWork(*alone_work(self.book)[[self.book.slot_of[name]]]).seconds(self._cost)
-        return float(left.alone_s[0])
+        return float(alone_s(self.book)[self.book.slot_of[name]][0])
 
     def fcfs_s(self, name: str) -> float:
         """Predicted latency under FCFS, as put down at arrival."""

@@ -35,7 +35,8 @@ class Asked:
     def groups(self, *groups: Any, weights: Any = None, **options: Any) -> Result:
         rows = [(group,) for group in groups]
         relquery = RelQuery("llm_agg", BINDING, rows, Options(**options), weights)
-        return answer_groups(relquery, self.session.run)
+        with self.session.open(relquery.site) as opened:
+            return answer_groups(relquery, opened)
 
     @property
     def prompts(self) -> list[list[str]]:

@@ -12,8 +12,9 @@ from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
 from relserve.machine.cost_file import cost_path
 from relserve.policies.cost import CostModel
-from relserve.session.estimate import SAMPLE, ExpectedWork, by_cost, estimate, measure
+from relserve.session.estimate import SAMPLE, by_cost, estimate, measure
 from relserve.session.history import History, QueryRecord
+from relserve.session.prompt_price import ExpectedWork
 from relserve.tiny import MODEL_DIR
 
 

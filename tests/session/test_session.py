@@ -13,6 +13,7 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled, EngineDeadError, Failure, FailureKind, RowError
 from relserve.session.session import Session
+from tests.waiting import PATIENCE_S, Limit, act_when, wait_until
 
 
 def session_of(engine: ScriptedEngine) -> Session:
@@ -68,18 +69,19 @@ def test_on_error_raise_fails_the_query_and_aborts_the_rest() -> None:
     with pytest.raises(RowError, match="context holds 10"):
         session.run(relquery(["!" * 50, *map(str, range(100))], on_error="raise"))
     assert session.history.queries()[0].state == "failed"
-    _wait_for(lambda: engine.aborted > 50)
+    wait_until(lambda: engine.aborted > 50)
 
 
-def test_cancel_raises_and_aborts_in_the_engine_within_a_second() -> None:
+@pytest.mark.performance
+def test_cancel_raises_and_aborts_in_the_engine_within_a_second(limit_s: Limit) -> None:
     engine = ScriptedEngine(chunk=1, pause_s=0.05)
     session, cancel = session_of(engine), threading.Event()
-    threading.Timer(0.2, cancel.set).start()
+    act_when(lambda: engine.num_answered, cancel.set)
     started = time.monotonic()
     with pytest.raises(Cancelled):
         session.run(relquery([str(i) for i in range(1000)]), cancel)
-    assert time.monotonic() - started < 1
-    _wait_for(lambda: engine.aborted > 900)
+    assert time.monotonic() - started < limit_s(1)
+    wait_until(lambda: engine.aborted > 900)
     assert session.history.queries()[0].state == "cancelled"
     assert session.run(relquery(["again"])).values
 
@@ -105,7 +107,7 @@ def test_threads_share_a_session() -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(10)
+        t.join(PATIENCE_S)
     assert results == {k: [f"say {k}-{i}" for i in range(50)] for k in range(8)}
 
 
@@ -133,10 +135,3 @@ def test_phases_of_two_rows() -> None:
     rows = [RowTimes(0, 1, 2, 9), RowTimes(0, 3, 5, 7)]
     assert phases_of(rows) == Phases(waiting_s=1, core_s=4, tail_s=4)
     assert phases_of([]) is None
-
-
-def _wait_for(condition: object, seconds: float = 2) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -26,7 +26,13 @@ def model() -> Model:
 
 
 @pytest.mark.parametrize(
-    ("task", "least"), [("sentiment", 0.85), ("yes_no", 0.85), ("category", 0.8), ("rating", 0.8)]
+    ("task", "least"),
+    [
+        pytest.param("sentiment", 0.85, marks=pytest.mark.long),
+        pytest.param("yes_no", 0.85, marks=pytest.mark.long),
+        pytest.param("category", 0.8, marks=pytest.mark.long),
+        ("rating", 0.8),
+    ],
 )
 def test_held_out_accuracy(model: Model, task: str, least: float) -> None:
     assert accuracy(model, heldout(task, 60, seed=11)) >= least

@@ -14,8 +14,8 @@ from relserve.api import Connection, connect
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.cli import demo
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
-from relserve.engines.registry import find_engine
 
 pytestmark = pytest.mark.vllm
 
@@ -25,10 +25,9 @@ FIELDS = """{"name": "VARCHAR", "price": "DECIMAL(6,2)", "stars": "INTEGER", "sh
              "by": {"who": "VARCHAR"}}"""
 
 
-@pytest.fixture(scope="module")
-def con() -> Iterator[Connection]:
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    opened = connect(model="tiny", progress=False)
+@pytest.fixture
+def con(local_engine: LocalEngine) -> Iterator[Connection]:
+    opened = connect(engine=local_engine, progress=False)
     demo.prepare(opened)
     yield opened
     opened.close()
@@ -67,30 +66,30 @@ def test_agg_in_parts(con: Connection) -> None:
     assert con.execute(count).fetchall() == [(True,)]
 
 
-def replies_of(grammar: Grammar, prompts: list[str], **sampling: Any) -> list[Reply]:
+def replies_of(engine: LocalEngine, grammar: Grammar, prompts: list[str], **sampling: Any) -> list[Reply]:
     submission = Submission(
         new_rel_id(), prompts, Sampling(16, grammar=grammar, with_confidence=True, **sampling)
     )
 
     async def collect() -> list[Reply]:
-        return [reply async for batch in find_engine("tiny").answer(submission) for reply in batch]
+        return [reply async for batch in engine.answer(submission) for reply in batch]
 
     return sorted(spawn(collect()).result(timeout=120), key=lambda reply: reply.index)
 
 
-def test_probabilities_are_those_among_what_the_grammar_allows(con: Connection) -> None:
+def test_probabilities_are_those_among_what_the_grammar_allows(local_engine: LocalEngine) -> None:
     prompts = [f"Was dish {i} good?" for i in range(10)]
-    only = replies_of(Grammar(choices=("q",)), prompts)
+    only = replies_of(local_engine, Grammar(choices=("q",)), prompts)
     assert [reply.confidence for reply in only] == pytest.approx([1.0] * 10, abs=1e-3)
-    for reply in replies_of(Grammar(choices=("yes", "no")), prompts):
+    for reply in replies_of(local_engine, Grammar(choices=("yes", "no")), prompts):
         assert reply.confidence is not None
         assert 0.25 < reply.confidence <= 1.0  # the likelier of two, whatever else the model would rather say
 
 
-def test_temperature_changes_answers_and_not_what_they_are_worth(con: Connection) -> None:
+def test_temperature_changes_answers_and_not_what_they_are_worth(local_engine: LocalEngine) -> None:
     prompts = [f"Was dish {i} good?" for i in range(40)]
     digits = Grammar(choices=tuple("0123456789"))
-    greedy, hot = (replies_of(digits, prompts, temperature=t, seed=1) for t in (0.0, 2.0))
+    greedy, hot = (replies_of(local_engine, digits, prompts, temperature=t, seed=1) for t in (0.0, 2.0))
     same = [a.text == b.text for a, b in zip(greedy, hot, strict=True)]
     assert any(same)
     assert not all(same)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from relserve.call.rel_tag import RelTag
 from relserve.errors import EngineStartError
-from relserve.vllm_plugin.identity import Identity, identify
+from relserve.vllm_plugin.identity import identify
 from relserve.vllm_plugin.version import check_version
 
 ID = "rel-1.1.0-0123abcd"
@@ -13,26 +14,26 @@ ID = "rel-1.1.0-0123abcd"
 
 def test_extra_args_name_the_relquery():
     args = {"rel_id": "rel-7", "rel_rows": 40, "rel_ol": 3}
-    assert identify(ID, args, 16) == Identity("rel-7", 40, 3)
+    assert identify(ID, args, 16) == RelTag("rel-7", 40, 3)
 
 
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        ({"rel_id": "r", "rel_rows": "40", "rel_ol": "3"}, Identity("r", 40, 3)),
-        ({"rel_id": "r", "rel_rows": 40.0, "rel_ol": 2.9}, Identity("r", 40, 2)),
-        ({"rel_id": 5}, Identity("5", 1, 16)),
-        ({"rel_id": "r", "rel_rows": -1, "rel_ol": 0}, Identity("r", 1, 16)),
-        ({"rel_id": "r", "rel_rows": "many", "rel_ol": None}, Identity("r", 1, 16)),
-        ({"rel_id": "r", "rel_rows": float("inf"), "rel_ol": float("nan")}, Identity("r", 1, 16)),
-        ({"rel_id": "r", "rel_rows": [], "rel_ol": {}}, Identity("r", 1, 16)),
-        ({"rel_id": "r", "rel_rows": True}, Identity("r", 1, 16)),
-        ({"rel_id": "r", "rel_ol": 99}, Identity("r", 1, 16)),  # no more than max_tokens
-        ({"rel_id": ""}, Identity(ID, 1, 16)),
-        ({"rel_id": ["r"]}, Identity(ID, 1, 16)),
-        ({}, Identity(ID, 1, 16)),
-        (None, Identity(ID, 1, 16)),
-        ("rel_id", Identity(ID, 1, 16)),
+        ({"rel_id": "r", "rel_rows": "40", "rel_ol": "3"}, RelTag("r", 40, 3)),
+        ({"rel_id": "r", "rel_rows": 40.0, "rel_ol": 2.9}, RelTag("r", 40, 2)),
+        ({"rel_id": 5}, RelTag("5", 1, 16)),
+        ({"rel_id": "r", "rel_rows": -1, "rel_ol": 0}, RelTag("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": "many", "rel_ol": None}, RelTag("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": float("inf"), "rel_ol": float("nan")}, RelTag("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": [], "rel_ol": {}}, RelTag("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": True}, RelTag("r", 1, 16)),
+        ({"rel_id": "r", "rel_ol": 99}, RelTag("r", 1, 16)),  # no more than max_tokens
+        ({"rel_id": ""}, RelTag(ID, 1, 16)),
+        ({"rel_id": ["r"]}, RelTag(ID, 1, 16)),
+        ({}, RelTag(ID, 1, 16)),
+        (None, RelTag(ID, 1, 16)),
+        ("rel_id", RelTag(ID, 1, 16)),
     ],
 )
 def test_nonsense_is_left_aside(args, expected):

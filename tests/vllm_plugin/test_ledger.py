@@ -5,7 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 from hypothesis import given
 
-from relserve.vllm_plugin.identity import Identity
+from relserve.call.rel_tag import RelTag
 from relserve.vllm_plugin.ledger import RowLedger
 from tests.vllm_plugin.fake_request import request as row_of
 
@@ -22,7 +22,7 @@ def test_counts_agree_with_a_recount(events, rows):
     for now, (event, request, _) in enumerate(events):
         rid = str(request)
         if event == "arrive":
-            ledger.arrive(row_of(rid), Identity(f"rel{request % 4}", rows, 5), float(now))
+            ledger.arrive(row_of(rid), RelTag(f"rel{request % 4}", rows, 5), float(now))
             state.setdefault(rid, "waiting")
         elif event == "schedule":
             ledger.run([rid], float(now))
@@ -61,7 +61,7 @@ def check(ledger: RowLedger, state: dict[str, str]) -> None:
 def test_phases_of_two_rows():
     ledger = RowLedger()
     for rid, now in (("a", 1.0), ("b", 1.5)):
-        ledger.arrive(row_of(rid), Identity("r", 2, 4), now)
+        ledger.arrive(row_of(rid), RelTag("r", 2, 4), now)
     assert ledger.active["r"].phases is None
     ledger.run(["a"], 2.0)
     ledger.token("a", 3.0)
@@ -81,7 +81,7 @@ def test_nothing_leaks_over_many_relqueries():
     ledger = RowLedger(kept=10)
     for i in range(100_000):
         rid = str(i)
-        ledger.arrive(row_of(rid), Identity(f"rel{i}", 1, 4), float(i))
+        ledger.arrive(row_of(rid), RelTag(f"rel{i}", 1, 4), float(i))
         if i % 3:
             ledger.run([rid], float(i))
             ledger.token(rid, float(i))
@@ -93,26 +93,26 @@ def test_nothing_leaks_over_many_relqueries():
 
 def test_announced_rows_that_never_come_are_waited_for_and_then_forgotten():
     ledger = RowLedger(linger_s=60)
-    ledger.arrive(row_of("a"), Identity("slow", 5, 4), 0.0)
+    ledger.arrive(row_of("a"), RelTag("slow", 5, 4), 0.0)
     ledger.end("a", 1.0)
     assert "slow" in ledger.active
-    ledger.arrive(row_of("b"), Identity("slow", 5, 4), 30.0)  # a straggler keeps it
+    ledger.arrive(row_of("b"), RelTag("slow", 5, 4), 30.0)  # a straggler keeps it
     ledger.end("b", 31.0)
-    ledger.arrive(row_of("c"), Identity("other", 2, 4), 80.0)
+    ledger.arrive(row_of("c"), RelTag("other", 2, 4), 80.0)
     ledger.end("c", 80.0)
     assert set(ledger.active) == {"slow", "other"}
-    ledger.arrive(row_of("d"), Identity("third", 2, 4), 95.0)
+    ledger.arrive(row_of("d"), RelTag("third", 2, 4), 95.0)
     ledger.end("d", 95.0)
     assert set(ledger.active) == {"other", "third"}
     assert [rel.rel_id for rel in ledger.done] == ["slow"]
-    ledger.arrive(row_of("e"), Identity("long", 2, 4), 300.0)
+    ledger.arrive(row_of("e"), RelTag("long", 2, 4), 300.0)
     assert set(ledger.active) == {"long"}  # also while nothing ends
 
 
 def test_an_aborted_relquery_is_forgotten_at_once():
     ledger = RowLedger()
     for rid in "abc":
-        ledger.arrive(row_of(rid), Identity("r", 10, 4), 0.0)
+        ledger.arrive(row_of(rid), RelTag("r", 10, 4), 0.0)
     for rid in "abc":
         ledger.end(rid, 1.0, aborted=True)
     assert not ledger.active
@@ -126,8 +126,8 @@ def told(ledger: RowLedger) -> tuple[list[str], list[str]]:
 
 def test_news_tell_of_each_event_once_and_always_of_what_runs():
     ledger, a, b = RowLedger(), row_of("a"), row_of("b")
-    ledger.arrive(a, Identity("x", 1, 4), 0.0)
-    ledger.arrive(b, Identity("y", 1, 4), 0.0)
+    ledger.arrive(a, RelTag("x", 1, 4), 0.0)
+    ledger.arrive(b, RelTag("y", 1, 4), 0.0)
     assert told(ledger) == (["x", "y"], [])
     assert told(ledger) == ([], [])
     ledger.run(["a"], 1.0)
@@ -141,17 +141,17 @@ def test_news_tell_of_each_event_once_and_always_of_what_runs():
 
 def test_a_relquery_that_came_and_went_between_two_news_is_gone():
     ledger = RowLedger()
-    ledger.arrive(row_of("a"), Identity("x", 1, 4), 0.0)
+    ledger.arrive(row_of("a"), RelTag("x", 1, 4), 0.0)
     ledger.end("a", 1.0)
     assert told(ledger) == ([], ["x"])
-    ledger.arrive(row_of("b"), Identity("x", 1, 4), 2.0)
+    ledger.arrive(row_of("b"), RelTag("x", 1, 4), 2.0)
     assert told(ledger) == (["x"], [])
 
 
 def test_what_running_rows_have_left_is_read_from_the_requests():
     ledger, rows = RowLedger(), [row_of(name, 100, max_tokens=9) for name in "abc"]
     for row in rows:
-        ledger.arrive(row, Identity("r", 3, 5), 0.0)
+        ledger.arrive(row, RelTag("r", 3, 5), 0.0)
     ledger.run("abc", 1.0)
     rows[0].num_computed_tokens = 30
     for row, said in zip(rows[1:], (2, 7), strict=True):
@@ -171,7 +171,7 @@ def test_what_running_rows_have_left_is_read_from_the_requests():
 def test_rows_beyond_those_announced_are_counted():
     """A list of prompts over HTTP announces one row, and its rows may come over several steps."""
     ledger = RowLedger()
-    for identity in (Identity("announced", 3, 5), Identity("listed", 1, 5)):
+    for identity in (RelTag("announced", 3, 5), RelTag("listed", 1, 5)):
         for i in range(2):
             ledger.arrive(row_of(f"{identity.rel_id}-{i}"), identity, 0.1 * i)
     counts = {name: (rel.num_unannounced, rel.num_rows) for name, rel in ledger.active.items()}

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
+from relserve.call.rel_tag import RelTag
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.identity import Identity
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.status import MAX_RELS, StatusFile
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
+from relserve.vllm_plugin.testing import Arrival, Worker, run, scheduler_of, workload
 from tests.vllm_plugin.fake_request import request
-from tests.vllm_plugin.fake_worker import Arrival, Worker, run, scheduler_of, workload
+from tests.waiting import Limit, wait_until
 
 MODEL = str(MODEL_DIR)
 REL = RelStatus("r", 3, 1, 0, "waiting", None, None, 0.5)
@@ -29,13 +30,6 @@ REL = RelStatus("r", 3, 1, 0, "waiting", None, None, 0.5)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     return tmp_path
-
-
-def until(condition: Any, within_s: float = 5.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def status(**changes: Any) -> EngineStatus:
@@ -58,7 +52,7 @@ def test_the_latest_is_written_and_the_file_goes_at_the_end(tmp_path: Path) -> N
     file = StatusFile(tmp_path / "new" / "folder", every_s=0.05)
     for waiting in range(100):
         file.put(status(waiting=waiting))
-    until(lambda: [e.waiting for e in read_engines(file.path.parent)] == [99])
+    wait_until(lambda: [e.waiting for e in read_engines(file.path.parent)] == [99])
     assert read_engines(file.path.parent) == [
         status(waiting=99, written_s=pytest.approx(time.time(), abs=10))
     ]
@@ -70,9 +64,9 @@ def test_the_latest_is_written_and_the_file_goes_at_the_end(tmp_path: Path) -> N
 def test_a_dropped_one_takes_its_file_along(tmp_path: Path) -> None:
     file = StatusFile(tmp_path, every_s=0.05)
     file.put(status())
-    until(file.path.exists)
+    wait_until(file.path.exists)
     del file
-    until(lambda: not list(tmp_path.iterdir()))
+    wait_until(lambda: not list(tmp_path.iterdir()))
 
 
 def test_a_failing_disk_is_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -112,7 +106,7 @@ def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> No
 
 def test_a_scheduler_is_seen_from_start_to_shutdown() -> None:
     scheduler = scheduler_of(MODEL, "stock", False, 400)
-    until(lambda: [e.running for e in read_engines(state_dir())] == [0])
+    wait_until(lambda: [e.running for e in read_engines(state_dir())] == [0])
     run(scheduler, workload(1, num_rels=3), False)
     assert scheduler.publisher._told_idle
     scheduler.shutdown()
@@ -132,8 +126,9 @@ def test_aborting_the_last_row_makes_it_idle() -> None:
     scheduler.shutdown()
 
 
+@pytest.mark.performance
 @pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
-def test_it_costs_a_step_little_however_many_there_are(variant: str) -> None:
+def test_it_costs_a_step_little_however_many_there_are(variant: str, limit_s: Limit) -> None:
     arrivals = [Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}) for i in range(2000)]
     scheduler = scheduler_of(MODEL, variant, False, 400)
     found = steps(scheduler, arrivals, 3)
@@ -144,8 +139,8 @@ def test_it_costs_a_step_little_however_many_there_are(variant: str) -> None:
         began = time.perf_counter()
         scheduler.publisher.tick()
         taken.append(time.perf_counter() - began)
-    # 0.015 and 0.046 ms were measured; the bound is wide for busy machines. Other steps pay a comparison.
-    assert statistics.median(taken) < 1e-3
+    # 0.015 and 0.046 ms were measured. Other steps pay a comparison.
+    assert statistics.median(taken) < limit_s(1e-3, busy=0.1)
     scheduler.shutdown()
 
 
@@ -153,7 +148,7 @@ def test_phases_in_words() -> None:
     ledger = RowLedger()
     rows = {name: request(name) for name in "abc"}
     for row in rows.values():
-        ledger.arrive(row, Identity("r", 3, 4), 0.0)
+        ledger.arrive(row, RelTag("r", 3, 4), 0.0)
     rel = ledger.active["r"]
     assert rel.phase == "waiting"
     ledger.run("ab", 1.0)

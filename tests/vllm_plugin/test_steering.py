@@ -10,7 +10,7 @@ from relserve.errors import UsageError
 from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
-from tests.vllm_plugin.fake_worker import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
+from relserve.vllm_plugin.testing import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from io import StringIO
+from textwrap import wrap
 
 import pyarrow as pa
 
-from relserve.session.estimate import Estimate
-
-MAX_CALL = 48  # characters of a call that the text shows
-WIDTH = 200
+from relserve_duckdb.explain.call_estimate import CallEstimate
+from relserve_duckdb.explain.calls_table import calls_table, duration
+from relserve_duckdb.explain.screen import screen_width
 
 SCHEMA = pa.schema(
     [
@@ -21,46 +20,6 @@ SCHEMA = pa.schema(
         ("seconds_from", pa.string()), ("depends_on", pa.list_(pa.int64())), ("at_most", pa.bool_()),
     ]
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class CallEstimate:
-    """One call site.
-
-    Attributes:
-        number: from 1, in the order in which the sites would be asked.
-        forecast: None where no trial reached the call.
-        depends_on: numbers of the calls whose answers decide which rows or values reach this one.
-        at_most: its rows are an upper bound, as far as trials with made-up answers can tell.
-        holds_answers: its prompts hold another call's text, so that their tokens cannot be told.
-    """
-
-    number: int
-    function: str
-    template: str
-    forecast: Estimate | None
-    depends_on: tuple[int, ...] = ()
-    at_most: bool = False
-    holds_answers: bool = False
-
-    @property
-    def prompt_tokens(self) -> int | None:
-        return None if self.forecast is None or self.holds_answers else self.forecast.prompt_tokens
-
-    @property
-    def shared(self) -> float | None:
-        return None if self.forecast is None or self.holds_answers else self.forecast.shared
-
-    @property
-    def seconds(self) -> float | None:
-        return None if self.forecast is None or self.holds_answers else self.forecast.seconds
-
-    @property
-    def seconds_from(self) -> str:
-        """What `seconds` rests on, or why it is None."""
-        if self.forecast is None:
-            return "no trial reached it"
-        return "its prompts hold another call's answers" if self.holds_answers else self.forecast.basis
 
 
 @dataclass(frozen=True)
@@ -91,11 +50,11 @@ class Explanation:
         """All call sites in one line."""
         if not self.calls:
             return "no llm call asks anything"
-        known = [call.forecast for call in self.calls if call.forecast is not None]
+        known = [call.estimate for call in self.calls if call.estimate is not None]
         bound = "at most " if any(call.at_most for call in self.calls) else ""
         complete = all(call.prompt_tokens is not None for call in self.calls)
         tokens = sum(call.prompt_tokens or 0 for call in self.calls)
-        exact = all(forecast.is_counted for forecast in known)
+        exact = all(each.is_counted for each in known)
         sizes = f"{'' if exact else 'about '}{tokens:,} prompt tokens" + ("" if complete else " and more")
         seconds = "unknown" if self.seconds is None else duration(self.seconds)
         return (
@@ -106,22 +65,16 @@ class Explanation:
         )
 
     def __str__(self) -> str:
-        return "\n".join([*([_drawn(self.calls)] if self.calls else []), self.total, *self.notes])
+        width = screen_width()
+        table = [calls_table(self.calls, width)] if self.calls else []
+        sentences = [line for text in (self.total, *self.notes) for line in wrap(text, width)]
+        return "\n".join([*table, *sentences])
 
     __repr__ = __str__
 
 
-def duration(seconds: float) -> str:
-    """A prediction as people read it: it is never exact."""
-    if seconds < 1:
-        return "under 1 s" if seconds else "0 s"
-    if seconds < 100:
-        return f"about {seconds:.0f} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 6000 else f"about {seconds / 3600:.1f} h"
-
-
 def _row(call: CallEstimate) -> dict[str, object]:
-    f = call.forecast
+    f = call.estimate
     return dict(
         call=call.number, function=call.function, template=call.template, model=f.model if f else None,
         rows=f.num_rows if f else None, null_rows=f.num_null if f else None,
@@ -132,49 +85,6 @@ def _row(call: CallEstimate) -> dict[str, object]:
         seconds=call.seconds, seconds_from=call.seconds_from, depends_on=list(call.depends_on),
         at_most=call.at_most,
     )  # fmt: skip
-
-
-def _drawn(calls: tuple[CallEstimate, ...]) -> str:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    cached = any(call.forecast is not None and call.forecast.num_cached is not None for call in calls)
-    heads = ["#", "call", "rows", "NULL", "distinct", *(["cached"] if cached else []), "prompt tokens",
-             "shared", "output tokens", "time", "depends on"]  # fmt: skip
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head in heads:
-        table.add_column(
-            head, justify="left" if head in ("call", "time", "depends on") else "right", no_wrap=True
-        )
-    for call in calls:
-        table.add_row(*map(Text, _cells(call, cached)))
-    screen = Console(file=StringIO(), width=WIDTH, color_system=None)
-    with screen.capture() as captured:
-        screen.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def _cells(call: CallEstimate, cached: bool) -> list[str]:
-    f = call.forecast
-    depends = ", ".join(f"#{number}" for number in call.depends_on)
-    if f is None:
-        return [str(call.number), _call(call), *["?"] * (7 + cached), "unknown", depends]
-    bound, about = ("<= " if call.at_most else ""), ("" if f.is_counted else "about ")
-    kept = [] if not cached else ["" if f.num_cached is None else f"{f.num_cached:,}"]
-    tokens = "?" if call.prompt_tokens is None else f"{about}{call.prompt_tokens:,}"
-    shared = "?" if call.shared is None else f"{call.shared:.0%}"
-    seconds = "unknown" if call.seconds is None else duration(call.seconds)
-    return [
-        str(call.number), _call(call), f"{bound}{f.num_rows:,}", f"{f.num_null:,}",
-        f"{bound}{f.num_distinct:,}", *kept, tokens, shared, f"<= {f.max_output_tokens:,}", seconds, depends,
-    ]  # fmt: skip
-
-
-def _call(call: CallEstimate) -> str:
-    text = " ".join("".join(c if c.isprintable() else " " for c in call.template).split())
-    shown = f"{call.function}('{text}')"
-    return shown if len(shown) <= MAX_CALL else shown[: MAX_CALL - 5] + "...')"
 
 
 def _plural(number: int, noun: str) -> str:

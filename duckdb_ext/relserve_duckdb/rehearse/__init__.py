@@ -1,1 +1,1 @@
-"""Learning what a statement will ask by running it with noted inputs, and asking it."""
+"""Learning what a statement will ask by running its SELECT with calls that only note inputs; asking it."""

@@ -1,57 +1,45 @@
-"""Fewer prompts for a statement: decide its llm filters row by row, and excuse what is left.
+"""Fewer prompts for a statement: decide its llm filters row by row, and skip the prompts that are left.
 
-Two things make it right, whatever the text suggested and the survey saw:
+The result is right, whatever the text suggested and the scan of the inputs saw, for two reasons:
 
 * A filter's condition is not TRUE for a NULL answer, so a row that passes while some answers are missing
   passes for the answers that are there. A LIMIT that is full without the rest is full for good; the rehearsal
   that found it full is the user's own text.
-* Without a LIMIT only inputs are excused whose every row is dropped by another filter.
+* Without a LIMIT only those prompts are skipped whose every row is dropped by another filter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from relserve.policies.filter_order import CHUNK, SPARE
 from relserve_duckdb.rehearse.filter_runner import FilterRunner
 from relserve_duckdb.rehearse.filter_shape import ANSWER, Filter, FilterShape
 from relserve_duckdb.rehearse.input_scan import InputScan
-from relserve_duckdb.udf.scope import Scope
+from relserve_duckdb.rehearse.rehearsal import Rehearsal
+from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import sql_type_of
+from relserve_duckdb.udf.skipped import EveryPrompt
 
-WIDER = 4  # each further survey looks at so many times the rows
-
-Evaluate = Callable[[str, list[Any]], list[tuple[Any, ...]]]  # rows of a SELECT with one parameter
-
-
-class _Everything:
-    def __contains__(self, prompt: object) -> bool:
-        return True
+WINDOW_GROWTH = 4  # each further scan of the inputs looks at so many times the rows
 
 
 class FilterPlan:
-    """One statement's way to fewer prompts.
+    """Decides the filters of the running statement with as few prompts as will do."""
 
-    Args:
-        batches: runs the statement's SELECT and gives its result piece by piece.
-        evaluate: runs a SELECT without llm calls on the user's connection.
-    """
-
-    def __init__(
-        self, scope: Scope, shape: FilterShape, batches: Callable[[], Iterable[Any]], evaluate: Evaluate
-    ) -> None:
-        self.scope, self.shape, self.batches, self.evaluate = scope, shape, batches, evaluate
+    def __init__(self, state: ConnectionState, shape: FilterShape, rehearsal: Rehearsal) -> None:
+        self.state, self.run, self.shape, self.rehearsal = state, state.run, shape, rehearsal
         self.need = None if shape.limit is None else shape.limit + shape.offset
-        self.window = None if self.need is None else max(CHUNK, WIDER * self.need)
+        self.window = None if self.need is None else max(CHUNK, WINDOW_GROWTH * self.need)
         self.passing: list[Any] = []
         self.has_ended = False  # all rows were decided
-        self.gave_up = False  # the statement turned out not to be of the kind
-        self._runner = FilterRunner(scope, shape.filters, self._judge)
+        self.gave_up = False  # the inputs of a later scan were not aligned
+        self._runner = FilterRunner(state, shape.filters, self._judge)
 
     def begin(self) -> bool:
-        """Ask what decides the filters; False when the statement turns out not to be of the kind."""
+        """Ask what decides the filters; False when a filter passes NULL or the inputs are not aligned."""
         for each in self.shape.filters:
             passes = self._judge(each, [None, *each.candidates()])
             good = [value for value, passed in passes.items() if passed]
@@ -61,7 +49,7 @@ class FilterPlan:
         return self._go_on()
 
     def falls_short(self, num_rows: int) -> bool:
-        """Ask about more rows where a rehearsal has not filled the LIMIT; whether there was a need to.
+        """Ask about more rows where a rehearsal has not filled the LIMIT; whether it had not.
 
         Between a filter and the LIMIT a join may drop rows, so that more have to pass.
         """
@@ -74,36 +62,36 @@ class FilterPlan:
 
     @property
     def is_settled(self) -> bool:
-        """Whether what is excused needs no full LIMIT as its proof."""
+        """Whether the skipped prompts need no full LIMIT as their proof."""
         return self.has_ended or self.shape.limit is None
 
     def _go_on(self) -> bool:
-        self.scope.skipped = {}
+        self.run.skipped.clear()
         while True:
-            scan = self._look()
+            scan = self._scan()
             if not scan.is_aligned:
                 return False
-            self._runner.take(scan)
+            self._runner.use(scan)
             sites = [site for site in scan.sites if site is not None]
             if self.need is None:
-                self._runner.all()
-            elif self._runner.until(self.need):
-                self.scope.skipped = {site: _Everything() for site in sites}
+                self._runner.decide_all()
+            elif self._runner.decide_until(self.need):
+                self.run.skipped.replace({site: EveryPrompt() for site in sites})
                 return True
             if not scan.is_cut_short:
                 break
-            self.window = WIDER * (self.window or 0)
+            self.window = WINDOW_GROWTH * (self.window or 0)
         self.has_ended = True
         skipped = {site: self._runner.skipped(i) for i, site in enumerate(scan.sites) if site is not None}
-        self.scope.skipped = {site: prompts for site, prompts in skipped.items() if prompts}
+        self.run.skipped.replace({site: prompts for site, prompts in skipped.items() if prompts})
         return True
 
-    def _look(self) -> InputScan:
-        self.scope.take_stock()
-        scan = InputScan(self.shape.filters, self.passing, self.window)
-        with self.scope.scanning(scan):
-            for _ in self.batches():
-                self.scope.check_cancel()
+    def _scan(self) -> InputScan:
+        self.run.skipped.take_snapshot()
+        scan = InputScan(self.run, self.shape.filters, self.passing, self.window)
+        with self.state.handled_by(scan):
+            for _ in self.rehearsal.batches():
+                self.run.check_cancel()
         return scan
 
     def _judge(self, each: Filter, answers: Sequence[Any]) -> dict[Any, bool]:
@@ -115,4 +103,4 @@ class FilterPlan:
             return {answer: answer is False for answer in distinct}
         kind = sql_type_of(each.function)
         text = f"SELECT {ANSWER}, ({each.condition}) IS TRUE FROM (SELECT unnest($1::{kind}[]) AS {ANSWER})"
-        return {answer: bool(passes) for answer, passes in self.evaluate(text, distinct)}
+        return {answer: bool(passes) for answer, passes in self.rehearsal.evaluate(text, distinct)}

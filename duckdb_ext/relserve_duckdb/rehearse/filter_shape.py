@@ -1,6 +1,6 @@
 """Statements that can do with fewer prompts: llm filters in a plain WHERE, with or without a LIMIT.
 
-What is found here is only proposed: `survey` and `screening` hold it against what DuckDB does.
+What is found here is only proposed: `input_scan` and `filter_plan` hold it against what DuckDB does.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any
 from sqlglot import exp
 
 from relserve.call.options import Options, parse_options
+from relserve.call.relquery import CallSite
 from relserve.errors import RelserveError
 from relserve_duckdb.text.calls import Call, Parameters, constant, constants_of
-from relserve_duckdb.udf.site import Site, sql_type_of
+from relserve_duckdb.udf.site import sql_type_of
 
 ANSWER = "v"  # what a condition calls the answer
 _PLAIN = (
@@ -28,7 +29,7 @@ _FUNCTIONS = ("llm", "llm_filter", "llm_classify", "llm_score")
 
 @dataclass(frozen=True)
 class Filter:
-    """A conjunct of a WHERE that hangs on the answer of one llm call and on nothing else.
+    """A conjunct of a WHERE that depends on the answer of one llm call and on nothing else.
 
     Attributes:
         condition: the conjunct as SQL over the answer.
@@ -41,7 +42,7 @@ class Filter:
     condition: str
     literals: tuple[Any, ...]
 
-    def is_of(self, site: Site) -> bool:
+    def is_of(self, site: CallSite) -> bool:
         """Whether this is the filter's call site."""
         same = site.function == self.function and site.options == self.options
         return same and site.binding.template.text == self.template
@@ -150,7 +151,7 @@ def _has_call(item: exp.Expr, calls: Sequence[Call]) -> bool:
 
 
 def _is_harmless(call: Call, core: exp.Select, heads: set[tuple[str, str]], parameters: Parameters) -> bool:
-    """Whether a call outside the WHERE sees only rows that passed, and is no filter's twin."""
+    """Whether a call outside the WHERE sees only rows that passed, and asks nothing that a filter asks."""
     item: Any = call.node
     while item.parent is not None and item.parent is not core:
         item = item.parent

@@ -1,10 +1,10 @@
-"""A look at the rows that reach the llm filters of a WHERE, before any of them is asked.
+"""The inputs of all llm filters of a WHERE, row by row, before any filter is asked.
 
 The user's own text runs with filters that note their inputs. DuckDB asks the conjuncts of a WHERE one after
 another, each for the rows that passed those before; here all but the last to be called let every row pass,
 and the last none. So in each thread the calls of one chunk follow each other and see the same rows in the
 same order: the inputs of a row stand side by side. Where that does not hold (a cheap predicate comes in
-between), the lengths differ, and nothing is made of it.
+between), the lengths differ, and the scan is not used.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from relserve.call.relquery import CallSite
 from relserve_duckdb.rehearse.filter_shape import Filter
-from relserve_duckdb.udf.site import Chunk, Site
+from relserve_duckdb.udf.site import Chunk
+from relserve_duckdb.udf.statement_run import StatementRun
 
 
 class InputScan:
@@ -27,23 +29,26 @@ class InputScan:
         order: the filters by number, as DuckDB calls them.
     """
 
-    def __init__(self, filters: Sequence[Filter], passing: Sequence[Any], most: int | None) -> None:
-        """Start.
+    def __init__(
+        self, run: StatementRun, filters: Sequence[Filter], passing: Sequence[Any], max_rows: int | None
+    ) -> None:
+        """Start with no rows.
 
         Args:
+            run: the statement whose rehearsal shows the inputs.
             filters: whose inputs to note.
             passing: of each filter, an answer that passes.
-            most: rows after which to let the LIMIT end the statement; None: see all rows.
+            max_rows: rows after which to let the LIMIT end the statement; None: see all rows.
         """
-        self.filters, self.passing, self.most = filters, passing, most
+        self.run, self.filters, self.passing, self.max_rows = run, filters, passing, max_rows
         self.columns: list[list[str | None]] = [[] for _ in filters]
         self.values: list[dict[str | None, tuple[Any, ...]]] = [{} for _ in filters]
-        self.sites: list[Site | None] = [None for _ in filters]
+        self.sites: list[CallSite | None] = [None for _ in filters]
         self.order: list[int] = list(range(len(filters)))
         self.is_cut_short = False
-        self._same: list[dict[str | None, str | None]] = [{} for _ in filters]  # one string a prompt
+        self._interned: list[dict[str | None, str | None]] = [{} for _ in filters]  # one string a prompt
         self._is_aligned = True
-        self._open: dict[int, dict[int, list[str | None]]] = {}  # by thread: the calls of its chunk so far
+        self._calls_of_thread: dict[int, dict[int, list[str | None]]] = {}  # of each thread's chunk so far
         self._lock = threading.Lock()
 
     @property
@@ -52,41 +57,44 @@ class InputScan:
 
     @property
     def is_aligned(self) -> bool:
-        """Whether the inputs of each row surely stand side by side."""
-        return self._is_aligned and not self._open
+        """Whether the inputs of each row are known to stand side by side."""
+        return self._is_aligned and not self._calls_of_thread
 
-    def add(self, chunk: Chunk) -> list[Any]:
-        """Take a chunk, and tell what the UDF says."""
+    def check(self) -> None:
+        self.run.check_cancel()
+
+    def answer(self, chunk: Chunk) -> list[Any]:
+        """Note the inputs of a chunk; an answer that passes for each row, NULL by the last filter."""
         nothing: list[Any] = [None] * len(chunk.prompts)
         with self._lock:
             i = self._number_of(chunk.site)
             if i is None or not self._is_aligned:
                 return nothing
-            calls = self._open.setdefault(threading.get_ident(), {})
+            calls = self._calls_of_thread.setdefault(threading.get_ident(), {})
             if i in calls or any(len(each) != len(chunk.prompts) for each in calls.values()):
                 self._is_aligned = False
                 return nothing
-            same = self._same[i]
-            calls[i] = [same.setdefault(prompt, prompt) for prompt in chunk.prompts]
+            interned = self._interned[i]
+            calls[i] = [interned.setdefault(prompt, prompt) for prompt in chunk.prompts]
             values = self.values[i]
             for k in [k for k, prompt in enumerate(chunk.prompts) if prompt not in values]:
                 values[chunk.prompts[k]] = chunk.row(k)
             if len(calls) == len(self.filters):
-                if not self._close(calls):
+                if not self._keep_rows(calls):
                     return nothing
             return [self.passing[i]] * len(chunk.prompts)
 
-    def _close(self, calls: dict[int, list[str | None]]) -> bool:
+    def _keep_rows(self, calls: dict[int, list[str | None]]) -> bool:
         """Keep the rows of a chunk that all filters have seen; whether to let them pass."""
-        full = self.most is not None and self.num_rows >= self.most
-        del self._open[threading.get_ident()]
+        full = self.max_rows is not None and self.num_rows >= self.max_rows
+        del self._calls_of_thread[threading.get_ident()]
         self.order = list(calls)
         for i, prompts in calls.items():
             self.columns[i].extend(prompts)
         self.is_cut_short = self.is_cut_short or full
         return full
 
-    def _number_of(self, site: Site) -> int | None:
+    def _number_of(self, site: CallSite) -> int | None:
         for i, each in enumerate(self.filters):
             if each.is_of(site):
                 if self.sites[i] not in (None, site):

@@ -1,4 +1,4 @@
-"""Rehearsing a statement without asking anything, to learn what each call would ask and what that hangs on.
+"""Rehearsing a statement without asking anything, to learn what each call would ask and what that depends on.
 
 The first rehearsal says NULL to every call, so only calls that no answer decides about show all their inputs.
 Further ones give a call made-up answers (yes, then no; the highest and the lowest score; each choice; a text
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -19,19 +18,21 @@ import pyarrow as pa
 
 from relserve.call.answer_types import Choice, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS
-from relserve.call.relquery import RelQuery
-from relserve_duckdb.rehearse.prefetch import Rehearsal
-from relserve_duckdb.udf.memo import Memo, Tally
-from relserve_duckdb.udf.scope import Scope
-from relserve_duckdb.udf.site import Site
+from relserve.call.relquery import CallSite, RelQuery
+from relserve_duckdb.rehearse.rehearsal import Rehearsal
+from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.handlers import Collecting
+from relserve_duckdb.udf.memo import Tally
+from relserve_duckdb.udf.site import relquery_of
+from relserve_duckdb.udf.statement_run import StatementRun
 
 log = logging.getLogger(__name__)
 
-MAX_TRIALS = 12  # rehearsals in all; each runs the part of the statement without llm calls
+MAX_REHEARSALS = 12  # rehearsals in all; each runs the part of the statement without llm calls
 MAX_CHOICES = 4  # of a call with choices, tried as made-up answers
 MARK = "\ufffc"  # stands in every made-up text, so that prompts made of one are known
 
-Tallies = dict[Site, Tally]
+Tallies = dict[CallSite, Tally]
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Reached:
         depends_on: numbers, from 1, of the sites whose answers change which rows reach it.
     """
 
-    site: Site
+    site: CallSite
     tally: Tally
     depends_on: list[int] = field(default_factory=list)
 
@@ -56,12 +57,12 @@ class Reached:
     def relquery(self) -> RelQuery:
         """The relQuery that it would ask."""
         counts = self.tally.counts
-        return self.site.relquery(
-            list(self.tally.rows.values()), [counts[prompt] for prompt in self.tally.rows]
+        return relquery_of(
+            self.site, list(self.tally.rows.values()), [counts[prompt] for prompt in self.tally.rows]
         )
 
 
-def probe(scope: Scope, rehearsal: Rehearsal, num_calls: int | None) -> list[Reached]:
+def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -> list[Reached]:
     """The sites that a statement's rehearsals reach, in the order in which they would be asked.
 
     Args:
@@ -72,34 +73,35 @@ def probe(scope: Scope, rehearsal: Rehearsal, num_calls: int | None) -> list[Rea
         RelserveError: a call is wrong.
         Cancelled: the user interrupted.
     """
-    with _memo_aside(scope):
-        tallies = _rehearse(scope, rehearsal)
-        found = {site: Reached(site, tally) for site, tally in tallies.items()}
-        if rehearsal.independent or not found:
-            return list(found.values())
-        tries = Probe(scope, rehearsal, found, tallies)
-        number = 0
-        # varying the last one teaches nothing once every call of the text was reached
-        while number < len(found) - (len(found) == num_calls) and tries.num_left > 0:
-            number += 1
-            tries.vary(number)
+    run = state.new_run(state.run.execution, keeps_answers=True)
+    tallies = _rehearse(state, run, rehearsal)
+    found = {site: Reached(site, tally) for site, tally in tallies.items()}
+    if rehearsal.independent or not found:
+        return list(found.values())
+    attempt = Probe(state, run, rehearsal, found, tallies)
+    number = 0
+    # varying the last one teaches nothing once every call of the text was reached
+    while number < len(found) - (len(found) == num_calls) and attempt.num_left > 0:
+        number += 1
+        attempt.vary(number)
     return list(found.values())
 
 
 @dataclass
 class Probe:
-    """The rehearsals with made-up answers."""
+    """The rehearsals with made-up answers, kept in a run of their own, which skips no prompt."""
 
-    scope: Scope
+    state: ConnectionState
+    run: StatementRun
     rehearsal: Rehearsal
-    found: dict[Site, Reached]
+    found: dict[CallSite, Reached]
     before: Tallies  # of the rehearsal with the made-up answers chosen so far
-    num_left: int = MAX_TRIALS - 1
+    num_left: int = MAX_REHEARSALS - 1
 
     def vary(self, number: int) -> None:
         """Give site `number` one made-up answer after another, until other sites get more rows by one."""
         site = next(islice(self.found, number - 1, None))
-        known = self.scope.memo.known(site)
+        known = self.run.memo.known(site)
         prompts = [prompt for prompt in self.found[site].tally.rows if prompt is not None]
         varied = set(islice(self.found, number))
         for made_up in _made_up(site, prompts):
@@ -108,14 +110,11 @@ class Probe:
             self.num_left -= 1
             known.update(zip(prompts, made_up, strict=True))
             try:
-                tallies = _rehearse(self.scope, self.rehearsal)
-            except (
-                duckdb.Error,
-                pa.ArrowException,
-            ) as error:  # what a made-up text is no good for: a cast, JSON
-                self.scope.check_cancel()
-                self.scope.error = None
-                log.debug("a trial failed: %s", error)
+                tallies = _rehearse(self.state, self.run, self.rehearsal)
+            except (duckdb.Error, pa.ArrowException) as error:  # a made-up text that is no number or JSON
+                self.run.check_cancel()
+                self.state.error = None
+                log.debug("a rehearsal with made-up answers failed: %s", error)
                 continue
             finally:
                 for prompt in prompts:
@@ -125,7 +124,7 @@ class Probe:
                 self.before = tallies
                 return
 
-    def _compare(self, number: int, varied: set[Site], tallies: Tallies) -> bool:
+    def _compare(self, number: int, varied: set[CallSite], tallies: Tallies) -> bool:
         """Note which sites changed through site `number`; whether one got more rows."""
         more = False
         for site in {**self.before, **tallies}:
@@ -146,8 +145,8 @@ def _num_asking(tally: Tally | None) -> int:
     return 0 if tally is None else tally.counts.total() - tally.counts[None]
 
 
-def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
-    """Lists of answers to a site's prompts, one list a trial."""
+def _made_up(site: CallSite, prompts: list[str]) -> Iterator[list[Any]]:
+    """Lists of answers to a site's prompts, one list a rehearsal."""
     kind = FUNCTIONS[site.function].answer_type(site.options)
     match kind:
         case YesNo():
@@ -165,19 +164,8 @@ def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
         yield [value] * len(prompts)
 
 
-def _rehearse(scope: Scope, rehearsal: Rehearsal) -> Tallies:
-    with scope.collecting() as collector:
+def _rehearse(state: ConnectionState, run: StatementRun, rehearsal: Rehearsal) -> Tallies:
+    with state.handled_by(Collecting(run)) as collected:
         for _ in rehearsal.batches():
-            scope.check_cancel()
-    return collector.tallies
-
-
-@contextmanager
-def _memo_aside(scope: Scope) -> Iterator[None]:
-    """Made-up answers go into a memo of their own, and no prompt is excused."""
-    memo, skipped = scope.memo, scope.skipped
-    scope.memo, scope.skipped = Memo(), {}
-    try:
-        yield
-    finally:
-        scope.memo, scope.skipped = memo, skipped
+            run.check_cancel()
+    return collected.tallies

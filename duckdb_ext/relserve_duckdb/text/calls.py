@@ -11,7 +11,7 @@ from sqlglot import exp
 from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
 from relserve.call.template import Template
 from relserve.errors import UsageError
-from relserve_duckdb.udf.site import MAX_VALUES, too_many_values, varying_template
+from relserve_duckdb.text.call_limits import MAX_VALUES, too_many_values, varying_template
 
 _UNKNOWN = object()  # an expression whose value only DuckDB can tell
 _GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.Or, exp.And)
@@ -76,20 +76,20 @@ def has_no_column(call: Call) -> bool:
 
 
 def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
-    """Whether no call's inputs hang on another call's answers, as far as the text tells.
+    """Whether no call's inputs depend on another call's answers, as far as the text tells.
 
     True when all of them are plain output columns of the statement.
     """
     if len(calls) == 1:
         return True
     if any(FUNCTIONS[call.function].aggregate for call in calls):
-        return False  # what is in a group may hang on the others
+        return False  # what is in a group may depend on the others
     if root.args.get("limit") and root.args.get("order"):
         return False
     return all(_is_plain_output(call.node, root) for call in calls)
 
 
-def are_tangled(calls: Sequence[Call]) -> bool:
+def look_alike_behind_guards(calls: Sequence[Call]) -> bool:
     """Whether a guard decides between calls that look alike but for their values.
 
     `llm_filter('{}?', a) OR llm_filter('{}?', b)` asks about b only where the answer about a is no; a

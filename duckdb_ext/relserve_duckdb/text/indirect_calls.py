@@ -19,31 +19,31 @@ _CHANGES = re.compile(
 
 
 class IndirectCalls:
-    """Knows the names behind which the llm calls of a connection and its cursors may hide.
+    """Knows the views, macros and prepared statements that call for a connection and its cursors.
 
-    Views and macros made behind its back, on DuckDB's own connection, stay unknown until the next CREATE or
+    Views and macros made on DuckDB's own connection stay unknown until the next CREATE or
     ATTACH here: their calls are answered all the same, but without prefetch.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         # both are replaced, never changed: cursors read them in their threads
-        self._texts: dict[str, str] = {}  # what may call
-        self._others: dict[str, str] = {}  # every view and macro
+        self._calling: dict[str, str] = {}  # definitions that may call, by name
+        self._others: dict[str, str] = {}  # of every view and macro
         self._learn(con)
 
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
         lower = text.lower()
-        return "llm" in lower or any(is_word(name, lower) for name in self._texts)
+        return "llm" in lower or any(is_word(name, lower) for name in self._calling)
 
-    def hidden(self, text: str) -> str:
-        """The definitions of the views and macros that the text mentions, "" for none."""
+    def calling_definitions(self, text: str) -> str:
+        """The definitions of the views and macros that the text mentions and that call; "" for none."""
         lower = text.lower()
-        return "\n".join(sql for name, sql in self._texts.items() if is_word(name, lower))
+        return "\n".join(sql for name, sql in self._calling.items() if is_word(name, lower))
 
-    def behind(self, text: str) -> str:
+    def with_definitions(self, text: str) -> str:
         """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
-        left, parts = {**self._others, **self._texts}, [text]
+        left, parts = {**self._others, **self._calling}, [text]
         for part in parts:
             lower = part.lower()
             parts += [left.pop(name) for name in list(left) if is_word(name, lower)]
@@ -56,7 +56,7 @@ class IndirectCalls:
     def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
         """Learn what a text that has just run made."""
         if match := _PREPARE.match(text):
-            self._texts = {**self._texts, match[1].lower(): match[2]}
+            self._calling = {**self._calling, match[1].lower(): match[2]}
         self._learn(con)
 
     def _learn(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -67,9 +67,9 @@ class IndirectCalls:
         found = [(name.lower(), sql or "") for name, sql in rows]
         self._others = dict(found)
         num_known = -1
-        while num_known != len(self._texts):  # views over views
-            num_known = len(self._texts)
-            self._texts = {**self._texts, **{name: sql for name, sql in found if self.mentions(sql)}}
+        while num_known != len(self._calling):  # views over views
+            num_known = len(self._calling)
+            self._calling = {**self._calling, **{name: sql for name, sql in found if self.mentions(sql)}}
 
 
 def is_word(name: str, text: str) -> bool:

@@ -12,10 +12,20 @@ from relserve.call.options import FUNCTIONS
 # operators that read all of their input before they give a row
 _BLOCKING = ("ORDER_BY", "TOP_N", "HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNGROUPED_AGGREGATE", "WINDOW")
 _MARKS = tuple(f"__{function}_" for function in FUNCTIONS)
-_CALL = re.compile(rf"__({'|'.join(FUNCTIONS)})_\d+\(")
+CALL = re.compile(rf"__({'|'.join(FUNCTIONS)})_\d+\(")
 _DROPPING = ("PROJECTION", "FILTER", "HASH_JOIN", "NESTED_LOOP_JOIN", "CROSS_PRODUCT")
 
 Node = dict[str, Any]
+
+
+def read_plans(text: str) -> list[list[Node]]:
+    """The plans that EXPLAIN (FORMAT JSON) gives: one, or with `explain_output` 'all' one after another."""
+    plans, rest = [], text.strip()
+    while rest:
+        plan, end = json.JSONDecoder().raw_decode(rest)
+        plans.append(plan)
+        rest = rest[end:].lstrip()
+    return plans
 
 
 def stops_early(plan: str) -> bool:
@@ -26,7 +36,7 @@ def stops_early(plan: str) -> bool:
     Args:
         plan: what EXPLAIN (FORMAT JSON) says.
     """
-    return any(_find_limit(node) for node in json.loads(plan))
+    return any(_find_limit(node) for node in read_plans(plan)[-1])
 
 
 def _find_limit(node: dict[str, Any]) -> bool:
@@ -53,7 +63,7 @@ def filters_together(plan: str, num_filters: int, limited: bool) -> bool:
         limited: whether, besides, nothing between them and a LIMIT above may do more than drop rows or copy
             them, whatever the number of rows that come.
     """
-    nodes = [found for root in json.loads(plan) for found in _walk(root, ())]
+    nodes = [found for root in read_plans(plan)[-1] for found in _walk(root, ())]
     filtering = [(node, path) for node, path in nodes if _num_calls(node) and _name(node) != "PROJECTION"]
     if not filtering or sum(_num_calls(node) for node, _ in filtering) != num_filters:
         return False
@@ -80,7 +90,7 @@ def _num_calls(node: Node) -> int:
     """How many llm calls an operator evaluates; a scan's optional filters only skip whole blocks of rows."""
     infos = [info if type(info) is list else [info] for info in node["extra_info"].values()]
     texts = [str(text) for info in infos for text in info]
-    return sum(len(_CALL.findall(text)) for text in texts if not text.startswith("optional: "))
+    return sum(len(CALL.findall(text)) for text in texts if not text.startswith("optional: "))
 
 
 def _only_drops(node: Node) -> bool:

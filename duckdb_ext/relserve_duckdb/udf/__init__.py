@@ -1,1 +1,1 @@
-"""The functions in DuckDB's catalog, and what they share."""
+"""The functions in DuckDB's catalog, the statement that they answer, and how they answer it."""

@@ -18,8 +18,9 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from relserve.call.options import FUNCTIONS
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA
-from relserve_duckdb.udf.scope import Scope
-from relserve_duckdb.udf.site import MAX_VALUES, UNSET, sql_type_of
+from relserve_duckdb.text.call_limits import MAX_VALUES
+from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.site import UNSET, sql_type_of
 
 _numbers = itertools.count(1)
 # DuckDB's catalog keeps calling what a connection registered after freeing it with that connection
@@ -36,11 +37,11 @@ _SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'
 
 
 class Functions:
-    """The UDFs of one scope and the macros that call them."""
+    """The UDFs of one connection and the macros that call them."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, state: ConnectionState) -> None:
         self.number = next(_numbers)
-        self.scope = scope
+        self.state = state
 
     def udf_name(self, function: str) -> str:
         return f"__{function}_{self.number}"
@@ -49,11 +50,11 @@ class Functions:
         """Create the UDFs; any connection of the instance could call them."""
         for function in FUNCTIONS:
             con.create_function(
-                self.udf_name(function), self._keep(partial(_call, self.scope, function)),
+                self.udf_name(function), self._keep(partial(_call, self.state, function)),
                 None, sql_type_of(function),
                 type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=False,
             )  # fmt: skip
-        history = self.scope.session.history
+        history = self.state.session.history
         for name, table, schema in (
             ("llm_queries", history.queries_table, QUERY_SCHEMA),
             ("llm_errors", history.errors_table, ERROR_SCHEMA),
@@ -100,8 +101,8 @@ class Functions:
         return f"(prompt, {', '.join(taken + named)}) AS __internal_barrier({call})"
 
 
-def _call(scope: Scope, function: str, *columns: Any) -> Any:
-    return scope.call(function, columns)
+def _call(state: ConnectionState, function: str, *columns: Any) -> Any:
+    return state.call(function, columns)
 
 
 def _rows_of(table: Callable[[], pa.Table], calls: Any) -> pa.Array:

@@ -1,15 +1,16 @@
-"""The answers of the running statement, and what a rehearsal found to ask."""
+"""The answers of one statement, and inputs counted until they are asked."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from relserve.call.options import Options
-from relserve_duckdb.udf.site import Chunk, Site
+from relserve.call.relquery import CallSite
+from relserve_duckdb.udf.site import Chunk
 
 WAIT_S = 0.05  # how often a thread that waits for another one's answers looks at its cancel event
 
@@ -20,17 +21,30 @@ Known = dict[str | None, Any]  # answers by prompt; the prompt None is that of a
 class Wanted(NamedTuple):
     """Distinct inputs of one site: for each its prompt, its values, and how many rows it stands for."""
 
-    site: Site
+    site: CallSite
     prompts: list[str | None]
     rows: list[tuple[Any, ...]]
     multiplicity: list[int]
+
+    def without_null(self) -> Wanted:
+        """The same without the input that needs no call."""
+        if None not in self.prompts:
+            return self
+        kept = [i for i, prompt in enumerate(self.prompts) if prompt is not None]
+        return Wanted(
+            self.site, [self.prompts[i] for i in kept], [self.rows[i] for i in kept],
+            [self.multiplicity[i] for i in kept],
+        )  # fmt: skip
+
+
+Ask = Callable[[Wanted], Iterable[tuple[str | None, Any]]]
 
 
 @dataclass
 class Tally:
     """Inputs of one site as they come: per prompt the first row's values and the number of rows."""
 
-    site: Site
+    site: CallSite
     rows: dict[str | None, tuple[Any, ...]] = field(default_factory=dict)
     counts: Counter[str | None] = field(default_factory=Counter)
 
@@ -49,24 +63,6 @@ class Tally:
         return Wanted(self.site, prompts, rows, counts)
 
 
-@dataclass
-class Collector:
-    """What a rehearsal's calls would ask; sites in the order of their first call with something to ask."""
-
-    tallies: dict[Site, Tally] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def add(self, chunk: Chunk, known: Known) -> None:
-        """Take a chunk, unless every answer is known."""
-        with self.lock:
-            tally = self.tallies.get(chunk.site)
-            if tally is None:
-                if known.keys() >= set(chunk.prompts):
-                    return
-                tally = self.tallies[chunk.site] = Tally(chunk.site)
-            tally.add(chunk)
-
-
 class Memo:
     """Answers by function, options and prompt: within a statement each prompt is asked once.
 
@@ -83,24 +79,17 @@ class Memo:
         self._claims: dict[int, set[str | None]] = {}  # by id of the answers that they are for
         self._changed = threading.Condition()
 
-    def clear(self) -> None:
-        """Forget every answer; a thread still at work for the last statement keeps its own."""
-        with self._changed:
-            self._answers = {}
-
-    def known(self, site: Site) -> Known:
+    def known(self, site: CallSite) -> Known:
         """The answers to the site's function and options."""
         if not self.keeps:
             return {None: None}
         return self._answers.setdefault((site.function, site.options), {None: None})
 
-    def answer(
-        self, chunk: Chunk, ask: Callable[[Wanted], Sequence[Any]], check: Callable[[], None]
-    ) -> list[Any]:
+    def answer(self, chunk: Chunk, ask: Ask, check: Callable[[], None]) -> list[Any]:
         """The answers of a chunk, asking those that are not known.
 
         Args:
-            ask: gives the values of the wanted inputs, in order.
+            ask: gives the prompts of the wanted inputs with their answers.
             check: raises when the statement was cancelled.
         """
         known = self.known(chunk.site)
@@ -111,7 +100,7 @@ class Memo:
                 check()
                 self._fill(chunk, known, ask)
 
-    def _fill(self, chunk: Chunk, known: Known, ask: Callable[[Wanted], Sequence[Any]]) -> None:
+    def _fill(self, chunk: Chunk, known: Known, ask: Ask) -> None:
         """Ask what nobody is asking; if there is no such thing, wait a moment for the others."""
         mine = Tally(chunk.site)
         mine.add(chunk)
@@ -123,7 +112,7 @@ class Memo:
                 return
             claimed.update(wanted.prompts)
         try:
-            known.update(zip(wanted.prompts, ask(wanted), strict=True))
+            known.update(ask(wanted))
         finally:
             with self._changed:
                 claimed.difference_update(wanted.prompts)

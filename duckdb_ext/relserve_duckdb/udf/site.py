@@ -1,4 +1,4 @@
-"""A call site: everything about an llm call but its values."""
+"""What DuckDB hands to a UDF, read: the call site, the values, and the prompts that they make."""
 
 from __future__ import annotations
 
@@ -11,33 +11,21 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from relserve.call.options import FUNCTIONS, Options, parse_options
-from relserve.call.relquery import RelQuery
+from relserve.call.relquery import CallSite, RelQuery
 from relserve.call.template import Binding, Template, text_of
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
 from relserve.session.aggregate import numbered
+from relserve_duckdb.text.call_limits import MAX_VALUES, too_many_values, varying_template
 
-MAX_VALUES = 8  # values a call may give after its template
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
 ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}
-
-
-class Site(NamedTuple):
-    """A function with its template bound and its options checked."""
-
-    function: str
-    binding: Binding
-    options: Options
-
-    def relquery(self, rows: Sequence[Sequence[Any]], multiplicity: Sequence[int]) -> RelQuery:
-        """The relQuery that asks these rows."""
-        return RelQuery(self.function, self.binding, rows, self.options, multiplicity)
 
 
 class Chunk(NamedTuple):
     """What DuckDB handed to the UDF, read: its site, its columns of values and its rows' prompts."""
 
-    site: Site
+    site: CallSite
     columns: list[list[Any]]
     prompts: list[str | None]
 
@@ -53,6 +41,11 @@ class Chunk(NamedTuple):
     def row(self, i: int) -> tuple[Any, ...]:
         """The values of row i."""
         return tuple(column[i] for column in self.columns)
+
+
+def relquery_of(site: CallSite, rows: Sequence[Sequence[Any]], multiplicity: Sequence[int]) -> RelQuery:
+    """The relQuery that asks these rows."""
+    return RelQuery(site.function, site.binding, rows, site.options, multiplicity)
 
 
 def sql_type_of(function: str) -> str:
@@ -96,21 +89,10 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
 @lru_cache(maxsize=4096)
 def find_site(
     function: str, template: str, options: str, num_values: int, fields: tuple[str, ...] | None
-) -> Site:
+) -> CallSite:
     """The site of a call with these constants; `fields` are those of a whole row given as the only value."""
     binding = Template.parse(template).bind(num_values, fields)
-    return Site(function, binding, parse_options(function, json.loads(options)))
-
-
-def too_many_values(function: str) -> str:
-    return f"{function}() takes at most {MAX_VALUES} values after the template"
-
-
-def varying_template(function: str) -> str:
-    return (
-        f"the template of {function}() must be the same for all rows; "
-        f"give what varies as a value: {function}('{{}}', column)"
-    )
+    return CallSite(function, binding, parse_options(function, json.loads(options)))
 
 
 def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[str | None]:
@@ -125,7 +107,7 @@ def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[
     return list(map(binding.render, rows))
 
 
-def _read_groups(site: Site, column: Any) -> Chunk:
+def _read_groups(site: CallSite, column: Any) -> Chunk:
     """A chunk of groups; a group's prompt is that of all its values, however many prompts it will take."""
     groups = [texts or None for texts in values_of(column)]
     lists = [None if texts is None else numbered(texts) for texts in groups]

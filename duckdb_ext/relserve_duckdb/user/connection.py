@@ -7,24 +7,27 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import duckdb
 
 from relserve.session.session import Session
-from relserve_duckdb.explain.explain import explain, explain_relation, relation_in_words
+from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.rehearse.reading import Reading
+from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.udf.changes import Changes
+from relserve_duckdb.udf.client import Client, Variables
+from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.macros import Functions
-from relserve_duckdb.udf.memo import Memo
-from relserve_duckdb.udf.scope import Scope
 from relserve_duckdb.user.cursors import Cursors
-from relserve_duckdb.user.interrupts import guarded
-from relserve_duckdb.user.relation import Reading, Relation, reading_of, unwrapped
+from relserve_duckdb.user.error_mapping import own_errors
+from relserve_duckdb.user.relation import Relation, reading_of, unwrapped
 from relserve_duckdb.user.result_owner import ResultOwner
 from relserve_duckdb.user.runner import Runner
-from relserve_duckdb.user.variables import Variables, is_one_shot
+from relserve_duckdb.user.variables import is_one_shot
 
 _FETCHES = frozenset(
     "fetchone fetchmany fetchall fetchdf fetch_df df fetch_df_chunk fetchnumpy pl torch tf "
@@ -51,24 +54,28 @@ class Connection:
         self,
         raw: duckdb.DuckDBPyConnection,
         session: Session,
-        progress: bool | None,
+        client: Client,
         prefetch: bool,
         memo: bool = True,
         parent: Connection | None = None,
     ) -> None:
         self.raw = raw
         self.session = session
-        self._changes: Changes = parent._changes if parent else Changes()
-        self._scope = Scope(session, progress, memo=Memo(memo), changes=self._changes)
+        changes: Changes = parent._state.changes if parent else Changes()
+        self._state: ConnectionState = ConnectionState(session, client, changes, memo)
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._result_owner = ResultOwner()
-        self._functions = Functions(self._scope)
+        self._functions = Functions(self._state)
         self._functions.register(raw)
         self._functions.create_macros(raw)
         self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
-        self._runner = Runner(raw, self._scope, self._functions, self._indirect_calls, prefetch and memo)
+        rehearsals = RehearsalBuilder(raw, self._functions, self._indirect_calls)
+        self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals)
+        self._runner = Runner(
+            raw, self._state, self._indirect_calls, rehearsals, self._explainer, prefetch and memo
+        )
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
@@ -76,12 +83,12 @@ class Connection:
 
     def execute(self, query: Any, parameters: Any = None) -> Connection:
         """As `DuckDBPyConnection.execute`."""
-        variables = Variables(sys._getframe(1))
+        variables = self.variables(sys._getframe(1))
         with self._lock:
             self._result_owner.take()
             if self._asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
                 self._asks = False
-                self._scope.forget()
+                self._state.start_statement()
                 with self.changing(query):
                     variables.call(self.raw.execute, query, parameters)
             else:  # statement by statement: learning what one of them made must not end the last one's result
@@ -91,34 +98,34 @@ class Connection:
 
     def executemany(self, query: Any, parameters: Any = None) -> Connection:
         """As `DuckDBPyConnection.executemany`; llm calls in it ask as each set of parameters comes."""
-        variables = Variables(sys._getframe(1))
+        variables = self.variables(sys._getframe(1))
         with self._lock, self._asking():
             self._result_owner.take()
-            self._scope.forget()
-            self._runner.check(query)
+            self._state.start_statement()
+            self._runner.parse(query)
             with self.changing():
                 variables.call(self.raw.executemany, query, parameters)
         return self
 
     def sql(self, query: Any, **kwargs: Any) -> Relation | None:
         """As `DuckDBPyConnection.sql`: a relation, which prefetches each time it reads rows."""
-        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+        return self._sql(self.variables(sys._getframe(1)), query, kwargs)
 
     def query(self, query: Any, **kwargs: Any) -> Relation | None:
         """The same as `sql`."""
-        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+        return self._sql(self.variables(sys._getframe(1)), query, kwargs)
 
     def from_query(self, query: Any, **kwargs: Any) -> Relation | None:
         """The same as `sql`."""
-        return self._sql(Variables(sys._getframe(1)), query, kwargs)
+        return self._sql(self.variables(sys._getframe(1)), query, kwargs)
 
     def register(self, view_name: str, python_object: Any) -> Connection:
         """As `DuckDBPyConnection.register`."""
         self.raw.register(view_name, unwrapped(python_object))
         if is_one_shot(python_object):
-            self._runner.one_shot.add(view_name)
+            self._runner.rehearsals.one_shot.add(view_name)
         else:
-            self._runner.one_shot.discard(view_name)
+            self._runner.rehearsals.one_shot.discard(view_name)
         return self
 
     def explain_llm(self, query: Any, parameters: Any = None) -> Explanation:
@@ -138,31 +145,36 @@ class Connection:
             ModelError: a call's model is not to be had.
             duckdb.Error: the statement is wrong.
         """
-        variables = Variables(sys._getframe(1))
+        variables = self.variables(sys._getframe(1))
         with self._lock, self._asking():
             if isinstance(query, Relation):
-                return explain_relation(self._runner, unwrapped(query), reading_of(query))
-            return explain(self._runner, variables, query, parameters)
+                return self._explainer.explain_relation(unwrapped(query), reading_of(query))
+            return self._explainer.explain(variables, query, parameters)
 
-    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
-        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+    def explained(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """A relation's plan and what reading it would ask; "" where it makes no llm call."""
         with self._lock, self._asking():
-            return relation_in_words(self._runner, relation, reading)
+            self._state.start_statement()
+            return self._explainer.relation_text(relation, reading)
 
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation of this connection will ask, then run what reads it."""
         with self._lock, self._asking():
             return self._runner.perform(relation, reading, run)
 
+    def variables(self, frame: FrameType) -> Variables:
+        """The variables that a text may name when it is run from this frame."""
+        return self._state.client.variables(frame)
+
     def changing(self, text: str = "") -> AbstractContextManager[None]:
         """What may change data runs inside; a text that only reads is no change."""
-        return self._changes.by(id(self._scope), text)
+        return self._state.changing(text)
 
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
         raw = self.raw.cursor()
-        shown, keeps = self._scope.show_progress, self._scope.memo.keeps
-        new = Connection(raw, self.session, shown, self._runner.prefetches, keeps, self)
+        state = self._state
+        new = Connection(raw, self.session, state.client, self._runner.prefetches, state.keeps_answers, self)
         self._cursors.add(new, raw, new._functions)
         return new
 
@@ -170,7 +182,7 @@ class Connection:
 
     def interrupt(self) -> None:
         """Stop the running statement, from another thread; its requests are aborted in the engine."""
-        self._scope.cancel.set()
+        self._state.run.cancel.set()
         self.raw.interrupt()
 
     def close(self) -> None:
@@ -182,7 +194,8 @@ class Connection:
             for end in (self.raw.abort, self.raw.rollback, partial(self._functions.remove, self.raw)):
                 with suppress(duckdb.Error):
                     end()
-            self._runner.close()
+            self._state.run.close()
+            self._runner.rehearsals.close()
             self.raw.close()
 
     def __enter__(self) -> Connection:
@@ -211,10 +224,16 @@ class Connection:
     def _asking(self) -> Iterator[None]:
         """Something that may make llm calls runs inside."""
         self._asks = True
-        self._scope.begin()
-        with guarded(self._scope, self.raw):
+        self._state.begin()
+        with self._guarded():
             yield
-        self._scope.warn()
+        self._state.run.warn()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """DuckDB is called inside, for something that may make llm calls."""
+        with self._state.client.watching(self.interrupt), own_errors(self._state):
+            yield
 
     def _sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> Relation | None:
         with self._lock:
@@ -234,9 +253,9 @@ class Connection:
             self._result_owner.check()
             if not self._asks:
                 return method(*args, **kwargs)
-            with guarded(self._scope, self.raw):
+            with self._guarded():
                 found = method(*args, **kwargs)
-            self._scope.warn()
+            self._state.run.warn()
             return found
 
     def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Connection:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from enum import Enum
 from functools import partial
+from types import FrameType
 from typing import Any, Protocol
 
 import duckdb
 
-from relserve_duckdb.user.variables import Variables
+from relserve_duckdb.rehearse.reading import Reading
+from relserve_duckdb.udf.client import Variables
 
 # what reads all rows; what is in neither set only builds another relation or tells about columns
 _EXECUTING = frozenset(
@@ -24,22 +25,17 @@ _WRITING = frozenset("create to_table insert insert_into update".split())
 MAX_SHOWN = 10_000  # DuckDB evaluates so many rows to show some of them
 
 
-class Reading(Enum):
-    """What reading a relation's rows takes."""
+class Owner(Protocol):
+    """The connection that relations belong to, as far as they need it."""
 
-    PREFETCH = "it may be read twice"
-    ONCE = "something below it can be read only once"
-    PLAN = "it tells about a plan; its calls ask nothing"
-
-
-class Stage(Protocol):
-    """Where relations run: the connection they belong to."""
+    def variables(self, frame: FrameType) -> Variables:
+        """The variables that an expression may name when it is given in this frame."""
 
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what the relation will ask, then run."""
 
-    def calls_in_words(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
-        """What reading a relation would ask, or why that cannot be told; "" where it makes no llm call."""
+    def explained(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """The relation's plan and what reading it would ask; "" where it makes no llm call."""
 
     def changing(self) -> AbstractContextManager[None]:
         """What may change data runs inside."""
@@ -48,8 +44,8 @@ class Stage(Protocol):
 class Relation:
     """A `duckdb.DuckDBPyRelation` as a proxy: methods that read rows prefetch first."""
 
-    def __init__(self, raw: duckdb.DuckDBPyRelation, stage: Stage, reading: Reading) -> None:
-        self._raw, self._stage, self._reading = raw, stage, reading
+    def __init__(self, raw: duckdb.DuckDBPyRelation, owner: Owner, reading: Reading) -> None:
+        self._raw, self._owner, self._reading = raw, owner, reading
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyRelation:
@@ -90,38 +86,40 @@ class Relation:
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """The plan; asks nothing unless it is to be analysed, which runs the query.
 
-        Without arguments it ends with what the llm calls would ask, if there are any.
+        Without arguments it shows the llm calls as users write them, and ends with what they would ask.
         """
+        if not args and not kwargs and (text := self._owner.explained(self._raw, self._reading)):
+            return text
         reading = self._reading if "analyze" in f"{args} {kwargs}".lower() else Reading.PLAN
-        plan = str(self._stage.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
-        calls = "" if args or kwargs else self._stage.calls_in_words(self._raw, self._reading)
-        return f"{plan}{calls}\n" if calls else plan
+        return str(self._owner.perform(self._raw, reading, lambda: self._raw.explain(*args, **kwargs)))
 
     def _call(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        variables = Variables(sys._getframe(1))  # `filter("x IN (FROM my_dataframe)")` names one of them
+        variables = self._owner.variables(
+            sys._getframe(1)
+        )  # `filter("x IN (FROM my_dataframe)")` names one of them
         named = {key: unwrapped(value) for key, value in kwargs.items()}
         run = partial(variables.call, method, *map(unwrapped, args), **named)
         if name in _SHOWING:
             return self._show(run)
-        with self._stage.changing() if name in _WRITING else nullcontext():
+        with self._owner.changing() if name in _WRITING else nullcontext():
             result = self._perform(run) if name in _EXECUTING else run()
         others = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Relation)]
         return self._wrap(result, *others)
 
     def _perform(self, run: Callable[[], Any]) -> Any:
-        return self._stage.perform(self._raw, self._reading, run)
+        return self._owner.perform(self._raw, self._reading, run)
 
     def _show(self, run: Callable[[], Any]) -> Any:
-        return self._stage.perform(self._raw.limit(MAX_SHOWN), self._reading, run)
+        return self._owner.perform(self._raw.limit(MAX_SHOWN), self._reading, run)
 
     def _count(self, run: Callable[[], Any]) -> Any:
-        return self._stage.perform(self._raw.aggregate("count(*)"), self._reading, run)
+        return self._owner.perform(self._raw.aggregate("count(*)"), self._reading, run)
 
     def _wrap(self, value: Any, *others: Relation) -> Any:
         if not isinstance(value, duckdb.DuckDBPyRelation):
             return value
         once = any(other._reading is Reading.ONCE for other in others)
-        return Relation(value, self._stage, Reading.ONCE if once else self._reading)
+        return Relation(value, self._owner, Reading.ONCE if once else self._reading)
 
 
 def reading_of(relation: Relation) -> Reading:

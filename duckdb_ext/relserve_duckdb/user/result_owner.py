@@ -1,4 +1,4 @@
-"""Threads that share a connection share its open result; this tells a thread that its own was replaced."""
+"""Threads that share a connection share its open result; a thread is told when its own was replaced."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class ResultOwner:
 
     def __init__(self) -> None:
         self._last = 0
-        self._mine = threading.local()
+        self._of_thread = threading.local()
 
     def take(self) -> None:
         """This thread runs a statement."""
         self._last += 1
-        self._mine.turn = self._last
+        self._of_thread.number = self._last
 
     def check(self) -> None:
         """This thread reads a result; one that never ran a statement may read any.
@@ -25,7 +25,7 @@ class ResultOwner:
         Raises:
             duckdb.InvalidInputException: another thread has run a statement since this thread's.
         """
-        if getattr(self._mine, "turn", self._last) != self._last:
+        if getattr(self._of_thread, "number", self._last) != self._last:
             raise duckdb.InvalidInputException(
                 "another thread ran a statement on this connection before this thread's result was read, "
                 "which ended it; give each thread a connection of its own with con.cursor()"

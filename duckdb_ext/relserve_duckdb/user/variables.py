@@ -13,7 +13,7 @@ _NAME = "__relserve_call"
 _CALL = compile(f"{_NAME}()", "<relserve>", "eval")
 
 
-class Variables:
+class FrameVariables:
     """The variables of a user's frame, in which `SELECT .. FROM my_dataframe` finds my_dataframe."""
 
     def __init__(self, frame: FrameType) -> None:

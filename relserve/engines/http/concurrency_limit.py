@@ -1,4 +1,4 @@
-"""The gate in front of a server: how many requests may be there at once, and when to hold back."""
+"""How many requests may be at a server at once, and when none may be sent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LONGEST_PAUSE_S = 8.0
 class ConcurrencyLimit:
     """A semaphore that shrinks when the server says that it is too much, and grows with each answer.
 
-    Whoever waits is let in first come, first served. A relQuery has one waiter however many rows it has
-    left, so relQueries take turns and a short one is not stuck behind the rows of a long one.
+    Slots are given first come, first served. A relQuery has one waiter however many rows it has left, so
+    relQueries take turns and a short one is not stuck behind the rows of a long one.
 
     Attributes:
         num_inside: requests at the server now.
@@ -28,7 +28,7 @@ class ConcurrencyLimit:
         self._limit = float(limit)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
-        self._alarm: asyncio.TimerHandle | None = None  # set while somebody waits for a pause to end
+        self._timer: asyncio.TimerHandle | None = None  # set while somebody waits for a pause to end
         self.num_refusals = 0
         self.num_inside = 0
         self.num_answered = 0
@@ -82,15 +82,15 @@ class ConcurrencyLimit:
         if until_s > self._paused_until:
             self._paused_until = until_s
 
-    def _wake(self) -> None:
-        self._alarm = None
+    def _end_pause(self) -> None:
+        self._timer = None
         self._admit()
 
     def _admit(self) -> None:
         loop = asyncio.get_running_loop()
         if loop.time() < self._paused_until:
-            if self._alarm is None or self._alarm.when() != self._paused_until:
-                self._alarm = loop.call_at(self._paused_until, self._wake)
+            if self._timer is None or self._timer.when() != self._paused_until:
+                self._timer = loop.call_at(self._paused_until, self._end_pause)
             return
         while self._waiting and self.num_inside < self.limit:
             slot = self._waiting.popleft()

@@ -135,21 +135,14 @@ def _sampling(sampling: Sampling) -> dict[str, Any]:
 
 def _for_vllm(submission: Submission) -> dict[str, Any]:
     """Fields of vLLM alone: the grammar, and the relQuery for the scheduler inside the server."""
-    sampling = submission.sampling
-    grammar, longest = sampling.grammar, sampling.max_tokens
-    if grammar is not None and grammar.choices:
-        longest = min(longest, grammar.max_bytes + 1)
+    sampling, grammar = submission.sampling, submission.sampling.grammar
     fields: dict[str, Any] = {
         # What is not said here, the server takes from the model's generation_config.
         "top_p": sampling.top_p,
         "top_k": 0,
         "min_p": 0.0,
         "repetition_penalty": 1.0,
-        "vllm_xargs": {
-            "rel_id": encodable(submission.rel_id),
-            "rel_rows": len(submission.prompts),
-            "rel_ol": longest,
-        },
+        "vllm_xargs": submission.tag().args(),
     }
     if grammar is not None:
         fields["structured_outputs"] = _structured(grammar)

@@ -31,7 +31,7 @@ class RetryAction(Enum):
     WAIT = "the server has too much to do"
     RETRY = "it may pass"
     RETRY_ONCE = "it took very long, and may pass"
-    LOOK = "the connection failed: see whether the server is there"
+    CHECK_SERVER = "the connection failed: see whether the server is there"
     GIVE_UP = "it will not pass soon"
     FAIL_ROW = "the row itself is refused"
     STOP = "nothing will be answered"
@@ -40,7 +40,7 @@ class RetryAction(Enum):
 class Fault(NamedTuple):
     """A failed request: what to do, what the server said, and its HTTP status (0: none came)."""
 
-    next: RetryAction
+    action: RetryAction
     said: str
     status: int = 0
     retry_after_s: float | None = None
@@ -54,7 +54,7 @@ def fault_of(error: Exception) -> Fault:
     if isinstance(error, openai.APITimeoutError) and type(error.__cause__).__name__ != "ConnectTimeout":
         return Fault(RetryAction.RETRY_ONCE, "the server did not answer in time")
     if isinstance(error, openai.APIConnectionError):
-        return Fault(RetryAction.LOOK, _roots(error))
+        return Fault(RetryAction.CHECK_SERVER, _roots(error))
     if isinstance(error, (UnreadableReply, openai.APIResponseValidationError, ValueError)):
         return Fault(RetryAction.RETRY, str(error) or "the server's reply is not JSON")
     return Fault(RetryAction.FAIL_ROW, _roots(error))

@@ -47,7 +47,7 @@ class Rows:
     max_retries: int
     inbox: Inbox = field(default_factory=asyncio.Queue)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-    _inside: set[int] = field(default_factory=set)  # rows that hold a slot of the gate
+    _inside: set[int] = field(default_factory=set)  # rows that hold a slot of the limit
 
     def start(self) -> None:
         """Begin to send."""
@@ -61,7 +61,7 @@ class Rows:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _feed(self) -> None:
-        """Start each row once the gate lets it in: one waiter for all rows, so that relQueries take turns."""
+        """Start each row when there is a slot for it; with one waiter for all, relQueries take turns."""
         for index in range(len(self.submission.prompts)):
             await self._enter(index)
             task = asyncio.create_task(self._row(index))
@@ -102,17 +102,17 @@ class Rows:
                 concurrency.answered()
                 return fault
             self._raise_if_useless(fault, dialect)
-            if fault.next is RetryAction.FAIL_ROW:
+            if fault.action is RetryAction.FAIL_ROW:
                 if not self._learned_from(fault, dialect):
                     concurrency.answered()
                     return _failed(index, fault)
-            elif fault.next is RetryAction.WAIT:
+            elif fault.action is RetryAction.WAIT:
                 concurrency.refused(entered_s, fault.retry_after_s)
                 if not self._may_wait(tries):
                     return self._lost(index, fault)
                 self._leave(index)
                 await self._enter(index)
-            elif fault.next is RetryAction.GIVE_UP or not self._may_retry(tries, fault):
+            elif fault.action is RetryAction.GIVE_UP or not self._may_retry(tries, fault):
                 return await self._given_up(index, fault)
             else:
                 # The slot is kept meanwhile: were it free, row after row would run into the same outage.
@@ -148,7 +148,7 @@ class Rows:
             raise EngineStartError(
                 f"{name} has neither /chat/completions nor /completions ({fault.said}): check the URL's path"
             )
-        if fault.next is RetryAction.STOP:
+        if fault.action is RetryAction.STOP:
             raise EngineDeadError(f"{name} answers no more: {fault.said}")
 
     def _may_wait(self, tries: _Tries) -> bool:
@@ -160,12 +160,12 @@ class Rows:
 
     def _may_retry(self, tries: _Tries, fault: Fault) -> bool:
         tries.faults += 1
-        most = min(1, self.max_retries) if fault.next is RetryAction.RETRY_ONCE else self.max_retries
+        most = min(1, self.max_retries) if fault.action is RetryAction.RETRY_ONCE else self.max_retries
         return tries.faults <= most
 
     async def _given_up(self, index: int, fault: Fault) -> Reply:
         """The row's failure; an error where the server is gone rather than the row bad."""
-        if fault.next is RetryAction.LOOK:
+        if fault.action is RetryAction.CHECK_SERVER:
             try:
                 await list_models(self.server.client(index))
             except openai.APIStatusError:
@@ -187,7 +187,7 @@ class Rows:
 
 
 def _failed(index: int, fault: Fault) -> Reply:
-    kind = fault.row_failure if fault.next is RetryAction.FAIL_ROW else FailureKind.ENGINE
+    kind = fault.row_failure if fault.action is RetryAction.FAIL_ROW else FailureKind.ENGINE
     return Reply(index, None, Failure(kind, fault.said))
 
 

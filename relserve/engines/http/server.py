@@ -59,7 +59,7 @@ def base_url_of(url: str) -> str:
 
 
 def clients_of(base_url: str, api_key: str | None, timeout_s: float, max_in_flight: int) -> Clients:
-    """Clients that do not retry by themselves: the engine's gate must see every refusal.
+    """Clients that do not retry by themselves: the concurrency limit must see every refusal.
 
     Several, since a connection pool looks at all of its connections for each request: with 256 in one
     pool that costs more than the request itself.
@@ -67,7 +67,7 @@ def clients_of(base_url: str, api_key: str | None, timeout_s: float, max_in_flig
     # A proxy named in the environment cannot reach this machine's own ports.
     host = urlsplit(base_url).hostname or ""
     local = host in ("localhost", "::1") or host.startswith("127.")
-    # The gate limits connections; a second limit below its own would make rows time out while they queue.
+    # Rows that queued for a connection, under a limit of the pool's own, would time out there.
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
         max_connections=None, max_keepalive_connections=max_in_flight
     )

@@ -25,7 +25,8 @@ from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.start import CPU_BLOCK_SIZE, is_engine, launch
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
-from relserve.machine.cost_file import find_cost, gpus
+from relserve.machine.cost_file import find_cost
+from relserve.machine.hardware import gpus
 from relserve.policies.cost import CostModel
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ class LocalEngine:
         self._announce = announce or logger.info
         self._log_path = log_path
         self._running: RunningEngine | None = None
+        self._flights: set[Flight] = set()  # the submissions that are with it
         self._starting: asyncio.Task[RunningEngine] | None = None
         self._encoder: PromptEncoder | None = None
         self._owner = os.getpid()
@@ -73,20 +75,20 @@ class LocalEngine:
     @property
     def num_unfinished(self) -> int:
         """Requests that are with the engine."""
-        return 0 if self._running is None else sum(len(f.pending) for f in self._running.flights)
+        return sum(len(flight.pending) for flight in self._flights)
 
     @property
     def max_num_seqs(self) -> int | None:
-        """See `Foreseeing`."""
+        """See `Estimable`."""
         return self._engine_args.get("max_num_seqs")
 
     @property
     def block_size(self) -> int:
-        """See `Foreseeing`; without asking vLLM, so only NVIDIA's GPUs count."""
+        """See `Estimable`; without asking vLLM, so only NVIDIA's GPUs count."""
         return int(self._engine_args.get("block_size") or (BLOCK if gpus() else CPU_BLOCK_SIZE))
 
     def find_encoder(self) -> PromptEncoder | None:
-        """See `Foreseeing`: the running engine's, or one made of the model's files."""
+        """See `Estimable`: the running engine's, or one made of the model's files."""
         if self._running is not None:
             return self._running.encoder
         if self._encoder is None:
@@ -94,7 +96,7 @@ class LocalEngine:
         return self._encoder
 
     def find_cost(self) -> CostModel | None:
-        """See `Foreseeing`."""
+        """See `Estimable`."""
         path = find_cost(self.path)
         return CostModel.load(Path(path)) if path else None
 
@@ -110,6 +112,7 @@ class LocalEngine:
         for is_last in (False, True):
             running = await self._up()
             flight = Flight(running, submission, list(todo))
+            self._flights.add(flight)
             try:
                 async with aclosing(flight.replies()) as stream:
                     async for replies in stream:
@@ -119,6 +122,8 @@ class LocalEngine:
                 return
             except EngineGone:
                 self._give_up_or_restart(running, is_last)
+            finally:
+                self._flights.discard(flight)
 
     def _give_up_or_restart(self, running: RunningEngine, is_last: bool) -> None:
         if running.closed:

@@ -37,12 +37,12 @@ class Flight:
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self.pending: dict[int, str] = {}
         self._collectors: dict[int, Collector] = {}
-        self._rung: list[int] = []
+        self._ready: list[int] = []
         self._failed: list[Reply] = []
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
-        """Look at the engine's state again."""
+        """Look again at what came, and whether the engine lives."""
         self._wake.set()
 
     async def replies(self) -> AsyncGenerator[list[Reply], None]:
@@ -53,7 +53,7 @@ class Flight:
         """
         feeder = asyncio.ensure_future(self._feed())
         feeder.add_done_callback(lambda _: self.wake())
-        self._engine.flights.add(self)
+        self._engine.on_death.add(self.wake)
         try:
             while True:
                 if ready := self._take():
@@ -68,7 +68,7 @@ class Flight:
                 await self._wake.wait()
                 self._wake.clear()
         finally:
-            self._engine.flights.discard(self)
+            self._engine.on_death.discard(self.wake)
             feeder.cancel()
             with contextlib.suppress(BaseException):
                 await feeder
@@ -132,25 +132,25 @@ class Flight:
             await self._engine.client.abort(request_id)
             return self._fail([index], Failure(FailureKind.REFUSED, one_line(error)))
         self._collectors[index] = collector
-        # The collector sets this event when it has something; ours rings for the whole flight, which
-        # saves a task and a wake-up per request.
+        # The collector sets this event when it has something. Ours wakes the flight, which saves a task and
+        # a wake-up for each request.
         collector.ready = ReplyNotifier(self, index)
         if collector.output is not None:
-            self._ring(index)
+            self._notice(index)
         return None
 
     def _fail(self, indices: Sequence[int], failure: Failure) -> None:
         self._failed += [Reply(i, None, failure) for i in indices]
         self.wake()
 
-    def _ring(self, index: int) -> None:
-        self._rung.append(index)
+    def _notice(self, index: int) -> None:
+        self._ready.append(index)
         self.wake()
 
     def _take(self) -> list[Reply]:
-        rung, self._rung = self._rung, []
+        numbers, self._ready = self._ready, []
         replies, self._failed = self._failed, []
-        for index in rung:
+        for index in numbers:
             collector = self._collectors.get(index)
             if collector is None:
                 continue
@@ -175,10 +175,10 @@ class ReplyNotifier:
         self._flight, self._index = flight, index
 
     def set(self) -> None:
-        self._flight._ring(self._index)
+        self._flight._notice(self._index)
 
     def clear(self) -> None:
-        """Nothing to clear: a ring is taken once."""
+        """Nothing to clear: what is ready is taken once."""
 
 
 def _reply(index: int, output: RequestOutput) -> Reply:
@@ -209,6 +209,7 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
     cap = sampling.max_tokens
     if sampling.grammar is not None and sampling.grammar.choices:
         cap = min(cap, max(engine.encoder.num_tokens(sampling.grammar.choices)) + 1)
+    tag = submission.tag(len(submission.prompts) - num_rows, cap)
     return host.shared_sampling_params(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
@@ -217,10 +218,8 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
         stop=[speakable(s) for s in sampling.stop],
         structured_outputs=_structured(sampling),
         logprobs=0 if sampling.with_confidence else None,  # 0: those of the chosen tokens alone
-        extra_args={
-            "rel_id": speakable(submission.rel_id), "rel_rows": num_rows, "rel_ol": cap
-        },
-    )  # fmt: skip
+        extra_args=tag.args(),
+    )
 
 
 def _structured(sampling: Sampling) -> Any:

@@ -52,7 +52,7 @@ class PromptEncoder:
         return self._apply([[_message("user", lead + p)] for p in prompts])
 
     def _apply(self, conversations: list[list[dict[str, str]]]) -> list[str]:
-        # Models that can think aloud are told not to: an answer is a value, not a monologue.
+        # Reasoning models are told not to think: an answer is a value.
         rendered: list[str] = self._tokenizer.apply_chat_template(
             conversations, tokenize=False, add_generation_prompt=True, enable_thinking=False
         )

@@ -7,18 +7,15 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from relserve.engines.local.log import EngineGone, last_error
 from relserve.engines.local.prompts import PromptEncoder
 from relserve.vllm_plugin.host import Client
-
-if TYPE_CHECKING:
-    from relserve.engines.local.flight import Flight
 
 T = TypeVar("T")
 
@@ -31,7 +28,7 @@ class RunningEngine:
         encoder: prompts to token ids.
         max_model_len: tokens of prompt and reply together.
         pid: of the engine's process.
-        flights: the submissions that are with it.
+        on_death: called when it is known to have ended, on the event loop.
         dead: whether it is known to have ended.
         closed: whether it was ended on purpose.
         fingerprint: of the model that it has loaded; see `Engine.fingerprint`.
@@ -42,7 +39,7 @@ class RunningEngine:
         self.encoder = PromptEncoder(client.get_tokenizer())
         self.max_model_len: int = client.model_config.max_model_len
         self.pid = process.pid
-        self.flights: set[Flight] = set()
+        self.on_death: set[Callable[[], None]] = set()
         self.closed = False
         self.fingerprint: str | None = None
         self._death = asyncio.Event()
@@ -70,11 +67,11 @@ class RunningEngine:
         threading.Thread(target=wait, name="relserve-engine-watch", daemon=True).start()
 
     def mark_dead(self, why: str = "") -> None:
-        """It ended, or is of no more use: let every flight know."""
+        """It ended, or is of no more use: tell everybody who wants to know."""
         self._why_dead = self._why_dead or why
         self._death.set()
-        for flight in self.flights:
-            flight.wake()
+        for tell in list(self.on_death):
+            tell()
 
     async def ask(self, question: Coroutine[Any, Any, T]) -> T:
         """The answer of a call that vLLM would leave waiting for ever if the engine died under it.

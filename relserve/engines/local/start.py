@@ -51,7 +51,7 @@ def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> 
         allow_hub(not os.path.isdir(path))
         arguments = arguments_of(path, engine_args)
         children = set(multiprocessing.active_children())
-        with _child_environment(log_path), _manners_for_main():
+        with _child_environment(log_path), _setup_as_main():
             client = host.start_client(arguments, _statistics_logger())
         started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
         if not started:
@@ -158,7 +158,7 @@ def num_parameters(config: Any) -> float:
 
 @contextlib.contextmanager
 def _child_environment(log_path: Path | None) -> Iterator[None]:
-    """Tell the child, and no other process, whose engine it is (read by vllm_plugin.manners)."""
+    """Tell the child, and no other process, whose engine it is (read by vllm_plugin.child_process)."""
     os.environ[PARENT_VARIABLE] = str(os.getpid())
     if log_path is not None:
         os.environ[LOG_VARIABLE] = str(log_path)
@@ -170,22 +170,22 @@ def _child_environment(log_path: Path | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _manners_for_main() -> Iterator[None]:
-    """Let a spawned engine run its manners where it would run the user's script again.
+def _setup_as_main() -> Iterator[None]:
+    """Let a spawned engine run `engine_main` where it would run the user's script again.
 
-    So a script needs no __main__ guard, and the manners come before vLLM's long import. Processes of other
+    So a script needs no __main__ guard, and that set-up comes before vLLM's long import. Processes of other
     names are left alone: the user may be starting some meanwhile.
     """
     original = multiprocessing.spawn.get_preparation_data
 
-    def with_manners(name: str) -> dict[str, Any]:
+    def with_setup(name: str) -> dict[str, Any]:
         data = original(name)
         if name.startswith(PROCESS_NAME):
             data.pop("init_main_from_path", None)
             data["init_main_from_name"] = "relserve.vllm_plugin.engine_main"
         return data
 
-    multiprocessing.spawn.get_preparation_data = with_manners
+    multiprocessing.spawn.get_preparation_data = with_setup
     try:
         yield
     finally:

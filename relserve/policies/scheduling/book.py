@@ -91,7 +91,7 @@ class Table:
         """The first number of one slot."""
         return float(self._data[0, slot])
 
-    def __setitem__(self, slots: int | list[int], numbers: Floats | float) -> None:
+    def __setitem__(self, slots: int | slice | list[int], numbers: Floats | float) -> None:
         self._data[:, slots] = numbers
 
     def grow(self, num_slots: int) -> None:

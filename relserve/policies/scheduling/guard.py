@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from relserve.policies.scheduling.book import RelBook, Table
-from relserve.policies.scheduling.decompose import AloneWork, SharedWork, shared_work
+from relserve.policies.scheduling.decompose import SharedWork, shared_work
 from relserve.policies.scheduling.order import Floats
-from relserve.policies.scheduling.priority import active_miss_ratios, alone_work
+from relserve.policies.scheduling.priority import active_miss_ratios, alone_s
 from relserve.policies.scheduling.state import StepView
 
 Marks = NDArray[np.bool_]
@@ -75,8 +75,7 @@ class PatienceGuard:
         fcfs[book.enlarged] = np.nan
         if book.active:
             _put_down(view, book)
-        left = AloneWork(*alone_work(book)[book.used]).seconds(cost)
-        done_s = view.now_s - book.arrival_s + left.alone_s
+        done_s = view.now_s - book.arrival_s + alone_s(book)[book.used][0]
         marks: Marks = done_s > self.patience * SharedWork(*fcfs[book.used]).seconds(cost)
         return marks
 

@@ -62,9 +62,10 @@ class Dynamic:
     def values(self, view: StepView, book: RelBook) -> Floats:
         """See `Priority.values`."""
         if book.active:
-            alone_work(book)[book.active] = self._estimate(view, book)
+            _alone_work(book)[book.active] = self._estimate(view, book)
         share = 1.0 / max(1, book.totals.with_running) if self._share_bases else 1.0
-        left = AloneWork(*alone_work(book)[book.used]).seconds(view.cost.linear)
+        left = AloneWork(*_alone_work(book)[book.used]).seconds(view.cost.linear)
+        alone_s(book)[book.used] = left.alone_s
         return np.asarray(left.work_s + share * left.bases_s)
 
     def _estimate(self, view: StepView, book: RelBook) -> Floats:
@@ -78,8 +79,12 @@ class Dynamic:
         return np.array(found, dtype=float).T
 
 
-def alone_work(book: RelBook) -> Table:
-    """What relQueries had left when they were estimated last; see `AloneWork`."""
+def alone_s(book: RelBook) -> Table:
+    """Predicted seconds left of each relQuery on an engine of its own, as priced last."""
+    return book.table("alone_s", 1)
+
+
+def _alone_work(book: RelBook) -> Table:
     return book.table("alone_work", len(AloneWork._fields))
 
 

@@ -20,6 +20,7 @@ from relserve.cache.store import FILE_NAME
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, OptionError, TemplateError, UsageError
 from relserve.session.session import Session
+from tests.waiting import Limit, act_when
 
 
 def explain(made: Made, sql: Any, parameters: Any = None) -> list[dict[str, Any]]:
@@ -124,14 +125,14 @@ def test_prompts_made_of_another_calls_text_have_unknown_tokens(made: Made) -> N
     assert (rows[1]["prompt_tokens"], rows[1]["shared_prefix"], rows[1]["seconds"]) == (None, None, None)
 
 
-def test_what_no_trial_reaches_is_shown_without_numbers(made: Made) -> None:
+def test_what_no_rehearsal_reaches_is_shown_without_numbers(made: Made) -> None:
     sql = "SELECT llm('b {}', title) FROM p WHERE llm('a {}', body) = 'never made up'"
     rows = explain(made, sql)
     assert counts(rows)[1] == ("llm", None, None, None, [1])
     assert "unknown" in str(made.con.explain_llm(sql))
 
 
-def test_trials_leave_no_answer_behind() -> None:
+def test_made_up_answers_leave_no_answer_behind() -> None:
     made = make(chunk=1000)
     sql = "SELECT count(*) FROM p WHERE llm_filter('a {}', body) AND llm('b {}', title) IS NOT NULL"
     before = made.rows(sql)
@@ -210,11 +211,15 @@ def test_relations(made: Made) -> None:
     assert "distinct" not in relation.explain("analyze")
 
 
-def test_explain_keeps_duckdbs_plan_and_adds_a_row(made: Made) -> None:
+def test_explain_shows_duckdbs_plan_and_adds_a_row(made: Made) -> None:
     sql = "EXPLAIN SELECT llm('s {}', body) FROM p"
-    plan = made.con.raw.execute(sql).fetchall()
+    ((kind, drawn),) = made.con.raw.execute(sql).fetchall()
     for rows in (made.rows(sql), made.con.sql(sql).fetchall()):
-        assert rows[:-1] == plan
+        (plan,) = rows[:-1]
+        assert plan[0] == kind
+        for said in ("Projection", "Seq Scan", "Table: memory.main.p", "~10,000 rows"):
+            assert said in plan[1]
+            assert said in drawn
         key, text = rows[-1]
         assert key == "llm_calls"
         assert "llm('s {}')" in text
@@ -303,19 +308,25 @@ def test_answers_that_are_kept_are_not_sent(tmp_path: Path) -> None:
     assert explain(make(), sql)[0]["cached_answers"] is None
 
 
-def test_explain_is_interrupted_while_a_server_is_slow_to_tell_its_model(tmp_path: Path) -> None:
+@pytest.mark.performance
+def test_explain_is_interrupted_while_a_server_is_slow_to_tell_its_model(
+    tmp_path: Path, limit_s: Limit
+) -> None:
+    is_asked = threading.Event()
+
     class Slow(ScriptedEngine):
         async def fingerprint(self) -> str | None:
-            await asyncio.sleep(5)
+            is_asked.set()
+            await asyncio.sleep(600)
             return "a model"
 
     cache = AnswerCache(tmp_path / FILE_NAME, 2**26, pytest.fail)
     con = attach(duckdb.connect(), Session(lambda model: Slow(), cache=cache))
-    threading.Timer(0.3, con.interrupt).start()
+    act_when(is_asked.is_set, con.interrupt)
     began = time.monotonic()
     with pytest.raises(duckdb.InterruptException):
         con.explain_llm("SELECT llm('s {}', i) FROM range(3) t(i)")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < limit_s(3)
     cache.close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import duckdb
@@ -14,6 +13,7 @@ from scripted_filters import fill, made_of, once, passing
 from sql_fixtures import Made
 
 from relserve.errors import RowError
+from tests.waiting import act_when
 
 ROWS = 10_000
 FILTER = "llm_filter('a 10 {}', x)"
@@ -181,7 +181,7 @@ def test_explain_asks_nothing() -> None:
 
 def test_interrupt() -> None:
     made = made_of(ROWS, chunk=1, pause_s=0.05)
-    threading.Timer(0.4, made.con.interrupt).start()
+    act_when(lambda: made.engine.num_prompts, made.con.interrupt)
     with pytest.raises(duckdb.InterruptException):
         made.rows(f"SELECT id FROM t WHERE {FILTER} LIMIT 10")
     made.engine.pause_s = 0.0

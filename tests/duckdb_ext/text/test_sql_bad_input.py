@@ -124,7 +124,7 @@ def test_failed_row_raises_when_asked_to(prefetch: bool) -> None:
         made.rows(sql)
     with pytest.raises(RowError, match="15 characters"):
         made.con.sql(sql).fetchall()
-    assert made.con._scope.error is None  # it would hold the connection for ever
+    assert made.con._state.error is None  # it would hold the connection for ever
     assert made.rows("SELECT llm('{}', 'short')") != []
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import gc
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from sql_fixtures import Made, make
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import TemplateError
 from relserve.session.session import Session
+from tests.waiting import PATIENCE_S, wait_until
 
 DATA = pa.table({"a": ["x", "y", None]})
 
@@ -103,8 +106,9 @@ def test_variables_of_the_caller_are_tables(made: Made) -> None:
         rows = made.con.execute(f"SELECT llm('q {{}}', a) FROM {name}").fetchall()
         assert rows == [("q x",), ("q y",), (None,)]
     assert mine.num_rows == 3
-    assert reader is not None
+    assert reader.read_all().num_rows == 0  # it can be read once, and was read whole
     assert relation is not None
+    assert relation.fetchall() == [("x",), ("y",), (None,)]
 
 
 def test_relations_prefetch_when_read(made: Made) -> None:
@@ -141,7 +145,8 @@ def test_relations_of_every_origin(made: Made) -> None:
         (None,),
     ]
     assert _sql(made, "SELECT llm('p {}', $1)", params=["a"]).fetchall() == [("p a",)]
-    assert made.con.sql("CREATE TABLE n AS SELECT llm('n')") is None or made.rows("FROM n") == [("n",)]
+    made.con.sql("CREATE TABLE n AS SELECT llm('n')")
+    assert made.rows("FROM n") == [("n",)]
     assert made.asked == (24, 4)
     with pytest.raises(TemplateError):
         made.con.sql("SELECT llm('{} {}', 1)")
@@ -319,9 +324,25 @@ def test_close_in_mid_stream_asks_nothing_more() -> None:
         "SET streaming_buffer_size = '10KB'; CREATE TABLE big AS SELECT i FROM range(300000) r(i)"
     )
     made.con.execute("SELECT llm('x {}', i) FROM big").fetchone()
+    seen = made.engine.num_answered
+    failed: list[Exception] = []
+
+    def read_on() -> None:
+        try:
+            made.con.fetchall()
+        except duckdb.Error as error:
+            failed.append(error)
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    wait_until(lambda: made.engine.num_answered > seen)
     made.con.close()
-    asked = made.asked
+    reader.join(PATIENCE_S)
+    assert len(failed) == 1
+    asked, answered = made.asked, made.engine.num_answered
     assert asked[0] < 100_000
+    time.sleep(0.3)  # for thirty chunks more
+    assert made.engine.num_answered <= answered + 64, "only the chunk under way may come"
     assert made.asked == asked
 
 

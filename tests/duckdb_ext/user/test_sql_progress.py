@@ -43,7 +43,7 @@ SQL = "SELECT llm('x {}', body) FROM p"
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     text = run(monkeypatch, None, Terminal(), SQL)
     assert re.search(
-        r"%\|.*\| 00:0\d<00:0\d llm\(\) [\d,]+/10,000 rows, [\d,]+ tokens/s, [\d,]+ failed", text
+        r"%\|.*\| 00:\d\d<00:\d\d llm\(\) [\d,]+/10,000 rows, [\d,]+ tokens/s, [\d,]+ failed", text
     )
     assert "\n" not in text  # one line
     assert text.endswith("\r")  # cleared

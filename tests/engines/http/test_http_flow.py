@@ -14,6 +14,7 @@ from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError
+from tests.waiting import PATIENCE_S
 
 
 def slow(seconds):
@@ -24,7 +25,7 @@ def slow(seconds):
     return handler
 
 
-async def eventually(condition, timeout_s=5.0):
+async def eventually(condition, timeout_s=PATIENCE_S):
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline
@@ -32,26 +33,41 @@ async def eventually(condition, timeout_s=5.0):
 
 
 def test_all_rows_are_there_at_once_up_to_the_limit(fake):
-    server = fake(slow(0.05))
+    def once_there_are(num_requests):
+        async def handler(body):
+            await eventually(lambda: server.max_running >= num_requests)
+            return said(body["messages"][-1]["content"])
+
+        return handler
+
+    server = fake(once_there_are(100))
     assert texts(ask(HttpEngine(server.url), ["x"] * 100)) == ["x"] * 100
     assert server.max_running == 100
-    server = fake(slow(0.01))
+    server = fake(once_there_are(8))
     ask(HttpEngine(server.url, max_in_flight=8), ["x"] * 100)
     assert server.max_running == 8
 
 
 def test_replies_come_as_they_are_ready(fake):
+    came = []
+
     async def handler(body):
         prompt = body["messages"][-1]["content"]
-        await asyncio.sleep(float(prompt))
+        await eventually(lambda: len(came) == int(prompt))
         return said(prompt)
 
     engine = HttpEngine(fake(handler).url)
-    replies = spawn(collect(engine, submission_of(["0.4", "0", "0.2"]))).result(timeout=10)
-    assert [reply.index for reply in replies] == [1, 2, 0]
+
+    async def go():
+        async for batch in engine.answer(submission_of(["2", "0", "1"])):
+            came.extend(reply.index for reply in batch)
+
+    spawn(go()).result(timeout=PATIENCE_S)
+    assert came == [1, 2, 0]
 
 
-def test_a_short_relquery_is_not_stuck_behind_a_long_one(fake):
+@pytest.mark.performance
+def test_a_short_relquery_is_not_stuck_behind_a_long_one(fake, limit_s):
     engine = HttpEngine(fake(slow(0.02)).url, max_in_flight=8)
 
     async def go():
@@ -65,12 +81,12 @@ def test_a_short_relquery_is_not_stuck_behind_a_long_one(fake):
         return seconds
 
     # Two of its eight rows start per round of the long one's, so that about three rounds are needed.
-    assert spawn(go()).result(timeout=30) < 1.5
+    assert spawn(go()).result(timeout=PATIENCE_S) < limit_s(1.5)
 
 
 @pytest.mark.parametrize("way", ["close", "cancel"])
 def test_what_is_given_up_is_dropped_at_the_server(fake, way):
-    server = fake(slow(30))
+    server = fake(slow(600))
     engine = HttpEngine(server.url, max_in_flight=10)
 
     async def go():
@@ -91,7 +107,7 @@ def test_what_is_given_up_is_dropped_at_the_server(fake, way):
         await asyncio.sleep(0.1)
         assert len(server.requests) == num_sent == server.num_dropped
 
-    spawn(go()).result(timeout=30)
+    spawn(go()).result(timeout=PATIENCE_S)
     server.handler = slow(0)
     assert texts(ask(engine, ["next"])) == ["next"]
 
@@ -107,7 +123,7 @@ def test_leaving_the_stream_half_way(fake):
         assert engine.num_in_flight == 0
         assert len(server.requests) < 20
 
-    spawn(go()).result(timeout=10)
+    spawn(go()).result(timeout=PATIENCE_S)
     assert texts(ask(engine, ["a"] * 10)) == ["a"] * 10
 
 
@@ -123,11 +139,11 @@ def test_cancel_at_any_moment_leaks_no_slot(fake):
             await asyncio.gather(task, return_exceptions=True)
             assert engine.num_in_flight == 0
 
-    spawn(go()).result(timeout=30)
+    spawn(go()).result(timeout=PATIENCE_S)
 
 
 def test_close_ends_what_is_under_way(fake):
-    engine = HttpEngine(fake(slow(30)).url)
+    engine = HttpEngine(fake(slow(600)).url)
 
     async def go():
         task = asyncio.create_task(collect(engine, submission_of(["x"] * 3)))
@@ -136,13 +152,13 @@ def test_close_ends_what_is_under_way(fake):
         await task
 
     with pytest.raises(EngineDeadError, match="closed"):
-        spawn(go()).result(timeout=10)
+        spawn(go()).result(timeout=PATIENCE_S)
 
 
 def test_what_ends_one_relquery_for_good_ends_the_others_too(fake):
     async def handler(body):
         if body["messages"][-1]["content"] == "waits":
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         return Answered(401, {"error": {"message": "the key was revoked"}})
 
     engine = HttpEngine(fake(handler).url)
@@ -152,14 +168,14 @@ def test_what_ends_one_relquery_for_good_ends_the_others_too(fake):
         await eventually(lambda: engine.num_in_flight == 1)
         return await asyncio.gather(waiting, collect(engine, submission_of(["x"])), return_exceptions=True)
 
-    errors = spawn(go()).result(timeout=10)
+    errors = spawn(go()).result(timeout=PATIENCE_S)
     assert [type(error) for error in errors] == [EngineStartError] * 2
     assert all("the key was revoked" in str(error) for error in errors)
 
 
 def test_more_requests_at_once_than_the_openai_package_allows_by_itself(fake):
     async def handler(body):
-        await eventually(lambda: server.max_running == 1100, 60)
+        await eventually(lambda: server.max_running == 1100)
         return said("x")
 
     server = fake(handler)
@@ -170,7 +186,7 @@ def test_an_engine_starts_anew_after_close(fake):
     engine = HttpEngine(fake(slow(0)).url)
     for _ in range(2):
         assert texts(ask(engine, ["a"])) == ["a"]
-        spawn(engine.close()).result(timeout=5)
+        spawn(engine.close()).result(timeout=PATIENCE_S)
 
 
 def test_the_server_is_looked_at_once(fake):
@@ -180,12 +196,12 @@ def test_the_server_is_looked_at_once(fake):
     async def go():
         await asyncio.gather(*(collect(engine, submission_of(["x"])) for _ in range(20)))
 
-    spawn(go()).result(timeout=10)
+    spawn(go()).result(timeout=PATIENCE_S)
     assert server.num_gets == 1
     assert texts(ask(engine, [])) == []
 
 
-class TestGate:
+class TestConcurrencyLimit:
     def test_a_refusal_halves_the_slots_once_per_round(self):
         async def go():
             concurrency, loop = ConcurrencyLimit(8), asyncio.get_running_loop()

@@ -9,20 +9,23 @@ import signal
 import time
 from concurrent.futures import Future
 from contextlib import aclosing
+from dataclasses import replace
 
 import psutil
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
+from relserve import api
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, phases_of
-from relserve.engines import registry
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.flight import Flight
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind
 from relserve.session.estimate import estimate
 from relserve.session.history import History, QueryRecord
+from relserve.session.session import Session
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.vllm
 
@@ -38,7 +41,8 @@ def said() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def engine(model_path, tmp_path_factory, said):
+def own_engine(model_path, tmp_path_factory, said):
+    """An engine of this file, for tests about starting, dying and closing."""
     pytest.importorskip("vllm", reason="vLLM is not installed")
     log = tmp_path_factory.mktemp("local") / "engine.log"
     engine = LocalEngine("tiny", str(model_path), announce=said.append, log_path=log)
@@ -47,11 +51,9 @@ def engine(model_path, tmp_path_factory, said):
     spawn(engine.close()).result(timeout=60)
 
 
-def wait_until(true, timeout_s: float = TIMEOUT_S) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not true():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)
+@pytest.fixture
+def engine(local_engine):
+    return local_engine
 
 
 def start(engine: LocalEngine, num: int = 1000, **sampling) -> Future[list[Reply]]:
@@ -69,7 +71,8 @@ def cpu_seconds(pid: int) -> float:
     return sum(psutil.Process(pid).cpu_times()[:2])
 
 
-def test_concurrent_first_queries_start_one_engine(engine, said):
+def test_concurrent_first_queries_start_one_engine(own_engine, said):
+    engine = own_engine
     asked = [spawn(collect(engine, submission_of(PROMPTS[:5]))) for _ in range(3)]
     answers = [by_index(a.result(timeout=TIMEOUT_S)) for a in asked]
     assert texts(answers[0]) == texts(answers[1]) == texts(answers[2])
@@ -95,7 +98,7 @@ def test_replies_tell_tokens_and_times(engine):
     assert sum(r.usage.cached_tokens for r in again) > 0
 
 
-def test_a_forecast_is_what_the_engine_counts(engine, model_path):
+def test_an_estimate_is_what_the_engine_counts(engine, model_path):
     lead = "Answer as short as you can, for the answer goes into a table of our guests. "
     asked = submission_of([lead * 4 + prompt for prompt in PROMPTS], "You are brief.")
     spawn(engine.reset_prefix_cache()).result(timeout=TIMEOUT_S)
@@ -171,7 +174,8 @@ def tokens_of(engine: LocalEngine, prompt: str) -> int:
     return len(engine._running.encoder.encode([prompt], None)[0])
 
 
-def test_ten_thousand_requests_are_submitted_quickly(engine, monkeypatch):
+@pytest.mark.performance
+def test_ten_thousand_requests_are_submitted_quickly(engine, monkeypatch, limit_s):
     feed, spent = Flight._feed, []
 
     async def timed(flight: Flight) -> None:
@@ -189,7 +193,7 @@ def test_ten_thousand_requests_are_submitted_quickly(engine, monkeypatch):
             longest = max(longest, time.thread_time() - before)
         asked.cancel()
         await asyncio.gather(asked, return_exceptions=True)
-        assert longest < 0.5, f"the loop was blocked for {longest:.2f} s"
+        assert longest < limit_s(0.5, busy=5), f"the loop was blocked for {longest:.2f} s"
 
     monkeypatch.setattr(Flight, "_feed", timed)
     gc.collect()
@@ -198,11 +202,12 @@ def test_ten_thousand_requests_are_submitted_quickly(engine, monkeypatch):
         spawn(submit()).result(timeout=TIMEOUT_S)
     finally:
         gc.unfreeze()
-    assert spent[0] < 2.5  # 0.5 s was seen, with the replies that come meanwhile
+    assert spent[0] < limit_s(2.5)  # 0.5 s was seen, with the replies that come meanwhile
 
 
+@pytest.mark.performance
 @pytest.mark.parametrize("wait_s", [0.0, 0.05, 1.0])
-def test_cancelling_aborts_everything_in_one_call(engine, wait_s, monkeypatch):
+def test_cancelling_aborts_everything_in_one_call(engine, wait_s, monkeypatch, limit_s):
     calls: list[int] = []
     abort = engine._running.client.abort
 
@@ -216,7 +221,7 @@ def test_cancelling_aborts_everything_in_one_call(engine, wait_s, monkeypatch):
         wait_until(lambda: engine.num_unfinished > 0)
     time.sleep(wait_s)
     asked.cancel()
-    wait_until(lambda: engine.num_unfinished == 0, 1)
+    wait_until(lambda: engine.num_unfinished == 0, limit_s(1))
     time.sleep(1)
     spent = cpu_seconds(engine.pid)
     time.sleep(0.5)
@@ -236,7 +241,20 @@ def test_leaving_the_stream_early_aborts(engine):
     assert engine.num_unfinished == 0
 
 
-def test_a_dead_engine_is_restarted_once_for_all(engine, said):
+def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted(engine):
+    ask(engine, PROMPTS[:1])
+    began = time.time()
+    asked = replace(submission_of(MANY, **LONG), workflow_id="w", stage="s", deadline_s=began + 1)
+    replies = Session(lambda model: engine).submit(asked).result(timeout=TIMEOUT_S)
+    assert [reply.index for reply in replies] == list(range(len(MANY)))
+    failures = [reply.failure.kind for reply in replies if reply.failure is not None]
+    assert set(failures) == {FailureKind.DEADLINE}
+    wait_until(lambda: engine.num_unfinished == 0)
+    assert ask(engine, PROMPTS[:1])[0].failure is None
+
+
+def test_a_dead_engine_is_restarted_once_for_all(own_engine, said):
+    engine = own_engine
     expected = spawn(collect(engine, submission_of(MANY[:600], max_tokens=100))).result(timeout=TIMEOUT_S)
     del said[:]
     asked = [spawn(collect(engine, submission_of(MANY[:600], max_tokens=100))) for _ in range(2)]
@@ -250,7 +268,9 @@ def test_a_dead_engine_is_restarted_once_for_all(engine, said):
     assert said[0].startswith("the engine for tiny died (killed by SIGKILL; out of memory?); its log is ")
 
 
-def test_two_deaths_in_one_query_raise_and_the_next_works(engine, said):
+@pytest.mark.long
+def test_two_deaths_in_one_query_raise_and_the_next_works(own_engine):
+    engine = own_engine
     asked = start(engine)
     os.kill(engine.pid, signal.SIGKILL)
     wait_until(lambda: engine.num_unfinished == 0)
@@ -263,18 +283,21 @@ def test_two_deaths_in_one_query_raise_and_the_next_works(engine, said):
     assert engine.pid is not None
 
 
-def test_closing_under_a_query_ends_it(engine, monkeypatch):
-    monkeypatch.setattr(registry, "_engines", {"tiny": engine})
+@pytest.mark.performance
+def test_closing_under_a_query_ends_it(own_engine, monkeypatch, limit_s):
+    engine = own_engine
+    monkeypatch.setattr(api.ENGINES, "_engines", {"tiny": engine})
     asked, pid = start(engine), engine.pid
     began = time.monotonic()
-    assert registry.close_engines("tiny") == ["tiny"]
+    assert api.close_engines("tiny") == ["tiny"]
     with pytest.raises(EngineDeadError, match="was closed while it worked"):
-        asked.result(timeout=10)
-    assert time.monotonic() - began < 5
+        asked.result(timeout=TIMEOUT_S)
+    assert time.monotonic() - began < limit_s(5)
     assert engine.pid is None
     assert not psutil.pid_exists(pid)
 
 
+@pytest.mark.long
 def test_a_start_that_fails_says_why_and_can_be_tried_again(model_path, tmp_path):
     (tmp_path / "model").mkdir()
     for file in model_path.iterdir():

@@ -15,6 +15,7 @@ import pytest
 
 from relserve.engines.local.prompts import PromptEncoder, speakable
 from relserve.engines.local.start import num_parameters
+from tests.waiting import wait_until
 
 # No __main__ guard; the query runs in a thread that is not the main one; Ctrl-C comes between two queries.
 SCRIPT = """
@@ -62,15 +63,10 @@ def gone(pid: int) -> bool:
         return True
 
 
-def wait_gone(pid: int, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not gone(pid):
-        assert time.monotonic() < deadline, f"process {pid} lives on"
-        time.sleep(0.05)
-
-
+@pytest.mark.long
+@pytest.mark.performance
 @pytest.mark.vllm
-def test_ctrl_c_spares_the_engine_and_kill_9_of_the_script_ends_it(model_path, tmp_path):
+def test_ctrl_c_spares_the_engine_and_kill_9_of_the_script_ends_it(model_path, tmp_path, limit_s):
     pytest.importorskip("vllm", reason="vLLM is not installed")
     file = tmp_path / "script.py"
     file.write_text(script(model_path, tmp_path, INTERRUPTED))
@@ -83,14 +79,16 @@ def test_ctrl_c_spares_the_engine_and_kill_9_of_the_script_ends_it(model_path, t
         os.killpg(user.pid, signal.SIGINT)
         assert user.stdout.readline().strip() == f"said None {pid}"
         user.kill()
-        wait_gone(pid, 3)
+        wait_until(lambda: gone(pid), limit_s(3))
     finally:
         user.kill()
         user.wait()
 
 
+@pytest.mark.long
+@pytest.mark.performance
 @pytest.mark.vllm
-def test_a_script_from_stdin_may_leave_in_mid_query(model_path, tmp_path):
+def test_a_script_from_stdin_may_leave_in_mid_query(model_path, tmp_path, limit_s):
     pytest.importorskip("vllm", reason="vLLM is not installed")
     text = script(model_path, tmp_path, LEAVES_IN_MID_QUERY)
     command = [sys.executable, "-"]
@@ -100,8 +98,8 @@ def test_a_script_from_stdin_may_leave_in_mid_query(model_path, tmp_path):
     assert user.stderr == ""
     assert user.stdout.count("script runs") == 1
     pid, leaving = re.search(r"pid (\d+)\nleaving (\S+)", user.stdout).groups()
-    assert left - float(leaving) < 10  # 3 s on a quiet machine; Python takes long to unload torch
-    wait_gone(int(pid), 1)
+    assert left - float(leaving) < limit_s(10)  # 3 s on a quiet machine; Python takes long to unload torch
+    wait_until(lambda: gone(int(pid)), limit_s(1))
 
 
 class WordTokenizer:

@@ -1,5 +1,7 @@
-"""vLLM's real scheduler without a model: a worker that makes tokens up from their place, and checks every
-step for what a model runner relies on. Runs on any vLLM release of the stated range.
+"""For tests and benchmarks: vLLM's real scheduler without a model.
+
+A worker makes tokens up from their place in the text and checks in every step what a model runner relies on.
+It runs on every vLLM release of the stated range.
 """
 
 from __future__ import annotations
@@ -83,9 +85,8 @@ class Arrival:
             max_tokens=self.num_output, temperature=0, ignore_eos=True, extra_args=self.extra_args,
             structured_outputs=StructuredOutputsParams(choice=["any"]) if self.has_grammar else None,
         )  # fmt: skip
-        more = (
-            {"eos_token_id": None} if "eos_token_id" in inspect.signature(Request.__init__).parameters else {}
-        )
+        has_eos = "eos_token_id" in inspect.signature(Request.__init__).parameters
+        more: dict[str, Any] = {"eos_token_id": None} if has_eos else {}
         return Request(
             request_id=self.request_id, prompt_token_ids=self.prompt, sampling_params=params,
             pooling_params=None, block_hasher=get_request_block_hasher(BLOCK_SIZE, sha256), **more,

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from relserve.cache.faults import what_to_do
 from relserve.cache.store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
-from relserve.cli.output import console
+from relserve.cli.console import console
 from relserve.errors import RelserveError, UsageError
 from relserve.settings import load
 

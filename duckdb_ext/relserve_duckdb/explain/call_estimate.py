@@ -1,0 +1,47 @@
+"""What one llm call of a statement would ask, as far as it can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from relserve.session.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class CallEstimate:
+    """One call site.
+
+    Attributes:
+        number: from 1, in the order in which the sites would be asked.
+        estimate: None where no rehearsal reached the call.
+        depends_on: numbers of the calls whose answers decide which rows or values reach this one.
+        at_most: its rows are an upper bound, as far as rehearsals with made-up answers can tell.
+        holds_answers: its prompts hold another call's text, so that their tokens cannot be told.
+    """
+
+    number: int
+    function: str
+    template: str
+    estimate: Estimate | None
+    depends_on: tuple[int, ...] = ()
+    at_most: bool = False
+    holds_answers: bool = False
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        return None if self.estimate is None or self.holds_answers else self.estimate.prompt_tokens
+
+    @property
+    def shared(self) -> float | None:
+        return None if self.estimate is None or self.holds_answers else self.estimate.shared
+
+    @property
+    def seconds(self) -> float | None:
+        return None if self.estimate is None or self.holds_answers else self.estimate.seconds
+
+    @property
+    def seconds_from(self) -> str:
+        """What `seconds` rests on, or why it is None."""
+        if self.estimate is None:
+            return "no rehearsal reached it"
+        return "its prompts hold another call's answers" if self.holds_answers else self.estimate.basis

@@ -1,0 +1,184 @@
+"""EXPLAIN for llm calls: what a statement would ask, learned from rehearsals; nothing is asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from relserve.errors import Cancelled, RelserveError, UsageError
+from relserve_duckdb.explain.call_estimate import CallEstimate
+from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.explain.plan_tree import plan_tree
+from relserve_duckdb.explain.screen import screen_width
+from relserve_duckdb.rehearse.probe import Reached, probe
+from relserve_duckdb.rehearse.reading import Reading
+from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
+from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
+from relserve_duckdb.text.calls import Call, by_name, template_text
+from relserve_duckdb.text.checked import parse_checked
+from relserve_duckdb.text.indirect_calls import IndirectCalls
+from relserve_duckdb.text.plans import stops_early
+from relserve_duckdb.text.statements import Statement, explained, read_select, split
+from relserve_duckdb.udf.client import Variables
+from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.handlers import Planning
+from relserve_duckdb.udf.plan_only import plan_only
+
+log = logging.getLogger(__name__)
+
+KEY = "llm_calls"  # of our row in the result of EXPLAIN
+_ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """Explains the statements and relations of one connection."""
+
+    raw: duckdb.DuckDBPyConnection
+    state: ConnectionState
+    indirect_calls: IndirectCalls
+    rehearsals: RehearsalBuilder
+
+    def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
+        """What the llm calls of one statement would ask.
+
+        Raises:
+            UsageError: several statements, or a call is wrong.
+            ModelError: a call's model is not to be had.
+            duckdb.Error: the statement is wrong.
+        """
+        statements = parse_checked(self.raw, query, parameters, self.state.client.warn_of_constant)
+        if len(statements) != 1:
+            raise UsageError(f"explain_llm() takes one statement, not {len(statements)}")
+        (statement,) = statements
+        if (body := explained(statement.text)) is not None:
+            (statement,) = split(self.raw, body)
+        # raises, as DuckDB does, while an unread result is open: rehearsing would end it
+        self.raw.sql("SELECT 1").fetchall()
+        if not self._calls_llm(statement):
+            return Explanation(())
+        if statement.plans_only:
+            return Explanation((), (f"{_kind(statement)} asks nothing",))
+        if not statement.rehearsal:
+            return Explanation(
+                (), (f"{_kind(statement)} cannot be told in advance: it has no SELECT to rehearse",)
+            )
+        build = partial(self.rehearsals.of_statement, variables, statement, parameters)
+        return self._explain(statement, build, by_name(parameters))
+
+    def explain_relation(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> Explanation:
+        """What reading a relation would ask; raises as `explain` does."""
+        statement = read_select(relation.sql_query())
+        if reading is Reading.PLAN or not self._calls_llm(statement):
+            return Explanation(())
+        if reading is Reading.ONCE:
+            return Explanation((), ("something below it can be read only once, so it was not read",))
+        return self._explain(statement, partial(self.rehearsals.of_relation, relation, statement), {})
+
+    def has_calls_row(self, statement: Statement) -> bool:
+        """Whether a statement is a plain EXPLAIN of llm calls, whose result is to have a row about them."""
+        body = explained(statement.text)
+        return body is not None and any(self._calls_llm(inner) for inner in split(self.raw, body))
+
+    def rows(self, variables: Variables, statement: Statement, parameters: Any) -> tuple[str, list[str]]:
+        """A query, and its parameters, that gives the rows of a plain EXPLAIN and one about the llm calls.
+
+        The plans are DuckDB's, drawn by us.
+        """
+        body = explained(statement.text)
+        run = partial(variables.call, self.raw.execute, f"EXPLAIN (FORMAT JSON) {body}", parameters)
+        plans = plan_only(self.state, run).fetchall()
+        told = self._in_words(partial(self.explain, variables, body, parameters))
+        values = [*((key, plan_tree(plan, screen_width())) for key, plan in plans), (KEY, told)]
+        return _ROWS.format(", ".join(["(?, ?)"] * len(values))), [text for row in values for text in row]
+
+    def relation_text(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
+        """A relation's plan and what reading it would ask, or why not; "" where it makes no llm call."""
+        text = relation.sql_query()
+        if not self.indirect_calls.mentions(text) or not self._calls_llm(read_select(text)):
+            return ""
+        plan = plan_only(self.state, partial(relation.explain, format="json"))
+        told = self._in_words(partial(self.explain_relation, relation, reading))
+        return f"{plan_tree(plan, screen_width())}\n{told}\n"
+
+    def _in_words(self, explaining: Callable[[], Explanation]) -> str:
+        """An explanation as text, or why there is none: EXPLAIN must not fail where a query would."""
+        try:
+            return str(explaining())
+        except (Cancelled, duckdb.InterruptException):
+            raise
+        except (RelserveError, duckdb.Error, pa.ArrowException) as error:
+            why, self.state.error = self.state.error or error, None
+            return f"the llm calls cannot be told in advance: {why}"
+
+    def _explain(self, statement: Statement, build: Callable[[], Rehearsal], parameters: Any) -> Explanation:
+        try:
+            rehearsal = build()
+        except CannotRehearse as reason:
+            return Explanation((), (f"the llm calls cannot be told in advance: {reason}",))
+        notes = []
+        with self.state.handled_by(Planning()):
+            is_cut = stops_early(rehearsal.plan())
+        if is_cut:
+            notes.append("A LIMIT may end the statement early; the numbers are without that.")
+        hidden = bool(self.indirect_calls.calling_definitions(statement.text)) or statement.root is None
+        found = probe(self.state, rehearsal, None if hidden else len(statement.calls))
+        calls = [
+            self._estimate(number, site, is_cut or bool(site.depends_on))
+            for number, site in enumerate(found, 1)
+        ]
+        if not rehearsal.independent:
+            calls += _unreached(found, statement.calls, parameters)
+        return Explanation(tuple(calls), (*notes, *_notes(calls)))
+
+    def _estimate(self, number: int, reached: Reached, at_most: bool) -> CallEstimate:
+        found = self.state.session.estimate(reached.relquery(), self.state.run.cancel)
+        return CallEstimate(
+            number, found.function, found.template, found, tuple(reached.depends_on), at_most,
+            reached.holds_answers,
+        )  # fmt: skip
+
+    def _calls_llm(self, statement: Statement) -> bool:
+        if statement.root is not None:
+            return bool(statement.calls) or bool(self.indirect_calls.calling_definitions(statement.text))
+        return self.indirect_calls.mentions(statement.text)
+
+
+def _unreached(found: Sequence[Reached], calls: Sequence[Call], parameters: Any) -> list[CallEstimate]:
+    """The calls of the text that no rehearsal reached, though others were: answers decide about them.
+
+    Where no call was reached, no row needs one, whatever any answer would be.
+    """
+    seen = {(each.site.function, each.site.binding.template.text) for each in found}
+    missing: dict[tuple[str, str], None] = {}
+    for call in calls:
+        text = template_text(call, parameters)
+        if found and text is not None and (call.function, text) not in seen:
+            missing[call.function, text] = None
+    before = tuple(range(1, len(found) + 1))
+    return [
+        CallEstimate(number, function, text, None, before, at_most=True)
+        for number, (function, text) in enumerate(missing, len(found) + 1)
+    ]
+
+
+def _notes(calls: Sequence[CallEstimate]) -> list[str]:
+    """What times rest on, and what is not known, a sentence for each reason."""
+    numbers: dict[str, list[str]] = {}
+    for call in calls:
+        said = f"unknown, {call.seconds_from}" if call.seconds is None else f"by {call.seconds_from}"
+        numbers.setdefault(said, []).append(f"#{call.number}")
+    notes = [f"Time of {', '.join(which)}: {said}." for said, which in numbers.items()]
+    if any(call.depends_on for call in calls):
+        notes.append("What depends on another call's answers is an upper bound, found with made-up answers.")
+    return notes
+
+
+def _kind(statement: Statement) -> str:
+    return (statement.text.split() or ["this"])[0].upper()

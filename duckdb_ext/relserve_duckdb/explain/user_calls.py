@@ -1,0 +1,86 @@
+"""Expressions of DuckDB's plan with the llm calls as users write them, not as the macros expand them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from relserve.call.options import FUNCTIONS
+from relserve_duckdb.text.plans import CALL
+from relserve_duckdb.udf.site import UNSET
+
+_TOKENS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+\(|[()\[\]{},]|[^'\"\w()\[\]{},]+|\w+|.", re.S)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_UNSET = (f"{{'{UNSET}': true}}", "struct_pack(true)")  # as planned, and as bound
+_OPTIONS = re.compile(r"\s*CAST\(to_json\(\{(.*)\}\) AS VARCHAR\)", re.S)  # as bound; as planned it is text
+_GROUP = re.compile(r"\s*list\((.*) ORDER BY .*\) FILTER \(WHERE .*\)", re.S)
+_TYPED = tuple(f"{name}(" for name, spec in FUNCTIONS.items() if spec.schema or "schema" in spec.options)
+
+
+def with_user_calls(expression: str) -> str:
+    """An expression as DuckDB's plan writes it, its llm calls as in `llm('Is it {}?', body, seed := 1)`."""
+    return ",".join(_arguments(_tokens(expression)))
+
+
+def _tokens(expression: str) -> Iterator[str]:
+    return iter(_TOKENS.findall(expression))
+
+
+def _arguments(tokens: Iterator[str]) -> list[str]:
+    """What stands between commas up to the closing bracket, or to the end, rewritten."""
+    arguments = [""]
+    for token in tokens:
+        if token in _CLOSING.values():
+            break
+        if token == ",":
+            arguments.append("")
+        elif token[-1] in _CLOSING:
+            arguments[-1] += _written(token, _arguments(tokens))
+        else:
+            arguments[-1] += token
+    return arguments
+
+
+def _written(head: str, arguments: list[str]) -> str:
+    """A bracketed expression, such as a call; `head` ends with the opening bracket."""
+    if head == "__internal_barrier(":
+        inner = ",".join(arguments)
+        typed = re.fullmatch(r"from_json\((.*)\)", inner, re.S)
+        return _arguments(_tokens(typed[1]))[0] if typed and typed[1].startswith(_TYPED) else inner
+    if CALL.fullmatch(head) and len(arguments) > 2:
+        return _call(head, arguments)
+    return f"{head}{','.join(arguments)}{_CLOSING[head[-1]]}"
+
+
+def _call(head: str, arguments: list[str]) -> str:
+    function = CALL.sub(r"\1", head)
+    template, options, *values = arguments
+    if FUNCTIONS[function].aggregate:
+        values = [_GROUP.sub(r"\1", each) for each in values]
+    given = [each.strip() for each in values if each.strip() not in _UNSET]
+    return f"{function}({', '.join([template.strip(), *given, *_named(options.strip())])})"
+
+
+def _named(options: str) -> list[str]:
+    """The options that were given, as `name := value`."""
+    if bound := _OPTIONS.fullmatch(options):
+        pairs = [each.strip().partition(": ") for each in _arguments(_tokens(bound[1]))]
+        return [f"{name.strip(chr(39))} := {value}" for name, _, value in pairs if value != "NULL"]
+    try:
+        found = json.loads(options[1:-1].replace("''", "'"))
+    except ValueError:  # a column decides, which fails when the statement runs
+        return [f"options := {options}"]
+    return [f"{name} := {_literal(value)}" for name, value in found.items() if value is not None]
+
+
+def _literal(value: Any) -> str:
+    """A value of JSON as SQL."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(each)}' for key, each in value.items())}}}"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return json.dumps(value)

@@ -1,0 +1,40 @@
+"""What belongs to whoever runs the statements: a Python program today, a server's client another day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import FrameType
+from typing import Any, Protocol
+
+from relserve.session.history import History
+from relserve.session.progress import Progress
+
+
+class Variables(Protocol):
+    """Where DuckDB finds the DataFrames that a text names."""
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """function(*args, **kwargs), with these variables in sight."""
+
+    def one_shot(self) -> list[str]:
+        """Names of variables that can be read only once, such as a RecordBatchReader."""
+
+
+class Client(Protocol):
+    """Brings the variables, watches for interrupts, shows progress and gets the warnings."""
+
+    def variables(self, frame: FrameType) -> Variables:
+        """The variables that a text may name when it is run from this frame."""
+
+    def watching(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
+        """While inside, call `interrupt` when the caller wants the statement to stop."""
+
+    def progress(self) -> AbstractContextManager[Progress | None]:
+        """What shows how far one relQuery is; None: nobody looks."""
+
+    def warn_of_failures(self, history: History, statement: int) -> bool:
+        """Tell that rows of a statement failed; whether any did."""
+
+    def warn_of_constant(self, function: str) -> None:
+        """Tell that a call has no column, so that every row gets the same answer."""

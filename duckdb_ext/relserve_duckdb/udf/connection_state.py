@@ -1,0 +1,96 @@
+"""What the UDFs of one connection share for as long as it lives, and which statement they answer now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from relserve.call.relquery import CallSite
+from relserve.call.values import to_arrow
+from relserve.policies.filter_order import Seen
+from relserve.session.session import Session
+from relserve_duckdb.udf.changes import Changes
+from relserve_duckdb.udf.client import Client
+from relserve_duckdb.udf.handlers import Handler, PlanningOnly, Running
+from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
+from relserve_duckdb.udf.statement_run import Execution, StatementRun
+
+AnyHandler = TypeVar("AnyHandler", bound=Handler)
+
+
+class ConnectionState:
+    """State of one connection, read by its UDFs in DuckDB's threads.
+
+    Attributes:
+        session: what answers.
+        client: who runs the statements.
+        changes: of data, by the connection and its cursors.
+        keeps_answers: whether a statement keeps its answers; off, every chunk asks its own again.
+        pass_rates: what each filter has let pass, over the statements of the connection.
+        run: the statement that the UDFs answer.
+        error: the last error of a UDF, since DuckDB turns it into text.
+    """
+
+    def __init__(self, session: Session, client: Client, changes: Changes, keeps_answers: bool) -> None:
+        self.session, self.client, self.changes = session, client, changes
+        self.keeps_answers = keeps_answers
+        self.pass_rates: dict[CallSite, Seen] = {}
+        self.error: BaseException | None = None
+        self.run = self.new_run(Execution(), keeps_answers)
+        self._handler: Handler = Running(self.run)
+
+    def begin(self) -> None:
+        """The user starts something new; a result that is still read goes on under it."""
+        self.run.go_on_under(Execution())
+
+    def start_statement(self) -> None:
+        """A statement starts: nothing that the last one knew holds for it."""
+        self.run.close()
+        self.run = self.new_run(self.run.execution, self.keeps_answers)
+        self._handler = Running(self.run)
+        self.error = None
+
+    def new_run(self, execution: Execution, keeps_answers: bool) -> StatementRun:
+        """A run that the UDFs do not answer by themselves, such as one for made-up answers."""
+        return StatementRun(
+            self.session, self.client, execution, keeps_answers, lambda: self.changes.of_others(id(self))
+        )
+
+    def changing(self, text: str = "") -> AbstractContextManager[None]:
+        """What may change data runs inside; a text that only reads is no change."""
+        return self.changes.by(id(self), text)
+
+    @contextmanager
+    def handled_by(self, handler: AnyHandler) -> Iterator[AnyHandler]:
+        """The handler answers all chunks while inside."""
+        former, self._handler = self._handler, handler
+        try:
+            yield handler
+        finally:
+            self._handler = former
+
+    def call(self, function: str, columns: Sequence[Any]) -> Any:
+        """The UDF: answers of one chunk.
+
+        Raises:
+            RelserveError: kept in `error` too.
+        """
+        try:
+            return self._call(function, columns)
+        except PlanningOnly:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _call(self, function: str, columns: Sequence[Any]) -> Any:
+        handler = self._handler
+        handler.check()
+        kind = ARROW_TYPES[sql_type_of(function)]
+        chunk = read_chunk(function, columns)
+        if chunk is None:
+            return pa.nulls(len(columns[0]), kind)
+        return to_arrow(handler.answer(chunk), kind)

@@ -1,0 +1,139 @@
+"""One statement on its way: its answers, its relQueries, the prompts it skips, its cancel event."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from relserve.call.answer_types import Answer
+from relserve.call.options import FUNCTIONS
+from relserve.call.relquery import CallSite
+from relserve.errors import Cancelled
+from relserve.session.aggregate import answer_groups
+from relserve.session.open_relquery import OpenRelQuery
+from relserve.session.round import UNASKED, Enough
+from relserve.session.session import Session
+from relserve_duckdb.udf.client import Client
+from relserve_duckdb.udf.memo import Memo, Wanted
+from relserve_duckdb.udf.site import relquery_of
+from relserve_duckdb.udf.skipped import SkippedPrompts
+
+
+@dataclass
+class Execution:
+    """What one call of the user's runs: a text of several statements, or a relation that is read.
+
+    Attributes:
+        cancel: set when the user interrupts.
+        number: of the statement in llm_queries(), once something was asked.
+        is_news: whether something was asked since failed rows were last looked for.
+        was_warned: whether the user was told that rows failed.
+    """
+
+    cancel: threading.Event = field(default_factory=threading.Event)
+    number: int | None = None
+    is_news: bool = False
+    was_warned: bool = False
+
+
+class StatementRun:
+    """One statement, from its first rehearsal until the next statement starts.
+
+    Each of its call sites is one relQuery, however often it is asked: in blocks of rows, in rehearsals, and
+    chunk by chunk while the statement runs.
+
+    Attributes:
+        execution: what it belongs to.
+        memo: its answers.
+        skipped: its prompts that need no answer.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        client: Client,
+        execution: Execution,
+        keeps_answers: bool,
+        count_changes: Callable[[], int | None],
+    ) -> None:
+        self.session, self.client, self.execution = session, client, execution
+        self.memo = Memo(keeps_answers)
+        self.skipped = SkippedPrompts(count_changes)
+        self._relqueries: dict[CallSite, OpenRelQuery] = {}
+        self._rehearsed: set[CallSite] = set()  # sites whose rows with a NULL are on record
+        self._lock = threading.Lock()
+
+    @property
+    def cancel(self) -> threading.Event:
+        return self.execution.cancel
+
+    def check_cancel(self) -> None:
+        """Raise Cancelled if the statement was interrupted."""
+        if self.cancel.is_set():
+            raise Cancelled("the query was interrupted")
+
+    def ask(self, wanted: Wanted) -> Iterable[tuple[str | None, Any]]:
+        """Have the session answer what a chunk of the running statement needs; prompts with their answers."""
+        return self._ask(wanted.without_null() if wanted.site in self._rehearsed else wanted)
+
+    def remember(self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None) -> None:
+        """Ask what a rehearsal found and keep the answers for the calls to come.
+
+        Args:
+            enough, announced: see `OpenRelQuery.ask`.
+        """
+        if wanted.site in self._rehearsed:
+            wanted = wanted.without_null()
+        self._rehearsed.add(wanted.site)
+        self.memo.known(wanted.site).update(self._ask(wanted, enough, announced))
+
+    def warn(self) -> None:
+        """Tell the user, once for all statements of a call of theirs, that rows failed."""
+        execution = self.execution
+        if execution.is_news and not execution.was_warned:
+            execution.is_news = False
+            number = execution.number or 0
+            execution.was_warned = self.client.warn_of_failures(self.session.history, number)
+
+    def go_on_under(self, execution: Execution) -> None:
+        """The user has started something new; rows of this statement that are still read belong to it."""
+        self.close()
+        self.execution = execution
+
+    def close(self) -> None:
+        """Nothing more is asked, unless rows of the statement are read all the same."""
+        with self._lock:
+            opened, self._relqueries = self._relqueries, {}
+        for relquery in opened.values():
+            relquery.close()
+
+    def _ask(
+        self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None
+    ) -> Iterable[tuple[str | None, Any]]:
+        answers = zip(wanted.prompts, self._answers_to(wanted, enough, announced), strict=True)
+        return ((prompt, answer.value) for prompt, answer in answers if answer is not UNASKED)
+
+    def _answers_to(self, wanted: Wanted, enough: Enough | None, announced: int | None) -> Sequence[Answer]:
+        opened = self._opened(wanted.site)
+        with self.client.progress() as progress:
+            if FUNCTIONS[wanted.site.function].aggregate:
+                relquery = relquery_of(wanted.site, wanted.rows, wanted.multiplicity)
+                return answer_groups(relquery, opened, progress).answers
+            return opened.ask(
+                wanted.rows, wanted.multiplicity, enough=enough, announced=announced, progress=progress
+            )
+
+    def _opened(self, site: CallSite) -> OpenRelQuery:
+        """The relQuery of a call site."""
+        with self._lock:  # DuckDB's threads may come together
+            execution = self.execution
+            if execution.number is None:
+                execution.number = self.session.history.new_statement()
+            execution.is_news = True
+            if site not in self._relqueries:
+                self._relqueries[site] = self.session.open(
+                    site, execution.cancel, execution.number, remembers=False
+                )
+            return self._relqueries[site]

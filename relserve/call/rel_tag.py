@@ -1,0 +1,104 @@
+"""What a scheduler is told of a relQuery: the tag that travels with each of its requests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class RelTag(NamedTuple):
+    """The identity of a request's relQuery, and what is known of the whole relQuery.
+
+    Attributes:
+        rel_id: of the relQuery, the same in all of its rounds.
+        rows: rows (distinct prompts) that the relQuery will have in all, as far as known.
+        output_cap: the most tokens that one row may answer.
+        workflow_id: of the workflow that the relQuery is a step of; None for a relQuery of its own.
+        stage: the name of that step.
+        deadline_s: when the answers are of no more use, in seconds of the wall clock (`time.time()`), for
+            the scheduler may be in another process or on another machine; None: never.
+    """
+
+    rel_id: str
+    rows: int
+    output_cap: int
+    workflow_id: str | None = None
+    stage: str | None = None
+    deadline_s: float | None = None
+
+    def args(self) -> dict[str, str | int | float]:
+        """The tag as vLLM carries it: `extra_args` of a request in process, `vllm_xargs` of an HTTP body.
+
+        vLLM's server hands the latter on as the former.
+        """
+        fields: dict[str, str | int | float | None] = {
+            "rel_id": _plain(self.rel_id),
+            "rel_rows": self.rows,
+            "rel_ol": self.output_cap,
+            "rel_workflow": _plain(self.workflow_id),
+            "rel_stage": _plain(self.stage),
+            "rel_deadline_s": self.deadline_s,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
+    """The tag in a request's `extra_args`; None where they name no relQuery.
+
+    What a stranger wrote there is taken where it makes sense and left where not.
+
+    Args:
+        max_tokens: of the request; no row answers more. None or nonsense counts as 1.
+    """
+    if not isinstance(args, Mapping):
+        return None
+    rel_id = _name(args.get("rel_id"))
+    if rel_id is None:
+        return None
+    cap = cap_of(max_tokens)
+    return RelTag(
+        rel_id,
+        _positive(args.get("rel_rows")) or 1,
+        min(cap, _positive(args.get("rel_ol")) or cap),
+        _name(args.get("rel_workflow")),
+        _name(args.get("rel_stage")),
+        _time(args.get("rel_deadline_s")),
+    )
+
+
+def cap_of(max_tokens: int | None) -> int:
+    """The most tokens that a request may answer: at least 1, whatever its sampling parameters say."""
+    return max_tokens if max_tokens is not None and max_tokens > 0 else 1
+
+
+def _plain(text: str | None) -> Any:
+    """The text without lone surrogates, which neither JSON nor vLLM's messages can carry."""
+    return None if text is None else text.encode(errors="replace").decode()
+
+
+def _name(value: Any) -> str | None:
+    """An id, also where a client wrote a number; else None."""
+    return str(value) if isinstance(value, (str, int)) and value != "" else None
+
+
+def _positive(value: Any) -> int | None:
+    """A whole number above 0, also where JSON made it a float or a client a string; else None."""
+    if isinstance(value, bool):
+        return None
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if number > 0 else None
+
+
+def _time(value: Any) -> float | None:
+    """Seconds of the wall clock; None for what is no finite number."""
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return seconds if math.isfinite(seconds) else None

@@ -1,0 +1,71 @@
+"""`relserve sql` and `relserve explain`: a text of SQL runs, or EXPLAIN says what it would ask."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from relserve import api
+from relserve.cli import demo
+from relserve.cli.console import console
+from relserve.cli.formats import Format
+from relserve.cli.output import print_table, write
+from relserve.errors import UsageError
+
+
+def run(
+    text: str, db: Path | None, model: str | None, format: Format, examples: bool, stats: bool, cache: bool
+) -> None:
+    """Run statements and write the last one's result to stdout.
+
+    Args:
+        text: the SQL, the name of a .sql file, or "-" for stdin.
+        db: the database's file; None for one in memory.
+        examples: put the shipped tables on the connection.
+        stats: write llm_queries() to stderr at the end.
+        cache: use kept answers, and keep new ones.
+
+    Raises:
+        UsageError: the text cannot be read.
+    """
+    with _connect(db, model, examples, cache) as con:
+        relation = con.sql(text_of(text))
+        if relation is not None:
+            write(relation.to_arrow_table(), format)
+        if stats:
+            print_table(console(stderr=True), demo.rows(con, demo.STATS))
+
+
+def explain(text: str, db: Path | None, model: str | None, examples: bool) -> None:
+    """Print what a statement's llm calls would ask; arguments as for `run`."""
+    with _connect(db, model, examples, cache=True) as con:
+        console().print(str(con.explain_llm(text_of(text))), markup=False, highlight=False, soft_wrap=True)
+
+
+def text_of(text: str) -> str:
+    """SQL given as an argument: the text itself, a .sql file's, or what comes on stdin.
+
+    Raises:
+        UsageError: the file cannot be read, or is not UTF-8.
+    """
+    if text != "-" and not text.endswith(".sql"):
+        return text
+    where = "stdin" if text == "-" else text
+    try:
+        return sys.stdin.read() if text == "-" else Path(text).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {where}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"cannot read {where}: byte 0x{error.object[error.start]:02x} in line {line} is not UTF-8; "
+            "save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
+        ) from error
+
+
+def _connect(db: Path | None, model: str | None, examples: bool, cache: bool) -> api.Connection:
+    con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
+    con.raw.execute("SET enable_progress_bar = false")  # DuckDB writes its bar between the rows on stdout
+    if examples:
+        demo.prepare(con)
+    return con

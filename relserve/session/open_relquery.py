@@ -1,0 +1,165 @@
+"""A relQuery that is asked in rounds: one identity, one record, however many rounds it takes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from relserve.cache.cache import AnswerCache
+from relserve.call.answer_types import Answer
+from relserve.call.relquery import CallSite, Submission
+from relserve.engines.protocol import Engine
+from relserve.session.cached_answers import CachedAnswers
+from relserve.session.folding import FoldedRows, fold_rows
+from relserve.session.history import History, QueryRecord
+from relserve.session.progress import Progress
+from relserve.session.recorder import Recorder
+from relserve.session.round import Enough, Round
+
+NULL = Answer(None)  # of a row without a prompt
+
+
+class OpenRelQuery:
+    """One relQuery from its first round to its last; made by `Session.open`, safe for several threads.
+
+    To the engine's scheduler all rounds are one relQuery, of as many rows as are announced. In the history
+    it is one record: rows, prompts and tokens of all rounds, and the seconds in which a round was under way.
+    Use it in a `with` statement, or `close` it.
+
+    Attributes:
+        record: as `llm_queries()` shows it.
+    """
+
+    def __init__(
+        self,
+        site: CallSite,
+        engine: Engine,
+        history: History,
+        cache: AnswerCache | None,
+        *,
+        sorts: bool,
+        cancel: threading.Event,
+        statement: int,
+        rel_id: str,
+        remembers: bool,
+    ) -> None:
+        self.site, self._engine, self._cache = site, engine, cache
+        self._sorts, self._cancel = sorts, cancel
+        self._known: dict[str, Answer] | None = {} if remembers else None
+        self._num_sent = 0  # prompts of all rounds that reached the engine
+        self._lock = threading.Lock()
+        self.record = QueryRecord(
+            rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement
+        )
+        self._recorder = Recorder(history, self.record)
+
+    def ask(
+        self,
+        rows: Sequence[Sequence[Any]],
+        multiplicity: Sequence[int] | None = None,
+        *,
+        enough: Enough | None = None,
+        announced: int | None = None,
+        progress: Progress | None = None,
+        may_split: Sequence[bool] | None = None,
+        num_new_rows: int | None = None,
+    ) -> list[Answer]:
+        """Answer one round of rows.
+
+        Where the relQuery remembers, a prompt that an earlier round answered, or failed, is not asked again.
+
+        Args:
+            rows: one sequence of values a row.
+            multiplicity: how many table rows each of `rows` stands for; None: one each.
+            enough: called with the answers of the distinct prompts of these rows after every batch; when it
+                says so the rest is aborted in the engine, and those answers are UNASKED.
+            announced: distinct prompts that the relQuery is expected to have in all; None: no more than
+                were asked so far and in this round.
+            progress: called with the record after every batch of replies.
+            may_split: which rows the caller asks in parts if they are over the context: such a failure is
+                then neither on record nor raised; None: no row.
+            num_new_rows: table rows that this round adds to the record; None: those of `multiplicity`.
+
+        Returns:
+            Answers in the order of `rows`; a NULL input gives Answer(None).
+
+        Raises:
+            EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
+            RowError: a row failed and on_error is 'raise'.
+            Cancelled: the relQuery's cancel event was set.
+        """
+        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split)
+        with self._recorder.asking():
+            return folded.spread(self._answers(folded, enough, announced, progress, num_new_rows), NULL)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
+        self._recorder.close(error)
+
+    def __enter__(self) -> OpenRelQuery:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
+
+    def _answers(
+        self,
+        folded: FoldedRows,
+        enough: Enough | None,
+        announced: int | None,
+        progress: Progress | None,
+        num_new_rows: int | None,
+    ) -> list[Any]:
+        """The answer of each distinct prompt."""
+        submission = submission_of(self.site, self.record.rel_id, folded.prompts)
+        cached = cached_answers(self._cache, self._engine, submission, self.site)
+        one = Round(
+            self.site,
+            self._engine,
+            folded,
+            self._known,
+            cached,
+            self._recorder,
+            self._cancel,
+            progress,
+            enough,
+        )
+        num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
+        self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
+        one.take_known()
+        if one.todo:
+            one.take_cached()
+        if (todo := one.todo) and not one.suffices():
+            if self._sorts:
+                todo.sort(key=folded.prompts.__getitem__)
+            prompts = [folded.prompts[number] for number in todo]
+            one.ask(replace(submission, prompts=prompts, rows=self._rows_to_send(len(todo), announced)), todo)
+            with self._lock:
+                self._num_sent -= one.num_over_context
+        return one.answers
+
+    def _rows_to_send(self, num_now: int, announced: int | None) -> int:
+        """How many rows the engine will have been given when all that is announced has been asked.
+
+        What the cache had is not sent; of prompts yet to come none is expected there.
+        """
+        with self._lock:
+            self._num_sent += num_now
+            return self._num_sent + max(0, (announced or 0) - self.record.num_distinct)
+
+
+def submission_of(site: CallSite, rel_id: str, prompts: Sequence[str]) -> Submission:
+    """Distinct prompts of a call as an engine gets them."""
+    return Submission(rel_id, prompts, site.sampling, site.options.system)
+
+
+def cached_answers(
+    cache: AnswerCache | None, engine: Engine, submission: Submission, site: CallSite
+) -> CachedAnswers:
+    """What the cache has of a submission; nothing where the call wants to know how sure the model is."""
+    return CachedAnswers(cache if site.options.min_confidence is None else None, engine, submission)

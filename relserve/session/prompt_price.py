@@ -1,0 +1,59 @@
+"""What it takes to ask prompts: the tokens that the model will likely read and write, and their price."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import ceil
+from typing import NamedTuple
+
+from relserve.call.relquery import Sampling
+from relserve.engines.protocol import Encoder
+from relserve.policies.cost import CostModel
+
+CHARS_A_TOKEN = 4  # where the model's tokenizer is not at hand; English prose has about so many
+WRITTEN_PRICE = 8.0  # of a token that the model writes, in tokens that it reads, where nothing was measured
+
+
+class ExpectedWork(NamedTuple):
+    """What an engine would have to do: prompts, their tokens to compute, likely output tokens of each."""
+
+    num_prompts: int
+    prompt_tokens: float
+    output_tokens: int
+
+
+def expected_output(sampling: Sampling, encoder: Encoder | None = None) -> int:
+    """Tokens that one answer likely has.
+
+    Of an answer from a list those of the longest as the tokenizer writes it, and an end; of any other the
+    most that it may have.
+    """
+    cap, grammar = sampling.output_cap, sampling.grammar
+    if grammar is None or not grammar.choices:
+        return cap
+    if encoder is None:
+        return min(cap, ceil(cap / CHARS_A_TOKEN) + 1)
+    return min(cap, max(encoder.num_tokens(grammar.choices)) + 1)
+
+
+def expected_work(prompts: Collection[str], sampling: Sampling) -> ExpectedWork:
+    """The work of asking these prompts, by their characters."""
+    prompt_tokens = sum(map(len, prompts)) / CHARS_A_TOKEN
+    return ExpectedWork(len(prompts), prompt_tokens, expected_output(sampling))
+
+
+def price(work: ExpectedWork, cost: CostModel | None = None) -> float:
+    """The price of work in tokens read.
+
+    Args:
+        cost: a calibrated cost model; its slopes (RelServe, Eq. 9) tell what a token written costs.
+    """
+    if cost is None or cost.prefill_per_token_s <= 0:
+        return work.prompt_tokens + WRITTEN_PRICE * work.num_prompts * work.output_tokens
+    return slopes_s(work, cost) / cost.prefill_per_token_s
+
+
+def slopes_s(work: ExpectedWork, cost: CostModel) -> float:
+    """Seconds of work by a cost model's slopes alone (RelServe, Eq. 9), without the bases of its steps."""
+    read_s = cost.prefill_per_token_s * work.prompt_tokens
+    return read_s + cost.decode_per_request_s * work.num_prompts * work.output_tokens

@@ -1,0 +1,112 @@
+"""The record of one relQuery, kept up over all of its rounds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from relserve.call.answer_types import Answer
+from relserve.call.relquery import Phases, Reply, Usage
+from relserve.errors import Cancelled
+from relserve.session.history import ErrorRecord, History, QueryRecord
+
+MAX_PROMPT_ON_RECORD = 500
+
+
+class Recorder:
+    """Fills in the record of one relQuery; safe for several threads.
+
+    Attributes:
+        record: as `llm_queries()` shows it: 'running' while a round is under way, else how the rounds ended.
+            Its seconds and phases are those of the rounds, added up: the time between two rounds, in which
+            nothing was asked, does not count.
+    """
+
+    def __init__(self, history: History, record: QueryRecord) -> None:
+        self.record, self._history = record, history
+        self._lock = threading.Lock()
+        self._num_asking = 0  # rounds under way
+        self._began_s = self._asked_s = 0.0
+        self._error: BaseException | None = None
+        self._is_closed = False
+        history.begin(record)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """A round is under way: its time counts, and the error that ends it is on record."""
+        with self._lock:
+            if not self._num_asking:
+                self._began_s, self.record.state = time.monotonic(), "running"
+            self._num_asking += 1
+        try:
+            yield
+        except BaseException as error:
+            self._error = error
+            raise
+        finally:
+            with self._lock:
+                self._num_asking -= 1
+                if not self._num_asking:
+                    self._asked_s += time.monotonic() - self._began_s
+                    self._tell_end()
+
+    def add_rows(self, num_rows: int, num_null: int, num_distinct: int) -> None:
+        """A round asks for so many table rows, so many of them NULL, and so many prompts not asked before."""
+        with self._lock:
+            self.record.num_rows += num_rows
+            self.record.num_null += num_null
+            self.record.num_distinct += num_distinct
+
+    def take(self, num_rows: int, replies: Sequence[Reply], is_cached: bool) -> None:
+        """Prompts that stand for so many table rows have their replies."""
+        prompt = sum(reply.usage.prompt_tokens for reply in replies)
+        cached = sum(reply.usage.cached_tokens for reply in replies)
+        output = sum(reply.usage.output_tokens for reply in replies)
+        record = self.record
+        with self._lock:
+            record.num_done += len(replies)
+            record.num_cached += len(replies) * is_cached
+            record.num_rows_done += num_rows
+            record.usage = Usage(*map(sum, zip(record.usage, (prompt, cached, output), strict=True)))
+
+    def take_known(self, num_rows: int) -> None:
+        """So many further table rows have a prompt that an earlier round answered."""
+        with self._lock:
+            self.record.num_rows_done += num_rows
+
+    def fail(self, prompt: str, num_rows: int, answer: Answer) -> None:
+        """The answer to a prompt is a failure, of so many table rows."""
+        assert answer.failure is not None
+        with self._lock:
+            self.record.num_failed += num_rows
+        record, shown = self.record, prompt[:MAX_PROMPT_ON_RECORD]
+        self._history.fail(
+            ErrorRecord(record.rel_id, record.function, answer.failure, shown, num_rows, record.statement)
+        )
+
+    def add_phases(self, phases: Phases | None) -> None:
+        """The phases of a round, where the engine told them."""
+        if phases is not None:
+            with self._lock:
+                before = self.record.phases or Phases(0.0, 0.0, 0.0)
+                self.record.phases = Phases(*map(sum, zip(before, phases, strict=True)))
+
+    def close(self, error: BaseException | None = None) -> None:
+        """No round follows; `error` ended the relQuery between two rounds. Further calls do nothing."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed, self._error = True, self._error or error
+                if not self._num_asking:
+                    self._tell_end()
+
+    def _tell_end(self) -> None:
+        record, error = self.record, self._error
+        record.seconds = self._asked_s
+        if error is None:
+            record.state = "done"
+        else:
+            stopped = isinstance(error, (Cancelled, KeyboardInterrupt))
+            record.state = "cancelled" if stopped else "failed"
+            record.error = str(error) or type(error).__name__

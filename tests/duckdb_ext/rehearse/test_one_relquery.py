@@ -1,0 +1,122 @@
+"""A call site is one relQuery, in llm_queries() and for the engine, in however many rounds it is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scripted_filters import made_of, passes, passing
+from sql_fixtures import Made, make
+
+ROWS = 10_000
+TWO_FILTERS = "SELECT id FROM t WHERE llm_filter('s 80 {}', x) AND llm_filter('s 10 {}', x)"
+COLUMNS = "template, state, rows, null_rows, distinct_prompts, answered"
+
+
+def relqueries(made: Made) -> dict[str, tuple[Any, ...]]:
+    """The lines of llm_queries() by their templates; each template has one."""
+    rows = made.rows(f"SELECT {COLUMNS} FROM llm_queries()")
+    found = {template: rest for template, *rest in rows}
+    assert len(found) == len(rows)
+    return {template: tuple(rest) for template, rest in found.items()}
+
+
+def ids_and_rounds(made: Made) -> tuple[int, int]:
+    """How many relQueries the engine saw, and in how many submissions."""
+    return len({each.rel_id for each in made.engine.submissions}), len(made.engine.submissions)
+
+
+def test_two_filters_over_many_rows() -> None:
+    made = made_of(ROWS)
+    made.rows(TWO_FILTERS)
+    num_relqueries, num_rounds = ids_and_rounds(made)
+    assert num_relqueries == 2
+    assert num_rounds > 4
+    found = relqueries(made)
+    assert found.keys() == {"s 80 {}", "s 10 {}"}
+    assert {state for state, *_ in found.values()} == {"done"}
+    for template, (_, num_rows, num_null, num_distinct, num_answered) in found.items():
+        sent = [p for each in made.engine.submissions for p in each.prompts if template[:-2] in p]
+        assert (num_rows, num_null, num_distinct, num_answered) == (len(sent), 0, len(sent), len(sent))
+
+
+def test_rows_announced_are_those_of_the_table_until_the_last_round() -> None:
+    made = made_of(ROWS)
+    made.rows(TWO_FILTERS)
+    for rel_id in {each.rel_id for each in made.engine.submissions}:
+        rounds = [each for each in made.engine.submissions if each.rel_id == rel_id]
+        asked = 0
+        for each in rounds:
+            asked += len(each.prompts)
+            assert each.rows == (asked if each is rounds[-1] else ROWS)
+
+
+def test_a_limit() -> None:
+    made = made_of(ROWS)
+    rows = made.rows(f"{TWO_FILTERS} LIMIT 10")
+    assert rows == [(i,) for i in passing(ROWS, "s 80 x", "s 10 x")[:10]]
+    assert ids_and_rounds(made)[0] == 2
+    assert ids_and_rounds(made)[1] > 4
+    assert {state for state, *_ in relqueries(made).values()} == {"done"}
+    one = made_of(ROWS)
+    one.rows("SELECT id FROM t WHERE llm_filter('s 10 {}', x) LIMIT 10")
+    assert ids_and_rounds(one)[0] == 1
+    assert ids_and_rounds(one)[1] > 1
+    ((_, _, _, num_distinct, _),) = relqueries(one).values()
+    assert num_distinct == one.engine.num_prompts
+
+
+def test_rows_announced_under_a_limit_are_those_of_the_blocks() -> None:
+    made = made_of(ROWS)
+    made.rows(f"{TWO_FILTERS} LIMIT 10")
+    for rel_id in {each.rel_id for each in made.engine.submissions}:
+        asked = 0
+        for each in [each for each in made.engine.submissions if each.rel_id == rel_id]:
+            asked += len(each.prompts)
+            assert asked <= (each.rows or 0) <= 2 * asked + 16
+
+
+def test_an_aggregate_in_rounds() -> None:
+    made = make()
+    made.rows("SELECT g, llm_agg('J {}', body, max_chars := 200) FROM p WHERE id < 4000 GROUP BY g")
+    num_relqueries, num_rounds = ids_and_rounds(made)
+    assert num_relqueries == 1
+    assert num_rounds > 2
+    ((state, _, num_null, num_distinct, num_answered),) = relqueries(made).values()
+    assert (state, num_null, num_distinct) == ("done", 0, made.engine.num_prompts)
+    assert num_answered == num_distinct
+
+
+def test_chunks_of_a_statement_without_prefetch() -> None:
+    made = make(prefetch=False)
+    made.rows("SELECT llm('s {}', title) FROM p WHERE id % 7 < 5")
+    assert ids_and_rounds(made)[0] == 1
+    assert relqueries(made)["s {}"][0] == "done"
+    assert relqueries(made)["s {}"][3] == 40
+
+
+def test_rehearsals_count_rows_with_a_null_once() -> None:
+    made = make()
+    made.rows("SELECT llm('o {}', llm('i {}', title)) FROM p")
+    found = relqueries(made)
+    assert found == {"i {}": ("done", 10_000, 200, 40, 40), "o {}": ("done", 10_000, 200, 40, 40)}
+
+
+def test_statements_of_one_text_have_relqueries_of_their_own() -> None:
+    made = made_of(100)
+    sql = "SELECT count(*) FROM t WHERE llm_filter('s 50 {}', x)"
+    made.rows(f"{sql}; {sql}")
+    assert made.rows(sql) == [(sum(passes(f"s 50 x{i}") for i in range(100)),)]
+    assert made.rows("SELECT statement, count(*) FROM llm_queries() GROUP BY ALL ORDER BY ALL") == [
+        (1, 2), (2, 1),
+    ]  # fmt: skip
+
+
+def test_a_relquery_reads_done_while_its_rows_are_still_read() -> None:
+    made = make(prefetch=False)
+    made.con.execute("SET threads = 1; SET streaming_buffer_size = '1KB'; SELECT llm('s {}', id) FROM p")
+    made.con.fetchmany(3)
+    (record,) = made.con.session.history.queries()
+    assert (record.state, record.seconds is not None) == ("done", True)
+    assert record.num_distinct < ROWS
+    assert len(made.con.fetchall()) == ROWS - 3
+    assert [each.num_distinct for each in made.con.session.history.queries()] == [ROWS]

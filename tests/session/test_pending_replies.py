@@ -1,0 +1,131 @@
+"""`Session.submit`: replies as they come in a thread or an event loop, given up, or cut by a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from relserve.call.relquery import Reply, Sampling, Submission
+from relserve.engines.loop import spawn
+from relserve.engines.scripted import ScriptedEngine, echo
+from relserve.errors import Cancelled, EngineDeadError, FailureKind, RelserveError
+from relserve.session.session import Session
+
+PROMPTS = [str(i) for i in range(20)]
+
+
+def submission(**more: Any) -> Submission:
+    return Submission("rel", PROMPTS, Sampling(8), **more)
+
+
+def session_of(engine: Any) -> Session:
+    return Session(lambda model: engine)
+
+
+def test_all_replies_in_the_prompts_order_and_no_record() -> None:
+    session = session_of(ScriptedEngine(echo, chunk=3))
+    assert [reply.text for reply in session.submit(submission()).result()] == PROMPTS
+    assert session.history.queries() == []
+
+
+def test_batches_come_one_by_one_in_a_thread() -> None:
+    pending = session_of(ScriptedEngine(echo, chunk=5)).submit(submission())
+    assert [[reply.text for reply in batch] for batch in pending] == [
+        PROMPTS[i : i + 5] for i in (0, 5, 10, 15)
+    ]
+
+
+async def collected(session: Session, asked: Submission) -> list[str | None]:
+    return [reply.text async for batch in session.submit(asked) for reply in batch]
+
+
+def test_batches_come_one_by_one_in_any_event_loop() -> None:
+    session = session_of(ScriptedEngine(echo, chunk=3, pause_s=0.001))
+    assert asyncio.run(collected(session, submission())) == PROMPTS
+    assert spawn(collected(session, submission())).result(timeout=10) == PROMPTS  # the engines' own
+
+
+def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted() -> None:
+    engine = ScriptedEngine(echo, chunk=1, pause_s=0.05)
+    began = time.monotonic()
+    replies = session_of(engine).submit(submission(deadline_s=time.time() + 0.3)).result()
+    assert time.monotonic() - began < 0.9
+    answered = [reply for reply in replies if reply.failure is None]
+    late = [reply for reply in replies if reply.failure is not None]
+    assert [reply.text for reply in answered] == PROMPTS[: len(answered)]
+    assert 0 < len(answered) < 20
+    assert {reply.failure.kind for reply in late if reply.failure} == {FailureKind.DEADLINE}
+    assert [reply.index for reply in replies] == list(range(20))
+    assert engine.aborted == len(late)
+
+
+def test_a_deadline_that_has_passed_fails_all() -> None:
+    replies = session_of(ScriptedEngine(echo, pause_s=0.01)).submit(submission(deadline_s=1.0)).result()
+    assert [reply.failure and reply.failure.kind for reply in replies] == [FailureKind.DEADLINE] * 20
+
+
+def test_a_deadline_in_time_changes_nothing() -> None:
+    asked = submission(deadline_s=time.time() + 60)
+    assert [reply.text for reply in session_of(ScriptedEngine(echo)).submit(asked).result()] == PROMPTS
+
+
+def test_the_deadline_and_the_workflow_are_in_the_tag() -> None:
+    engine = ScriptedEngine(echo)
+    session_of(engine).submit(submission(workflow_id="w", stage="generate", deadline_s=9e9)).result()
+    (seen,) = engine.submissions
+    assert seen.tag() == ("rel", 20, 8, "w", "generate", 9e9)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 2
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_cancel_aborts_in_the_engine_and_ends_the_replies() -> None:
+    engine = ScriptedEngine(echo, chunk=1, pause_s=0.02)
+    pending = session_of(engine).submit(submission())
+    threading.Timer(0.1, pending.cancel).start()
+    with pytest.raises(Cancelled):
+        list(pending)
+    until(lambda: engine.aborted > 10)
+
+
+def test_an_iteration_left_early_aborts_the_rest() -> None:
+    engine = ScriptedEngine(echo, chunk=1, pause_s=0.02)
+
+    async def first(session: Session) -> str | None:
+        batches: Any = aiter(session.submit(submission()))
+        batch = await anext(batches)
+        await batches.aclose()
+        return str(batch[0].text)
+
+    assert asyncio.run(first(session_of(engine))) == "0"
+    until(lambda: engine.aborted >= 18)
+    for _ in session_of(engine).submit(submission()):
+        break
+    until(lambda: engine.aborted >= 36)
+
+
+def test_a_dead_engine_ends_the_replies_with_its_error() -> None:
+    pending = session_of(ScriptedEngine(echo, chunk=1, dies_after=3)).submit(submission())
+    assert [pending.next_batch() is not None for _ in range(3)] == [True] * 3
+    with pytest.raises(EngineDeadError):
+        pending.next_batch()
+    with pytest.raises(EngineDeadError):
+        asyncio.run(collected(session_of(ScriptedEngine(echo, dies_after=3)), submission()))
+
+
+def test_a_prompt_that_the_engine_forgets_is_an_error() -> None:
+    class Forgetful(ScriptedEngine):
+        async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+            yield [Reply(0, "only this")]
+
+    with pytest.raises(RelserveError, match="left 19 of 20 prompts without a reply"):
+        session_of(Forgetful()).submit(submission()).result()

@@ -1,0 +1,36 @@
+"""The plan of the house: the import contract names every package in few layers; few modules lie loose."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+LAYERS = next(c["layers"] for c in LINTER["contracts"] if c["type"] == "layers")
+
+
+def test_the_layers_name_every_package_and_module() -> None:
+    named = {name for layer in LAYERS for name in re.split(r"\s*[|:]\s*", layer)}
+    parts = [each for each in (ROOT / "relserve").iterdir() if not each.name.startswith("__")]
+    found = {
+        f"relserve.{each.stem}" for each in parts if each.suffix == ".py" or (each / "__init__.py").exists()
+    }
+    assert named == found | {"relserve_duckdb", "relserve_kernels"}
+
+
+def test_there_are_at_most_ten_layers() -> None:
+    assert len(LAYERS) <= 10
+
+
+def test_imports_for_type_checking_count() -> None:
+    assert "exclude_type_checking_imports" not in LINTER
+    circles = next(c for c in LINTER["contracts"] if c["type"] == "acyclic_siblings")
+    assert set(circles["ancestors"]) == {"relserve.*", "relserve_duckdb"}
+    ignoring = [each["name"] for each in LINTER["contracts"] if "ignore_imports" in each]
+    assert ignoring == ["only the plug-in's host knows vLLM"]
+
+
+def test_at_most_six_modules_lie_loose() -> None:
+    assert len(list((ROOT / "relserve").glob("*.py"))) <= 6
