@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from types import TracebackType
 from typing import Any
 from unittest.mock import patch
 
@@ -15,10 +16,11 @@ from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
 
 from relserve.call.answer_types import Answer
-from relserve.call.relquery import RelQuery, Reply, Result, Sampling, Submission
+from relserve.call.relquery import CallSite, RelQuery, Reply, Submission
 from relserve.call.values import to_arrow
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
+from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.session import Session
 
 
@@ -88,25 +90,44 @@ class RowByRow:
 
 
 class Unfolded(Session):
-    """A session that folds nothing: every row of a relQuery is a prompt, all sent together."""
+    """A session that folds nothing: every row of a relQuery is a prompt, all of a round sent together."""
 
-    def run(self, relquery: RelQuery, *args: Any, **kwargs: Any) -> Result:
-        """See `Session.run`."""
-        weights = relquery.multiplicity or [1] * len(relquery.rows)
-        prompts = [
-            p for p, w in zip(relquery.prompts(), weights, strict=True) for _ in range(w) if p is not None
-        ]
-        kind, options = relquery.answer_type, relquery.options
-        sampling = Sampling(options.max_tokens or kind.default_max_tokens, grammar=kind.grammar)
-        submission = Submission(relquery.rel_id, prompts, sampling, options.system)
+    def open(self, site: CallSite, *args: Any, **kwargs: Any) -> Any:
+        """See `Session.open`."""
+        return UnfoldedRelQuery(super().open(site, *args, **kwargs), self.find_engine(site.options.model))
+
+
+class UnfoldedRelQuery(AbstractContextManager["UnfoldedRelQuery"]):
+    """Stands where a session's open relQuery does."""
+
+    def __init__(self, opened: OpenRelQuery, engine: Engine) -> None:
+        self.opened, self.engine, self.record = opened, engine, opened.record
+
+    def ask(
+        self, rows: Sequence[Sequence[Any]], multiplicity: Sequence[int] | None = None, **_: Any
+    ) -> list[Answer]:
+        """See `OpenRelQuery.ask`."""
+        site, weights = self.opened.site, multiplicity or [1] * len(rows)
+        prompts = site.prompts(rows)
+        sent = [p for p, w in zip(prompts, weights, strict=True) for _ in range(w) if p is not None]
+        submission = Submission(self.record.rel_id, sent, site.sampling, site.options.system)
         texts: dict[str, str | None] = {}
 
         async def collect() -> None:
-            async for replies in self.find_engine(options.model).answer(submission):
-                texts.update((prompts[reply.index], reply.text) for reply in replies)
+            async for replies in self.engine.answer(submission):
+                texts.update((sent[reply.index], reply.text) for reply in replies)
 
         spawn(collect()).result()
-        return Result([Answer(None) if p is None else kind.parse(texts[p] or "") for p in relquery.prompts()])
+        return [Answer(None) if p is None else site.answer_type.parse(texts[p] or "") for p in prompts]
+
+    def close(self, error: BaseException | None = None) -> None:
+        """See `OpenRelQuery.close`."""
+        self.opened.close(error)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(error)
 
 
 def ours(raw: duckdb.DuckDBPyConnection, session: Session, prefetch: bool = True) -> Connection:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from relserve.call.relquery import Reply, Submission
-
-if TYPE_CHECKING:
-    from relserve.policies.cost import CostModel
+from relserve.policies.cost import CostModel
 
 
 class Engine(Protocol):
@@ -32,7 +30,7 @@ class Engine(Protocol):
         """
 
     def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
-        """Answer all prompts of a relQuery, submitted at once.
+        """Answer all prompts of one round of a relQuery.
 
         Starts the engine if it is not running. Yields replies in any order as they come, each prompt's
         exactly once; a prompt that fails alone yields a Reply with a failure. Closing or cancelling the

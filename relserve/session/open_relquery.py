@@ -17,7 +17,7 @@ from relserve.session.folding import FoldedRows, fold_rows
 from relserve.session.history import History, QueryRecord
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
-from relserve.session.round import Enough, Round
+from relserve.session.round import Enough, Round, Watch
 
 NULL = Answer(None)  # of a row without a prompt
 
@@ -92,8 +92,9 @@ class OpenRelQuery:
             Cancelled: the relQuery's cancel event was set.
         """
         folded = fold_rows(self.site.prompts(rows), multiplicity, may_split)
+        watch = Watch(self._cancel, progress, enough)
         with self._recorder.asking():
-            return folded.spread(self._answers(folded, enough, announced, progress, num_new_rows), NULL)
+            return folded.spread(self._answers(folded, watch, announced, num_new_rows), NULL)
 
     def close(self, error: BaseException | None = None) -> None:
         """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
@@ -108,37 +109,21 @@ class OpenRelQuery:
         self.close(error)
 
     def _answers(
-        self,
-        folded: FoldedRows,
-        enough: Enough | None,
-        announced: int | None,
-        progress: Progress | None,
-        num_new_rows: int | None,
+        self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None
     ) -> list[Any]:
         """The answer of each distinct prompt."""
         submission = submission_of(self.site, self.record.rel_id, folded.prompts)
         cached = cached_answers(self._cache, self._engine, submission, self.site)
-        one = Round(
-            self.site,
-            self._engine,
-            folded,
-            self._known,
-            cached,
-            self._recorder,
-            self._cancel,
-            progress,
-            enough,
-        )
+        one = Round(self.site, self._engine, folded, self._known, cached, self._recorder, watch)
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
         one.take_known()
-        if one.todo:
-            one.take_cached()
-        if (todo := one.todo) and not one.suffices():
+        one.take_cached()
+        if one.todo and not one.suffices():
             if self._sorts:
-                todo.sort(key=folded.prompts.__getitem__)
-            prompts = [folded.prompts[number] for number in todo]
-            one.ask(replace(submission, prompts=prompts, rows=self._rows_to_send(len(todo), announced)), todo)
+                one.todo.sort(key=folded.prompts.__getitem__)
+            prompts = [folded.prompts[number] for number in one.todo]
+            one.ask(replace(submission, prompts=prompts, rows=self._rows_to_send(len(prompts), announced)))
             with self._lock:
                 self._num_sent -= one.num_over_context
         return one.answers

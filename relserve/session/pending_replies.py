@@ -128,9 +128,18 @@ class PendingReplies:
 
 async def _carry(engine: Engine, submission: Submission, deliver: Callable[[list[Reply]], None]) -> None:
     """Carry replies from the engine loop to their consumer, until all have come or the deadline passes."""
+    if submission.deadline_s is None:
+        async for batch in engine.answer(submission):
+            deliver(batch)
+    else:
+        await _carry_in_time(engine, submission, submission.deadline_s, deliver)
+
+
+async def _carry_in_time(
+    engine: Engine, submission: Submission, deadline_s: float, deliver: Callable[[list[Reply]], None]
+) -> None:
     left = set(range(len(submission.prompts)))
-    deadline_s = submission.deadline_s
-    limit = asyncio.timeout(None if deadline_s is None else deadline_s - time.time())
+    limit = asyncio.timeout(deadline_s - time.time())
     try:
         async with limit:
             async for batch in engine.answer(submission):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
-from relserve.call.answer_types import Answer
-from relserve.call.relquery import Phases, Reply, Usage
-from relserve.errors import Cancelled
+from relserve.call.relquery import Phases, Usage
+from relserve.errors import Cancelled, Failure
 from relserve.session.history import ErrorRecord, History, QueryRecord
 
 MAX_PROMPT_ON_RECORD = 500
@@ -59,31 +58,22 @@ class Recorder:
             self.record.num_null += num_null
             self.record.num_distinct += num_distinct
 
-    def take(self, num_rows: int, replies: Sequence[Reply], is_cached: bool) -> None:
-        """Prompts that stand for so many table rows have their replies."""
-        prompt = sum(reply.usage.prompt_tokens for reply in replies)
-        cached = sum(reply.usage.cached_tokens for reply in replies)
-        output = sum(reply.usage.output_tokens for reply in replies)
+    def add_replies(self, num_prompts: int, num_cached: int, num_rows: int, usage: Usage) -> None:
+        """So many prompts, so many of them from the cache, and their table rows have a reply."""
         record = self.record
         with self._lock:
-            record.num_done += len(replies)
-            record.num_cached += len(replies) * is_cached
+            record.num_done += num_prompts
+            record.num_cached += num_cached
             record.num_rows_done += num_rows
-            record.usage = Usage(*map(sum, zip(record.usage, (prompt, cached, output), strict=True)))
+            record.usage = Usage(*map(sum, zip(record.usage, usage, strict=True)))
 
-    def take_known(self, num_rows: int) -> None:
-        """So many further table rows have a prompt that an earlier round answered."""
-        with self._lock:
-            self.record.num_rows_done += num_rows
-
-    def fail(self, prompt: str, num_rows: int, answer: Answer) -> None:
-        """The answer to a prompt is a failure, of so many table rows."""
-        assert answer.failure is not None
+    def fail(self, prompt: str, num_rows: int, failure: Failure) -> None:
+        """A prompt that stands for so many table rows failed."""
         with self._lock:
             self.record.num_failed += num_rows
         record, shown = self.record, prompt[:MAX_PROMPT_ON_RECORD]
         self._history.fail(
-            ErrorRecord(record.rel_id, record.function, answer.failure, shown, num_rows, record.statement)
+            ErrorRecord(record.rel_id, record.function, failure, shown, num_rows, record.statement)
         )
 
     def add_phases(self, phases: Phases | None) -> None:

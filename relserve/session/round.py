@@ -3,34 +3,52 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from typing import NamedTuple
 
-from relserve.call.answer_types import Answer, judge_cut
-from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, phases_of
+from relserve.call.answer_types import Answer
+from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage, phases_of
 from relserve.engines.protocol import Engine
-from relserve.errors import EngineError, Failure, FailureKind, RowError
+from relserve.errors import FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows
 from relserve.session.pending_replies import PendingReplies
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
+from relserve.session.reply_reader import ReplyReader
 
 UNASKED = Answer(None)  # stands for an answer that was not waited for
 
 Enough = Callable[[list[Answer | None]], bool]  # by distinct prompt of a round; None: no answer yet
 
 
+class Watch(NamedTuple):
+    """What the caller of a round says and is told while it is under way; see `OpenRelQuery.ask`."""
+
+    cancel: threading.Event
+    progress: Progress | None
+    enough: Enough | None
+
+
+class Read(NamedTuple):
+    """A reply, the answer that it is, and the number of its prompt among the distinct ones."""
+
+    number: int
+    reply: Reply
+    answer: Answer
+
+
 class Round:
     """The distinct prompts of one round on their way to answers.
 
     Args:
-        known: answers of the relQuery's earlier rounds, by prompt; those of this round are added. None: no
-            later round wants them.
+        known: answers of the relQuery's earlier rounds, by prompt; those of this round are added. None where
+            the relQuery does not remember.
         cached: what the answer cache has of the distinct prompts.
-        enough: says when the answers that have come will do.
 
     Attributes:
         answers: of each distinct prompt; None: not there yet.
+        todo: the prompts without an answer, by their numbers among the distinct ones; ask them in this order.
         num_over_context: prompts that did not reach the engine's scheduler, being over the context.
     """
 
@@ -42,25 +60,17 @@ class Round:
         known: MutableMapping[str, Answer] | None,
         cached: CachedAnswers,
         recorder: Recorder,
-        cancel: threading.Event,
-        progress: Progress | None,
-        enough: Enough | None,
+        watch: Watch,
     ) -> None:
-        self.site, self.engine, self.folded, self.known = site, engine, folded, known
-        self.cached, self.recorder = cached, recorder
-        self.cancel, self.progress, self.enough = cancel, progress, enough
-        self._kind, self._is_judged = site.answer_type, site.options.min_confidence is not None
-        self.answers: list[Answer | None] = (
-            [known.get(prompt) for prompt in folded.prompts] if known else [None] * len(folded.prompts)
-        )
+        self._site, self._engine, self._folded, self._known = site, engine, folded, known
+        self._cached, self._recorder, self._watch = cached, recorder, watch
+        self._reader = ReplyReader(site, engine.model)
+        self.answers: list[Answer | None] = [None] * len(folded.prompts)
+        if known:
+            self.answers = [known.get(prompt) for prompt in folded.prompts]
+        self.todo = self._unanswered()
         self.num_over_context = 0
-        self._sent: list[int] = []  # prompts for the engine, by their numbers among the distinct ones
         self._times: list[RowTimes] = []
-
-    @property
-    def todo(self) -> list[int]:
-        """The prompts without an answer, by their numbers among the distinct ones."""
-        return [number for number, answer in enumerate(self.answers) if answer is None]
 
     def take_known(self) -> None:
         """Put the rows on record whose prompts an earlier round answered.
@@ -68,35 +78,29 @@ class Round:
         Raises:
             RowError: one of them failed, and on_error is 'raise'.
         """
-        for number, answer in enumerate(self.answers):
-            if answer is not None:
-                self.recorder.take_known(self.folded.num_rows_of[number])
-                self._see_failure(number, answer)
+        known = [(number, answer) for number, answer in enumerate(self.answers) if answer is not None]
+        self._recorder.add_replies(0, 0, self._num_rows(number for number, _ in known), Usage())
+        self._record_failures(known)
 
     def take_cached(self) -> None:
         """Take what the answer cache has."""
-        found: list[tuple[int, Reply, Answer]] = []
-        for reply in self.cached.find(self.cancel):
-            answer = self._parsed(reply)
-            if self.answers[reply.index] is None and answer.failure is None:
-                found.append((reply.index, reply, answer))
-        if found:
-            self._take(found, is_cached=True)
+        found = (Read(reply.index, reply, self._reader.read(reply)) for reply in self._find())
+        good = [each for each in found if each.answer.failure is None]
+        if good:
+            self._take(good, num_cached=len(good))
+            self.todo = self._unanswered()
             self._show()
 
-    def ask(self, submission: Submission, sent: list[int]) -> None:
-        """Take the engine's replies until each prompt has its answer, or enough have.
-
-        Args:
-            sent: the submission's prompts, by their numbers among the distinct ones.
+    def ask(self, submission: Submission) -> None:
+        """Take the engine's replies to the prompts in `todo` until each has its answer, or enough have.
 
         Raises: as `OpenRelQuery.ask`.
         """
-        self._sent, pending = sent, PendingReplies(self.engine, submission)
+        pending = PendingReplies(self._engine, submission)
         try:
-            while (replies := pending.next_batch(self.cancel)) is not None:
-                self.cached.confirm(self.cancel)
-                self._take(self._kept(replies), is_cached=False)
+            while (replies := pending.next_batch(self._watch.cancel)) is not None:
+                self._cached.confirm(self._watch.cancel)
+                self._take(self._kept(replies))
                 self._show()
                 if self.suffices():
                     pending.cancel()
@@ -107,81 +111,74 @@ class Round:
             self._keep_rest(pending)
             raise
         finally:
-            self.recorder.add_phases(phases_of(self._times))
+            self._recorder.add_phases(phases_of(self._times))
 
     def suffices(self) -> bool:
         """Whether the answers that are there will do; then the others are UNASKED."""
-        if self.enough is None or None not in self.answers or not self.enough(self.answers):
+        enough = self._watch.enough
+        if enough is None or None not in self.answers or not enough(self.answers):
             return False
         self.answers = [UNASKED if each is None else each for each in self.answers]
         return True
 
-    def _take(self, made: list[tuple[int, Reply, Answer]], is_cached: bool) -> None:
-        """Put a batch of replies on record."""
-        num_rows = sum(self.folded.num_rows_of[number] for number, _, _ in made)
-        self.recorder.take(num_rows, [reply for _, reply, _ in made], is_cached)
-        for number, reply, answer in made:
+    def _unanswered(self) -> list[int]:
+        return [number for number, answer in enumerate(self.answers) if answer is None]
+
+    def _find(self) -> Iterable[Reply]:
+        found = self._cached.find(self._watch.cancel) if self.todo else []
+        return (reply for reply in found if self.answers[reply.index] is None)
+
+    def _take(self, read: Sequence[Read], num_cached: int = 0) -> None:
+        """Put the answers of a batch in their places and on record."""
+        prompts = self._folded.prompts
+        for number, reply, answer in read:
             self.answers[number] = answer
             if reply.times is not None:
                 self._times.append(reply.times)
-            if self.known is not None:
-                self.known[self.folded.prompts[number]] = answer
-            if answer.failure is not None:
-                self.num_over_context += answer.failure.kind is FailureKind.OVER_CONTEXT
-                self._see_failure(number, answer)
+        if self._known is not None:
+            self._known.update((prompts[number], answer) for number, _, answer in read)
+        usage = Usage(*map(sum, zip(*(reply.usage for _, reply, _ in read), strict=True)))
+        num_rows = self._num_rows(number for number, _, _ in read)
+        self._recorder.add_replies(len(read), num_cached, num_rows, usage)
+        if failed := [(number, answer) for number, _, answer in read if answer.failure is not None]:
+            self.num_over_context += sum(_is_over_context(answer) for _, answer in failed)
+            self._record_failures(failed)
 
-    def _see_failure(self, number: int, answer: Answer) -> None:
-        failure = answer.failure
-        if failure is None:
-            return
-        if failure.kind is FailureKind.OVER_CONTEXT and number in self.folded.may_split:
-            return
-        prompt = self.folded.prompts[number]
-        self.recorder.fail(prompt, self.folded.num_rows_of[number], answer)
-        if self.site.options.on_error == "raise":
-            raise RowError(f"{self.site.function}(): {failure.message}; the prompt begins {prompt[:80]!r}")
+    def _num_rows(self, numbers: Iterable[int]) -> int:
+        return sum(map(self._folded.num_rows_of.__getitem__, numbers))
+
+    def _record_failures(self, answers: Iterable[tuple[int, Answer]]) -> None:
+        """Put those of the answers on record that are failures.
+
+        Raises:
+            RowError: one is, and on_error is 'raise'.
+        """
+        for number, answer in answers:
+            failure, prompt = answer.failure, self._folded.prompts[number]
+            if failure is None or (_is_over_context(answer) and number in self._folded.may_split):
+                continue
+            self._recorder.fail(prompt, self._folded.num_rows_of[number], failure)
+            if self._site.options.on_error == "raise":
+                said = f"{self._site.function}(): {failure.message}; the prompt begins {prompt[:80]!r}"
+                raise RowError(said)
 
     def _show(self) -> None:
-        if self.progress is not None:
-            self.progress(self.recorder.record)
+        if self._watch.progress is not None:
+            self._watch.progress(self._recorder.record)
 
-    def _kept(self, replies: list[Reply]) -> list[tuple[int, Reply, Answer]]:
+    def _kept(self, replies: list[Reply]) -> list[Read]:
         """Put good replies into the cache, before any of them can fail the query; gives all with answers."""
-        made = [(self._sent[reply.index], reply, self._parsed(reply)) for reply in replies]
-        if self.cached.keeps:
-            self.cached.keep((number, reply) for number, reply, answer in made if answer.failure is None)
-        return made
+        todo, reader = self.todo, self._reader
+        read = [Read(todo[reply.index], reply, reader.read(reply)) for reply in replies]
+        if self._cached.keeps:
+            self._cached.keep((number, reply) for number, reply, answer in read if answer.failure is None)
+        return read
 
     def _keep_rest(self, pending: PendingReplies) -> None:
         """Put into the cache what came in time, so that the next query need not ask it again."""
         for replies in pending.already_here():
             self._kept(replies)
 
-    def _parsed(self, reply: Reply) -> Answer:
-        """The answer that a reply is."""
-        if reply.failure is not None or reply.text is None:
-            return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
-        answer = self._kind.parse(reply.text)
-        if reply.cut:
-            answer = judge_cut(answer, reply.text, self._kind.grammar)
-        return self._if_sure(answer, reply.confidence) if self._is_judged else answer
 
-    def _if_sure(self, answer: Answer, confidence: float | None) -> Answer:
-        """The answer, or a failure where the model gave it a probability below min_confidence.
-
-        Raises:
-            EngineError: the engine tells no probabilities.
-        """
-        least = self.site.options.min_confidence
-        if least is None or answer.failure is not None:
-            return answer
-        if confidence is None:
-            raise EngineError(
-                f"{self.site.function}() has min_confidence, but {self.engine.model} tells no "
-                "probabilities of its answers; leave min_confidence out or name another model"
-            )
-        if confidence >= least:
-            return answer
-        said = f"the model gave {answer.value!r} a probability of {confidence:.4g}, "
-        said += f"min_confidence is {least:g}"
-        return Answer(None, Failure(FailureKind.LOW_CONFIDENCE, said))
+def _is_over_context(answer: Answer) -> bool:
+    return answer.failure is not None and answer.failure.kind is FailureKind.OVER_CONTEXT

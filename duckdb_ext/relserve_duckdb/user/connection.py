@@ -45,6 +45,11 @@ _CHAINED = frozenset(
 class Connection:
     """A `duckdb.DuckDBPyConnection` that knows llm(), as a proxy (DuckDB's class cannot be subclassed).
 
+    Args:
+        client: who runs the statements: brings variables and interrupts, gets progress and warnings.
+        prefetch, memo: see `attach`.
+        parent: the connection that this is a cursor of.
+
     Attributes:
         raw: DuckDB's own connection; the functions work there too, without prefetch.
         session: what answers.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from operator import add, attrgetter, sub
 from typing import NamedTuple
 
 import numpy as np
@@ -65,30 +65,38 @@ class Totals(NamedTuple):
     num_decoding: int
     decode_left: int
 
-    @staticmethod
-    def parts(counts: Counts) -> Floats:
-        """What each relQuery adds; a column a relQuery."""
-        waiting, running = counts.num_waiting > 0, counts.num_running > 0
-        return np.array([waiting, running, waiting | running, counts.num_decoding, counts.sum_decode_left])
+    @classmethod
+    def of(cls, state: RelState) -> Totals:
+        """What one relQuery adds."""
+        waiting, running = state.num_waiting > 0, state.num_running > 0
+        return cls(waiting, running, waiting or running, state.num_decoding, state.sum_decode_left)
+
+
+NOTHING = Totals(0, 0, 0, 0, 0)
 
 
 class Table:
-    """`width` numbers a slot; NaN where nothing was put down."""
+    """`width` numbers a slot; `blank` where nothing was put down."""
 
-    def __init__(self, width: int, num_slots: int) -> None:
-        self._data = np.full((width, num_slots), np.nan)
+    def __init__(self, width: int, num_slots: int, blank: float) -> None:
+        self.blank = blank
+        self._data = np.full((width, num_slots), blank)
 
     def __getitem__(self, slots: int | slice | list[int]) -> Floats:
         """The numbers of some slots: a row each number, a column each slot."""
         found: Floats = self._data[:, slots]
         return found
 
+    def one(self, slot: int) -> float:
+        """The first number of one slot."""
+        return float(self._data[0, slot])
+
     def __setitem__(self, slots: int | slice | list[int], numbers: Floats | float) -> None:
         self._data[:, slots] = numbers
 
     def grow(self, num_slots: int) -> None:
         """Have room for more slots."""
-        more = np.full((len(self._data), num_slots - self._data.shape[1]), np.nan)
+        more = np.full((len(self._data), num_slots - self._data.shape[1]), self.blank)
         self._data = np.concatenate([self._data, more], axis=1)
 
 
@@ -101,7 +109,7 @@ class RelBook:
         active: slots of the relQueries that changed or run, of the latest view.
         enlarged: slots, of the latest view, of those that had more rows than announced: they are not what
             they were taken for when they came.
-        counts: of the active ones.
+        totals: over all relQueries.
     """
 
     def __init__(self) -> None:
@@ -109,20 +117,22 @@ class RelBook:
         self.slot_of: dict[str, int] = {}
         self.active: list[int] = []
         self.enlarged: list[int] = []
-        self._totals = np.zeros(len(Totals._fields))
+        self.totals = NOTHING
         self._running: dict[int, None] = {}
         self._unannounced: dict[int, int] = {}
         self._empty: list[int] = []
         self._num_slots = FIRST_SLOTS
         self._tables: dict[str, Table] = {}
-        self._arrival_s, self._parts = self.table("arrival_s", 1), self.table("totals", len(Totals._fields))
-        self.counts = Counts.of([])
+        self._arrival_s = self.table("arrival_s", 1)
+        self._parts: list[Totals] = []
+        self._counts: Counts | None = None
 
-    def table(self, name: str, width: int) -> Table:
+    def table(self, name: str, width: int, blank: float = np.nan) -> Table:
         """The table of that name; made when it is first asked for."""
-        if name not in self._tables:
-            self._tables[name] = Table(width, self._num_slots)
-        return self._tables[name]
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = Table(width, self._num_slots, blank)
+        return table
 
     @property
     def used(self) -> slice:
@@ -134,11 +144,6 @@ class RelBook:
         """Times of arrival of the used slots."""
         times_s: Floats = self._arrival_s[self.used][0]
         return times_s
-
-    @property
-    def totals(self) -> Totals:
-        """Over all relQueries."""
-        return Totals(*map(int, self._totals))
 
     @property
     def running(self) -> list[RelState]:
@@ -153,19 +158,32 @@ class RelBook:
         for state in view.changed:
             slots[self._slot(state)] = None
         self.active = list(slots)
-        self.counts = Counts.of([found for slot in self.active if (found := self.states[slot]) is not None])
-        self._add_up()
-        for slot, num_running in zip(self.active, self.counts.num_running.tolist(), strict=True):
-            if num_running:
+        self._counts = None
+        for slot, state in zip(self.active, self.active_states, strict=True):
+            self._replace_part(slot, Totals.of(state))
+            if state.num_running:
                 self._running[slot] = None
             else:
                 self._running.pop(slot, None)
 
-    def _add_up(self) -> None:
-        """Replace what the active relQueries added to the totals."""
-        parts = Totals.parts(self.counts)
-        self._totals += (parts - np.nan_to_num(self._parts[self.active])).sum(axis=1)
-        self._parts[self.active] = parts
+    @property
+    def active_states(self) -> list[RelState]:
+        """The active relQueries."""
+        return [state for slot in self.active if (state := self.states[slot]) is not None]
+
+    @property
+    def counts(self) -> Counts:
+        """Of the active relQueries."""
+        if self._counts is None:
+            self._counts = Counts.of(self.active_states)
+        return self._counts
+
+    def _replace_part(self, slot: int, part: Totals) -> None:
+        """Replace what a relQuery adds to the totals."""
+        before = self._parts[slot]
+        if part != before:
+            self._parts[slot] = part
+            self.totals = Totals(*map(add, self.totals, map(sub, part, before)))
 
     def _slot(self, state: RelState) -> int:
         slot = self.slot_of.get(state.rel_id)
@@ -185,15 +203,16 @@ class RelBook:
             for table in self._tables.values():
                 table.grow(self._num_slots)
         self.states.append(None)
+        self._parts.append(NOTHING)
         return len(self.states) - 1
 
     def _forget(self, slots: list[int]) -> None:
         if not slots:
             return
-        self._totals -= np.nan_to_num(self._parts[slots]).sum(axis=1)
         for table in self._tables.values():
-            table[slots] = np.nan
+            table[slots] = table.blank
         for slot in slots:
+            self._replace_part(slot, NOTHING)
             self.states[slot] = None
             self._running.pop(slot, None)
             del self._unannounced[slot]

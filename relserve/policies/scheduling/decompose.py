@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -50,18 +51,21 @@ def batch_decompose(row_tokens: Iterable[float], output_cap: int, limits: Limits
     return Batches(prefills, decodes)
 
 
+Quantity = float | Floats  # of one relQuery, or an element for each of several
+
+
 class AloneWork(NamedTuple):
-    """What relQueries have left when each has the engine for itself (Eq. 10); arrays, an element a relQuery.
+    """What relQueries have left when each has the engine for itself (Eq. 10).
 
     Attributes:
         tokens, outputs: uncached prompt tokens, and output tokens by the cap.
         prefills, decodes: steps of either kind.
     """
 
-    tokens: Floats
-    outputs: Floats
-    prefills: Floats
-    decodes: Floats
+    tokens: Quantity
+    outputs: Quantity
+    prefills: Quantity
+    decodes: Quantity
 
     def seconds(self, cost: CostModel) -> RemainingSeconds:
         """How long it takes."""
@@ -77,11 +81,11 @@ class RemainingSeconds(NamedTuple):
     `work_s` is of its tokens and outputs; `bases_s`, of its steps, is paid once by all that share a step.
     """
 
-    work_s: Floats
-    bases_s: Floats
+    work_s: Quantity
+    bases_s: Quantity
 
     @property
-    def alone_s(self) -> Floats:
+    def alone_s(self) -> Quantity:
         """PEM's estimate: both."""
         return self.work_s + self.bases_s
 
@@ -113,39 +117,33 @@ def pem_exact(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
     rows = list(state.waiting_row_tokens()) if state.waiting_row_tokens is not None else []
     rows += [round(state.mean_tokens)] * state.num_unseen
     batches = batch_decompose((max(t * miss_ratio, 1.0) for t in rows), state.output_cap, limits)
-    outputs = state.waiting_outputs + state.num_unseen * state.output_cap
-    numbers = (sum(batches.prefills), outputs, len(batches.prefills), len(batches.decodes))
-    waiting = AloneWork(*(np.array([float(number)]) for number in numbers))
-    return _with_running(waiting, Counts.of([state]))
+    return _with_running(state, sum(batches.prefills), len(batches.prefills), len(batches.decodes))
 
 
-def pem(counts: Counts, miss_ratio: Floats, limits: Limits) -> AloneWork:
+def pem(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
     """Eq. 10 in closed form: rows taken as equal to their mean, so the cost does not grow with rows.
 
     Within one prefill batch and one wave of `pem_exact`; the difference is the rows' spread.
     """
-    rows = counts.num_waiting + counts.num_unseen
-    waiting_mean = counts.waiting_tokens / np.maximum(counts.num_waiting, 1.0)
-    mean = np.where(counts.num_waiting > 0, waiting_mean, counts.mean_tokens)
-    tokens = np.maximum(mean * miss_ratio, 1.0)
-    wave = np.maximum(1.0, np.minimum(limits.max_num_seqs, np.trunc(limits.kv_tokens / tokens)))
-    rows_a_batch = np.maximum(1.0, np.trunc(limits.max_num_batched_tokens / tokens))
-    full, rest = np.divmod(rows, wave)
-    prefills = full * np.ceil(wave / rows_a_batch) + np.ceil(rest / rows_a_batch)
-    decodes = np.ceil(rows / wave) * counts.output_cap
-    outputs = counts.waiting_outputs + counts.num_unseen * counts.output_cap
-    return _with_running(AloneWork(rows * tokens, outputs, prefills, decodes), counts)
+    rows = state.num_waiting + state.num_unseen
+    if not rows:
+        return _with_running(state, 0.0, 0, 0)
+    mean = state.waiting_tokens / state.num_waiting if state.num_waiting else state.mean_tokens
+    tokens = max(mean * miss_ratio, 1.0)
+    wave = max(1, min(limits.max_num_seqs, int(limits.kv_tokens / tokens)))
+    rows_a_batch = max(1, int(limits.max_num_batched_tokens / tokens))
+    full, rest = divmod(rows, wave)
+    prefills = full * ceil(wave / rows_a_batch) + ceil(rest / rows_a_batch)
+    return _with_running(state, rows * tokens, prefills, ceil(rows / wave) * state.output_cap)
 
 
-def _with_running(waiting: AloneWork, counts: Counts) -> AloneWork:
-    """Add what the rows in progress add to the batches of the waiting ones."""
-    tokens, outputs, prefills, decodes = waiting
-    first_wave = np.where(decodes > 0, counts.output_cap, 0.0)
+def _with_running(state: RelState, tokens: float, prefills: int, decodes: int) -> AloneWork:
+    """The batches of the waiting rows, and what the rows in progress add to them."""
     return AloneWork(
-        tokens + counts.prefill_left,
-        outputs + counts.sum_decode_left,
-        prefills + ((counts.prefill_left > 0) & (prefills == 0)),
-        decodes + np.maximum(0.0, counts.max_decode_left - first_wave),
+        tokens + state.prefill_left,
+        state.waiting_outputs + state.num_unseen * state.output_cap + state.sum_decode_left,
+        prefills + (state.prefill_left > 0 and not prefills),
+        decodes + max(0, state.max_decode_left - (state.output_cap if decodes else 0)),
     )
 
 

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from relserve.policies.cost import CostModel, CostSource, StepSample
-from relserve.policies.scheduling.book import Counts
 from relserve.policies.scheduling.decompose import pem
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import miss_ratio_of
@@ -55,8 +52,8 @@ class StepDriver:
     def decide(self, view: StepView) -> StepDecision:
         """The decision for the next step, whatever came of the one before."""
         order = self.policy.order(view)
-        everything = replace(EVERYTHING, order=order)
-        self._latest = everything if self._is_stalled else self.policy.plan(view, order)
+        everything = self._is_stalled
+        self._latest = replace(EVERYTHING, order=order) if everything else self.policy.plan(view, order)
         self.reasons[self._latest.reason] += 1
         return self._latest
 
@@ -81,9 +78,10 @@ class StepDriver:
     def outlooks(self, states: Sequence[RelState], limits: Limits) -> list[Outlook]:
         """How some relQueries stand that the latest view knew of."""
         urgencies = [self._latest.order.urgency(state) for state in states]
-        ratios = np.array([miss_ratio_of(self.policy.book, state.rel_id) for state in states])
-        left = pem(Counts.of(list(states)), ratios, limits).seconds(self.model.linear).alone_s
+        ratios = [miss_ratio_of(self.policy.book, state.rel_id) for state in states]
+        works = [pem(state, ratio, limits) for state, ratio in zip(states, ratios, strict=True)]
+        left = [float(work.seconds(self.model.linear).alone_s) for work in works]
         return [
             Outlook(None if value == arrival_s else value, left_s)
-            for (value, arrival_s, _), left_s in zip(urgencies, left.tolist(), strict=True)
+            for (value, arrival_s, _), left_s in zip(urgencies, left, strict=True)
         ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +14,7 @@ Floats = NDArray[np.float64]
 Slots = NDArray[np.intp]
 Urgency = tuple[float, float, str]
 
+FEW = 64  # up to so many are sorted sooner in Python than in numpy
 FIRST_CHUNK, GROWTH = 256, 4  # most steps look at few relQueries, of however many
 
 
@@ -46,7 +49,11 @@ class Order(Generic[R]):
         self._values = np.empty(0) if values is None else values
         self._arrivals = np.empty(0) if arrivals is None else arrivals
         self._sorted: list[R] = []
-        self._rest = np.flatnonzero(~np.isnan(self._values))
+
+    @cached_property
+    def _rest(self) -> Slots:
+        """The slots of those that are not sorted yet."""
+        return np.flatnonzero(~np.isnan(self._values))
 
     @classmethod
     def of(cls, rels: Sequence[R], values: Sequence[float]) -> Order[R]:
@@ -82,6 +89,8 @@ class Order(Generic[R]):
         return True
 
     def _in_order(self, slots: Slots | list[int]) -> list[R]:
+        if len(slots) <= FEW:
+            return self._few_in_order(slots)
         values, arrivals = self._values[slots], self._arrivals[slots]
         places = np.lexsort((arrivals, values))
         values, arrivals = values[places], arrivals[places]
@@ -89,6 +98,12 @@ class Order(Generic[R]):
         if np.any((values[1:] == values[:-1]) & (arrivals[1:] == arrivals[:-1])):
             return sorted(found, key=self.urgency)  # where value and arrival are equal, ids decide
         return found
+
+    def _few_in_order(self, slots: Slots | list[int]) -> list[R]:
+        rels = [self._rels[slot] for slot in (slots if isinstance(slots, list) else slots.tolist())]
+        pairs = zip(self._values[slots].tolist(), rels, strict=True)
+        near = [(value, rel.arrival_s, rel.rel_id, rel) for value, rel in pairs if rel is not None]
+        return [rel for _, _, _, rel in sorted(near, key=itemgetter(0, 1, 2))]
 
     def _next(self, count: int) -> NDArray[np.bool_]:
         """Which of the rest are the `count` most urgent; with those of equal value and arrival, more."""

@@ -50,8 +50,9 @@ class SchedulingPolicy:
             order, order.sort(state for state in self.book.running if state.num_decoding),
             self.candidates(view, order), totals.with_waiting, totals.at_work, view.cost.linear,
         )  # fmt: skip
-        decision = replace(self.arrangement.decide(choices), order=order)
-        return decision if self.reserve_share is not None else replace(decision, max_admit=None)
+        decision = self.arrangement.decide(choices)
+        max_admit = None if self.reserve_share is None else decision.max_admit
+        return replace(decision, order=order, max_admit=max_admit)
 
     def candidates(self, view: StepView, order: Order[RelState]) -> list[Candidate]:
         """The prefill batches that fit one step together, most urgent first.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isnan
 from typing import Protocol
 
 import numpy as np
@@ -63,29 +62,21 @@ class Dynamic:
     def values(self, view: StepView, book: RelBook) -> Floats:
         """See `Priority.values`."""
         if book.active:
-            self._measure(view, book)
             _alone_work(book)[book.active] = self._estimate(view, book)
         share = 1.0 / max(1, book.totals.with_running) if self._share_bases else 1.0
         left = AloneWork(*_alone_work(book)[book.used]).seconds(view.cost.linear)
         alone_s(book)[book.used] = left.alone_s
-        return left.work_s + share * left.bases_s
-
-    @staticmethod
-    def _measure(view: StepView, book: RelBook) -> None:
-        """Look the waiting rows of active relQueries up in the prefix cache."""
-        ratios, waiting = miss_ratios(book), (book.counts.num_waiting > 0).tolist()
-        for slot, is_waiting in zip(book.active, waiting, strict=True):
-            state = book.states[slot]
-            if is_waiting and state is not None:
-                ratios[slot] = view.miss_ratio(state)
+        return np.asarray(left.work_s + share * left.bases_s)
 
     def _estimate(self, view: StepView, book: RelBook) -> Floats:
-        ratios = active_miss_ratios(book)
-        if not self._exact:
-            return np.array(pem(book.counts, ratios, view.limits))
-        states = [state for slot in book.active if (state := book.states[slot]) is not None]
-        pairs = zip(states, ratios.tolist(), strict=True)
-        return np.concatenate([pem_exact(state, ratio, view.limits) for state, ratio in pairs], axis=1)
+        """Of the active ones; their waiting rows are looked up in the prefix cache before."""
+        ratios, found = miss_ratios(book), []
+        estimate = pem_exact if self._exact else pem
+        for slot, state in zip(book.active, book.active_states, strict=True):
+            if state.num_waiting:
+                ratios[slot] = view.miss_ratio(state)
+            found.append(estimate(state, ratios.one(slot), view.limits))
+        return np.array(found, dtype=float).T
 
 
 def alone_s(book: RelBook) -> Table:
@@ -98,17 +89,16 @@ def _alone_work(book: RelBook) -> Table:
 
 
 def miss_ratios(book: RelBook) -> Table:
-    """Miss ratios as measured last; NaN where none was."""
-    return book.table("miss_ratio", 1)
+    """Miss ratios as measured last; 1 where none was."""
+    return book.table("miss_ratio", 1, blank=1.0)
 
 
 def miss_ratio_of(book: RelBook, rel_id: str) -> float:
     """Of one relQuery; 1 where none was measured."""
-    ratio = float(miss_ratios(book)[book.slot_of[rel_id]][0])
-    return 1.0 if isnan(ratio) else ratio
+    return miss_ratios(book).one(book.slot_of[rel_id])
 
 
 def active_miss_ratios(book: RelBook) -> Floats:
     """Of the active relQueries; 1 where none was measured."""
-    ratios: Floats = np.nan_to_num(miss_ratios(book)[book.active][0], nan=1.0)
+    ratios: Floats = miss_ratios(book)[book.active][0]
     return ratios

@@ -10,6 +10,7 @@ from relserve.policies.cost import StepCost
 from relserve.policies.scheduling.order import Order
 
 KV_CACHE = "kv"
+NO_ORDER: Order[RelState] = Order()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class StepDecision:
     reason: str
     held_requests: frozenset[str] = frozenset()
     cache_type: str = KV_CACHE
-    order: Order[RelState] = field(default_factory=Order, compare=False, repr=False)
+    order: Order[RelState] = field(default=NO_ORDER, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.cache_type != KV_CACHE:

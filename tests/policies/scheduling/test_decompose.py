@@ -1,12 +1,10 @@
 """Algorithm 1 and PEM: what batches must obey, and that the closed form agrees with the row-by-row one."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.book import Counts
 from relserve.policies.scheduling.decompose import AloneWork, batch_decompose, pem, pem_exact
 from relserve.policies.scheduling.state import Limits, RelState
 
@@ -37,14 +35,14 @@ def test_pem_by_hand() -> None:
     lim = Limits(8, 1000, 10_000)
     expected = COST.prefill(300) + 4 * COST.decode(3)
     assert seconds(pem_exact(state, 1.0, lim)) == pytest.approx(expected)
-    assert seconds(pem_of(state, 1.0, lim)) == pytest.approx(expected)
+    assert seconds(pem(state, 1.0, lim)) == pytest.approx(expected)
 
 
 def test_rows_that_have_not_arrived_are_extrapolated() -> None:
     lim = Limits(64, 4096, 100_000)
     half, whole = relation([100] * 5, cap=10), relation([100] * 10, cap=10)
     half.num_rows = 10
-    assert seconds(pem_of(half, 1.0, lim)) == pytest.approx(seconds(pem_of(whole, 1.0, lim)))
+    assert seconds(pem(half, 1.0, lim)) == pytest.approx(seconds(pem(whole, 1.0, lim)))
     assert seconds(pem_exact(half, 1.0, lim)) == pytest.approx(seconds(pem_exact(whole, 1.0, lim)))
 
 
@@ -52,7 +50,7 @@ def test_rows_that_have_not_arrived_are_extrapolated() -> None:
 def test_the_closed_form_is_near_the_exact_one(rows: list[int], cap: int, lim: Limits) -> None:
     """Apart by at most the waves and batches that unequal rows shift."""
     state = relation(rows, cap)
-    exact, closed = seconds(pem_exact(state, 1.0, lim)), seconds(pem_of(state, 1.0, lim))
+    exact, closed = seconds(pem_exact(state, 1.0, lim)), seconds(pem(state, 1.0, lim))
     batches = batch_decompose(rows, cap, lim)
     waves = len(batches.decodes) / cap
     slack = (waves + 1) * cap * COST.decode_base_s + (len(batches.prefills) + 1) * COST.prefill_base_s
@@ -71,15 +69,11 @@ def test_priority_falls_as_work_is_done(rows: list[int], cap: int, lim: Limits, 
     before.num_running = after.num_running = before.num_decoding = after.num_decoding = running
     before.max_decode_left, before.sum_decode_left = steps, steps * running
     after.max_decode_left, after.sum_decode_left = steps - 1, (steps - 1) * running
-    assert seconds(pem_of(after, 1.0, lim)) <= seconds(pem_of(before, 1.0, lim))
-
-
-def pem_of(state: RelState, miss_ratio: float, lim: Limits) -> AloneWork:
-    return pem(Counts.of([state]), np.array([miss_ratio]), lim)
+    assert seconds(pem(after, 1.0, lim)) <= seconds(pem(before, 1.0, lim))
 
 
 def seconds(work: AloneWork) -> float:
-    return float(work.seconds(COST).alone_s[0])
+    return float(work.seconds(COST).alone_s)
 
 
 def relation(rows: list[int], cap: int) -> RelState:

@@ -1,0 +1,49 @@
+"""From an engine's reply to the answer that it is."""
+
+from __future__ import annotations
+
+from relserve.call.answer_types import Answer, judge_cut
+from relserve.call.relquery import CallSite, Reply
+from relserve.errors import EngineError, Failure, FailureKind
+
+
+class ReplyReader:
+    """Reads the replies to one call.
+
+    Args:
+        model: the name of the model that replies, for messages.
+    """
+
+    def __init__(self, site: CallSite, model: str) -> None:
+        self._function, self._kind, self._model = site.function, site.answer_type, model
+        self._min_confidence = site.options.min_confidence
+
+    def read(self, reply: Reply) -> Answer:
+        """The answer, or the failure, that a reply is.
+
+        Raises:
+            EngineError: the call has min_confidence, and the engine tells no probabilities.
+        """
+        if reply.failure is not None or reply.text is None:
+            return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
+        answer = self._kind.parse(reply.text)
+        if reply.cut:
+            answer = judge_cut(answer, reply.text, self._kind.grammar)
+        least = self._min_confidence
+        if least is None or answer.failure is not None:
+            return answer
+        return self._if_sure(answer, reply.confidence, least)
+
+    def _if_sure(self, answer: Answer, confidence: float | None, least: float) -> Answer:
+        """The answer, or a failure where the model gave it a smaller probability than `least`."""
+        if confidence is None:
+            raise EngineError(
+                f"{self._function}() has min_confidence, but {self._model} tells no "
+                "probabilities of its answers; leave min_confidence out or name another model"
+            )
+        if confidence >= least:
+            return answer
+        said = (
+            f"the model gave {answer.value!r} a probability of {confidence:.4g}, min_confidence is {least:g}"
+        )
+        return Answer(None, Failure(FailureKind.LOW_CONFIDENCE, said))
