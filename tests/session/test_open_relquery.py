@@ -194,3 +194,12 @@ def test_an_error_on_record_keeps_nothing_of_its_caller_alive() -> None:
     gc.collect()
     assert local() is None
     assert opened.record.state == "failed"
+
+
+def test_a_round_asks_the_engine_that_has_the_name_then() -> None:
+    engines = [ScriptedEngine(echo), ScriptedEngine(echo)]
+    with Session(lambda model: engines[0]).open(site()) as opened:
+        opened.ask(rows("a"))
+        closed = engines.pop(0)
+        opened.ask(rows("b"))
+    assert [closed.num_prompts, engines[0].num_prompts] == [1, 1]
