@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -36,7 +36,7 @@ class OpenRelQuery:
     def __init__(
         self,
         site: CallSite,
-        engine: Engine,
+        find_engine: Callable[[], Engine],
         history: History,
         cache: AnswerCache | None,
         *,
@@ -46,7 +46,9 @@ class OpenRelQuery:
         rel_id: str,
         remembers: bool,
     ) -> None:
-        self.site, self._engine, self._cache = site, engine, cache
+        self.site, self._find_engine, self._cache = site, find_engine, cache
+        engine = find_engine()
+        self._first_engine: Engine | None = engine  # for the first round
         self._sorts, self._cancel = sorts, cancel
         self._known: dict[str, Answer] | None = {} if remembers else None
         self._num_sent = 0  # prompts of all rounds that reached the engine
@@ -113,8 +115,9 @@ class OpenRelQuery:
     ) -> list[Any]:
         """The answer of each distinct prompt."""
         submission = submission_of(self.site, self.record.rel_id, folded.prompts)
-        cached = cached_answers(self._cache, self._engine, submission, self.site)
-        one = Round(self.site, self._engine, folded, self._known, cached, self._recorder, watch)
+        engine = self._take_engine()
+        cached = cached_answers(self._cache, engine, submission, self.site)
+        one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch)
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
         one.take_known()
@@ -127,6 +130,12 @@ class OpenRelQuery:
             with self._lock:
                 self._num_sent -= one.num_over_context
         return one.answers
+
+    def _take_engine(self) -> Engine:
+        """The engine of a round; one that was closed since the round before has a successor."""
+        with self._lock:
+            engine, self._first_engine = self._first_engine, None
+        return engine or self._find_engine()
 
     def _rows_to_send(self, num_now: int, announced: int | None) -> int:
         """How many rows the engine will have been given when all that is announced has been asked.

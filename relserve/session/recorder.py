@@ -28,7 +28,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._num_asking = 0  # rounds under way
         self._began_s = self._asked_s = 0.0
-        self._error: BaseException | None = None
+        self._end: tuple[str, str | None] = "done", None  # state and error, once no round is under way
         self._is_closed = False
         history.begin(record)
 
@@ -42,7 +42,7 @@ class Recorder:
         try:
             yield
         except BaseException as error:
-            self._error = error
+            self._end = _end_by(error)
             raise
         finally:
             with self._lock:
@@ -87,16 +87,18 @@ class Recorder:
         """No round follows; `error` ended the relQuery between two rounds. Further calls do nothing."""
         with self._lock:
             if not self._is_closed:
-                self._is_closed, self._error = True, self._error or error
+                self._is_closed = True
+                if error is not None and self._end[0] == "done":
+                    self._end = _end_by(error)
                 if not self._num_asking:
                     self._tell_end()
 
     def _tell_end(self) -> None:
-        record, error = self.record, self._error
-        record.seconds = self._asked_s
-        if error is None:
-            record.state = "done"
-        else:
-            stopped = isinstance(error, (Cancelled, KeyboardInterrupt))
-            record.state = "cancelled" if stopped else "failed"
-            record.error = str(error) or type(error).__name__
+        self.record.seconds = self._asked_s
+        self.record.state, self.record.error = self._end
+
+
+def _end_by(error: BaseException) -> tuple[str, str]:
+    """The state and the error on record; the exception itself would keep all that its traceback holds."""
+    stopped = isinstance(error, (Cancelled, KeyboardInterrupt))
+    return "cancelled" if stopped else "failed", str(error) or type(error).__name__

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from relserve.cache.cache import AnswerCache
 from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
@@ -86,9 +87,8 @@ class Session:
         Raises:
             ModelError: its model is not to be had.
         """
-        engine = self.find_engine(site.options.model)
         return OpenRelQuery(
-            site, engine, self.history, self.cache, sorts=self.sorts,
+            site, partial(self.find_engine, site.options.model), self.history, self.cache, sorts=self.sorts,
             cancel=threading.Event() if cancel is None else cancel,
             statement=self.history.new_statement() if statement is None else statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,

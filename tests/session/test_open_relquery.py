@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -175,3 +177,29 @@ def test_threads_may_ask_at_once() -> None:
             thread.join(10)
     assert found == {k: [f"say {k}-{i}" for i in range(20)] for k in range(6)}
     assert (opened.record.num_done, opened.record.num_rows_done) == (120, 120)
+
+
+def test_an_error_on_record_keeps_nothing_of_its_caller_alive() -> None:
+    class Local:
+        pass
+
+    def fail() -> weakref.ref[Local]:
+        local = Local()
+        with pytest.raises(RowError):
+            opened.ask(rows("b"))
+        return weakref.ref(local)
+
+    opened = Session(lambda model: ScriptedEngine(refuses_b)).open(site(on_error="raise"))
+    local = fail()
+    gc.collect()
+    assert local() is None
+    assert opened.record.state == "failed"
+
+
+def test_a_round_asks_the_engine_that_has_the_name_then() -> None:
+    engines = [ScriptedEngine(echo), ScriptedEngine(echo)]
+    with Session(lambda model: engines[0]).open(site()) as opened:
+        opened.ask(rows("a"))
+        closed = engines.pop(0)
+        opened.ask(rows("b"))
+    assert [closed.num_prompts, engines[0].num_prompts] == [1, 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,8 +28,6 @@ from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Planning
 from relserve_duckdb.udf.plan_only import plan_only
-
-log = logging.getLogger(__name__)
 
 KEY = "llm_calls"  # of our row in the result of EXPLAIN
 _ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"

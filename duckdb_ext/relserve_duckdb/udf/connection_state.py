@@ -44,7 +44,7 @@ class ConnectionState:
 
     def begin(self) -> None:
         """The user starts something new; a result that is still read goes on under it."""
-        self.run.go_on_under(Execution())
+        self.run.go_on_under(self.run.execution.next())
 
     def start_statement(self) -> None:
         """A statement starts: nothing that the last one knew holds for it."""

@@ -37,6 +37,10 @@ class Execution:
     is_news: bool = False
     was_warned: bool = False
 
+    def next(self) -> Execution:
+        """The execution that follows; an interrupt of it also stops what a result of this one still asks."""
+        return Execution() if self.cancel.is_set() else Execution(self.cancel)
+
 
 class StatementRun:
     """One statement, from its first rehearsal until the next statement starts.

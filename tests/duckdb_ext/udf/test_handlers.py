@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from relserve_duckdb.udf.handlers import Collecting, Planning, PlanningOnly, Running
 from relserve_duckdb.udf.site import Chunk, find_site
@@ -12,6 +14,7 @@ from relserve_duckdb.user.python_client import PythonClient
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import Cancelled
 from relserve.session.session import Session
+from tests.waiting import wait_until
 
 SITE = find_site("llm", "{}", "{}", 1, None)
 
@@ -74,10 +77,21 @@ def test_what_the_user_does_next_has_a_cancel_event_and_a_number_of_its_own() ->
     running = Running(statement)
     running.answer(chunk("a"))
     statement.cancel.set()
-    statement.go_on_under(Execution())
+    statement.go_on_under(statement.execution.next())
     running.check()
     assert running.answer(chunk("a", "b")) == ["a", "b"]
     assert [each.statement for each in statement.session.history.queries()] == [1, 2]
+
+
+def test_an_interrupt_also_stops_what_an_unread_result_still_asks() -> None:
+    engine = ScriptedEngine(pause_s=60.0)
+    statement = run(engine)
+    with ThreadPoolExecutor() as threads:  # as one of DuckDB's own would ask for a result that streams
+        asking = threads.submit(Running(statement).answer, chunk("a", "b"))
+        wait_until(lambda: engine.submissions)
+        statement.go_on_under(statement.execution.next())
+        statement.cancel.set()
+        assert isinstance(asking.exception(timeout=30.0), Cancelled)
 
 
 @pytest.mark.parametrize(("later", "num_asked"), [(0, 1), (1, 3), (None, 3)])
