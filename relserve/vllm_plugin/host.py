@@ -127,8 +127,7 @@ class Host(Protocol):
     """vLLM's scheduler, as far as relserve reads and steers it.
 
     Attributes:
-        waiting: the queue that it admits from; `running`: the rows that it has admitted, last to be preempted
-            first.
+        waiting: the queue that it admits from; `running`: the rows admitted, of which it preempts the last.
         max_num_running_reqs: rows that the workers hold at most.
         max_num_scheduled_tokens: tokens of a step at most.
         block_size: tokens of a KV block.
