@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-
 MOST = 10**12  # rows or tokens; schedulers reckon with them in floating point
 
 
