@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+MOST = 10**12  # rows or tokens; schedulers reckon with them in floating point
+
 
 class RelTag(NamedTuple):
     """The identity of a request's relQuery, and what is known of the whole relQuery.
@@ -83,14 +85,14 @@ def _name(value: Any) -> str | None:
 
 
 def _positive(value: Any) -> int | None:
-    """A whole number above 0, also where JSON made it a float or a client a string; else None."""
+    """A whole number from 1 to `MOST`, also where JSON made it a float or a client a string; else None."""
     if isinstance(value, bool):
         return None
     try:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if number > 0 else None
+    return number if 0 < number <= MOST else None
 
 
 def _time(value: Any) -> float | None:

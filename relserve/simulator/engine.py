@@ -64,7 +64,11 @@ class Stretch(NamedTuple):
 
 
 class SimEngine:
-    """Queues, memory and the mechanics of a step; decides nothing and has no clock."""
+    """Queues, memory and the mechanics of a step; decides nothing and has no clock.
+
+    Attributes:
+        num_left: rows that are not done.
+    """
 
     def __init__(self, spec: EngineSpec) -> None:
         self.spec, self.limits = spec, spec.limits
@@ -73,7 +77,7 @@ class SimEngine:
         self.rels: dict[str, SimRel] = {}
         self._changed: dict[SimRel, None] = {}
         self._gone: list[str] = []
-        self.num_running = self.num_waiting = 0
+        self.num_running = self.num_waiting = self.num_left = 0
         self.num_cached_tokens = self.num_prompt_tokens = self.num_preemptions = 0
 
     def add(self, spec: RelSpec) -> None:
@@ -82,6 +86,7 @@ class SimEngine:
         self.rels[spec.rel_id] = rel
         self._changed[rel] = None
         self.num_waiting += len(spec.rows)
+        self.num_left += len(spec.rows)
 
     def news(self) -> tuple[list[RelState], list[str]]:
         """Since the last call: relQueries of which rows came, ran or ended; ids of those that are done."""
@@ -249,7 +254,7 @@ class SimEngine:
         for row in rel.finish.pop(rel.clock):
             rel.end_decode(row)
             self._free(row, row.num_prompt + row.num_output - 1)
-            rel.num_left -= 1
+            self._end_row(rel)
 
     def _end_of_prompt(self, row: SimRow, now_s: float) -> None:
         rel = row.rel
@@ -261,7 +266,11 @@ class SimEngine:
             rel.begin_decode(row)
             return
         self._free(row, row.num_prompt)
+        self._end_row(rel)
+
+    def _end_row(self, rel: SimRel) -> None:
         rel.num_left -= 1
+        self.num_left -= 1
 
     def _renew(self, rels: dict[SimRel, None], now_s: float) -> list[SimRel]:
         done = []

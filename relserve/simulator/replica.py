@@ -28,19 +28,20 @@ class Replica:
         self.spec, self.engine, self.outcome = spec, SimEngine(spec), Outcome()
         self._driver = StepDriver(policy, FixedCost(spec.cost))
         self._arrived: deque[RelSpec] = deque()
+        self._num_arrived_rows = 0
         self._is_awake, self._may_jump, self._repeats = False, may_jump, False
         self._reason = ""
 
     @property
     def load(self) -> EngineLoad:
         """What a router sees."""
-        in_engine, arrived = self.engine.rels.values(), self._arrived
-        num_rows = sum(rel.num_left for rel in in_engine) + sum(len(spec.rows) for spec in arrived)
-        return EngineLoad(len(in_engine) + len(arrived), num_rows)
+        engine = self.engine
+        return EngineLoad(len(engine.rels) + len(self._arrived), engine.num_left + self._num_arrived_rows)
 
     def receive(self, rel: RelSpec) -> bool:
         """A relQuery comes; tells whether the engine was idle and begins with it."""
         self._arrived.append(rel)
+        self._num_arrived_rows += len(rel.rows)
         was_awake, self._is_awake = self._is_awake, True
         return not was_awake
 
@@ -50,6 +51,7 @@ class Replica:
             rel = self._arrived.popleft()
             self.engine.add(rel)
             self._repeats = False
+            self._num_arrived_rows -= len(rel.rows)
             now_s += self.spec.arrival_s_a_row * len(rel.rows)
         return now_s
 

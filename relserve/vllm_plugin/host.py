@@ -48,6 +48,7 @@ class Request(Protocol):
     """
 
     request_id: str
+    status: Any
     sampling_params: Any
     max_tokens: int
     is_prefill_chunk: bool
@@ -126,8 +127,7 @@ class Host(Protocol):
     """vLLM's scheduler, as far as relserve reads and steers it.
 
     Attributes:
-        waiting: the queue that it admits from; `running`: the rows that it has admitted, last to be preempted
-            first.
+        waiting: the queue that it admits from; `running`: the rows admitted, of which it preempts the last.
         max_num_running_reqs: rows that the workers hold at most.
         max_num_scheduled_tokens: tokens of a step at most.
         block_size: tokens of a KV block.
@@ -185,8 +185,7 @@ def num_kv_tokens(scheduler: Host) -> int:
 def share_of_kv_used(scheduler: Host) -> float:
     """Share of KV memory that rows hold."""
     pool: BlockPool = scheduler.kv_cache_manager.block_pool
-    num_blocks = max(pool.num_gpu_blocks - 1, 1)
-    return max(0.0, 1.0 - float(pool.get_num_free_blocks() / num_blocks))
+    return max(0.0, 1.0 - float(pool.get_num_free_blocks() / max(pool.num_gpu_blocks - 1, 1)))
 
 
 def num_cached_tokens(scheduler: Host, request: Request) -> int:
@@ -195,6 +194,11 @@ def num_cached_tokens(scheduler: Host, request: Request) -> int:
     if not manager.enable_caching:
         return 0
     return int(manager.coordinator.find_longest_cache_hit(request.block_hashes, request.num_tokens - 1)[1])
+
+
+def awaits_input(request: Request) -> bool:
+    """Whether a row with a streamed input has paused until the next piece comes."""
+    return bool(request.status.name == "WAITING_FOR_STREAMING_REQ")
 
 
 def plans_ahead(vllm_config: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Phases
 from relserve.policies.scheduling.state import RelState
-from relserve.vllm_plugin.host import Request
+from relserve.vllm_plugin.host import Request, awaits_input
 
 KEPT = 256  # finished relQueries remembered
 LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
@@ -23,6 +23,7 @@ class RelRecord(RelState):
     Attributes:
         running: its running rows by request id.
         is_known: whether news told of it.
+        num_paused: rows that await the next piece of a streamed input; neither waiting nor running.
         num_finished: rows that were answered; num_aborted of them ended without an answer.
         num_past_core: rows that have had their first token, or ended without one.
         last_active_s: when a row last arrived or ended.
@@ -30,6 +31,7 @@ class RelRecord(RelState):
 
     running: dict[str, Request] = field(default_factory=dict, repr=False)
     is_known: bool = False
+    num_paused: int = 0
     num_finished: int = 0
     num_aborted: int = 0
     num_past_core: int = 0
@@ -40,7 +42,7 @@ class RelRecord(RelState):
     @property
     def num_resident(self) -> int:
         """Rows in the engine."""
-        return self.num_waiting + self.num_running
+        return self.num_waiting + self.num_running + self.num_paused
 
     @property
     def phase(self) -> str:
@@ -80,6 +82,7 @@ class _Row:
     request: Request
     waiting_tokens: int
     is_running: bool = False
+    is_paused: bool = False
     has_token: bool = False
 
 
@@ -133,7 +136,9 @@ class RowLedger:
 
     def arrive(self, request: Request, identity: RelTag, now_s: float) -> None:
         """A request came, and waits."""
-        if request.request_id in self._rows:  # a further piece of a streamed input
+        known = self._rows.get(request.request_id)
+        if known is not None:
+            self._go_on(known)
             return
         rel = self.active.get(identity.rel_id)
         self._forget_lingering(now_s, but=rel)
@@ -155,12 +160,13 @@ class RowLedger:
         row = self._rows.get(request.request_id)
         if row is None:
             return
-        if row.is_running:
-            self._remove_running(row)
-        else:
-            self._remove_waiting(row)
+        self._take_out(row)
         row.waiting_tokens = request.num_tokens  # kept, for a token may still come in while it waits
-        self._add_waiting(row)
+        if awaits_input(request):
+            row.is_paused = True
+            row.rel.num_paused += 1
+        else:
+            self._add_waiting(row)
 
     def run(self, request_ids: Iterable[str], now_s: float) -> None:
         """Requests were taken from the waiting queue, for the first time or again."""
@@ -168,7 +174,7 @@ class RowLedger:
             row = self._rows.get(request_id)
             if row is None or row.is_running:
                 continue
-            self._remove_waiting(row)
+            self._take_out(row)
             row.is_running = True
             rel = row.rel
             rel.running[request_id] = row.request
@@ -194,10 +200,7 @@ class RowLedger:
         if row is None:
             return
         rel = row.rel
-        if row.is_running:
-            self._remove_running(row)
-        else:
-            self._remove_waiting(row)
+        self._take_out(row)
         rel.num_past_core += not row.has_token
         rel.num_aborted += aborted
         rel.num_finished += not aborted
@@ -209,6 +212,22 @@ class RowLedger:
             else:
                 self._idle[rel.rel_id] = rel
                 self._forget_lingering(now_s)
+
+    def _go_on(self, row: _Row) -> None:
+        """A further piece of a streamed input came; the row can be admitted if it had paused for it."""
+        if row.is_paused:
+            self._take_out(row)
+            self._add_waiting(row)
+
+    def _take_out(self, row: _Row) -> None:
+        """Count a row no more where it was counted."""
+        if row.is_paused:
+            row.is_paused = False
+            row.rel.num_paused -= 1
+        elif row.is_running:
+            self._remove_running(row)
+        else:
+            self._remove_waiting(row)
 
     def _add_waiting(self, row: _Row) -> None:
         row.rel.num_waiting += 1

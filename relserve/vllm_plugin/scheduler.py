@@ -55,7 +55,8 @@ class RelQueryScheduling(_Base):
         else:
             output = self.steering.schedule(partial(super().schedule, *args, **kwargs))
         for request_id in output.preempted_req_ids or ():
-            self.ledger.wait(self.requests[request_id])
+            if request_id in self.requests:  # not those that a cache reset preempted and that left since
+                self.ledger.wait(self.requests[request_id])
         resumed = output.scheduled_cached_reqs.resumed_req_ids
         if output.scheduled_new_reqs or resumed:
             now_s = time.monotonic()
@@ -76,9 +77,17 @@ class RelQueryScheduling(_Base):
                 if output.new_token_ids:
                     ledger.token(output.request_id, now_s)
                 if output.finish_reason is not None:
-                    ledger.end(output.request_id, now_s)
+                    self._answered(output.request_id, now_s)
         self.publisher.tick()
         return outputs
+
+    def _answered(self, request_id: str, now_s: float) -> None:
+        """A request was answered, and has left unless its input is streamed: then it goes on."""
+        request = self.requests.get(request_id)
+        if request is None or request.is_finished():
+            self.ledger.end(request_id, now_s)
+        else:
+            self.ledger.wait(request)
 
     def finish_requests(self, request_ids: str | Iterable[str] | None, *args: Any, **kwargs: Any) -> Any:
         """Aborts, and errors found by others than the scheduler."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pytest
@@ -106,6 +106,22 @@ def test_the_least_loaded_has_the_fewest_rows_to_do_also_of_those_on_their_way()
     trace = [large, *(one_row(f"r{i}", 0.0) for i in range(5))]
     outcomes = simulate_replicas(trace, [Replica(ROOMY, make("fcfs")) for _ in range(2)], least_loaded)
     assert [len(o.latencies) for o in outcomes] == [1, 5]
+
+
+def test_a_router_sees_what_every_engine_has_left() -> None:
+    replicas = [Replica(ROOMY, make("fcfs")) for _ in range(2)]
+    seen = list[EngineLoad]()
+
+    def first(rel: RelSpec, loads: Sequence[EngineLoad]) -> int:
+        in_engine = replicas[0].engine.rels.values()
+        assert loads == [EngineLoad(len(in_engine), sum(one.num_left for one in in_engine)), EngineLoad(0, 0)]
+        seen.append(loads[0])
+        return 0
+
+    trace = bursty_trace(4)
+    simulate_replicas([replace(rel, arrival_s=float(i)) for i, rel in enumerate(trace)], replicas, first)
+    assert max(load.num_relqueries for load in seen) > 1
+    assert replicas[0].load == EngineLoad(0, 0)
 
 
 @pytest.mark.parametrize("name", ["fcfs", "dpu+aba", "dpu+marginal"])

@@ -15,6 +15,7 @@ class Row(SimpleNamespace):
 
 def request(request_id: str, num_prompt: int = 10, max_tokens: int = 4) -> Any:
     return Row(
-        request_id=request_id, num_prompt_tokens=num_prompt, num_tokens=num_prompt, num_computed_tokens=0,
-        num_output_tokens=0, max_tokens=max_tokens, is_prefill_chunk=True,
+        request_id=request_id, status=SimpleNamespace(name="WAITING"), num_prompt_tokens=num_prompt,
+        num_tokens=num_prompt, num_computed_tokens=0, num_output_tokens=0, max_tokens=max_tokens,
+        is_prefill_chunk=True,
     )  # fmt: skip

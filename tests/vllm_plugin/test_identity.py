@@ -27,6 +27,7 @@ def test_extra_args_name_the_relquery():
         ({"rel_id": "r", "rel_rows": "many", "rel_ol": None}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_rows": float("inf"), "rel_ol": float("nan")}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_rows": [], "rel_ol": {}}, RelTag("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": "1" + 400 * "0", "rel_ol": 1e300}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_rows": True}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_ol": 99}, RelTag("r", 1, 16)),  # no more than max_tokens
         ({"rel_id": ""}, RelTag(ID, 1, 16)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from operator import add, attrgetter, sub
 from typing import NamedTuple
 
@@ -120,7 +121,7 @@ class RelBook:
         self.totals = NOTHING
         self._running: dict[int, None] = {}
         self._unannounced: dict[int, int] = {}
-        self._empty: list[int] = []
+        self._empty: list[int] = []  # a heap; slots that were dropped may still be in it
         self._num_slots = FIRST_SLOTS
         self._tables: dict[str, Table] = {}
         self._arrival_s = self.table("arrival_s", 1)
@@ -188,7 +189,7 @@ class RelBook:
     def _slot(self, state: RelState) -> int:
         slot = self.slot_of.get(state.rel_id)
         if slot is None:
-            slot = self._empty.pop() if self._empty else self._new_slot()
+            slot = self._empty_slot()
             self.slot_of[state.rel_id], self.states[slot] = slot, state
             self._arrival_s[slot] = state.arrival_s
             self._unannounced[slot] = state.num_unannounced
@@ -197,7 +198,12 @@ class RelBook:
             self.enlarged.append(slot)
         return slot
 
-    def _new_slot(self) -> int:
+    def _empty_slot(self) -> int:
+        """The lowest, so that the highest become empty and can be dropped."""
+        while self._empty:
+            slot = heappop(self._empty)
+            if slot < len(self.states):
+                return slot
         if len(self.states) == self._num_slots:
             self._num_slots *= 2
             for table in self._tables.values():
@@ -216,4 +222,7 @@ class RelBook:
             self.states[slot] = None
             self._running.pop(slot, None)
             del self._unannounced[slot]
-        self._empty += slots
+            heappush(self._empty, slot)
+        while self.states and self.states[-1] is None:
+            self.states.pop()
+            self._parts.pop()

@@ -63,6 +63,17 @@ def test_a_slot_that_is_used_again_remembers_nothing() -> None:
     assert len(book.states) == 1
 
 
+def test_slots_that_a_burst_took_are_dropped_after_it() -> None:
+    book, names = RelBook(), [f"r{i}" for i in range(500)]
+    book.take(view_of([RelState(name, float(number), 1, 5) for number, name in enumerate(names)]))
+    book.take(view_of([], gone=names[1:]))
+    assert len(book.states) == len(book.arrival_s) == 1
+    book.take(view_of([RelState("late", 9.0, 1, 5), RelState("later", 10.0, 1, 5)]))
+    assert book.arrival_s.tolist() == [0.0, 9.0, 10.0]
+    book.take(view_of([], gone=["late", "later", "r0"]))
+    assert not book.states
+
+
 def test_tables_grow_with_the_slots() -> None:
     book = RelBook()
     notes = book.table("notes", 1)
