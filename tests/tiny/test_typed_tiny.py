@@ -62,8 +62,8 @@ def test_agg_in_parts(con: Connection) -> None:
     sql = f"SELECT {call} FROM (FROM reviews LIMIT 40)"
     ((answer,),) = con.execute(sql).fetchall()
     assert answer
-    count = "SELECT count(*) > 1 FROM llm_queries() WHERE function = 'llm_agg'"
-    assert con.execute(count).fetchall() == [(True,)]
+    count = "SELECT count(*), max(distinct_prompts) > 1 FROM llm_queries() WHERE function = 'llm_agg'"
+    assert con.execute(count).fetchall() == [(1, True)]
 
 
 def replies_of(engine: LocalEngine, grammar: Grammar, prompts: list[str], **sampling: Any) -> list[Reply]:

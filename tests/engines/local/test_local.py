@@ -245,7 +245,7 @@ def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted(engine):
     ask(engine, PROMPTS[:1])
     began = time.time()
     asked = replace(submission_of(MANY, **LONG), workflow_id="w", stage="s", deadline_s=began + 1)
-    replies = Session(lambda model: engine).submit(asked).result(timeout=TIMEOUT_S)
+    replies = Session(lambda model: engine).submit(asked).result()
     assert [reply.index for reply in replies] == list(range(len(MANY)))
     failures = [reply.failure.kind for reply in replies if reply.failure is not None]
     assert set(failures) == {FailureKind.DEADLINE}
