@@ -30,7 +30,7 @@ class Watch(NamedTuple):
     enough: Enough | None
 
 
-class Read(NamedTuple):
+class ReadReply(NamedTuple):
     """A reply, the answer that it is, and the number of its prompt among the distinct ones."""
 
     number: int
@@ -84,7 +84,7 @@ class Round:
 
     def take_cached(self) -> None:
         """Take what the answer cache has."""
-        found = (Read(reply.index, reply, self._reader.read(reply)) for reply in self._find())
+        found = (ReadReply(reply.index, reply, self._reader.read(reply)) for reply in self._find())
         good = [each for each in found if each.answer.failure is None]
         if good:
             self._take(good, num_cached=len(good))
@@ -128,7 +128,7 @@ class Round:
         found = self._cached.find(self._watch.cancel) if self.todo else []
         return (reply for reply in found if self.answers[reply.index] is None)
 
-    def _take(self, read: Sequence[Read], num_cached: int = 0) -> None:
+    def _take(self, read: Sequence[ReadReply], num_cached: int = 0) -> None:
         """Put the answers of a batch in their places and on record."""
         prompts = self._folded.prompts
         for number, reply, answer in read:
@@ -166,10 +166,10 @@ class Round:
         if self._watch.progress is not None:
             self._watch.progress(self._recorder.record)
 
-    def _kept(self, replies: list[Reply]) -> list[Read]:
+    def _kept(self, replies: list[Reply]) -> list[ReadReply]:
         """Put good replies into the cache, before any of them can fail the query; gives all with answers."""
         todo, reader = self.todo, self._reader
-        read = [Read(todo[reply.index], reply, reader.read(reply)) for reply in replies]
+        read = [ReadReply(todo[reply.index], reply, reader.read(reply)) for reply in replies]
         if self._cached.keeps:
             self._cached.keep((number, reply) for number, reply, answer in read if answer.failure is None)
         return read

@@ -28,13 +28,13 @@ class Execution:
     Attributes:
         cancel: set when the user interrupts.
         number: of the statement in llm_queries(), once something was asked.
-        is_news: whether something was asked since failed rows were last looked for.
+        has_news: whether something was asked since failed rows were last looked for.
         was_warned: whether the user was told that rows failed.
     """
 
     cancel: threading.Event = field(default_factory=threading.Event)
     number: int | None = None
-    is_news: bool = False
+    has_news: bool = False
     was_warned: bool = False
 
     def next(self) -> Execution:
@@ -96,8 +96,8 @@ class StatementRun:
     def warn(self) -> None:
         """Tell the user, once for all statements of a call of theirs, that rows failed."""
         execution = self.execution
-        if execution.is_news and not execution.was_warned:
-            execution.is_news = False
+        if execution.has_news and not execution.was_warned:
+            execution.has_news = False
             number = execution.number or 0
             execution.was_warned = self.client.warn_of_failures(self.session.history, number)
 
@@ -135,7 +135,7 @@ class StatementRun:
             execution = self.execution
             if execution.number is None:
                 execution.number = self.session.history.new_statement()
-            execution.is_news = True
+            execution.has_news = True
             if site not in self._relqueries:
                 self._relqueries[site] = self.session.open(
                     site, execution.cancel, execution.number, remembers=False
