@@ -15,7 +15,7 @@ Slots = NDArray[np.intp]
 Urgency = tuple[float, float, str]
 
 FEW = 64  # up to so many are sorted sooner in Python than in numpy
-FIRST_CHUNK, GROWTH = 256, 4  # most steps look at few relQueries, of however many
+FIRST_CHUNK, GROWTH = 512, 4  # most steps look at few relQueries, of however many
 
 
 class Ranked(Protocol):
