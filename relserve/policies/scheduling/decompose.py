@@ -6,10 +6,7 @@ from collections.abc import Iterable
 from math import ceil
 from typing import NamedTuple
 
-import numpy as np
-
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.book import Counts
 from relserve.policies.scheduling.order import Floats
 from relserve.policies.scheduling.state import Limits, RelState
 
@@ -98,11 +95,11 @@ class SharedWork(NamedTuple):
         steps: the decode steps that give them.
     """
 
-    tokens: Floats
-    outputs: Floats
-    steps: Floats
+    tokens: Quantity
+    outputs: Quantity
+    steps: Quantity
 
-    def seconds(self, cost: CostModel) -> Floats:
+    def seconds(self, cost: CostModel) -> Quantity:
         """How long it takes."""
         decode_s = cost.decode_per_request_s * self.outputs + cost.decode_base_s * self.steps
         return cost.prefill_per_token_s * self.tokens + decode_s
@@ -147,10 +144,10 @@ def _with_running(state: RelState, tokens: float, prefills: int, decodes: int) -
     )
 
 
-def shared_work(counts: Counts, miss_ratio: Floats, limits: Limits) -> SharedWork:
-    """What is left of relQueries when each shares a full engine with others, by its cap on outputs."""
-    mean = counts.mean_tokens
-    tokens = (counts.waiting_tokens + counts.num_unseen * mean) * miss_ratio
-    outputs = counts.waiting_outputs + counts.num_unseen * counts.output_cap + counts.sum_decode_left
-    rows_at_once = np.minimum(limits.max_num_seqs, limits.kv_tokens / (mean + counts.output_cap))
-    return SharedWork(tokens + counts.prefill_left, outputs, outputs / np.maximum(rows_at_once, 1.0))
+def shared_work(state: RelState, miss_ratio: float, limits: Limits) -> SharedWork:
+    """What is left of a relQuery when it shares a full engine with others, by its cap on outputs."""
+    mean, num_unseen = state.mean_tokens, state.num_unseen
+    tokens = (state.waiting_tokens + num_unseen * mean) * miss_ratio
+    outputs = state.waiting_outputs + num_unseen * state.output_cap + state.sum_decode_left
+    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (mean + state.output_cap))
+    return SharedWork(tokens + state.prefill_left, outputs, outputs / max(rows_at_once, 1.0))
