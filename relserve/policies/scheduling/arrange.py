@@ -168,7 +168,7 @@ class Marginal:
         """See `Arrangement.decide`."""
         taken: list[Candidate] = []
         by_rel = {candidate.state.rel_id: candidate for candidate in step.candidates}
-        longest = max((r.max_decode_left for r in step.decoding), default=0)
+        longest = max([r.max_decode_left for r in step.decoding], default=0)
         at_work, behind = 0, step.num_at_work
         for state in step.order:
             candidate = by_rel.pop(state.rel_id, None)
@@ -213,14 +213,14 @@ class Marginal:
         it ends when its last row has got in, not sooner for a prefill's being quick.
         """
         cost, decoding = step.cost, step.decoding
-        if not decoding:
+        if not decoding or not taken:
             return []
         most_urgent = step.order.urgency(decoding[0])
         first = [c for c in taken if step.order.urgency(c.state) <= most_urgent]
-        tokens = sum(c.tokens for c in first)
-        sooner_s = cost.step(tokens, sum(r.num_decoding for r in decoding)) - cost.prefill(tokens)
+        tokens = sum([c.tokens for c in first])
+        sooner_s = cost.step(tokens, sum([r.num_decoding for r in decoding])) - cost.prefill(tokens)
         later_s = cost.prefill_base_s + cost.decode_base_s - cost.shared_base_s
-        later_s += cost.decode_per_request_s * sum(c.num_rows for c in first)
-        gaining = sum(not (c.held_up and c.state.num_decoding) for c in first)
+        later_s += cost.decode_per_request_s * sum([c.num_rows for c in first])
+        gaining = sum([not (c.held_up and c.state.num_decoding) for c in first])
         losing = step.num_at_work - gaining
         return first if gaining * sooner_s > losing * later_s else []

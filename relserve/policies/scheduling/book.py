@@ -43,7 +43,7 @@ class RelBook:
         states: by slot.
         slot_of: by id.
         arrival_s: times of arrival by slot.
-        active: slots of the relQueries that changed or run, of the latest view.
+        active: slots of the relQueries that changed or run, of the latest view, by id.
         newcomers: slots of those that the latest view showed first, or with more rows than they announced:
             they are not what they were taken for when they came.
         totals: over all relQueries.
@@ -54,7 +54,7 @@ class RelBook:
     def __init__(self) -> None:
         self.states: list[RelState] = []
         self.slot_of: dict[str, int] = {}
-        self.active: list[int] = []
+        self.active: dict[str, int] = {}
         self.newcomers: list[int] = []
         self.totals = Totals(0, 0, 0, 0, 0)
         self.cost: CostModel | None = None
@@ -102,23 +102,18 @@ class RelBook:
         self.cost, self.newcomers = cost, []
         for rel_id in view.gone:
             self._forget(rel_id)
-        slots = dict.fromkeys([self.slot_of[rel_id] for rel_id in self._running])
+        slot_of, unannounced = self.slot_of, self._unannounced
+        active = {rel_id: slot_of[rel_id] for rel_id in self._running}
         for state in view.changed:
-            slots[self._slot(state)] = None
-        self.active = list(slots)
-        for slot in self.active:
-            self._count(self.states[slot])
-        self.totals = self._sum()
-
-    def _slot(self, state: RelState) -> int:
-        slot = self.slot_of.get(state.rel_id)
-        if slot is None:
-            slot = self._add(state)
-            self.newcomers.append(slot)
-        elif self._unannounced[slot] != state.num_unannounced:
-            self._unannounced[slot] = state.num_unannounced
-            self.newcomers.append(slot)
-        return slot
+            slot = slot_of.get(state.rel_id)
+            if slot is None:
+                slot = self._add(state)
+            elif unannounced[slot] != state.num_unannounced:
+                unannounced[slot] = state.num_unannounced
+                self.newcomers.append(slot)
+            active[state.rel_id] = slot
+        self.active = active
+        self._count()
 
     def _add(self, state: RelState) -> int:
         slot = self.slot_of[state.rel_id] = len(self.states)
@@ -126,6 +121,7 @@ class RelBook:
         for name, column in self._columns.items():
             column.append(self._blanks[name])
         self.arrival_s[slot], self._unannounced[slot] = state.arrival_s, state.num_unannounced
+        self.newcomers.append(slot)
         return slot
 
     def _forget(self, rel_id: str) -> None:
@@ -143,25 +139,26 @@ class RelBook:
         if not is_last:
             self.states[slot], self.slot_of[last.rel_id] = last, slot
 
-    def _count(self, state: RelState) -> None:
-        """Note whether a relQuery has running rows, and whether it has waiting ones."""
-        if state.num_running:
-            self._running[state.rel_id] = state
-        else:
-            self._running.pop(state.rel_id, None)
-        if state.num_waiting:
-            self._with_waiting.add(state.rel_id)
-        else:
-            self._with_waiting.discard(state.rel_id)
-
-    def _sum(self) -> Totals:
-        with_waiting = at_work = len(self._with_waiting)
+    def _count(self) -> None:
+        """Note which of the active have running rows, and which waiting ones; and the totals."""
+        running, with_waiting, states = self._running, self._with_waiting, self.states
+        for rel_id, slot in self.active.items():
+            state = states[slot]
+            if state.num_running:
+                running[rel_id] = state
+            else:
+                running.pop(rel_id, None)
+            if state.num_waiting:
+                with_waiting.add(rel_id)
+            else:
+                with_waiting.discard(rel_id)
+        at_work = len(with_waiting)
         num_decoding = decode_left = 0
-        for state in self._running.values():
+        for state in running.values():
             at_work += not state.num_waiting
             num_decoding += state.num_decoding
             decode_left += state.sum_decode_left
-        return Totals(with_waiting, len(self._running), at_work, num_decoding, decode_left)
+        self.totals = Totals(len(with_waiting), len(running), at_work, num_decoding, decode_left)
 
 
 def vector(column: Column[float] | Numbers) -> Floats:

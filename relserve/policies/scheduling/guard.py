@@ -45,7 +45,7 @@ class StarvationGuard:
     def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
         """See `Guard.put_first`."""
         num_rows, waits = book.column("starvation_rows"), book.column("starvation_waits")
-        for slot in book.active:
+        for slot in book.active.values():
             state = book.states[slot]
             num_rows[slot], waits[slot] = max(state.num_rows, 1), state.first_scheduled_s is None
         now_s, threshold_s, starved = view.now_s, self.threshold_s, book.column("starved", blank=0.0)
@@ -72,7 +72,7 @@ class PatienceGuard:
 
     def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
         """See `Guard.put_first`."""
-        self._moved.update([book.states[slot].rel_id for slot in book.active])
+        self._moved.update(book.active)
         if book.newcomers:
             self._renew_work(view, book)
             _put_down(book)

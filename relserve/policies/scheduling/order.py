@@ -71,7 +71,9 @@ class Order(Generic[R]):
         if len(self._values) > FEW:
             return self._chunk_by_chunk()
         if not self._sorted:
-            self._sorted = self._few_in_order(range(len(self._values)))
+            ids = [rel.rel_id for rel in self._rels]
+            near = sorted(zip(self._values, self._arrivals, ids, self._rels, strict=True))
+            self._sorted = [rel for _, _, _, rel in near]
         return iter(self._sorted)
 
     def urgency(self, rel: R) -> Urgency:
@@ -80,16 +82,11 @@ class Order(Generic[R]):
 
     def sort(self, rels: Iterable[R]) -> list[R]:
         """Some of them, most urgent first."""
+        if len(self._values) <= FEW:
+            wanted = {rel.rel_id for rel in rels}
+            return [rel for rel in self if rel.rel_id in wanted]
         slots = [self._slot_of[rel.rel_id] for rel in rels]
-        return self._few_in_order(slots) if len(slots) <= FEW else self._many_in_order(np.array(slots))
-
-    def _few_in_order(self, slots: Iterable[int]) -> list[R]:
-        rels, values, near = self._rels, self._values, []
-        for slot in slots:
-            rel = rels[slot]
-            near.append((values[slot], rel.arrival_s, rel.rel_id, slot))
-        near.sort()
-        return [rels[slot] for _, _, _, slot in near]
+        return self._many_in_order(np.array(slots, dtype=np.intp))
 
     def _chunk_by_chunk(self) -> Iterator[R]:
         number = 0

@@ -65,20 +65,20 @@ class Dynamic:
     def _estimate(self, view: StepView, book: RelBook) -> None:
         """Of the active ones; their waiting rows are looked up in the prefix cache before."""
         estimate = pem_exact if self._exact else pem
-        cost, ratios = view.cost.linear, miss_ratios(book)
+        states, limits, cost, ratios = book.states, view.limits, view.cost.linear, miss_ratios(book)
         tokens, outputs, prefills, decodes = _alone_work(book)
         work_s, bases_s, total_s = book.column("work_s"), book.column("bases_s"), alone_s(book)
-        for slot in book.active:
-            state = book.states[slot]
+        for slot in book.active.values():
+            state = states[slot]
             if state.num_waiting:
                 ratios[slot] = view.miss_ratio(state)
-            left = estimate(state, ratios[slot], view.limits)
+            left = estimate(state, ratios[slot], limits)
             tokens[slot], outputs[slot], prefills[slot], decodes[slot] = left
-            work_s[slot], bases_s[slot] = left.seconds(cost)
-            total_s[slot] = work_s[slot] + bases_s[slot]
+            work_s[slot], bases_s[slot] = seconds = left.seconds(cost)
+            total_s[slot] = seconds.alone_s
         if book.has_new_cost:
-            left = AloneWork(*map(vector, _alone_work(book))).seconds(cost)
-            for column, numbers in zip((work_s, bases_s, total_s), (*left, left.alone_s), strict=True):
+            all_s = AloneWork(*map(vector, _alone_work(book))).seconds(cost)
+            for column, numbers in zip((work_s, bases_s, total_s), (*all_s, all_s.alone_s), strict=True):
                 vector(column)[:] = numbers
 
 
