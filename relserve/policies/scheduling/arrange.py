@@ -101,9 +101,8 @@ def latency_change(step: StepChoices) -> float:
     candidate, cost, decoding = step.candidates[0], step.cost, step.decoding
     cap = candidate.state.output_cap
     paused_s = cost.prefill(candidate.tokens) * len(decoding)
-    slower_s = sum(
-        cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap) for r in decoding
-    )
+    rows_s = cost.decode_per_request_s * candidate.num_rows
+    slower_s = sum([rows_s * min(r.max_decode_left, cap) for r in decoding])
     shared = min(cap, max(r.max_decode_left for r in decoding))
     return paused_s + slower_s - step.num_with_waiting * cost.decode_base_s * shared
 

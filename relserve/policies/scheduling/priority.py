@@ -57,7 +57,9 @@ class Dynamic:
     def values(self, view: StepView, book: RelBook) -> Numbers:
         """See `Priority.values`."""
         self._estimate(view, book)
-        share = 1.0 / max(1, book.totals.with_running) if self._share_bases else 1.0
+        if not self._share_bases:
+            return book.copy(alone_s(book))
+        share = 1.0 / max(1, book.totals.with_running)
         return book.each(
             lambda work_s, bases_s: work_s + share * bases_s, book.column("work_s"), book.column("bases_s")
         )
