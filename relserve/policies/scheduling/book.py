@@ -63,6 +63,7 @@ class RelBook:
         self._with_waiting: set[str] = set()
         self._columns: dict[str, Column[float]] = {}
         self._blanks: dict[str, float] = {}
+        self._groups: dict[tuple[str, ...], tuple[Column[float], ...]] = {}
         self.arrival_s = self.column("arrival_s")
         self._unannounced = self.column("unannounced")
 
@@ -73,6 +74,13 @@ class RelBook:
             column = self._columns[name] = array("d", [blank]) * len(self.states)
             self._blanks[name] = blank
         return column
+
+    def columns(self, names: tuple[str, ...]) -> tuple[Column[float], ...]:
+        """Several columns, which are unknown where nothing was put down."""
+        columns = self._groups.get(names)
+        if columns is None:
+            columns = self._groups[names] = tuple(map(self.column, names))
+        return columns
 
     def each(self, formula: Callable[..., Any], *columns: Column[float] | Numbers) -> Numbers:
         """What a formula gives for every slot, of its numbers in some columns.

@@ -12,6 +12,9 @@ from relserve.policies.scheduling.order import Floats, Numbers
 from relserve.policies.scheduling.priority import alone_s, miss_ratios
 from relserve.policies.scheduling.state import StepView
 
+SHARED_WORK = tuple(f"shared_{name}" for name in SharedWork._fields)  # what each has left
+FCFS_WORK = tuple(f"fcfs_{name}" for name in SharedWork._fields)  # all there was when it came
+
 
 class Guard(Protocol):
     """Puts the starved first, the earliest to come foremost, for as long as they are starved."""
@@ -77,7 +80,7 @@ class PatienceGuard:
             self._renew_work(view, book)
             _put_down(book)
         if book.newcomers or book.has_new_cost:
-            work = SharedWork(*map(vector, _fcfs_work(book)))
+            work = SharedWork(*map(vector, book.columns(FCFS_WORK)))
             vector(fcfs_s(book))[:] = work.seconds(view.cost.linear)
         now_s, patience = view.now_s, self.patience
         return book.each(
@@ -87,7 +90,7 @@ class PatienceGuard:
 
     def _renew_work(self, view: StepView, book: RelBook) -> None:
         """Bring up to date the work of those of which something ran or changed."""
-        tokens, outputs, steps = _work(book)
+        tokens, outputs, steps = book.columns(SHARED_WORK)
         ratios = miss_ratios(book)
         for rel_id in self._moved:
             slot = book.slot_of.get(rel_id)
@@ -102,21 +105,13 @@ def fcfs_s(book: RelBook) -> Column[float]:
     return book.column("fcfs_s")
 
 
-def _fcfs_work(book: RelBook) -> list[Column[float]]:
-    return [book.column(f"fcfs_{name}") for name in SharedWork._fields]
-
-
-def _work(book: RelBook) -> list[Column[float]]:
-    return [book.column(f"shared_{name}") for name in SharedWork._fields]
-
-
 def _put_down(book: RelBook) -> None:
     """Note for the newcomers all work that came no later than they did."""
     new, arrival_s = book.newcomers, vector(book.arrival_s)
-    ahead = _work_up_to(arrival_s[new], arrival_s, np.array(_work(book)))
+    ahead = _work_up_to(arrival_s[new], arrival_s, np.array(book.columns(SHARED_WORK)))
     # A row's outputs come one after another, also on an idle engine.
     ahead[2] = np.maximum(ahead[2], [book.states[slot].output_cap for slot in new])
-    for column, numbers in zip(_fcfs_work(book), ahead, strict=True):
+    for column, numbers in zip(book.columns(FCFS_WORK), ahead, strict=True):
         vector(column)[new] = numbers
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from relserve.policies.scheduling.book import Column, RelBook, vector
-from relserve.policies.scheduling.decompose import AloneWork, pem, pem_exact
+from relserve.policies.scheduling.decompose import AloneWork, RemainingSeconds, pem, pem_exact
 from relserve.policies.scheduling.order import Numbers
 from relserve.policies.scheduling.state import StepView
+
+ESTIMATE = (*AloneWork._fields, *RemainingSeconds._fields, "alone_s")  # columns of `Dynamic`
 
 
 class Priority(Protocol):
@@ -60,16 +62,14 @@ class Dynamic:
         if not self._share_bases:
             return book.copy(alone_s(book))
         share = 1.0 / max(1, book.totals.with_running)
-        return book.each(
-            lambda work_s, bases_s: work_s + share * bases_s, book.column("work_s"), book.column("bases_s")
-        )
+        parts_s = book.columns(("work_s", "bases_s"))
+        return book.each(lambda work_s, bases_s: work_s + share * bases_s, *parts_s)
 
     def _estimate(self, view: StepView, book: RelBook) -> None:
         """Of the active ones; their waiting rows are looked up in the prefix cache before."""
         estimate = pem_exact if self._exact else pem
         states, limits, cost, ratios = book.states, view.limits, view.cost.linear, miss_ratios(book)
-        tokens, outputs, prefills, decodes = _alone_work(book)
-        work_s, bases_s, total_s = book.column("work_s"), book.column("bases_s"), alone_s(book)
+        tokens, outputs, prefills, decodes, work_s, bases_s, total_s = book.columns(ESTIMATE)
         for slot in book.active.values():
             state = states[slot]
             if state.num_waiting:
@@ -79,7 +79,7 @@ class Dynamic:
             work_s[slot], bases_s[slot] = seconds = left.seconds(cost)
             total_s[slot] = seconds.alone_s
         if book.has_new_cost:
-            all_s = AloneWork(*map(vector, _alone_work(book))).seconds(cost)
+            all_s = AloneWork(*map(vector, (tokens, outputs, prefills, decodes))).seconds(cost)
             for column, numbers in zip((work_s, bases_s, total_s), (*all_s, all_s.alone_s), strict=True):
                 vector(column)[:] = numbers
 
@@ -87,10 +87,6 @@ class Dynamic:
 def alone_s(book: RelBook) -> Column[float]:
     """Predicted seconds left of each relQuery on an engine of its own, as priced last."""
     return book.column("alone_s")
-
-
-def _alone_work(book: RelBook) -> list[Column[float]]:
-    return [book.column(name) for name in AloneWork._fields]
 
 
 def miss_ratios(book: RelBook) -> Column[float]:
