@@ -10,7 +10,7 @@ from typing import NamedTuple
 from relserve.policies.cost import CostModel, CostSource, StepSample
 from relserve.policies.scheduling.decompose import pem
 from relserve.policies.scheduling.policy import SchedulingPolicy
-from relserve.policies.scheduling.priority import miss_ratios
+from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import Limits, RelState, StepDecision, StepView
 
 EVERYTHING = StepDecision(None, None, None, "everything")
@@ -78,8 +78,7 @@ class StepDriver:
     def outlooks(self, states: Sequence[RelState], limits: Limits) -> list[Outlook]:
         """How some relQueries stand that the latest view knew of."""
         urgencies = [self._latest.order.urgency(state) for state in states]
-        book = self.policy.book
-        ratios = [miss_ratios(book)[book.slot_of[state.rel_id]] for state in states]
+        ratios = [miss_ratio_of(self.policy.book, state.rel_id) for state in states]
         works = [pem(state, ratio, limits) for state, ratio in zip(states, ratios, strict=True)]
         left = [float(work.seconds(self.model.linear).alone_s) for work in works]
         return [

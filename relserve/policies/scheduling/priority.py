@@ -92,3 +92,8 @@ def alone_s(book: RelBook) -> Column[float]:
 def miss_ratios(book: RelBook) -> Column[float]:
     """Miss ratios as measured last; 1 where none was."""
     return book.column("miss_ratio", blank=1.0)
+
+
+def miss_ratio_of(book: RelBook, rel_id: str) -> float:
+    """Of one relQuery; 1 where none was measured."""
+    return miss_ratios(book)[book.slot_of[rel_id]]
