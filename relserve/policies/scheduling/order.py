@@ -31,6 +31,8 @@ R = TypeVar("R", bound=Ranked)
 class Order(Generic[R]):
     """By priority value, then by arrival, then by id; iterating goes from the most urgent on.
 
+    Good for as long as `rels` and `slot_of` stay as they are.
+
     Args:
         rels: a slot a relQuery.
         slot_of: the slot of each relQuery, by its id.
