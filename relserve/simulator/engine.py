@@ -222,8 +222,8 @@ class SimEngine:
         left = total - cached * size
         if not self.spec.chunked and left > budget and budget < self.limits.max_num_batched_tokens:
             return 0
-        blocks = ceil(total / size)
-        if blocks - cached + pool.num_idle(row.hashes[:cached]) > pool.num_free:
+        blocks, free = ceil(total / size), pool.num_free
+        if blocks > free and blocks - cached + pool.num_idle(row.hashes[:cached]) > free:
             return 0
         pool.take(row.hashes, blocks - len(row.hashes))
         self.num_running += 1

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.book import RelBook
-from relserve.policies.scheduling.decompose import SharedWork
-from relserve.policies.scheduling.guard import Guard, NoGuard, fcfs_work
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.guard import Guard, NoGuard, fcfs_s
+from relserve.policies.scheduling.order import Numbers, Order
 from relserve.policies.scheduling.priority import Priority, alone_s
 from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepView
 
@@ -45,30 +42,28 @@ class Ranking:
 
     def __init__(self, priority: Priority, guard: Guard | None = None) -> None:
         self.priority, self.guard, self.book = priority, guard or NoGuard(), RelBook()
-        self._values, self._starved, self._cost = np.empty(0), np.empty(0, dtype=bool), COST
+        self._values: Numbers = []
 
     def show(self, view: StepView) -> Ranking:
         self.book.take(view)
-        self._values = self.priority.values(view, self.book)
-        self._starved = self.guard.starved(view, self.book)
-        self._cost = view.cost.linear
+        self._values = self.guard.put_first(self.priority.values(view, self.book), view, self.book)
         return self
 
     def value(self, name: str) -> float:
         return float(self._values[self.book.slot_of[name]])
 
     def starved(self, *names: str) -> bool:
-        return all(self._starved[self.book.slot_of[name]] for name in names)
+        return all(self.value(name) == 0.0 for name in names)
 
     def left_s(self, name: str) -> float:
         """Predicted seconds left, on an engine of its own."""
-        return float(alone_s(self.book)[self.book.slot_of[name]][0])
+        return alone_s(self.book)[self.book.slot_of[name]]
 
     def fcfs_s(self, name: str) -> float:
         """Predicted latency under FCFS, as put down at arrival."""
-        return float(SharedWork(*fcfs_work(self.book)[[self.book.slot_of[name]]]).seconds(self._cost)[0])
+        return fcfs_s(self.book)[self.book.slot_of[name]]
 
     @property
     def order(self) -> list[str]:
-        values = np.where(self._starved, 0.0, self._values)
-        return [s.rel_id for s in Order(self.book.states, self.book.slot_of, values, self.book.arrival_s)]
+        book = self.book
+        return [s.rel_id for s in Order(book.states, book.slot_of, self._values, book.copy(book.arrival_s))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from relserve.policies.cost import CostModel
@@ -23,8 +22,7 @@ class Candidate(NamedTuple):
     held_up: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StepChoices:
+class StepChoices(NamedTuple):
     """What there is to choose from in one step.
 
     Attributes:
@@ -34,6 +32,7 @@ class StepChoices:
         num_with_waiting: relQueries with waiting rows, R-.
         num_at_work: relQueries with waiting or running rows.
         cost: the cost model.
+        limits_admission: whether no more rows may be admitted than the decision counts on.
     """
 
     order: Order[RelState]
@@ -42,6 +41,19 @@ class StepChoices:
     num_with_waiting: int
     num_at_work: int
     cost: CostModel
+    limits_admission: bool = True
+
+    def decide(
+        self, decode: frozenset[str] | None, prefill: frozenset[str] | None, num_rows: int, reason: str
+    ) -> StepDecision:
+        """The decision for these relQueries, which counts on admitting `num_rows` rows."""
+        max_admit = num_rows if self.limits_admission else None
+        return StepDecision(decode, prefill, max_admit, reason, order=self.order)
+
+    def prefill(self, decode: frozenset[str] | None, taken: Sequence[Candidate], reason: str) -> StepDecision:
+        """The decision to prefill some candidates."""
+        rows = sum([candidate.num_rows for candidate in taken])
+        return self.decide(decode, frozenset([c.state.rel_id for c in taken]), rows, reason)
 
 
 class Arrangement(Protocol):
@@ -56,7 +68,7 @@ class Mixed:
 
     def decide(self, step: StepChoices) -> StepDecision:
         """See `Arrangement.decide`."""
-        return StepDecision(None, None, sum(c.num_rows for c in step.candidates), "mixed")
+        return step.decide(None, None, sum(c.num_rows for c in step.candidates), "mixed")
 
 
 Transition = Callable[[StepChoices], bool]
@@ -89,9 +101,8 @@ def latency_change(step: StepChoices) -> float:
     candidate, cost, decoding = step.candidates[0], step.cost, step.decoding
     cap = candidate.state.output_cap
     paused_s = cost.prefill(candidate.tokens) * len(decoding)
-    slower_s = sum(
-        cost.decode_per_request_s * candidate.num_rows * min(r.max_decode_left, cap) for r in decoding
-    )
+    rows_s = cost.decode_per_request_s * candidate.num_rows
+    slower_s = sum([rows_s * min(r.max_decode_left, cap) for r in decoding])
     shared = min(cap, max(r.max_decode_left for r in decoding))
     return paused_s + slower_s - step.num_with_waiting * cost.decode_base_s * shared
 
@@ -110,13 +121,13 @@ class Exclusive:
     def decide(self, step: StepChoices) -> StepDecision:
         """See `Arrangement.decide`."""
         if not step.candidates:
-            return StepDecision(None, NOBODY, 0, "no candidate")
+            return step.decide(None, NOBODY, 0, "no candidate")
         reason = self._reason(step)
         if reason == "transition: decode":
-            return StepDecision(None, NOBODY, 0, reason)
+            return step.decide(None, NOBODY, 0, reason)
         if self._one_relquery:
-            return _prefill(NOBODY, step.candidates[:1], reason)
-        return StepDecision(NOBODY, None, sum(c.num_rows for c in step.candidates), reason)
+            return step.prefill(NOBODY, step.candidates[:1], reason)
+        return step.decide(NOBODY, None, sum(c.num_rows for c in step.candidates), reason)
 
     def _reason(self, step: StepChoices) -> str:
         if not step.decoding:
@@ -156,7 +167,7 @@ class Marginal:
         """See `Arrangement.decide`."""
         taken: list[Candidate] = []
         by_rel = {candidate.state.rel_id: candidate for candidate in step.candidates}
-        longest = max((r.max_decode_left for r in step.decoding), default=0)
+        longest = max([r.max_decode_left for r in step.decoding], default=0)
         at_work, behind = 0, step.num_at_work
         for state in step.order:
             candidate = by_rel.pop(state.rel_id, None)
@@ -171,10 +182,10 @@ class Marginal:
             at_work += bool(state.num_decoding) or candidate is not None
             behind -= bool(state.num_waiting or state.num_running)
         if first := self._before_decodes(step, taken):
-            return _prefill(NOBODY, first, "prefill first")
+            return step.prefill(NOBODY, first, "prefill first")
         if taken:
-            return _prefill(None, taken, "mixed")
-        return StepDecision(None, NOBODY, 0, "decode first" if step.candidates else "no candidate")
+            return step.prefill(None, taken, "mixed")
+        return step.decide(None, NOBODY, 0, "decode first" if step.candidates else "no candidate")
 
     @staticmethod
     def _effect(step: StepChoices, candidate: Candidate, longest: int, is_first: bool) -> tuple[float, float]:
@@ -201,19 +212,14 @@ class Marginal:
         it ends when its last row has got in, not sooner for a prefill's being quick.
         """
         cost, decoding = step.cost, step.decoding
-        if not decoding:
+        if not decoding or not taken:
             return []
         most_urgent = step.order.urgency(decoding[0])
         first = [c for c in taken if step.order.urgency(c.state) <= most_urgent]
-        tokens = sum(c.tokens for c in first)
-        sooner_s = cost.step(tokens, sum(r.num_decoding for r in decoding)) - cost.prefill(tokens)
+        tokens = sum([c.tokens for c in first])
+        sooner_s = cost.step(tokens, sum([r.num_decoding for r in decoding])) - cost.prefill(tokens)
         later_s = cost.prefill_base_s + cost.decode_base_s - cost.shared_base_s
-        later_s += cost.decode_per_request_s * sum(c.num_rows for c in first)
-        gaining = sum(not (c.held_up and c.state.num_decoding) for c in first)
+        later_s += cost.decode_per_request_s * sum([c.num_rows for c in first])
+        gaining = sum([not (c.held_up and c.state.num_decoding) for c in first])
         losing = step.num_at_work - gaining
         return first if gaining * sooner_s > losing * later_s else []
-
-
-def _prefill(decode: frozenset[str] | None, taken: Sequence[Candidate], reason: str) -> StepDecision:
-    rows = sum(candidate.num_rows for candidate in taken)
-    return StepDecision(decode, frozenset(candidate.state.rel_id for candidate in taken), rows, reason)

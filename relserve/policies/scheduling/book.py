@@ -1,53 +1,19 @@
-"""What a policy remembers of the relQueries from step to step: numbers in arrays, a slot a relQuery."""
+"""What a policy remembers of the relQueries from step to step: numbers in columns, a slot a relQuery."""
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
-from operator import add, attrgetter, sub
-from typing import NamedTuple
+from array import array
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from relserve.policies.scheduling.order import Floats
+from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.order import FEW, Floats, Numbers
 from relserve.policies.scheduling.state import RelState, StepView
 
-FIRST_SLOTS = 64
-
-
-class Counts(NamedTuple):
-    """The counts of several relQueries as arrays; named as in `RelState`."""
-
-    num_waiting: Floats
-    waiting_tokens: Floats
-    num_arrived: Floats
-    arrived_tokens: Floats
-    num_rows: Floats
-    output_cap: Floats
-    num_running: Floats
-    num_decoding: Floats
-    prefill_left: Floats
-    max_decode_left: Floats
-    sum_decode_left: Floats
-    waiting_outputs: Floats
-
-    @classmethod
-    def of(cls, states: list[RelState]) -> Counts:
-        """Read them."""
-        table = np.array([_read(state) for state in states], dtype=float)
-        return cls(*table.reshape(len(states), len(cls._fields)).T)
-
-    @property
-    def num_unseen(self) -> Floats:
-        """Rows announced that have not arrived."""
-        return np.maximum(0.0, self.num_rows - self.num_arrived)
-
-    @property
-    def mean_tokens(self) -> Floats:
-        """Prompt tokens of a row on average; 1 before any has arrived."""
-        return np.where(self.num_arrived > 0, self.arrived_tokens / np.maximum(self.num_arrived, 1.0), 1.0)
-
-
-_read = attrgetter(*Counts._fields)
+Column = array  # of doubles, a number a slot
+UNKNOWN = float("nan")
 
 
 class Totals(NamedTuple):
@@ -66,163 +32,143 @@ class Totals(NamedTuple):
     num_decoding: int
     decode_left: int
 
-    @classmethod
-    def of(cls, state: RelState) -> Totals:
-        """What one relQuery adds."""
-        waiting, running = state.num_waiting > 0, state.num_running > 0
-        return cls(waiting, running, waiting or running, state.num_decoding, state.sum_decode_left)
-
-
-NOTHING = Totals(0, 0, 0, 0, 0)
-
-
-class Table:
-    """`width` numbers a slot; `blank` where nothing was put down."""
-
-    def __init__(self, width: int, num_slots: int, blank: float) -> None:
-        self.blank = blank
-        self._data = np.full((width, num_slots), blank)
-
-    def __getitem__(self, slots: int | slice | list[int]) -> Floats:
-        """The numbers of some slots: a row each number, a column each slot."""
-        found: Floats = self._data[:, slots]
-        return found
-
-    def one(self, slot: int) -> float:
-        """The first number of one slot."""
-        return float(self._data[0, slot])
-
-    def __setitem__(self, slots: int | slice | list[int], numbers: Floats | float) -> None:
-        self._data[:, slots] = numbers
-
-    def grow(self, num_slots: int) -> None:
-        """Have room for more slots."""
-        more = np.full((len(self._data), num_slots - self._data.shape[1]), self.blank)
-        self._data = np.concatenate([self._data, more], axis=1)
-
 
 class RelBook:
-    """The relQueries of a policy by slot, and tables of what its parts derived of each.
+    """The relQueries of a policy by slot, and columns of what its parts derived of each.
+
+    The slots are those from 0 on without a gap: where a relQuery leaves, that of the last slot takes its
+    place. A slot is good until the next view is taken.
 
     Attributes:
-        states: by slot; None where a slot is empty.
+        states: by slot.
         slot_of: by id.
-        active: slots of the relQueries that changed or run, of the latest view.
-        enlarged: slots, of the latest view, of those that had more rows than announced: they are not what
-            they were taken for when they came.
+        arrival_s: times of arrival by slot.
+        active: slots of the relQueries that changed or run, of the latest view, by id.
+        newcomers: slots of those that the latest view showed first, or with more rows than they announced:
+            they are not what they were taken for when they came.
         totals: over all relQueries.
+        cost: the linear cost model of the latest view.
+        has_new_cost: whether that of the view before was another.
     """
 
     def __init__(self) -> None:
-        self.states: list[RelState | None] = []
+        self.states: list[RelState] = []
         self.slot_of: dict[str, int] = {}
-        self.active: list[int] = []
-        self.enlarged: list[int] = []
-        self.totals = NOTHING
-        self._running: dict[int, None] = {}
-        self._unannounced: dict[int, int] = {}
-        self._empty: list[int] = []  # a heap; slots that were dropped may still be in it
-        self._num_slots = FIRST_SLOTS
-        self._tables: dict[str, Table] = {}
-        self._arrival_s = self.table("arrival_s", 1)
-        self._parts: list[Totals] = []
-        self._counts: Counts | None = None
+        self.active: dict[str, int] = {}
+        self.newcomers: list[int] = []
+        self.totals = Totals(0, 0, 0, 0, 0)
+        self.cost: CostModel | None = None
+        self.has_new_cost = False
+        self._running: dict[str, RelState] = {}
+        self._with_waiting: set[str] = set()
+        self._columns: dict[str, Column[float]] = {}
+        self._blanks: dict[str, float] = {}
+        self._groups: dict[tuple[str, ...], tuple[Column[float], ...]] = {}
+        self.arrival_s = self.column("arrival_s")
+        self._unannounced = self.column("unannounced")
 
-    def table(self, name: str, width: int, blank: float = np.nan) -> Table:
-        """The table of that name; made when it is first asked for."""
-        table = self._tables.get(name)
-        if table is None:
-            table = self._tables[name] = Table(width, self._num_slots, blank)
-        return table
+    def column(self, name: str, blank: float = UNKNOWN) -> Column[float]:
+        """The column of that name, made when it is first asked for; `blank` where nothing was put down."""
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = array("d", [blank]) * len(self.states)
+            self._blanks[name] = blank
+        return column
 
-    @property
-    def used(self) -> slice:
-        """The slots that are or were in use."""
-        return slice(0, len(self.states))
+    def columns(self, names: tuple[str, ...]) -> tuple[Column[float], ...]:
+        """Several columns, which are unknown where nothing was put down."""
+        columns = self._groups.get(names)
+        if columns is None:
+            columns = self._groups[names] = tuple(map(self.column, names))
+        return columns
 
-    @property
-    def arrival_s(self) -> Floats:
-        """Times of arrival of the used slots."""
-        times_s: Floats = self._arrival_s[self.used][0]
-        return times_s
+    def each(self, formula: Callable[..., Any], *columns: Column[float] | Numbers) -> Numbers:
+        """What a formula gives for every slot, of its numbers in some columns.
+
+        Args:
+            formula: without a branch, for it is given floats where there are few relQueries, else vectors;
+                it must not give back a vector as it came.
+        """
+        if len(self.states) <= FEW:
+            return list(map(formula, *columns))
+        found: Floats = formula(*map(vector, columns))
+        return found
+
+    def copy(self, column: Column[float]) -> Numbers:
+        """The numbers of a column as they are now."""
+        return list(column) if len(column) <= FEW else np.array(column)
 
     @property
     def running(self) -> list[RelState]:
         """relQueries with running rows."""
-        return [state for slot in self._running if (state := self.states[slot]) is not None]
+        return list(self._running.values())
 
     def take(self, view: StepView) -> None:
         """Bring everything up to date with what happened since the last view."""
-        self.enlarged = []
-        self._forget([slot for rel_id in view.gone if (slot := self.slot_of.pop(rel_id, None)) is not None])
-        slots = dict(self._running)
+        cost = view.cost.linear
+        self.has_new_cost = cost is not self.cost
+        self.cost, self.newcomers = cost, []
+        for rel_id in view.gone:
+            self._forget(rel_id)
+        slot_of, unannounced = self.slot_of, self._unannounced
+        active = {rel_id: slot_of[rel_id] for rel_id in self._running}
         for state in view.changed:
-            slots[self._slot(state)] = None
-        self.active = list(slots)
-        self._counts = None
-        for slot, state in zip(self.active, self.active_states, strict=True):
-            self._replace_part(slot, Totals.of(state))
-            if state.num_running:
-                self._running[slot] = None
-            else:
-                self._running.pop(slot, None)
+            slot = slot_of.get(state.rel_id)
+            if slot is None:
+                slot = self._add(state)
+            elif unannounced[slot] != state.num_unannounced:
+                unannounced[slot] = state.num_unannounced
+                self.newcomers.append(slot)
+            active[state.rel_id] = slot
+        self.active = active
+        self._count()
 
-    @property
-    def active_states(self) -> list[RelState]:
-        """The active relQueries."""
-        return [state for slot in self.active if (state := self.states[slot]) is not None]
-
-    @property
-    def counts(self) -> Counts:
-        """Of the active relQueries."""
-        if self._counts is None:
-            self._counts = Counts.of(self.active_states)
-        return self._counts
-
-    def _replace_part(self, slot: int, part: Totals) -> None:
-        """Replace what a relQuery adds to the totals."""
-        before = self._parts[slot]
-        if part != before:
-            self._parts[slot] = part
-            self.totals = Totals(*map(add, self.totals, map(sub, part, before)))
-
-    def _slot(self, state: RelState) -> int:
-        slot = self.slot_of.get(state.rel_id)
-        if slot is None:
-            slot = self._empty_slot()
-            self.slot_of[state.rel_id], self.states[slot] = slot, state
-            self._arrival_s[slot] = state.arrival_s
-            self._unannounced[slot] = state.num_unannounced
-        elif self._unannounced[slot] != state.num_unannounced:
-            self._unannounced[slot] = state.num_unannounced
-            self.enlarged.append(slot)
+    def _add(self, state: RelState) -> int:
+        slot = self.slot_of[state.rel_id] = len(self.states)
+        self.states.append(state)
+        for name, column in self._columns.items():
+            column.append(self._blanks[name])
+        self.arrival_s[slot], self._unannounced[slot] = state.arrival_s, state.num_unannounced
+        self.newcomers.append(slot)
         return slot
 
-    def _empty_slot(self) -> int:
-        """The lowest, so that the highest become empty and can be dropped."""
-        while self._empty:
-            slot = heappop(self._empty)
-            if slot < len(self.states):
-                return slot
-        if len(self.states) == self._num_slots:
-            self._num_slots *= 2
-            for table in self._tables.values():
-                table.grow(self._num_slots)
-        self.states.append(None)
-        self._parts.append(NOTHING)
-        return len(self.states) - 1
-
-    def _forget(self, slots: list[int]) -> None:
-        if not slots:
+    def _forget(self, rel_id: str) -> None:
+        slot = self.slot_of.pop(rel_id, None)
+        if slot is None:
             return
-        for table in self._tables.values():
-            table[slots] = table.blank
-        for slot in slots:
-            self._replace_part(slot, NOTHING)
-            self.states[slot] = None
-            self._running.pop(slot, None)
-            del self._unannounced[slot]
-            heappush(self._empty, slot)
-        while self.states and self.states[-1] is None:
-            self.states.pop()
-            self._parts.pop()
+        self._running.pop(rel_id, None)
+        self._with_waiting.discard(rel_id)
+        last = self.states.pop()
+        is_last = slot == len(self.states)
+        for column in self._columns.values():
+            number = column.pop()
+            if not is_last:
+                column[slot] = number
+        if not is_last:
+            self.states[slot], self.slot_of[last.rel_id] = last, slot
+
+    def _count(self) -> None:
+        """Note which of the active have running rows, and which waiting ones; and the totals."""
+        running, with_waiting, states = self._running, self._with_waiting, self.states
+        for rel_id, slot in self.active.items():
+            state = states[slot]
+            if state.num_running:
+                running[rel_id] = state
+            else:
+                running.pop(rel_id, None)
+            if state.num_waiting:
+                with_waiting.add(rel_id)
+            else:
+                with_waiting.discard(rel_id)
+        at_work = len(with_waiting)
+        num_decoding = decode_left = 0
+        for state in running.values():
+            at_work += not state.num_waiting
+            num_decoding += state.num_decoding
+            decode_left += state.sum_decode_left
+        self.totals = Totals(len(with_waiting), len(running), at_work, num_decoding, decode_left)
+
+
+def vector(column: Column[float] | Numbers) -> Floats:
+    """A column as a vector; not to be kept, for a column cannot grow as long as there is one."""
+    return np.asarray(column)

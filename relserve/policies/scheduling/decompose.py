@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.book import Counts
-from relserve.policies.scheduling.order import Floats
 from relserve.policies.scheduling.state import Limits, RelState
 
 
@@ -51,7 +47,7 @@ def batch_decompose(row_tokens: Iterable[float], output_cap: int, limits: Limits
     return Batches(prefills, decodes)
 
 
-Quantity = float | Floats  # of one relQuery, or an element for each of several
+Quantity = Any  # a number of one relQuery, or a vector with an element for each of several
 
 
 class AloneWork(NamedTuple):
@@ -98,11 +94,11 @@ class SharedWork(NamedTuple):
         steps: the decode steps that give them.
     """
 
-    tokens: Floats
-    outputs: Floats
-    steps: Floats
+    tokens: Quantity
+    outputs: Quantity
+    steps: Quantity
 
-    def seconds(self, cost: CostModel) -> Floats:
+    def seconds(self, cost: CostModel) -> Quantity:
         """How long it takes."""
         decode_s = cost.decode_per_request_s * self.outputs + cost.decode_base_s * self.steps
         return cost.prefill_per_token_s * self.tokens + decode_s
@@ -115,9 +111,11 @@ def pem_exact(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
     remaining steps beside the first wave; finished work costs nothing.
     """
     rows = list(state.waiting_row_tokens()) if state.waiting_row_tokens is not None else []
-    rows += [round(state.mean_tokens)] * state.num_unseen
+    num_unseen = state.num_unseen
+    rows += [round(state.mean_tokens)] * num_unseen
     batches = batch_decompose((max(t * miss_ratio, 1.0) for t in rows), state.output_cap, limits)
-    return _with_running(state, sum(batches.prefills), len(batches.prefills), len(batches.decodes))
+    num_prefills, num_decodes = len(batches.prefills), len(batches.decodes)
+    return _with_running(state, num_unseen, sum(batches.prefills), num_prefills, num_decodes)
 
 
 def pem(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
@@ -125,32 +123,39 @@ def pem(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
 
     Within one prefill batch and one wave of `pem_exact`; the difference is the rows' spread.
     """
-    rows = state.num_waiting + state.num_unseen
+    num_waiting, num_unseen = state.num_waiting, state.num_unseen
+    rows = num_waiting + num_unseen
     if not rows:
-        return _with_running(state, 0.0, 0, 0)
-    mean = state.waiting_tokens / state.num_waiting if state.num_waiting else state.mean_tokens
+        return _with_running(state, 0, 0.0, 0, 0)
+    mean = state.waiting_tokens / num_waiting if num_waiting else state.mean_tokens
     tokens = max(mean * miss_ratio, 1.0)
-    wave = max(1, min(limits.max_num_seqs, int(limits.kv_tokens / tokens)))
-    rows_a_batch = max(1, int(limits.max_num_batched_tokens / tokens))
+    wave = min(limits.max_num_seqs, int(limits.kv_tokens / tokens)) or 1
+    rows_a_batch = int(limits.max_num_batched_tokens / tokens) or 1
     full, rest = divmod(rows, wave)
-    prefills = full * ceil(wave / rows_a_batch) + ceil(rest / rows_a_batch)
-    return _with_running(state, rows * tokens, prefills, ceil(rows / wave) * state.output_cap)
+    prefills = ceil(rest / rows_a_batch)
+    if full:
+        prefills += full * ceil(wave / rows_a_batch)
+    decodes = (full + (rest > 0)) * state.output_cap
+    return _with_running(state, num_unseen, rows * tokens, prefills, decodes)
 
 
-def _with_running(state: RelState, tokens: float, prefills: int, decodes: int) -> AloneWork:
+def _with_running(state: RelState, num_unseen: int, tokens: float, prefills: int, decodes: int) -> AloneWork:
     """The batches of the waiting rows, and what the rows in progress add to them."""
-    return AloneWork(
-        tokens + state.prefill_left,
-        state.waiting_outputs + state.num_unseen * state.output_cap + state.sum_decode_left,
-        prefills + (state.prefill_left > 0 and not prefills),
-        decodes + max(0, state.max_decode_left - (state.output_cap if decodes else 0)),
-    )
+    cap, prefill_left, decodes_left = state.output_cap, state.prefill_left, state.max_decode_left
+    if prefill_left and not prefills:
+        prefills = 1
+    if decodes:  # those that run decode beside the first wave
+        decodes_left -= cap
+    if decodes_left > 0:
+        decodes += decodes_left
+    outputs = state.waiting_outputs + num_unseen * cap + state.sum_decode_left
+    return AloneWork(tokens + prefill_left, outputs, prefills, decodes)
 
 
-def shared_work(counts: Counts, miss_ratio: Floats, limits: Limits) -> SharedWork:
-    """What is left of relQueries when each shares a full engine with others, by its cap on outputs."""
-    mean = counts.mean_tokens
-    tokens = (counts.waiting_tokens + counts.num_unseen * mean) * miss_ratio
-    outputs = counts.waiting_outputs + counts.num_unseen * counts.output_cap + counts.sum_decode_left
-    rows_at_once = np.minimum(limits.max_num_seqs, limits.kv_tokens / (mean + counts.output_cap))
-    return SharedWork(tokens + counts.prefill_left, outputs, outputs / np.maximum(rows_at_once, 1.0))
+def shared_work(state: RelState, miss_ratio: float, limits: Limits) -> SharedWork:
+    """What is left of a relQuery when it shares a full engine with others, by its cap on outputs."""
+    mean, num_unseen = state.mean_tokens, state.num_unseen
+    tokens = (state.waiting_tokens + num_unseen * mean) * miss_ratio
+    outputs = state.waiting_outputs + num_unseen * state.output_cap + state.sum_decode_left
+    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (mean + state.output_cap))
+    return SharedWork(tokens + state.prefill_left, outputs, outputs / max(rows_at_once, 1.0))

@@ -5,30 +5,34 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from relserve.policies.scheduling.book import RelBook, Table
+from relserve.policies.scheduling.book import Column, RelBook, vector
 from relserve.policies.scheduling.decompose import SharedWork, shared_work
-from relserve.policies.scheduling.order import Floats
-from relserve.policies.scheduling.priority import active_miss_ratios, alone_s
+from relserve.policies.scheduling.order import Floats, Numbers
+from relserve.policies.scheduling.priority import alone_s, miss_ratios
 from relserve.policies.scheduling.state import StepView
 
-Marks = NDArray[np.bool_]
+SHARED_WORK = tuple(f"shared_{name}" for name in SharedWork._fields)  # what each has left
+FCFS_WORK = tuple(f"fcfs_{name}" for name in SharedWork._fields)  # all there was when it came
 
 
 class Guard(Protocol):
-    """Marks relQueries as starved; they go first, the earliest to come foremost, for as long as they are."""
+    """Puts the starved first, the earliest to come foremost, for as long as they are starved."""
 
-    def starved(self, view: StepView, book: RelBook) -> Marks:
-        """Who is, by slot of the book, in which the priority has put down its estimates."""
+    def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
+        """The priority values with 0 for the starved.
+
+        Args:
+            values: by slot of the book, in which the priority has put down its estimates.
+        """
 
 
 class NoGuard:
     """Nobody is starved."""
 
-    def starved(self, view: StepView, book: RelBook) -> Marks:
-        """See `Guard.starved`."""
-        return np.zeros(len(book.states), dtype=bool)
+    def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
+        """See `Guard.put_first`."""
+        return values
 
 
 class StarvationGuard:
@@ -41,19 +45,18 @@ class StarvationGuard:
     def __init__(self, threshold_s: float) -> None:
         self.threshold_s = threshold_s
 
-    def starved(self, view: StepView, book: RelBook) -> Marks:
-        """See `Guard.starved`."""
-        sizes, starved = book.table("starvation_size", 2), book.table("starved", 1)
-        if book.active:
-            active = (book.states[slot] for slot in book.active)
-            has_started = [state is not None and state.first_scheduled_s is not None for state in active]
-            sizes[book.active] = np.array([book.counts.num_rows, has_started])
-        num_rows, has_started_by_slot = sizes[book.used]
-        waited_s = view.now_s - book.arrival_s
-        is_over = waited_s / np.maximum(num_rows, 1.0) > self.threshold_s
-        starved[np.flatnonzero(is_over & (has_started_by_slot == 0)).tolist()] = 1.0
-        marks: Marks = starved[book.used][0] == 1.0
-        return marks
+    def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
+        """See `Guard.put_first`."""
+        num_rows, waits = book.column("starvation_rows"), book.column("starvation_waits")
+        for slot in book.active.values():
+            state = book.states[slot]
+            num_rows[slot], waits[slot] = max(state.num_rows, 1), state.first_scheduled_s is None
+        now_s, threshold_s, starved = view.now_s, self.threshold_s, book.column("starved", blank=0.0)
+        vector(starved)[:] = book.each(
+            lambda was, arrival_s, rows, waits: was + waits * ((now_s - arrival_s) / rows > threshold_s) > 0,
+            starved, book.arrival_s, num_rows, waits,
+        )  # fmt: skip
+        return book.each(lambda value, is_starved: value * (1.0 - is_starved), values, starved)
 
 
 class PatienceGuard:
@@ -68,36 +71,48 @@ class PatienceGuard:
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
+        self._moved: set[str] = set()  # since somebody came last
 
-    def starved(self, view: StepView, book: RelBook) -> Marks:
-        """See `Guard.starved`."""
-        cost, fcfs = view.cost.linear, fcfs_work(book)
-        fcfs[book.enlarged] = np.nan
-        if book.active:
-            _put_down(view, book)
-        done_s = view.now_s - book.arrival_s + alone_s(book)[book.used][0]
-        marks: Marks = done_s > self.patience * SharedWork(*fcfs[book.used]).seconds(cost)
-        return marks
+    def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
+        """See `Guard.put_first`."""
+        self._moved.update(book.active)
+        if book.newcomers:
+            self._renew_work(view, book)
+            _put_down(book)
+        if book.newcomers or book.has_new_cost:
+            work = SharedWork(*map(vector, book.columns(FCFS_WORK)))
+            vector(fcfs_s(book))[:] = work.seconds(view.cost.linear)
+        now_s, patience = view.now_s, self.patience
+        return book.each(
+            lambda value, came_s, left_s, fcfs_s: value * (now_s - came_s + left_s <= patience * fcfs_s),
+            values, book.arrival_s, alone_s(book), fcfs_s(book),
+        )  # fmt: skip
+
+    def _renew_work(self, view: StepView, book: RelBook) -> None:
+        """Bring up to date the work of those of which something ran or changed."""
+        tokens, outputs, steps = book.columns(SHARED_WORK)
+        ratios = miss_ratios(book)
+        for rel_id in self._moved:
+            slot = book.slot_of.get(rel_id)
+            if slot is not None:
+                work = shared_work(book.states[slot], ratios[slot], view.limits)
+                tokens[slot], outputs[slot], steps[slot] = work
+        self._moved.clear()
 
 
-def fcfs_work(book: RelBook) -> Table:
-    """All there was to do when a relQuery came, its own work included; see `SharedWork`."""
-    return book.table("fcfs_work", len(SharedWork._fields))
+def fcfs_s(book: RelBook) -> Column[float]:
+    """Seconds of all there was to do when each relQuery came, its own work included, as priced last."""
+    return book.column("fcfs_s")
 
 
-def _put_down(view: StepView, book: RelBook) -> None:
-    """Note for those that are new all work that came no later than they did."""
-    work = book.table("shared_work", len(SharedWork._fields))
-    work[book.active] = np.array(shared_work(book.counts, active_miss_ratios(book), view.limits))
-    fcfs = fcfs_work(book)
-    is_new = np.isnan(fcfs[book.active][0])
-    new = [slot for slot, flag in zip(book.active, is_new.tolist(), strict=True) if flag]
-    if not new:
-        return
-    ahead = _work_up_to(book.arrival_s[new], book.arrival_s, work[book.used])
+def _put_down(book: RelBook) -> None:
+    """Note for the newcomers all work that came no later than they did."""
+    new, arrival_s = book.newcomers, vector(book.arrival_s)
+    ahead = _work_up_to(arrival_s[new], arrival_s, np.array(book.columns(SHARED_WORK)))
     # A row's outputs come one after another, also on an idle engine.
-    ahead[2] = np.maximum(ahead[2], book.counts.output_cap[is_new])
-    fcfs[new] = ahead
+    ahead[2] = np.maximum(ahead[2], [book.states[slot].output_cap for slot in new])
+    for column, numbers in zip(book.columns(FCFS_WORK), ahead, strict=True):
+        vector(column)[new] = numbers
 
 
 def _work_up_to(times_s: Floats, arrival_s: Floats, work: Floats) -> Floats:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Numbers = list[float] | Floats  # a list where there are few, else a vector
 Slots = NDArray[np.intp]
 Urgency = tuple[float, float, str]
 
-FEW = 64  # up to so many are sorted sooner in Python than in numpy
+FEW = 64  # up to so many are sooner done one by one in Python than at once in numpy
 FIRST_CHUNK, GROWTH = 512, 4  # most steps look at few relQueries, of however many
 
 
@@ -31,45 +31,52 @@ R = TypeVar("R", bound=Ranked)
 class Order(Generic[R]):
     """By priority value, then by arrival, then by id; iterating goes from the most urgent on.
 
+    Good for as long as `rels` and `slot_of` stay as they are.
+
     Args:
-        rels: a slot a relQuery; None where a slot is empty.
+        rels: a slot a relQuery.
         slot_of: the slot of each relQuery, by its id.
-        values: priority values by slot, lower first; NaN in empty slots.
-        arrivals: times of arrival by slot.
+        values: priority values by slot, lower first; a vector where there are more than FEW.
+        arrivals: times of arrival by slot, likewise.
     """
 
     def __init__(
         self,
-        rels: Sequence[R | None] = (),
+        rels: Sequence[R] = (),
         slot_of: Mapping[str, int] | None = None,
-        values: Floats | None = None,
-        arrivals: Floats | None = None,
+        values: Numbers | None = None,
+        arrivals: Numbers | None = None,
     ) -> None:
         self._rels, self._slot_of = rels, slot_of or {}
-        self._values = np.empty(0) if values is None else values
-        self._arrivals = np.empty(0) if arrivals is None else arrivals
+        self._values: Numbers = [] if values is None else values
+        self._arrivals: Numbers = [] if arrivals is None else arrivals
         self._sorted: list[R] = []
 
     @cached_property
     def _rest(self) -> Slots:
         """The slots of those that are not sorted yet."""
-        return np.flatnonzero(~np.isnan(self._values))
+        return np.arange(len(self._values))
 
     @classmethod
     def of(cls, rels: Sequence[R], values: Sequence[float]) -> Order[R]:
-        """The order of a few relQueries with these values."""
+        """The order of some relQueries with these values."""
         slots = {rel.rel_id: slot for slot, rel in enumerate(rels)}
-        arrivals = np.array([rel.arrival_s for rel in rels], dtype=float)
-        return cls(rels, slots, np.array(values, dtype=float), arrivals)
+        arrivals = [rel.arrival_s for rel in rels]
+        if len(rels) <= FEW:
+            return cls(rels, slots, list(values), arrivals)
+        return cls(rels, slots, np.array(values, dtype=float), np.array(arrivals, dtype=float))
 
     def __len__(self) -> int:
-        return len(self._sorted) + len(self._rest)
+        return len(self._values)
 
     def __iter__(self) -> Iterator[R]:
-        number = 0
-        while number < len(self._sorted) or self._sort_more():
-            yield self._sorted[number]
-            number += 1
+        if len(self._values) > FEW:
+            return self._chunk_by_chunk()
+        if not self._sorted:
+            ids = [rel.rel_id for rel in self._rels]
+            near = sorted(zip(self._values, self._arrivals, ids, self._rels, strict=True))
+            self._sorted = [rel for _, _, _, rel in near]
+        return iter(self._sorted)
 
     def urgency(self, rel: R) -> Urgency:
         """What relQueries are compared by; lower is more urgent."""
@@ -77,43 +84,45 @@ class Order(Generic[R]):
 
     def sort(self, rels: Iterable[R]) -> list[R]:
         """Some of them, most urgent first."""
-        return self._in_order([self._slot_of[rel.rel_id] for rel in rels])
+        if len(self._values) <= FEW:
+            wanted = {rel.rel_id for rel in rels}
+            return [rel for rel in self if rel.rel_id in wanted]
+        slots = [self._slot_of[rel.rel_id] for rel in rels]
+        return self._many_in_order(np.array(slots, dtype=np.intp))
+
+    def _chunk_by_chunk(self) -> Iterator[R]:
+        number = 0
+        while number < len(self._sorted) or self._sort_more():
+            yield self._sorted[number]
+            number += 1
 
     def _sort_more(self) -> bool:
         """Sort the next relQueries; False when there are none."""
         if not len(self._rest):
             return False
         chosen = self._next(max(FIRST_CHUNK, GROWTH * len(self._sorted)))
-        self._sorted += self._in_order(self._rest[chosen])
+        self._sorted += self._many_in_order(self._rest[chosen])
         self._rest = self._rest[~chosen]
         return True
 
-    def _in_order(self, slots: Slots | list[int]) -> list[R]:
-        if len(slots) <= FEW:
-            return self._few_in_order(slots)
-        values, arrivals = self._values[slots], self._arrivals[slots]
+    def _many_in_order(self, slots: Slots) -> list[R]:
+        values, arrivals = np.asarray(self._values)[slots], np.asarray(self._arrivals)[slots]
         places = np.lexsort((arrivals, values))
         values, arrivals = values[places], arrivals[places]
-        found = [rel for slot in np.asarray(slots)[places].tolist() if (rel := self._rels[slot]) is not None]
+        found = [self._rels[slot] for slot in slots[places].tolist()]
         if np.any((values[1:] == values[:-1]) & (arrivals[1:] == arrivals[:-1])):
             return sorted(found, key=self.urgency)  # where value and arrival are equal, ids decide
         return found
 
-    def _few_in_order(self, slots: Slots | list[int]) -> list[R]:
-        rels = [self._rels[slot] for slot in (slots if isinstance(slots, list) else slots.tolist())]
-        pairs = zip(self._values[slots].tolist(), rels, strict=True)
-        near = [(value, rel.arrival_s, rel.rel_id, rel) for value, rel in pairs if rel is not None]
-        return [rel for _, _, _, rel in sorted(near, key=itemgetter(0, 1, 2))]
-
     def _next(self, count: int) -> NDArray[np.bool_]:
         """Which of the rest are the `count` most urgent; with those of equal value and arrival, more."""
-        values = self._values[self._rest]
+        values = np.asarray(self._values)[self._rest]
         if len(values) <= count:
             return np.ones(len(values), dtype=bool)
         bound = np.partition(values, count - 1)[count - 1]
         chosen: NDArray[np.bool_] = values < bound
         tied = np.flatnonzero(values == bound)
-        arrivals = self._arrivals[self._rest[tied]]
+        arrivals = np.asarray(self._arrivals)[self._rest[tied]]
         missing = count - int(np.count_nonzero(chosen))
         latest = np.partition(arrivals, missing - 1)[missing - 1]
         chosen[tied[arrivals <= latest]] = True

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepChoices
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.guard import Guard
 from relserve.policies.scheduling.order import Order
-from relserve.policies.scheduling.priority import Priority, miss_ratio_of
+from relserve.policies.scheduling.priority import Priority, miss_ratios
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
 
 
@@ -39,20 +37,17 @@ class SchedulingPolicy:
         """All relQueries by urgency; to be called once with every view, for it takes note of what changed."""
         book = self.book
         book.take(view)
-        values = self.priority.values(view, book)
-        values = np.where(self.guard.starved(view, book), 0.0, values)
-        return Order(book.states, book.slot_of, values, book.arrival_s)
+        values = self.guard.put_first(self.priority.values(view, book), view, book)
+        return Order(book.states, book.slot_of, values, book.copy(book.arrival_s))
 
     def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
         """What the next step computes, in an order that `order` gave for the same view."""
         totals = self.book.totals
-        choices = StepChoices(
-            order, order.sort(state for state in self.book.running if state.num_decoding),
+        return self.arrangement.decide(StepChoices(
+            order, order.sort([state for state in self.book.running if state.num_decoding]),
             self.candidates(view, order), totals.with_waiting, totals.at_work, view.cost.linear,
-        )  # fmt: skip
-        decision = self.arrangement.decide(choices)
-        max_admit = None if self.reserve_share is None else decision.max_admit
-        return replace(decision, order=order, max_admit=max_admit)
+            limits_admission=self.reserve_share is not None,
+        ))  # fmt: skip
 
     def candidates(self, view: StepView, order: Order[RelState]) -> list[Candidate]:
         """The prefill batches that fit one step together, most urgent first.
@@ -64,14 +59,15 @@ class SchedulingPolicy:
         free, slots = view.free_capacity.kv_tokens - share * totals.decode_left, view.free_capacity.slots
         budget = float(limits.max_num_batched_tokens - totals.num_decoding)
         must_take_one = not totals.with_running  # an empty engine takes a row, however large
+        ratios, slot_of = miss_ratios(self.book), self.book.slot_of
         found: list[Candidate] = []
         for state in order:
             if budget <= 0:
                 break
             tokens, rows, held_up = float(min(state.prefill_left, budget)), 0, False
             if state.num_waiting and budget > tokens:
-                miss_ratio = miss_ratio_of(self.book, state.rel_id)
-                uncached = max(state.waiting_tokens / state.num_waiting * miss_ratio, 1.0)
+                ratio = ratios[slot_of[state.rel_id]]
+                uncached = max(state.waiting_tokens / state.num_waiting * ratio, 1.0)
                 need = uncached + limits.block_size / 2 + share * state.output_cap
                 wanted = min(int((budget - tokens) / uncached) or 1, state.num_waiting)
                 rows = max(min(int(free / need), slots, wanted), 1 if must_take_one and not found else 0)

@@ -4,45 +4,42 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import numpy as np
-
-from relserve.policies.scheduling.book import RelBook, Table
-from relserve.policies.scheduling.decompose import AloneWork, pem, pem_exact
-from relserve.policies.scheduling.order import Floats
+from relserve.policies.scheduling.book import Column, RelBook, vector
+from relserve.policies.scheduling.decompose import AloneWork, RemainingSeconds, pem, pem_exact
+from relserve.policies.scheduling.order import Numbers
 from relserve.policies.scheduling.state import StepView
+
+ESTIMATE = (*AloneWork._fields, *RemainingSeconds._fields, "alone_s")  # columns of `Dynamic`
 
 
 class Priority(Protocol):
     """Gives relQueries their priority values."""
 
-    def values(self, view: StepView, book: RelBook) -> Floats:
-        """By slot of the book, which has taken the view; NaN in empty slots.
+    def values(self, view: StepView, book: RelBook) -> Numbers:
+        """By slot of the book, which has taken the view.
 
-        What a priority has to remember it keeps in a table of the book.
+        What a priority has to remember it keeps in columns of the book.
         """
 
 
 class Arrival:
     """First come, first served."""
 
-    def values(self, view: StepView, book: RelBook) -> Floats:
+    def values(self, view: StepView, book: RelBook) -> Numbers:
         """See `Priority.values`."""
-        return book.arrival_s
+        return book.copy(book.arrival_s)
 
 
 class Static:
     """vLLM-SP: fixed at arrival, input plus output tokens of all rows (Eq. 6 and 7, identity mappings)."""
 
-    def values(self, view: StepView, book: RelBook) -> Floats:
+    def values(self, view: StepView, book: RelBook) -> Numbers:
         """See `Priority.values`. Rows announced but not arrived count as the mean of those that have."""
-        fixed, counts = book.table("static", 1), book.counts
-        fixed[book.enlarged] = np.nan
-        if book.active:
-            found = counts.num_rows * (counts.mean_tokens + counts.output_cap)
-            known = fixed[book.active]
-            fixed[book.active] = np.where(np.isnan(known), found, known)
-        values: Floats = fixed[book.used][0]
-        return values
+        fixed = book.column("static")
+        for slot in book.newcomers:
+            state = book.states[slot]
+            fixed[slot] = state.num_rows * (state.mean_tokens + state.output_cap)
+        return book.copy(fixed)
 
 
 class Dynamic:
@@ -59,46 +56,44 @@ class Dynamic:
     def __init__(self, exact: bool = False, share_bases: bool = False) -> None:
         self._exact, self._share_bases = exact, share_bases
 
-    def values(self, view: StepView, book: RelBook) -> Floats:
+    def values(self, view: StepView, book: RelBook) -> Numbers:
         """See `Priority.values`."""
-        if book.active:
-            _alone_work(book)[book.active] = self._estimate(view, book)
-        share = 1.0 / max(1, book.totals.with_running) if self._share_bases else 1.0
-        left = AloneWork(*_alone_work(book)[book.used]).seconds(view.cost.linear)
-        alone_s(book)[book.used] = left.alone_s
-        return np.asarray(left.work_s + share * left.bases_s)
+        self._estimate(view, book)
+        if not self._share_bases:
+            return book.copy(alone_s(book))
+        share = 1.0 / max(1, book.totals.with_running)
+        parts_s = book.columns(("work_s", "bases_s"))
+        return book.each(lambda work_s, bases_s: work_s + share * bases_s, *parts_s)
 
-    def _estimate(self, view: StepView, book: RelBook) -> Floats:
+    def _estimate(self, view: StepView, book: RelBook) -> None:
         """Of the active ones; their waiting rows are looked up in the prefix cache before."""
-        ratios, found = miss_ratios(book), []
         estimate = pem_exact if self._exact else pem
-        for slot, state in zip(book.active, book.active_states, strict=True):
+        states, limits, cost, ratios = book.states, view.limits, view.cost.linear, miss_ratios(book)
+        tokens, outputs, prefills, decodes, work_s, bases_s, total_s = book.columns(ESTIMATE)
+        for slot in book.active.values():
+            state = states[slot]
             if state.num_waiting:
                 ratios[slot] = view.miss_ratio(state)
-            found.append(estimate(state, ratios.one(slot), view.limits))
-        return np.array(found, dtype=float).T
+            left = estimate(state, ratios[slot], limits)
+            tokens[slot], outputs[slot], prefills[slot], decodes[slot] = left
+            work_s[slot], bases_s[slot] = seconds = left.seconds(cost)
+            total_s[slot] = seconds.alone_s
+        if book.has_new_cost:
+            all_s = AloneWork(*map(vector, (tokens, outputs, prefills, decodes))).seconds(cost)
+            for column, numbers in zip((work_s, bases_s, total_s), (*all_s, all_s.alone_s), strict=True):
+                vector(column)[:] = numbers
 
 
-def alone_s(book: RelBook) -> Table:
+def alone_s(book: RelBook) -> Column[float]:
     """Predicted seconds left of each relQuery on an engine of its own, as priced last."""
-    return book.table("alone_s", 1)
+    return book.column("alone_s")
 
 
-def _alone_work(book: RelBook) -> Table:
-    return book.table("alone_work", len(AloneWork._fields))
-
-
-def miss_ratios(book: RelBook) -> Table:
+def miss_ratios(book: RelBook) -> Column[float]:
     """Miss ratios as measured last; 1 where none was."""
-    return book.table("miss_ratio", 1, blank=1.0)
+    return book.column("miss_ratio", blank=1.0)
 
 
 def miss_ratio_of(book: RelBook, rel_id: str) -> float:
     """Of one relQuery; 1 where none was measured."""
-    return miss_ratios(book).one(book.slot_of[rel_id])
-
-
-def active_miss_ratios(book: RelBook) -> Floats:
-    """Of the active relQueries; 1 where none was measured."""
-    ratios: Floats = miss_ratios(book)[book.active][0]
-    return ratios
+    return miss_ratios(book)[book.slot_of[rel_id]]

@@ -70,7 +70,8 @@ class RelState:
     @property
     def num_unseen(self) -> int:
         """Rows announced that have not arrived."""
-        return max(0, self.num_rows - self.num_arrived)
+        unseen = self.num_rows - self.num_arrived
+        return unseen if unseen > 0 else 0
 
     @property
     def mean_tokens(self) -> float:

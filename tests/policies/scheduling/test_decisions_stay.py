@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from relserve.policies.cost import CostModel
+from relserve.policies.scheduling import book, order
 from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import make
 from relserve.simulator.engine import EngineSpec
@@ -64,3 +65,13 @@ def test_with_our_guard_where_a_variant_has_one(name: str) -> None:
 @pytest.mark.parametrize("name", WITH_THRESHOLD)
 def test_with_the_papers_guard(name: str) -> None:
     assert mean_and_largest_s(name, starvation_s=0.3) == pytest.approx(WITH_THRESHOLD[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", WITH_PATIENCE)
+@pytest.mark.parametrize("few", [0, 8])
+def test_one_by_one_and_all_at_once_decide_the_same(
+    name: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (book, order):
+        monkeypatch.setattr(module, "FEW", few)
+    assert mean_and_largest_s(name, patience=1.2) == pytest.approx(WITH_PATIENCE[name], rel=1e-9)
