@@ -1,7 +1,6 @@
-"""The seam to vLLM: every attribute of it that relserve touches, and the only file that imports it.
+"""The seam to vLLM: every attribute of it that relserve touches; no other part of an engine imports it.
 
-vLLM is imported when something of it is first asked for. What differs between its releases (`version.py` has
-the range) is dealt with here, so that nothing else has to know.
+It is imported when first asked for. What differs between releases (see `version.py`) is dealt with here.
 """
 
 from __future__ import annotations
@@ -128,8 +127,7 @@ class Host(Protocol):
 
     Attributes:
         waiting: the queue that it admits from; `running`: the rows admitted, of which it preempts the last.
-        max_num_running_reqs: rows that the workers hold at most.
-        max_num_scheduled_tokens: tokens of a step at most.
+        max_num_running_reqs, max_num_scheduled_tokens: rows that the workers hold, and tokens of a step.
         block_size: tokens of a KV block.
     """
 
@@ -291,6 +289,7 @@ class Client(Protocol):
     model_config: Any
     errored: bool
     shutdown: Any
+    engine_core: Any
 
     def get_tokenizer(self) -> Any: ...
     async def add_request(self, request_id: str, prompt: Any, params: Any) -> Collector: ...
@@ -300,11 +299,7 @@ class Client(Protocol):
 
 
 def start_client(arguments: Mapping[str, Any], stat_logger: type) -> Client:
-    """Start an engine in a process of its own, with a statistics logger in place of vLLM's.
-
-    Raises:
-        Exception: whatever vLLM raises when it cannot start.
-    """
+    """Start an engine in a process of its own, with statistics of ours; raises whatever vLLM raises."""
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
@@ -312,6 +307,11 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type) -> Client:
     # Its traceback when the engine dies says less than the line that LocalEngine announces.
     logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
     return client  # type: ignore[no-any-return]
+
+
+def message_context(client: Client) -> Any:
+    """The ZeroMQ context over which a client and its engine talk."""
+    return client.engine_core.resources.ctx
 
 
 def engine_in_this_process(arguments: Mapping[str, Any]) -> Any:

@@ -161,7 +161,7 @@ class LocalEngine:
         try:
             running = await in_daemon_thread(self._launch)
             running.watch(log_end)
-            await running.ask(running.client.get_supported_tasks())
+            await self._greet(running)
         except Exception as error:
             cause = cause_of(error, self._log_path, log_end)
             problem = f"the engine for {self.model} did not start: {cause}{self._see_log()}"
@@ -170,6 +170,14 @@ class LocalEngine:
         _stop_at_exit()
         self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
         return running
+
+    async def _greet(self, running: RunningEngine) -> None:
+        """See that an engine that came up answers; one that does not is stopped."""
+        try:
+            await running.ask(running.client.get_supported_tasks())
+        except BaseException:
+            in_daemon_thread(lambda: running.stop(STOP_S))
+            raise
 
     def _launch(self) -> RunningEngine:
         before = self._fingerprint()

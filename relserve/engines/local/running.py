@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from relserve.engines.local.log import EngineGone, last_error
 from relserve.engines.local.prompts import PromptEncoder
-from relserve.vllm_plugin.host import Client
+from relserve.vllm_plugin.host import Client, message_context
 
 T = TypeVar("T")
 
@@ -106,9 +106,20 @@ class RunningEngine:
             self.client.shutdown(timeout=timeout_s)
         # Its __del__ calls this again, at interpreter exit among modules that are half gone.
         self.client.shutdown = _nothing
+        with contextlib.suppress(Exception):
+            end_aside(message_context(self.client))
         if self._process.is_alive():
             self._process.kill()
         self._process.join(1)
+
+
+def end_aside(context: Any) -> None:
+    """Terminate a ZeroMQ context in a thread of its own, where it may wait until its sockets are closed.
+
+    Left to the garbage collector it would wait in whichever thread collects; where that is the event loop's,
+    which alone closes the sockets, for ever (seen after an engine was killed).
+    """
+    threading.Thread(target=context.term, name="relserve-engine-sockets", daemon=True).start()
 
 
 def describe_signal(number: int) -> str:
