@@ -58,19 +58,7 @@ class Engines:
             return self._engines[name]
 
     def close(self, model: str | None = None) -> list[str]:
-        """End engines and free what they hold: a local model's memory, a server's connections.
-
-        Calls that run on them end with EngineDeadError. A model that is named again later gets a new engine.
-
-        Args:
-            model: the name under which it was asked for; None: all.
-
-        Returns:
-            The names of the engines that were ended; none where the model had no engine.
-
-        Raises:
-            EngineError: the process was forked, and the engines are those of its parent.
-        """
+        """End the engine of a model, or all, and free what they hold; as `relserve.close_engines` says."""
         with self._lock:
             names = [name for name in self._engines if model in (None, name)]
             engines = [self._engines.pop(name) for name in names]
