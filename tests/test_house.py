@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
 LAYERS = next(c["layers"] for c in LINTER["contracts"] if c["type"] == "layers")
@@ -34,3 +36,9 @@ def test_imports_for_type_checking_count() -> None:
 
 def test_at_most_six_modules_lie_loose() -> None:
     assert len(list((ROOT / "relserve").glob("*.py"))) <= 6
+
+
+def test_a_worker_of_pytest_has_whole_groups(request: pytest.FixtureRequest) -> None:
+    """Else each worker starts engines and servers of its own; pytest 9.2 with pytest-xdist 3.8 does so."""
+    if "workerinput" in vars(request.config):
+        assert request.node.nodeid.endswith("@test_house.py")
