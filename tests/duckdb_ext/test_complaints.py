@@ -219,11 +219,11 @@ def test_lotus_139_a_placeholder_without_a_column_is_refused() -> None:
 def test_lotus_139_a_prompt_without_any_column_is_said(recwarn: pytest.WarningsRecorder) -> None:
     made = make()
     made.rows("SELECT id FROM u WHERE llm_filter('the display name seems like a real name')")
-    (warning,) = recwarn
-    assert warning.category is ConstantPromptWarning
+    (warning,) = [each for each in recwarn if each.category is ConstantPromptWarning]
     assert "llm_filter() has a prompt without any column" in str(warning.message)
     made.rows("SELECT llm('a joke')")
-    assert len(recwarn) == 1  # without a table it is meant
+    told = [each for each in recwarn if each.category is ConstantPromptWarning]
+    assert told == [warning]  # without a table it is meant
 
 
 @pytest.mark.parametrize("reply", ["Traditional School", "traditional", "It is a Charter.", "1"])

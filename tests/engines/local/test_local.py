@@ -255,9 +255,9 @@ def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted(engine):
 
 def test_a_dead_engine_is_restarted_once_for_all(own_engine, said):
     engine = own_engine
-    expected = spawn(collect(engine, submission_of(MANY[:600], max_tokens=100))).result(timeout=TIMEOUT_S)
+    expected = spawn(collect(engine, submission_of(MANY[:300], max_tokens=100))).result(timeout=TIMEOUT_S)
     del said[:]
-    asked = [spawn(collect(engine, submission_of(MANY[:600], max_tokens=100))) for _ in range(2)]
+    asked = [spawn(collect(engine, submission_of(MANY[:300], max_tokens=100))) for _ in range(2)]
     wait_until(lambda: engine.num_unfinished >= 100)
     pid = engine.pid
     os.kill(pid, signal.SIGKILL)
