@@ -137,7 +137,7 @@ class SimEngine:
         """Some relQueries, most urgent first."""
         if len(rels) < 2:
             return rels
-        return [self.rels[state.rel_id] for state in order.sort(rel.state for rel in rels)]
+        return [self.rels[state.rel_id] for state in order.sort([rel.state for rel in rels])]
 
     def _decode(self, decision: StepDecision, work: StepWork) -> None:
         """Give all rows that may decode the blocks of this step; preempt where they do not suffice."""

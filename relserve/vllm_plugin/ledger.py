@@ -70,8 +70,15 @@ class RelRecord(RelState):
             if request.is_prefill_chunk:
                 prefill_left += request.num_tokens - request.num_computed_tokens
                 continue
-            left = max(min(cap, request.max_tokens) - request.num_output_tokens, 1)
-            num_decoding, total, most = num_decoding + 1, total + left, max(most, left)
+            # Every step comes by here for every row: builtins would take twice as long.
+            longest = request.max_tokens if request.max_tokens < cap else cap
+            left = longest - request.num_output_tokens
+            if left < 1:
+                left = 1
+            if left > most:
+                most = left
+            num_decoding += 1
+            total += left
         self.num_decoding, self.prefill_left = num_decoding, prefill_left
         self.max_decode_left, self.sum_decode_left = most, total
 

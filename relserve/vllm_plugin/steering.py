@@ -100,11 +100,14 @@ class Steering:
     def _split(self, decision: StepDecision) -> tuple[list[Request], list[Request]]:
         """The running rows in order of urgency: those that may run, and those that are held back."""
         rel_of = self.ledger.rel_of
-        running = [(rel_of(request).rel_id, request) for request in self.scheduler.running]
         rank = {rel.rel_id: place for place, rel in enumerate(decision.order.sort(self.ledger.running))}
+        running = sorted(self.scheduler.running, key=lambda request: rank[rel_of(request).rel_id])
+        if decision.holds_nothing_back:
+            return running, []
         shown: list[Request] = []
         hidden: list[Request] = []
-        for rel_id, request in sorted(running, key=lambda pair: rank[pair[0]]):
+        for request in running:
+            rel_id = rel_of(request).rel_id
             may_run = decision.prefills(rel_id) if request.is_prefill_chunk else decision.decodes(rel_id)
             is_held = request.request_id in decision.held_requests
             (shown if may_run and not is_held else hidden).append(request)

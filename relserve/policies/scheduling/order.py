@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
@@ -82,11 +82,13 @@ class Order(Generic[R]):
         """What relQueries are compared by; lower is more urgent."""
         return float(self._values[self._slot_of[rel.rel_id]]), rel.arrival_s, rel.rel_id
 
-    def sort(self, rels: Iterable[R]) -> list[R]:
+    def sort(self, rels: Collection[R]) -> list[R]:
         """Some of them, most urgent first."""
         if len(self._values) <= FEW:
             wanted = {rel.rel_id for rel in rels}
             return [rel for rel in self if rel.rel_id in wanted]
+        if len(rels) <= FEW:
+            return sorted(rels, key=self.urgency)
         slots = [self._slot_of[rel.rel_id] for rel in rels]
         return self._many_in_order(np.array(slots, dtype=np.intp))
 

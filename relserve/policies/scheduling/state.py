@@ -138,6 +138,11 @@ class StepDecision:
         if self.cache_type != KV_CACHE:
             raise ValueError(f"no cache type {self.cache_type!r}; there is: {KV_CACHE}")
 
+    @property
+    def holds_nothing_back(self) -> bool:
+        """Whether every running row may run."""
+        return self.decode is None and self.prefill is None and not self.held_requests
+
     def decodes(self, rel_id: str) -> bool:
         """Whether a relQuery's rows may decode."""
         return self.decode is None or rel_id in self.decode
