@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from relserve.call.answer_types import Answer
@@ -30,12 +31,15 @@ class Watch(NamedTuple):
     enough: Enough | None
 
 
-class ReadReply(NamedTuple):
-    """A reply, the answer that it is, and the number of its prompt among the distinct ones."""
+class ReadReplies(NamedTuple):
+    """Replies, the answers that they are, and the numbers of their prompts among the distinct ones.
 
-    number: int
-    reply: Reply
-    answer: Answer
+    In columns: a tuple a reply would have Python's collector look at everything half as often again.
+    """
+
+    numbers: Sequence[int]
+    replies: Sequence[Reply]
+    answers: Sequence[Answer]
 
 
 class Round:
@@ -84,10 +88,10 @@ class Round:
 
     def take_cached(self) -> None:
         """Take what the answer cache has."""
-        found = (ReadReply(reply.index, reply, self._reader.read(reply)) for reply in self._find())
-        good = [each for each in found if each.answer.failure is None]
-        if good:
-            self._take(good, num_cached=len(good))
+        found = list(self._find())
+        good = self._good(ReadReplies([r.index for r in found], found, list(map(self._reader.read, found))))
+        if good.numbers:
+            self._take(good, num_cached=len(good.numbers))
             self.todo = self._unanswered()
             self._show()
 
@@ -128,19 +132,19 @@ class Round:
         found = self._cached.find(self._watch.cancel) if self.todo else []
         return (reply for reply in found if self.answers[reply.index] is None)
 
-    def _take(self, read: Sequence[ReadReply], num_cached: int = 0) -> None:
+    def _take(self, read: ReadReplies, num_cached: int = 0) -> None:
         """Put the answers of a batch in their places and on record."""
         prompts = self._folded.prompts
-        for number, reply, answer in read:
+        for number, reply, answer in zip(*read, strict=True):
             self.answers[number] = answer
             if reply.times is not None:
                 self._times.append(reply.times)
         if self._known is not None:
-            self._known.update((prompts[number], answer) for number, _, answer in read)
-        usage = Usage(*map(sum, zip(*(reply.usage for _, reply, _ in read), strict=True)))
-        num_rows = self._num_rows(number for number, _, _ in read)
-        self._recorder.add_replies(len(read), num_cached, num_rows, usage)
-        if failed := [(number, answer) for number, _, answer in read if answer.failure is not None]:
+            self._known.update(zip((prompts[number] for number in read.numbers), read.answers, strict=True))
+        usage = Usage(*map(sum, zip(*(reply.usage for reply in read.replies), strict=True)))
+        self._recorder.add_replies(len(read.numbers), num_cached, self._num_rows(read.numbers), usage)
+        both = zip(read.numbers, read.answers, strict=True)
+        if failed := [(number, answer) for number, answer in both if answer.failure is not None]:
             self.num_over_context += sum(_is_over_context(answer) for _, answer in failed)
             self._record_failures(failed)
 
@@ -166,13 +170,21 @@ class Round:
         if self._watch.progress is not None:
             self._watch.progress(self._recorder.record)
 
-    def _kept(self, replies: list[Reply]) -> list[ReadReply]:
+    def _kept(self, replies: list[Reply]) -> ReadReplies:
         """Put good replies into the cache, before any of them can fail the query; gives all with answers."""
-        todo, reader = self.todo, self._reader
-        read = [ReadReply(todo[reply.index], reply, reader.read(reply)) for reply in replies]
+        numbers = [self.todo[reply.index] for reply in replies]
+        read = ReadReplies(numbers, replies, list(map(self._reader.read, replies)))
         if self._cached.keeps:
-            self._cached.keep((number, reply) for number, reply, answer in read if answer.failure is None)
+            good = self._good(read)
+            self._cached.keep(zip(good.numbers, good.replies, strict=True))
         return read
+
+    @staticmethod
+    def _good(read: ReadReplies) -> ReadReplies:
+        """Those that are no failures."""
+        is_good = [answer.failure is None for answer in read.answers]
+        numbers, replies = compress(read.numbers, is_good), compress(read.replies, is_good)
+        return ReadReplies(list(numbers), list(replies), list(compress(read.answers, is_good)))
 
     def _keep_rest(self, pending: PendingReplies) -> None:
         """Put into the cache what came in time, so that the next query need not ask it again."""
