@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from functools import partial
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.loop import spawn
@@ -16,6 +17,8 @@ from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, Failure, FailureKind, RelserveError
 
 POLL_S = 0.05  # how often a thread that waits for replies looks at its cancel event
+
+Inbox = queue.SimpleQueue[list[Reply] | None]
 
 INTERRUPTED = "the query was interrupted; its requests were aborted"
 
@@ -35,11 +38,13 @@ class PendingReplies:
 
     def __init__(self, engine: Engine, submission: Submission) -> None:
         self._num_prompts = self._num_left = len(submission.prompts)
-        # The None that ends the batches comes once the future is done, and with it the outcome.
-        self._inbox: queue.SimpleQueue[list[Reply] | None] = queue.SimpleQueue()
+        self._inbox: Inbox = queue.SimpleQueue()
         self._listeners: set[Callable[[], None]] = set()
-        self._future: Future[None] = spawn(_carry(engine, submission, self._deliver))
-        self._future.add_done_callback(lambda _: self._deliver(None))
+        # Not a method: the future would then hold this object, which holds the future.
+        deliver = partial(_deliver, self._inbox, self._listeners)
+        self._future: Future[None] = spawn(_carry(engine, submission, deliver))
+        # The None that ends the batches comes once the future is done, and with it the outcome.
+        self._future.add_done_callback(lambda _: deliver(None))
 
     def cancel(self) -> None:
         """Give up what is unfinished: the engine aborts it. Nobody waits for that."""
@@ -105,11 +110,6 @@ class PendingReplies:
             self._listeners.discard(tell)
             self.cancel()
 
-    def _deliver(self, batch: list[Reply] | None) -> None:
-        self._inbox.put(batch)
-        for tell in list(self._listeners):
-            tell()
-
     def _taken(self, batch: list[Reply] | None) -> list[Reply] | None:
         """The batch; at the end of all, the error that ended it."""
         if batch is not None:
@@ -124,6 +124,12 @@ class PendingReplies:
                 f"the engine left {self._num_left} of {self._num_prompts} prompts without a reply"
             )
         return None
+
+
+def _deliver(inbox: Inbox, listeners: set[Callable[[], None]], batch: list[Reply] | None) -> None:
+    inbox.put(batch)
+    for tell in list(listeners):
+        tell()
 
 
 async def _carry(engine: Engine, submission: Submission, deliver: Callable[[list[Reply]], None]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -129,3 +131,15 @@ def test_a_prompt_that_the_engine_forgets_is_an_error() -> None:
 
     with pytest.raises(RelserveError, match="left 19 of 20 prompts without a reply"):
         session_of(Forgetful()).submit(submission()).result()
+
+
+def test_what_was_asked_is_freed_without_the_collector() -> None:
+    pending = session_of(ScriptedEngine(echo)).submit(submission())
+    pending.result()
+    freed = weakref.ref(pending)
+    gc.disable()
+    try:
+        del pending
+        assert freed() is None
+    finally:
+        gc.enable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -55,9 +56,9 @@ class ConnectionState:
 
     def new_run(self, execution: Execution, keeps_answers: bool) -> StatementRun:
         """A run that the UDFs do not answer by themselves, such as one for made-up answers."""
-        return StatementRun(
-            self.session, self.client, execution, keeps_answers, lambda: self.changes.of_others(id(self))
-        )
+        # Not a lambda: it would hold this state, which holds the run; only the collector could free its answers.
+        changes_of_others = partial(self.changes.of_others, id(self))
+        return StatementRun(self.session, self.client, execution, keeps_answers, changes_of_others)
 
     def changing(self, text: str = "") -> AbstractContextManager[None]:
         """What may change data runs inside; a text that only reads is no change."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from relserve_duckdb.udf import changes
+from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Collecting, Planning, PlanningOnly, Running
 from relserve_duckdb.udf.site import Chunk, find_site
 from relserve_duckdb.udf.skipped import EveryPrompt, SkippedPrompts
@@ -32,9 +36,9 @@ class Changes:
         return self.number
 
 
-def run(engine: ScriptedEngine, changes: Changes | None = None) -> StatementRun:
+def run(engine: ScriptedEngine, written: Changes | None = None) -> StatementRun:
     session = Session(lambda model: engine)
-    return StatementRun(session, PythonClient(False), Execution(), True, changes or Changes())
+    return StatementRun(session, PythonClient(False), Execution(), True, written or Changes())
 
 
 def test_planning_refuses_before_and_instead_of_answering() -> None:
@@ -122,3 +126,15 @@ def test_a_known_answer_is_never_skipped() -> None:
     skipped = SkippedPrompts(Changes())
     skipped.replace({SITE: EveryPrompt()})
     assert list(skipped.rows_left(chunk("a", "b"), {None: None, "b": "B"})) == [1]
+
+
+def test_a_statement_and_its_answers_are_freed_without_the_collector() -> None:
+    session = Session(lambda model: ScriptedEngine())
+    state = ConnectionState(session, PythonClient(False), changes.Changes(), keeps_answers=True)
+    freed = weakref.ref(state.run)
+    gc.disable()
+    try:
+        del state
+        assert freed() is None
+    finally:
+        gc.enable()
