@@ -56,7 +56,7 @@ class ConnectionState:
 
     def new_run(self, execution: Execution, keeps_answers: bool) -> StatementRun:
         """A run that the UDFs do not answer by themselves, such as one for made-up answers."""
-        # Not a lambda: it would hold this state, which holds the run; only the collector could free its answers.
+        # Not a lambda: that would hold this state, which holds the run, until the collector comes.
         changes_of_others = partial(self.changes.of_others, id(self))
         return StatementRun(self.session, self.client, execution, keeps_answers, changes_of_others)
 
