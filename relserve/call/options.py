@@ -88,16 +88,26 @@ def _text(name: str, value: Any) -> str:
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
+    """Texts that are each there once; they may be white space."""
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, (list, tuple)) or not values:
         raise OptionError(f"{name} must be a list of texts that is not empty, e.g. ['yes', 'no']")
     for v in values:
-        if not isinstance(v, str) or not v.strip():
+        if not isinstance(v, str) or not v:
             raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
     twice = sorted({v for v in values if values.count(v) > 1})
     if twice:
         raise OptionError(f"{name} holds {twice[0]!r} more than once; each must be there once")
     return tuple(values)
+
+
+def _visible_texts(name: str, value: Any) -> tuple[str, ...]:
+    """Texts of which something is seen: white space around an answer does not count."""
+    values = _texts(name, value)
+    for v in values:
+        if not v.strip():
+            raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
+    return values
 
 
 def _on_error(name: str, value: Any) -> str:
@@ -131,7 +141,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "system": OptionSpec("VARCHAR", "system message of every prompt", _text),
     "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", _text),
     "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", _on_error),
-    "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _texts),
+    "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _visible_texts),
     "lo": OptionSpec("DOUBLE", "lowest score (0)", _number(-1e9, 1e9)),
     "hi": OptionSpec("DOUBLE", "highest score (10)", _number(-1e9, 1e9)),
     "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),

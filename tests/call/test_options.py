@@ -22,6 +22,12 @@ def test_every_option_of_every_function_is_declared() -> None:
         assert all(hasattr(Options(), name) for name in spec.options), function
 
 
+@pytest.mark.parametrize("stop", [["\n"], [" ", "\t"], "\r\n", [".", "\n"]])
+def test_white_space_ends_an_answer_too(stop: Any) -> None:
+    texts = (stop,) if isinstance(stop, str) else tuple(stop)
+    assert parse_options("llm", {"stop": stop}).stop == texts
+
+
 @pytest.mark.parametrize(
     ("function", "given_options", "message"),
     [
@@ -37,6 +43,8 @@ def test_every_option_of_every_function_is_declared() -> None:
         ("llm", {"on_error": "ignore"}, "on_error must be 'null'"),
         ("llm", {"system": " "}, "system must be a text that is not empty"),
         ("llm_classify", {}, r"llm_classify\(\) needs choices := \['positive', 'negative'\]"),
+        ("llm", {"stop": [""]}, "stop holds ''; each must be a text that is not empty"),
+        ("llm_classify", {"choices": [" "]}, "choices holds ' '; each must be a text that is not empty"),
         ("llm_classify", {"choices": []}, "choices must be a list of texts that is not empty"),
         ("llm_classify", {"choices": ["a", "b", "a"]}, "choices holds 'a' more than once"),
         ("llm_classify", {"choices": ["a", ""]}, "choices holds ''; each must be a text"),

@@ -8,8 +8,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any, Protocol
 
-MAX_TEXT = 256  # characters of a text; an engine is let write one more, which tells that it was cut
-MAX_ITEMS = 32  # of a list; the same
+MAX_TEXT = 256  # characters of a text that is read; a longer one is a failure, not cut
+MAX_ITEMS = 32  # of a list; an engine is let write one more, which tells that there were more
 
 JsonSchema = dict[str, Any]
 

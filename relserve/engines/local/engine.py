@@ -33,6 +33,10 @@ logger = logging.getLogger(__name__)
 
 STOP_S = 2.0  # how long an engine may take to end by itself; it has nothing to save
 STOP_AT_EXIT_S = 0.5  # the same when the interpreter ends
+NO_TEMPLATE = (
+    "has no chat template: prompts go to it as they are, and typed answers may be no better than chance; "
+    "put the chat_template.jinja of its instruction-tuned version into its folder"
+)
 NO_ARGS: Mapping[str, Any] = {}
 
 
@@ -169,6 +173,8 @@ class LocalEngine:
         self._running = running
         _stop_at_exit()
         self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
+        if not running.encoder.has_template:
+            self._announce(f"{self.model} {NO_TEMPLATE}")
         return running
 
     async def _greet(self, running: RunningEngine) -> None:

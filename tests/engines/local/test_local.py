@@ -298,6 +298,22 @@ def test_closing_under_a_query_ends_it(own_engine, monkeypatch, limit_s):
 
 
 @pytest.mark.long
+def test_a_model_without_a_chat_template_is_said_to_have_none(model_path, tmp_path):
+    for file in model_path.iterdir():
+        if file.is_file() and file.name != "chat_template.jinja":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    said: list[str] = []
+    engine = LocalEngine("base", str(tmp_path), announce=said.append, log_path=tmp_path / "engine.log")
+    try:
+        assert ask(engine, PROMPTS[:1])[0].failure is None
+    finally:
+        spawn(engine.close()).result(timeout=60)
+    assert len(said) == 3
+    assert said[2].startswith("base has no chat template: prompts go to it as they are")
+    assert "chat_template.jinja" in said[2]
+
+
+@pytest.mark.long
 def test_a_start_that_fails_says_why_and_can_be_tried_again(model_path, tmp_path):
     (tmp_path / "model").mkdir()
     for file in model_path.iterdir():
