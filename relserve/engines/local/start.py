@@ -17,6 +17,7 @@ from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
+from relserve.vllm_plugin.torch_extras import hide_misfits
 from relserve.vllm_plugin.version import check_version
 
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
@@ -105,6 +106,7 @@ _OFFLINE = "yes"  # true to the hub's client, and told apart from a user's "1"
 
 def arguments_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of the engine: the user's over ours over vLLM's."""
+    hide_misfits()
     try:
         version = host.version()
     except ModuleNotFoundError as error:
