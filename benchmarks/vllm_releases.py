@@ -130,7 +130,8 @@ def inside(report: Path, quick: bool) -> int:
 
     counts = Counts()
     more = QUICK if quick else []
-    status = int(pytest.main(["-q", "-p", "no:cacheprovider", TESTS, *more], plugins=[counts]))
+    without = ["-p", "no:cacheprovider", "-p", "no:anyio"]  # vLLM has imported anyio; pytest would warn
+    status = int(pytest.main(["-q", *without, TESTS, *more], plugins=[counts]))
     found = {
         "version": vllm.__version__, "metadata": importlib.metadata.version("vllm"),
         "platform": type(current_platform).__name__, "scheduler": scheduler.__file__, **counts.by_outcome,
