@@ -130,8 +130,9 @@ def inside(report: Path, quick: bool) -> int:
 
     counts = Counts()
     more = QUICK if quick else []
-    without = ["-p", "no:cacheprovider", "-p", "no:anyio"]  # vLLM has imported anyio; pytest would warn
-    status = int(pytest.main(["-q", *without, TESTS, *more], plugins=[counts]))
+    # vLLM has imported anyio, which is a plug-in of pytest too.
+    calm = ["-p", "no:cacheprovider", "-W", "ignore:Module already:pytest.PytestAssertRewriteWarning"]
+    status = int(pytest.main(["-q", *calm, TESTS, *more], plugins=[counts]))
     found = {
         "version": vllm.__version__, "metadata": importlib.metadata.version("vllm"),
         "platform": type(current_platform).__name__, "scheduler": scheduler.__file__, **counts.by_outcome,
