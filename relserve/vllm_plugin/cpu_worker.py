@@ -1,4 +1,4 @@
-"""vLLM's CPU worker, corrected: a seeded request must not end the engine.
+"""vLLM's CPU worker, corrected: a seeded request must not end the engine, nor probabilities stop it for 10 s.
 
 When a step computes only a part of a prompt, vLLM throws the sampled token away and turns the request's
 random generator back by an offset, which CPU generators do not have ("CPU Generator does not use offset",
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from relserve.vllm_plugin.host import CPUWorker, ModelRunner
+from relserve.vllm_plugin.host import CPUWorker, ModelRunner, rank_tokens_uncompiled
 
 
 class Worker(CPUWorker):
@@ -20,6 +20,7 @@ class Worker(CPUWorker):
 
     def init_device(self) -> None:
         super().init_device()  # type: ignore[no-untyped-call]
+        rank_tokens_uncompiled()
         runner: Any = self.model_runner
         if hasattr(runner, "discard_request_mask"):  # not in vLLM's second model runner
             runner.sample_tokens = _SampleTokens(runner)

@@ -245,6 +245,19 @@ def single_process_executor() -> Any:
     return UniProcExecutor
 
 
+def rank_tokens_uncompiled() -> None:
+    """Have the sampler count a token's rank in plain torch.
+
+    vLLM compiles that count for the processor in the first step that tells probabilities: 10 s in which
+    every relQuery waits. On a CPU it is not worth it.
+    """
+    from vllm.v1.sample import sampler
+
+    name = "batched_count_greater_than"
+    count = getattr(sampler, name, None)
+    setattr(sampler, name, getattr(count, "_torchdynamo_orig_callable", count))
+
+
 class Collector(Protocol):
     """Where the outputs of one request arrive; `ready` is set when there are any."""
 
