@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from relserve.vllm_plugin.host import CPUWorker, ModelRunner, rank_tokens_uncompiled
+from relserve.vllm_plugin.host import CPUWorker, ModelRunner, sampler
 
 
 class Worker(CPUWorker):
@@ -24,6 +24,16 @@ class Worker(CPUWorker):
         runner: Any = self.model_runner
         if hasattr(runner, "discard_request_mask"):  # not in vLLM's second model runner
             runner.sample_tokens = _SampleTokens(runner)
+
+
+def rank_tokens_uncompiled() -> None:
+    """Have the sampler count a token's rank in plain torch.
+
+    vLLM compiles that count in the first step that tells probabilities: 10 s in which every relQuery waits.
+    """
+    name = "batched_count_greater_than"
+    count = getattr(sampler, name, None)
+    setattr(sampler, name, getattr(count, "_torchdynamo_orig_callable", count))
 
 
 class _SampleTokens:

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from vllm.v1.core.sched.async_scheduler import AsyncScheduler
     from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.executor.uniproc_executor import UniProcExecutor
     from vllm.v1.metrics.loggers import PrometheusStatLogger
+    from vllm.v1.sample import sampler
     from vllm.v1.worker.cpu_worker import CPUWorker
 
     RequestQueue = object  # ours are queues of our own Request below
 
-__all__ = ["AsyncScheduler", "CPUWorker", "PrometheusStatLogger", "RequestQueue", "Scheduler"]
+__all__ = [
+    "AsyncScheduler", "CPUWorker", "PrometheusStatLogger", "RequestQueue", "Scheduler", "UniProcExecutor",
+    "sampler",
+]  # fmt: skip
 
 _MODULE_OF = {
     "AsyncScheduler": "vllm.v1.core.sched.async_scheduler",
@@ -26,11 +31,13 @@ _MODULE_OF = {
     "PrometheusStatLogger": "vllm.v1.metrics.loggers",
     "RequestQueue": "vllm.v1.core.sched.request_queue",
     "Scheduler": "vllm.v1.core.sched.scheduler",
+    "UniProcExecutor": "vllm.v1.executor.uniproc_executor",  # starts no process for its worker
+    "sampler": "vllm.v1.sample",  # a module, which workers have imported
 }
 
 
 def __getattr__(name: str) -> Any:
-    """The classes of vLLM that ours are derived from."""
+    """Parts of vLLM that ours are derived from, or change."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULE_OF[name]), name)
@@ -236,26 +243,6 @@ def runs_on_cpu() -> bool:
     from vllm.platforms import current_platform
 
     return bool(current_platform.is_cpu())
-
-
-def single_process_executor() -> Any:
-    """vLLM's executor that starts no process for its worker."""
-    from vllm.v1.executor.uniproc_executor import UniProcExecutor
-
-    return UniProcExecutor
-
-
-def rank_tokens_uncompiled() -> None:
-    """Have the sampler count a token's rank in plain torch.
-
-    vLLM compiles that count for the processor in the first step that tells probabilities: 10 s in which
-    every relQuery waits. On a CPU it is not worth it.
-    """
-    from vllm.v1.sample import sampler
-
-    name = "batched_count_greater_than"
-    count = getattr(sampler, name, None)
-    setattr(sampler, name, getattr(count, "_torchdynamo_orig_callable", count))
 
 
 class Collector(Protocol):

@@ -53,17 +53,3 @@ def test_features_of_a_mixed_step() -> None:
     }
     output = SimpleNamespace(num_scheduled_tokens={"decodes": 1, "begins": 30, "ends": 20})
     assert step_features(output, requests) == StepFeatures(50, 2, 1, 51 + 30 + 80)
-
-
-@pytest.mark.vllm
-def test_ranks_of_tokens_are_counted_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    sampler = pytest.importorskip("vllm.v1.sample.sampler", reason="vLLM is not installed")
-    torch = pytest.importorskip("torch")
-    name = "batched_count_greater_than"
-    monkeypatch.setattr(sampler, name, getattr(sampler, name))  # put back afterwards
-    host.rank_tokens_uncompiled()
-    host.rank_tokens_uncompiled()  # nothing more to do
-    count = getattr(sampler, name)
-    assert not hasattr(count, "_torchdynamo_orig_callable")
-    logprobs = torch.tensor([[-1.0, -2.0, -3.0], [-3.0, -1.0, -1.0]])
-    assert count(logprobs, torch.tensor([[-2.0], [-1.0]])).tolist() == [2, 2]

@@ -127,7 +127,7 @@ def arguments_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
         if not _is_parallel(engine_args):
             # The class, because vLLM turns the name "uni" into "mp" on a CPU (for its thread binding, which
             # is off here): a further process, which takes 10 s to start and a detour on every step.
-            ours["distributed_executor_backend"] = host.single_process_executor()
+            ours["distributed_executor_backend"] = host.UniProcExecutor
     return ours | dict(engine_args)
 
 
