@@ -39,6 +39,7 @@ def engine_loop() -> asyncio.AbstractEventLoop:
         if _loop is None:
             _owner = os.getpid()
             _loop = asyncio.new_event_loop()
+            _loop.set_exception_handler(_report)
             _thread = threading.Thread(target=_loop.run_forever, name="relserve-engine-loop", daemon=True)
             _thread.start()
             atexit.register(_stop)
@@ -53,6 +54,12 @@ def spawn(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         coroutine.close()  # it would warn that nobody awaited it
         raise
     return asyncio.run_coroutine_threadsafe(coroutine, loop)
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report what nobody caught as asyncio does, but not that sockets of a dead engine hear of its end."""
+    if type(context.get("exception")).__name__ != "ContextTerminated":  # ZeroMQ's, which vLLM brings
+        loop.default_exception_handler(context)
 
 
 def _stop() -> None:

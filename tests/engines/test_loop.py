@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import threading
@@ -68,3 +69,15 @@ def test_two_threads_that_come_first_share_one_loop(monkeypatch: pytest.MonkeyPa
         first, second = pool.map(lambda _: loop.engine_loop(), range(2))
     assert first is second
     first.call_soon_threadsafe(first.stop)
+
+
+def test_the_end_of_a_dead_engines_sockets_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    zmq = pytest.importorskip("zmq", reason="vLLM is not installed")
+    running = loop.engine_loop()
+
+    async def fail_with(error: Exception) -> None:
+        asyncio.get_running_loop().call_exception_handler({"message": "in a callback", "exception": error})
+
+    for error in (zmq.ContextTerminated(), ValueError("wrong")):
+        asyncio.run_coroutine_threadsafe(fail_with(error), running).result(timeout=PATIENCE_S)
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [ValueError]
