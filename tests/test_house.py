@@ -40,5 +40,5 @@ def test_at_most_six_modules_lie_loose() -> None:
 
 def test_a_worker_of_pytest_has_whole_groups(request: pytest.FixtureRequest) -> None:
     """Else each worker starts engines and servers of its own; pytest 9.2 with pytest-xdist 3.8 does so."""
-    if "workerinput" in vars(request.config):
+    if getattr(request.config.option, "loadgroup", False):
         assert request.node.nodeid.endswith("@test_house.py")

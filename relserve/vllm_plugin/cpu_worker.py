@@ -32,8 +32,9 @@ def rank_tokens_uncompiled() -> None:
     vLLM compiles that count in the first step that tells probabilities: 10 s in which every relQuery waits.
     """
     name = "batched_count_greater_than"
-    count = getattr(sampler, name, None)
-    setattr(sampler, name, getattr(count, "_torchdynamo_orig_callable", count))
+    count = getattr(getattr(sampler, name, None), "_torchdynamo_orig_callable", None)
+    if count is not None:
+        setattr(sampler, name, count)
 
 
 class _SampleTokens:

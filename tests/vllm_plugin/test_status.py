@@ -89,7 +89,10 @@ def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> No
     found = steps(scheduler, arrivals, 12)
     assert (found.pid, found.model, found.variant) == (os.getpid(), MODEL, variant)
     assert found.running + found.waiting == len(scheduler.requests)
-    assert 0 < found.kv_used <= 1
+    assert 0 <= found.kv_used <= 1
+    assert (found.kv_used > 0) == (
+        found.running > 0
+    )  # which row runs after so many steps is a matter of time
     assert {rel.rel_id for rel in found.rels} == set(scheduler.ledger.active)
     assert found.num_rels == len(found.rels)
     assert {rel.phase for rel in found.rels} <= {"waiting", "core running", "tail running"}

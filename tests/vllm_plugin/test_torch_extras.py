@@ -16,6 +16,7 @@ from tests.waiting import PATIENCE_S
 
 BROKEN = "from . import ops\nraise RuntimeError('operator torchvision::nms does not exist')\n"
 SCRIPT = """
+import transformers  # which looks once what is installed
 import relserve
 with relserve.connect(progress=False) as con:
     print(con.sql("SELECT llm_filter('Is {} good?', 'soup') IS NOT NULL").fetchall())
@@ -32,7 +33,7 @@ def test_what_cannot_be_imported_looks_as_if_it_was_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package(tmp_path, "extra_broken", BROKEN)
-    package(tmp_path, "extra_fine", "from . import ops\n")
+    package(tmp_path, "extra_fine", "import warnings\nfrom . import ops\nwarnings.warn('no images')\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
         check_hiding()
