@@ -38,11 +38,23 @@ class Grammar:
     bounds: tuple[float, float] | None = field(default=None, compare=False)
 
     @property
+    def takes_space(self) -> bool:
+        """Whether one space may stand before the reply, as most tokenizers put it before a word.
+
+        Not where a choice begins with white space itself.
+        """
+        return not any(choice[:1].isspace() for choice in self.choices)
+
+    def without_space(self, text: str) -> str:
+        """A reply without the space that was allowed before it."""
+        return text.removeprefix(" ") if self.takes_space else text
+
+    @property
     def max_bytes(self) -> int:
-        """UTF-8 length of the longest allowed reply; no tokenizer needs more tokens than that."""
+        """UTF-8 length of the longest allowed reply and its space; no tokenizer needs more tokens."""
         if self.shape is not None:
             return 4 * self.shape.max_chars
-        return max((len(c.encode()) for c in self.choices), default=32)
+        return max((len(c.encode()) + self.takes_space for c in self.choices), default=32)
 
     def may_go_on(self, text: str) -> bool:
         """Whether `text`, an allowed reply, may also be the beginning of a longer one."""
@@ -201,7 +213,7 @@ class Extract:
 
     @property
     def default_max_tokens(self) -> int:
-        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + 1)  # one to tell that it ends
+        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + 2)  # with a space, and one to tell that it ends
 
     def parse(self, text: str) -> Answer:
         fenced = _FENCE.fullmatch(text)

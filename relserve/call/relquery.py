@@ -182,7 +182,7 @@ class Reply:
     """An engine's reply to `prompts[index]` of a submission: its text, or why there is none.
 
     `confidence` is the probability that the model gave to the text, where it was asked for and the engine
-    tells it: the product over the tokens of the answer, each under the grammar and at temperature 1.
+    tells it: of a choice in proportion to that of all choices, over all their spellings, at temperature 1.
     `cut`: max_tokens ended it.
     """
 

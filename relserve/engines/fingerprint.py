@@ -13,7 +13,7 @@ from typing import Any
 
 from relserve.machine.hardware import gpus, number_formats
 
-FORMAT = 1  # to be raised when relserve renders prompts or reads replies in another way
+FORMAT = 2  # to be raised when relserve renders prompts or reads replies in another way
 READ_BELOW = 64 * 2**20  # bytes; of larger files only size and time of change are looked at
 # Arguments of vLLM that say how fast and in how much memory, not what is answered; a query that ran out of
 # memory may go on with less of it.

@@ -259,7 +259,7 @@ class Completion(Protocol):
 
     text: str
     token_ids: Sequence[int]
-    cumulative_logprob: float | None
+    logprobs: Sequence[Mapping[int, Any]]
     finish_reason: str | None
 
 

@@ -8,9 +8,11 @@ from typing import Any, Literal
 
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Sampling, Submission
+from relserve.call.structured import structured_outputs_of
 
 MAX_ENUM = 500  # hosted servers take no longer list of allowed values in a schema
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
+MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
 
 THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's template not to think
@@ -62,7 +64,7 @@ class Dialect:
         body |= {k: v for k, v in _sampling(sampling).items() if k not in self.omitted}
         body[self.max_tokens_field] = sampling.max_tokens
         if sampling.with_confidence and "logprobs" not in self.omitted:
-            body["logprobs"] = True if self.chat else 1
+            body |= self._logprobs
         if self._says_thinking_off:
             body[THINKING] = {"enable_thinking": False}  # as on this machine; other templates do not read it
         if self.is_vllm:
@@ -71,6 +73,14 @@ class Dialect:
             body["response_format"] = _schema(sampling.grammar, self.omitted)
             body[self.max_tokens_field] += WRAPPING_TOKENS
         return body
+
+    @property
+    def _logprobs(self) -> dict[str, Any]:
+        """With the likeliest other tokens of each place: what else could have been chosen."""
+        if not self.chat:
+            return {"logprobs": MOST_LIKELIEST[False]}
+        asked: dict[str, Any] = {"logprobs": True}
+        return asked if "top_logprobs" in self.omitted else asked | {"top_logprobs": MOST_LIKELIEST[True]}
 
     @property
     def _says_thinking_off(self) -> bool:
@@ -98,7 +108,7 @@ class Dialect:
         if _UNSUPPORTED.search(said):
             if self._says_thinking_off and "chat_template" in said:  # vLLM, of Mistral's tokenizers
                 return replace(self, omitted=self.omitted | {THINKING})
-            for field in ("seed", "temperature", "top_p", "logprobs"):
+            for field in ("seed", "temperature", "top_p", "top_logprobs", "logprobs"):
                 if field in said and field not in self.omitted:
                     return replace(self, omitted=self.omitted | {field})
         return None
@@ -145,15 +155,8 @@ def _for_vllm(submission: Submission) -> dict[str, Any]:
         "vllm_xargs": submission.tag().args(),
     }
     if grammar is not None:
-        fields["structured_outputs"] = _structured(grammar)
+        fields["structured_outputs"] = structured_outputs_of(grammar, encodable)
     return fields
-
-
-def _structured(grammar: Grammar) -> dict[str, Any]:
-    """The grammar as vLLM's server takes it."""
-    if grammar.shape is not None:
-        return {"regex": encodable(grammar.shape.regex())}
-    return {"choice": list(grammar.choices)} if grammar.choices else {"regex": grammar.regex}
 
 
 def _schema(grammar: Grammar, omitted: frozenset[str]) -> dict[str, Any]:

@@ -7,7 +7,9 @@ import math
 import re
 from typing import Any
 
+from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Usage
+from relserve.engines.http.choice_share import Token, share_of
 from relserve.engines.http.dialect import encodable
 from relserve.errors import Failure, FailureKind
 
@@ -19,8 +21,12 @@ class UnreadableReply(Exception):
     """The server's reply is not what the protocol says."""
 
 
-def read_reply(data: object, index: int, wrapped: bool) -> Reply:
+def read_reply(data: object, index: int, wrapped: bool, grammar: Grammar | None = None) -> Reply:
     """The reply in the body of a 200 response.
+
+    Args:
+        wrapped: whether the answer was asked for as {"answer": ..}.
+        grammar: that the server was told to keep to.
 
     Raises:
         UnreadableReply: the body is not a (chat) completion.
@@ -34,7 +40,8 @@ def read_reply(data: object, index: int, wrapped: bool) -> Reply:
             return _failed(index, FailureKind.REFUSED, "the server's content filter stopped the reply", usage)
         if "message" not in choice:
             text = encodable(choice["text"])
-            return Reply(index, text, usage=usage, confidence=_confidence(choice, text, False), cut=cut)
+            confidence = _confidence(choice, text, False, grammar)
+            return Reply(index, _without_space(text, grammar), usage=usage, confidence=confidence, cut=cut)
         message = choice["message"]
         if message.get("refusal"):
             return _failed(index, FailureKind.REFUSED, f"the model refused: {message['refusal']}", usage)
@@ -47,10 +54,14 @@ def read_reply(data: object, index: int, wrapped: bool) -> Reply:
     if cut and (not text.strip() or text.lstrip().startswith("<think>")):
         said = "max_tokens ended before the answer began; raise max_tokens"
         return _failed(index, FailureKind.UNPARSABLE, said, usage)
-    confidence = _confidence(choice, text, wrapped)
-    answer = _unwrapped(text) if wrapped else text
+    confidence = _confidence(choice, text, wrapped, grammar)
+    answer = _unwrapped(text) if wrapped else _without_space(text, grammar)
     # What was unwrapped is whole, though not a token was left after it.
     return Reply(index, answer, usage=usage, confidence=confidence, cut=cut and answer is text)
+
+
+def _without_space(text: str, grammar: Grammar | None) -> str:
+    return text if grammar is None else grammar.without_space(text)
 
 
 def _unwrapped(text: str) -> str:
@@ -65,23 +76,48 @@ def _unwrapped(text: str) -> str:
     return text.rstrip()[match.end() : -1] if (match := _WRAPPING.match(text)) else text
 
 
-def _confidence(choice: dict[str, Any], text: str, wrapped: bool) -> float | None:
-    """The probability that the server gave to the tokens of the answer; None where it tells none."""
+def _confidence(choice: dict[str, Any], text: str, wrapped: bool, grammar: Grammar | None) -> float | None:
+    """The probability of the answer; None where the server tells none.
+
+    In proportion to that of all choices where it tells what else was likely, else that of the answer alone.
+    """
     try:
-        told = choice["logprobs"]
-        if told.get("content"):  # of a chat
-            tokens = [(each["token"], float(each["logprob"])) for each in told["content"]]
-        else:
-            tokens = [(t, float(p)) for t, p in zip(told["tokens"], told["token_logprobs"], strict=True)]
-        start, end = _span("".join(token for token, _ in tokens), text, wrapped)
+        tokens = _tokens(choice["logprobs"])
+        start, end = _span("".join(token.text for token in tokens), text, wrapped)
     except (TypeError, LookupError, AttributeError, ValueError):
         return None
+    if not tokens:
+        return None
+    if grammar is not None and grammar.choices:
+        answer = _unwrapped(text) if wrapped else text
+        share = share_of(grammar, grammar.without_space(answer).strip(), tokens, start)
+        if share is not None:
+            return share
     total, place = 0.0, 0
-    for token, logprob in tokens:
-        if place < end and place + len(token) > start:
-            total += logprob
-        place += len(token)
-    return math.exp(min(0.0, total)) if tokens else None
+    for token in tokens:
+        if place < end and place + len(token.text) > start:
+            total += token.logprob
+        place += len(token.text)
+    return math.exp(min(0.0, total))
+
+
+def _tokens(told: dict[str, Any]) -> list[Token]:
+    """The tokens in a chat's logprobs, or in a completion's."""
+    if told.get("content"):
+        return [
+            Token(
+                each["token"],
+                float(each["logprob"]),
+                {other["token"]: float(other["logprob"]) for other in each.get("top_logprobs") or ()},
+            )
+            for each in told["content"]
+        ]
+    texts, logprobs = told["tokens"], told["token_logprobs"]
+    likeliest = told.get("top_logprobs") or [None] * len(texts)
+    return [
+        Token(text, float(logprob), dict(others or {}))
+        for text, logprob, others in zip(texts, logprobs, likeliest, strict=True)
+    ]
 
 
 def _span(said: str, text: str, wrapped: bool) -> tuple[int, int]:

@@ -122,7 +122,8 @@ class Rows:
         try:
             body = dialect.body(self.server.model, self.submission.prompts[index], self.submission)
             data = await self.server.client(index).post(dialect.path, cast_to=object, body=body)
-            return read_reply(data, index, dialect.wraps(self.submission.sampling.grammar))
+            grammar = self.submission.sampling.grammar
+            return read_reply(data, index, dialect.wraps(grammar), grammar)
         except (openai.OpenAIError, UnreadableReply, ValueError) as error:
             return fault_of(error)
 

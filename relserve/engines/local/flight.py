@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import math
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
-from relserve.call.relquery import Reply, RowTimes, Sampling, Submission, Usage
+from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.daemon_thread import in_daemon_thread
+from relserve.engines.local.dialogue import Ask, Dialogue
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
+from relserve.engines.local.sampling import talk_of
 from relserve.errors import Failure, FailureKind
-from relserve.vllm_plugin import host
 from relserve.vllm_plugin.host import Collector, RequestOutput
 
 ENCODE_CHUNK = 512  # prompts tokenised at once, while the chunk before is submitted
@@ -24,20 +24,40 @@ YIELD_EVERY = 16  # requests submitted between looks at the event loop, about 2 
 _numbers = itertools.count(1)
 
 
+@dataclass(slots=True)
+class _Row:
+    """A row that is asked about: what is asked and the outputs so far, by the place of each request."""
+
+    dialogue: Dialogue
+    num_awaited: int = 0
+    outputs: list[RequestOutput | None] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Request:
+    """A request that was submitted: its row's index, and its place among those asked together."""
+
+    index: int
+    place: int
+    collector: Collector | None = None
+
+
 class Flight:
     """The requests of one submission that are with one engine.
 
     Attributes:
-        pending: request id of each prompt that was submitted and has no reply, by its index.
+        pending: the requests that were submitted and are not answered, by their ids.
     """
 
     def __init__(self, engine: RunningEngine, submission: Submission, indices: Sequence[int]) -> None:
         self._engine, self._submission, self._indices = engine, submission, indices
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
-        self.pending: dict[int, str] = {}
-        self._collectors: dict[int, Collector] = {}
-        self._ready: list[int] = []
+        self._request_numbers = itertools.count()
+        self.pending: dict[str, _Request] = {}
+        self._rows: dict[int, _Row] = {}
+        self._ready: list[str] = []
+        self._next: list[tuple[int, Sequence[Ask]]] = []  # asked about rows of which outputs have come
         self._failed: list[Reply] = []
         self._wake = asyncio.Event()
 
@@ -61,6 +81,9 @@ class Flight:
                     continue
                 if self._engine.dead:
                     raise EngineGone
+                if self._next:
+                    await self._go_on()
+                    continue
                 if feeder.done():
                     feeder.result()
                     if not self.pending:
@@ -75,7 +98,7 @@ class Flight:
             await self._abort()
 
     async def _abort(self) -> None:
-        ids, self.pending = list(self.pending.values()), {}
+        ids, self.pending = list(self.pending), {}
         if ids and not self._engine.dead:
             with contextlib.suppress(Exception):  # it may die just now
                 await self._engine.client.abort(ids)
@@ -83,9 +106,7 @@ class Flight:
     async def _feed(self) -> None:
         """Tokenise and submit, a chunk being tokenised while the one before is submitted."""
         chunks = [self._indices[i : i + ENCODE_CHUNK] for i in range(0, len(self._indices), ENCODE_CHUNK)]
-        params = await in_daemon_thread(
-            lambda: sampling_params(self._engine, self._submission, len(self._indices))
-        )
+        talk = await in_daemon_thread(lambda: talk_of(self._engine, self._submission, len(self._indices)))
         encoding = self._encode(chunks[0]) if chunks else None
         for number, chunk in enumerate(chunks):
             assert encoding is not None
@@ -97,7 +118,11 @@ class Flight:
                 self._fail(chunk, Failure(FailureKind.REFUSED, problem))
                 continue
             for i, (index, ids) in enumerate(zip(chunk, encoded, strict=True)):
-                await self._submit(index, ids, params)
+                if not ids:
+                    self._fail([index], Failure(FailureKind.REFUSED, "the prompt is empty"))
+                    continue
+                row = self._rows[index] = _Row(talk(index, ids))
+                await self._submit(index, row, next(row.dialogue))
                 if i % YIELD_EVERY == 0:
                     await asyncio.sleep(0)
 
@@ -112,121 +137,114 @@ class Flight:
 
         return in_daemon_thread(encode)
 
-    async def _submit(self, index: int, ids: list[int], params: Any) -> None:
+    async def _go_on(self) -> None:
+        """Submit what rows ask next."""
+        asked, self._next = self._next, []
+        for i, (index, asks) in enumerate(asked):
+            if index in self._rows:
+                await self._submit(index, self._rows[index], asks)
+            if i % YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+
+    async def _submit(self, index: int, row: _Row, asks: Sequence[Ask]) -> None:
+        """Submit what is asked about a row; one request that cannot be submitted fails the row."""
+        row.num_awaited, row.outputs = len(asks), [None] * len(asks)
+        for place, ask in enumerate(asks):
+            failure = await self._request(_Request(index, place), ask)
+            if failure is not None:
+                await self._drop(index)
+                return self._fail([index], failure)
+        return None
+
+    async def _request(self, request: _Request, ask: Ask) -> Failure | None:
         limit = self._engine.max_model_len
-        if not ids:
-            return self._fail([index], Failure(FailureKind.REFUSED, "the prompt is empty"))
-        if len(ids) >= limit:
-            problem = f"the prompt has {len(ids)} tokens, the model's context holds {limit}"
-            return self._fail([index], Failure(FailureKind.OVER_CONTEXT, problem))
-        request_id = self.pending[index] = f"{self._prefix}.{index}"
+        if len(ask.ids) >= limit:
+            problem = f"the prompt has {len(ask.ids)} tokens, the model's context holds {limit}"
+            return Failure(FailureKind.OVER_CONTEXT, problem)
+        request_id = f"{self._prefix}.{next(self._request_numbers)}"
+        self.pending[request_id] = request
         try:
             # What Renderer.render_cmpl makes of a TokensPrompt: with a type, vLLM needs no thread for it.
-            prompt = {"type": "token", "prompt_token_ids": ids}
-            collector = await self._engine.client.add_request(request_id, prompt, params)
+            prompt = {"type": "token", "prompt_token_ids": ask.ids}
+            collector = await self._engine.client.add_request(request_id, prompt, ask.params)
         except Exception as error:
             if self._engine.dead or self._engine.client.errored:
                 self._engine.mark_dead(one_line(error))
                 return None
-            del self.pending[index]
+            del self.pending[request_id]
             await self._engine.client.abort(request_id)
-            return self._fail([index], Failure(FailureKind.REFUSED, one_line(error)))
-        self._collectors[index] = collector
+            return Failure(FailureKind.REFUSED, one_line(error))
+        request.collector = collector
         # The collector sets this event when it has something. Ours wakes the flight, which saves a task and
         # a wake-up for each request.
-        collector.ready = ReplyNotifier(self, index)
+        collector.ready = ReplyNotifier(self, request_id)
         if collector.output is not None:
-            self._notice(index)
+            self._notice(request_id)
         return None
+
+    async def _drop(self, index: int) -> None:
+        """Ask no more about a row."""
+        del self._rows[index]
+        ids = [request_id for request_id, request in self.pending.items() if request.index == index]
+        for request_id in ids:
+            del self.pending[request_id]
+        if ids:
+            await self._engine.client.abort(ids)
 
     def _fail(self, indices: Sequence[int], failure: Failure) -> None:
         self._failed += [Reply(i, None, failure) for i in indices]
         self.wake()
 
-    def _notice(self, index: int) -> None:
-        self._ready.append(index)
+    def _notice(self, request_id: str) -> None:
+        self._ready.append(request_id)
         self.wake()
 
     def _take(self) -> list[Reply]:
-        numbers, self._ready = self._ready, []
+        """The replies that are whole; what rows ask next is kept for `_go_on`."""
+        ids, self._ready = self._ready, []
         replies, self._failed = self._failed, []
-        for index in numbers:
-            collector = self._collectors.get(index)
-            if collector is None:
+        for request_id in ids:
+            request = self.pending.get(request_id)
+            if request is None or request.collector is None:
                 continue
             try:
-                output = collector.get_nowait()
+                output = request.collector.get_nowait()
             except Exception as error:  # vLLM hands every collector the error that ended its output loop
                 self._engine.mark_dead(one_line(error))
                 continue
             if output is not None and output.finished:
-                del self._collectors[index]
-                self.pending.pop(index, None)
-                replies.append(_reply(index, output))
+                del self.pending[request_id]
+                if (reply := self._hand_over(request, output)) is not None:
+                    replies.append(reply)
         return replies
+
+    def _hand_over(self, request: _Request, output: RequestOutput) -> Reply | None:
+        """Give a row the output of one of its requests; its reply, when that was the last."""
+        row = self._rows[request.index]
+        row.outputs[request.place] = output
+        row.num_awaited -= 1
+        if row.num_awaited:
+            return None
+        try:
+            asks = row.dialogue.send([each for each in row.outputs if each is not None])
+        except StopIteration as end:
+            del self._rows[request.index]
+            reply: Reply = end.value
+            return reply
+        self._next.append((request.index, asks))
+        return None
 
 
 class ReplyNotifier:
     """Stands in for the asyncio.Event of one request."""
 
-    __slots__ = ("_flight", "_index")
+    __slots__ = ("_flight", "_request_id")
 
-    def __init__(self, flight: Flight, index: int) -> None:
-        self._flight, self._index = flight, index
+    def __init__(self, flight: Flight, request_id: str) -> None:
+        self._flight, self._request_id = flight, request_id
 
     def set(self) -> None:
-        self._flight._notice(self._index)
+        self._flight._notice(self._request_id)
 
     def clear(self) -> None:
         """Nothing to clear: what is ready is taken once."""
-
-
-def _reply(index: int, output: RequestOutput) -> Reply:
-    completion = output.outputs[0]
-    usage = Usage(len(output.prompt_token_ids), output.num_cached_tokens or 0, len(completion.token_ids))
-    times = None
-    if (m := output.metrics) is not None:
-        times = RowTimes(m.queued_ts, m.scheduled_ts, m.first_token_ts, m.last_token_ts, m.num_preemptions)
-    if completion.finish_reason in ("abort", "error"):
-        failure = Failure(FailureKind.ENGINE, f"the engine gave the request up ({completion.finish_reason})")
-        return Reply(index, None, failure, usage)
-    confidence, cut = _confidence(completion.cumulative_logprob), completion.finish_reason == "length"
-    return Reply(index, completion.text, None, usage, times, confidence, cut)
-
-
-def _confidence(logprob: float | None) -> float | None:
-    """The probability of a reply.
-
-    vLLM's default (logprobs_mode "raw_logprobs") takes the logits as they are before temperature and
-    penalties but behind the grammar's mask, so that each token's probability is that among the allowed ones.
-    """
-    return None if logprob is None else math.exp(min(0.0, logprob))
-
-
-def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int) -> Any:
-    """vLLM's sampling parameters for every request of a submission, of which `num_rows` are sent."""
-    sampling = submission.sampling
-    cap = sampling.max_tokens
-    if sampling.grammar is not None and sampling.grammar.choices:
-        cap = min(cap, max(engine.encoder.num_tokens(sampling.grammar.choices)) + 1)
-    tag = submission.tag(len(submission.prompts) - num_rows, cap)
-    return host.shared_sampling_params(
-        max_tokens=sampling.max_tokens,
-        temperature=sampling.temperature,
-        top_p=sampling.top_p,
-        seed=sampling.seed,
-        stop=[speakable(s) for s in sampling.stop],
-        structured_outputs=_structured(sampling),
-        logprobs=0 if sampling.with_confidence else None,  # 0: those of the chosen tokens alone
-        extra_args=tag.args(),
-    )
-
-
-def _structured(sampling: Sampling) -> Any:
-    if sampling.grammar is None:
-        return None
-    if sampling.grammar.choices:
-        return host.structured_outputs(choice=[speakable(c) for c in sampling.grammar.choices])
-    if sampling.grammar.shape is not None:
-        return host.structured_outputs(regex=speakable(sampling.grammar.shape.regex()))
-    return host.structured_outputs(regex=sampling.grammar.regex)

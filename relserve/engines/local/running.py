@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from functools import cached_property
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 
 from relserve.engines.local.log import EngineGone, last_error
 from relserve.engines.local.prompts import PromptEncoder
+from relserve.engines.local.spellings import vocabulary_of
 from relserve.vllm_plugin.host import Client, message_context
 
 T = TypeVar("T")
@@ -45,6 +47,11 @@ class RunningEngine:
         self._death = asyncio.Event()
         self._why_dead = ""
         self._log_start = 0
+
+    @cached_property
+    def tokens_of(self) -> dict[bytes, list[int]]:
+        """The ids of the tokens that stand for the same bytes; takes up to a second."""
+        return vocabulary_of(self.client.get_tokenizer(), self.client.model_config.get_vocab_size())
 
     @property
     def dead(self) -> bool:

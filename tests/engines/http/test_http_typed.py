@@ -48,7 +48,7 @@ def test_vllm_gets_the_shape_as_a_regex(fake):
 
     server = fake(handler, models=VLLM)
     assert texts(ask(HttpEngine(server.url), ["a"], grammar=Grammar(shape=SHAPE))) == [REPLY]
-    assert last(server)["structured_outputs"] == {"regex": SHAPE.regex()}
+    assert last(server)["structured_outputs"] == {"regex": f" ?({SHAPE.regex()})"}
     assert "logprobs" not in last(server)
 
 
@@ -82,6 +82,10 @@ def test_a_server_that_takes_no_schema_answers_in_plain_text(fake):
     assert json.loads(Extract(SHAPE).parse(reply.text).value)["n"] == 12
 
 
+def logprob_of(token, probability):
+    return {"token": token, "logprob": math.log(probability)}
+
+
 @pytest.mark.parametrize(
     ("content", "tokens", "confidence"),
     [
@@ -110,7 +114,32 @@ def test_the_probability_from_completions(fake):
     server = fake(handler)
     (reply,) = ask(HttpEngine(server.url), ["a"], grammar=YES_NO, with_confidence=True)
     assert reply.confidence == pytest.approx(0.4)
-    assert last(server)["logprobs"] == 1
+    assert last(server)["logprobs"] == 5
+
+
+def test_the_probability_is_that_among_the_choices_where_others_are_told(fake):
+    likeliest = [("Sure", 0.3), (" yes", 0.2), ("y", 0.1), ("no", 0.1), ("n", 0.05)]
+    content = [
+        {"token": "y", "logprob": math.log(0.1), "top_logprobs": [logprob_of(*each) for each in likeliest]},
+        {"token": "es", "logprob": math.log(0.9), "top_logprobs": [logprob_of("es", 0.9)]},
+    ]
+
+    async def handler(body):
+        assert body["top_logprobs"] == 20
+        return with_logprobs("yes", {"content": content})
+
+    (reply,) = ask(HttpEngine(fake(handler).url), ["a"], grammar=YES_NO, with_confidence=True)
+    assert reply.confidence == pytest.approx(0.29 / 0.44)  # what is no choice does not count
+
+
+def test_a_server_that_refuses_top_logprobs_still_tells_those_of_the_answer(fake):
+    async def handler(body):
+        if "top_logprobs" in body:
+            return refuse("unknown field top_logprobs")
+        return with_logprobs("yes", told(("yes", 0.9)))
+
+    (reply,) = ask(HttpEngine(fake(handler).url), ["a"], grammar=YES_NO, with_confidence=True)
+    assert reply.confidence == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("logprobs", [None, {}, {"content": []}, {"content": [{"odd": 1}]}, [1], "x"])

@@ -1,0 +1,21 @@
+"""Grammars as vLLM takes them, in process and over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from relserve.call.answer_types import Grammar
+
+
+def structured_outputs_of(grammar: Grammar, clean: Callable[[str], str]) -> dict[str, str]:
+    """The field of vLLM's structured outputs that holds a grammar, with the space that may stand before.
+
+    Args:
+        clean: makes a text that UTF-8 can carry.
+    """
+    if grammar.choices:
+        choices = " | ".join(json.dumps(clean(choice), ensure_ascii=False) for choice in grammar.choices)
+        return {"grammar": f"""root ::= {'" "? ' if grammar.takes_space else ""}({choices})"""}
+    regex = grammar.regex if grammar.shape is None else clean(grammar.shape.regex())
+    return {"regex": f" ?({regex})"}

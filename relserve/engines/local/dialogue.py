@@ -1,0 +1,115 @@
+"""What is asked of vLLM about one row, step by step, and the reply that its outputs make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
+
+from relserve.call.answer_types import Grammar
+from relserve.call.relquery import Reply, RowTimes, Usage
+from relserve.engines.local.choice_search import ChoiceSearch, Position
+from relserve.engines.local.spellings import Spellings
+from relserve.errors import Failure, FailureKind
+from relserve.vllm_plugin.host import RequestOutput
+
+MOST_SCORED = 128  # tokens of which one request tells the probability (vLLM's MAX_LOGPROB_TOKEN_IDS)
+
+
+class Ask(NamedTuple):
+    """A request: the ids of its prompt, and vLLM's sampling parameters."""
+
+    ids: list[int]
+    params: Any
+
+
+# It yields requests to be answered together, is sent their outputs in the same order, and returns the reply.
+Dialogue = Generator[Sequence[Ask], Sequence[RequestOutput], Reply]
+
+
+def decode(index: int, ids: list[int], params: Any, grammar: Grammar | None) -> Dialogue:
+    """The reply that the model writes after the prompt `ids`, without the space that a grammar allows."""
+    (output,) = yield [Ask(ids, params)]
+    completion = output.outputs[0]
+    if (failure := _failure_of([output])) is not None:
+        return Reply(index, None, failure, _usage_of([output]))
+    text = completion.text if grammar is None else grammar.without_space(completion.text)
+    return Reply(
+        index, text, None, _usage_of([output]), _times_of([output]),
+        cut=completion.finish_reason == "length",
+    )  # fmt: skip
+
+
+class Scoring:
+    """How the probabilities of some choices are asked for; made once for all rows of a submission.
+
+    Args:
+        params_of: sampling parameters of a request for the probabilities of these next tokens.
+    """
+
+    def __init__(self, grammar: Grammar, spellings: Spellings, params_of: Callable[[list[int]], Any]) -> None:
+        self.grammar, self.spellings = grammar, spellings
+        self._params_of = params_of
+        self._params: dict[bytes, list[Any]] = {}
+
+    def asks(self, ids: list[int], position: Position) -> list[Ask]:
+        """The requests for the probabilities of the tokens that may come at a position."""
+        params = self._params.get(position.spelled)
+        if params is None:
+            tokens = [step.token for step in self.spellings.steps(position.spelled)]
+            parts = [tokens[i : i + MOST_SCORED] for i in range(0, len(tokens), MOST_SCORED)]
+            params = self._params[position.spelled] = [self._params_of(part) for part in parts]
+        return [Ask([*ids, *position.path], each) for each in params]
+
+
+def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None) -> Dialogue:
+    """The most probable choice, or the one that `text` is, and its probability; see `ChoiceSearch`."""
+    search, outputs = ChoiceSearch(scoring.spellings), list[RequestOutput]()
+    while wave := search.wave():
+        asks = [scoring.asks(ids, position) for position in wave]
+        told = yield [ask for each in asks for ask in each]
+        outputs += told
+        if (failure := _failure_of(told)) is not None:
+            return Reply(index, None, failure, _usage_of(outputs))
+        parts = iter(told)
+        for position, each in zip(wave, asks, strict=True):
+            search.learn(position, {k: v for _ in each for k, v in _logprobs_of(next(parts)).items()})
+    probabilities = search.probabilities()
+    if probabilities is None:
+        said = f"the model's vocabulary spells none of {list(scoring.spellings.choices)[:10]}"
+        return Reply(index, None, Failure(FailureKind.ENGINE, said), _usage_of(outputs))
+    if text is None:
+        text = scoring.spellings.choices[max(range(len(probabilities)), key=probabilities.__getitem__)]
+    best = scoring.spellings.choices.index(text)
+    return Reply(index, text, None, _usage_of(outputs), _times_of(outputs), probabilities[best])
+
+
+def _logprobs_of(output: RequestOutput) -> dict[int, float]:
+    """Log probabilities by token, at the one position that the request sampled."""
+    (position,) = output.outputs[0].logprobs
+    return {token: told.logprob for token, told in position.items()}
+
+
+def _failure_of(outputs: Sequence[RequestOutput]) -> Failure | None:
+    for output in outputs:
+        if (reason := output.outputs[0].finish_reason) in ("abort", "error"):
+            return Failure(FailureKind.ENGINE, f"the engine gave the request up ({reason})")
+    return None
+
+
+def _usage_of(outputs: Sequence[RequestOutput]) -> Usage:
+    return Usage(
+        sum(len(each.prompt_token_ids) for each in outputs),
+        sum(each.num_cached_tokens or 0 for each in outputs),
+        sum(len(each.outputs[0].token_ids) for each in outputs),
+    )
+
+
+def _times_of(outputs: Sequence[RequestOutput]) -> RowTimes | None:
+    times = [each.metrics for each in outputs if each.metrics is not None]
+    if not times:
+        return None
+    first = times[0]
+    return RowTimes(
+        first.queued_ts, first.scheduled_ts, first.first_token_ts, max(t.last_token_ts for t in times),
+        sum(t.num_preemptions for t in times),
+    )  # fmt: skip

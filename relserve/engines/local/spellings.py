@@ -1,0 +1,65 @@
+"""The ways in which a model's tokens spell a choice: every sequence of tokens whose bytes are its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+
+class Step(NamedTuple):
+    """A token that goes on with a spelling, and the bytes spelled when it is there."""
+
+    token: int
+    spelled: bytes
+
+
+class Spellings:
+    """The spellings of some choices.
+
+    Args:
+        choices: texts that differ.
+        takes_space: whether one space may stand before them; see `Grammar.takes_space`.
+        tokens_of: the ids of the tokens that stand for these bytes; see `vocabulary_of`.
+    """
+
+    def __init__(
+        self, choices: Sequence[str], takes_space: bool, tokens_of: Mapping[bytes, Sequence[int]]
+    ) -> None:
+        self.choices = tuple(choices)
+        self._tokens_of = tokens_of
+        leads = ("", " ") if takes_space else ("",)
+        self._ends = {(lead + c).encode(): i for i, c in enumerate(self.choices) for lead in leads}
+        self.steps = cache(self._steps)
+
+    def end_of(self, spelled: bytes) -> int | None:
+        """The index of the choice that these bytes spell; None where they are not all of one."""
+        return self._ends.get(spelled)
+
+    def _steps(self, spelled: bytes) -> tuple[Step, ...]:
+        """The tokens that may come next, when the bytes `spelled` are there."""
+        begun = {end for end in self._ends if len(end) > len(spelled) and end.startswith(spelled)}
+        longer = {end[: i + 1] for end in begun for i in range(len(spelled), len(end))}
+        return tuple(
+            Step(token, after)
+            for after in sorted(longer)
+            for token in self._tokens_of.get(after[len(spelled) :], ())
+        )
+
+
+def vocabulary_of(tokenizer: Any, size: int) -> dict[bytes, list[int]]:
+    """The ids of the tokens that stand for the same bytes, without special tokens.
+
+    Args:
+        tokenizer: a Hugging Face tokenizer.
+        size: of the model's vocabulary, which may be larger or smaller than the tokenizer's.
+    """
+    import xgrammar  # comes with vLLM, which masks by the same table
+
+    info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=size)
+    special = {*info.special_token_ids, *info.stop_token_ids, *tokenizer.all_special_ids}
+    tokens_of: dict[bytes, list[int]] = {}
+    for token, spelled in enumerate(info.decoded_vocab[:size]):
+        if spelled and token not in special:
+            tokens_of.setdefault(spelled, []).append(token)
+    return tokens_of

@@ -1,0 +1,139 @@
+"""The probability of a choice against the sum over all its spellings, in made-up models."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from relserve.engines.local.choice_search import DOUBT, MOST_LOOKS, ChoiceSearch
+from relserve.engines.local.spellings import Spellings, vocabulary_of
+
+LETTERS = "abn "
+TWO_WAY = ("ban", "nab")
+WITH_LONGER = ("a", "an", "ban", "banana", "banana an")
+
+
+class MadeUpModel:
+    """Gives each token after each path a probability of its own; `sharpness` 0 is almost even."""
+
+    def __init__(self, seed: int, sharpness: float) -> None:
+        rng = random.Random(seed)
+        words = {"".join(rng.choices(LETTERS, k=rng.randint(2, 4))).encode() for _ in range(60)}
+        self.texts = [letter.encode() for letter in LETTERS] + sorted(words)
+        self.texts.append(self.texts[0])  # two tokens of one text
+        self._seed, self._sharpness = seed, sharpness
+
+    @property
+    def tokens_of(self) -> dict[bytes, list[int]]:
+        tokens: dict[bytes, list[int]] = {}
+        for token, text in enumerate(self.texts):
+            tokens.setdefault(text, []).append(token)
+        return tokens
+
+    def logprobs(self, path: Sequence[int]) -> dict[int, float]:
+        rng = random.Random(repr((self._seed, tuple(path))))
+        weights = [math.exp(self._sharpness * rng.gauss(0, 1)) for _ in self.texts]
+        return {token: math.log(weight / sum(weights)) for token, weight in enumerate(weights)}
+
+    def spellings(self, text: bytes, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+        if not text:
+            yield path
+        for token, begin in enumerate(self.texts):
+            if text.startswith(begin):
+                yield from self.spellings(text[len(begin) :], (*path, token))
+
+    def probability(self, path: Sequence[int]) -> float:
+        return math.exp(sum(self.logprobs(path[:i])[token] for i, token in enumerate(path)))
+
+
+def by_brute_force(model: MadeUpModel, choices: Sequence[str]) -> list[float]:
+    """Every spelling of every choice, less those that go on to a longer choice."""
+    masses = dict.fromkeys(choices, 0.0)
+    for choice in choices:
+        for text in (choice, f" {choice}"):
+            for path in model.spellings(text.encode()):
+                mass = model.probability(path)
+                masses[choice] += mass
+                begun = [b"".join(model.texts[t] for t in path[:i]).decode() for i in range(1, len(path))]
+                shorter = [part.removeprefix(" ") for part in begun if part.removeprefix(" ") in choices]
+                if shorter:
+                    masses[shorter[-1]] -= mass
+    return [mass / sum(masses.values()) for mass in masses.values()]
+
+
+def searched(model: MadeUpModel, choices: Sequence[str]) -> tuple[list[float], int]:
+    spellings = Spellings(choices, True, model.tokens_of)
+    search, num_looks = ChoiceSearch(spellings), 0
+    while wave := search.wave():
+        for position in wave:
+            told = model.logprobs(position.path)
+            wanted = [step.token for step in spellings.steps(position.spelled)]
+            search.learn(position, {token: told[token] for token in wanted})
+            num_looks += 1
+    found = search.probabilities()
+    assert found is not None
+    return found, num_looks
+
+
+@pytest.mark.parametrize("choices", [TWO_WAY, WITH_LONGER])
+@pytest.mark.parametrize("sharpness", [0.0, 1.0, 4.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_the_sum_over_all_spellings(choices: Sequence[str], sharpness: float, seed: int) -> None:
+    model = MadeUpModel(seed, sharpness)
+    found, _ = searched(model, choices)
+    assert found == pytest.approx(by_brute_force(model, choices), abs=2 * DOUBT)
+    assert sum(found) == pytest.approx(1)
+
+
+def test_a_sure_model_is_asked_about_few_positions() -> None:
+    sure, even = (searched(MadeUpModel(0, sharpness), WITH_LONGER)[1] for sharpness in (6.0, 0.0))
+    assert sure < even / 3
+
+
+def test_what_is_not_looked_at_counts_against_every_choice() -> None:
+    search = ChoiceSearch(
+        Spellings(("a" * 40, "b" * 40), True, {b"a": [0], b"aa": [1], b"b": [2], b"bb": [3]})
+    )
+    num_looks = 0
+    while wave := search.wave():
+        num_looks += len(wave)
+        for position in wave:
+            search.learn(position, dict.fromkeys(range(4), math.log(0.25)))
+    assert num_looks == MOST_LOOKS
+    found = search.probabilities()
+    assert found is None or sum(found) < 1
+
+
+def test_a_choice_that_no_tokens_spell_has_no_probability() -> None:
+    spellings = Spellings(("ab", "c"), True, {b"a": [0], b"b": [1]})
+    search = ChoiceSearch(spellings)
+    while wave := search.wave():
+        for position in wave:
+            search.learn(position, {0: -1.0, 1: -1.0})
+    assert search.probabilities() == [1.0, 0.0]
+    nothing = ChoiceSearch(Spellings(("c",), True, {b"a": [0]}))
+    (start,) = nothing.wave()
+    nothing.learn(start, {})
+    assert nothing.wave() == []
+    assert nothing.probabilities() is None
+
+
+def test_a_choice_that_begins_with_white_space_takes_no_other() -> None:
+    spellings = Spellings((" a", "b"), False, {b" ": [0], b"a": [1], b"b": [2], b" a": [3]})
+    assert {step.token for step in spellings.steps(b"")} == {0, 2, 3}
+
+
+@pytest.mark.vllm
+def test_the_vocabulary_of_the_tiny_model(model_path: Any) -> None:
+    transformers = pytest.importorskip("transformers", reason="vLLM is not installed")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model_path)
+    tokens = vocabulary_of(tokenizer, 8192)
+    for text in (" yes", "no", "positive", "é"):
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        spelled = b"".join(next(b for b, same in tokens.items() if each in same) for each in ids)
+        assert spelled == text.encode()
+    assert b"</s>" not in tokens
