@@ -4,9 +4,11 @@ VENV := .venv
 PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+LLAMACPP := build/llamacpp
+LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test test-all performance lint bench releases install clean
+.PHONY: demo test test-all performance lint bench releases llamacpp install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -15,8 +17,9 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	@$(PY) -m pytest -n 2 --dist loadgroup -m "not long and not package"
 
-# Also the long matrices, and the wheel in an empty environment.
+# Also the long matrices, a server of llama.cpp, and the wheel in an empty environment.
 test-all: test
+	-@$(MAKE) --no-print-directory llamacpp
 	@$(PY) -m pytest -m "long or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
@@ -38,6 +41,19 @@ bench: $(INSTALLED)
 # The tests of the scheduler on every vLLM release of the range in version.py: downloads 1.3 GB, keeps 4 GB in build/releases.
 releases: $(INSTALLED)
 	@$(PY) -m benchmarks.vllm_releases
+
+# llama-cpp-python and its server for the tests of the HTTP engine, compiled by the machine's compiler or by zig's from the package index.
+llamacpp: $(LLAMACPP)/.installed
+
+$(LLAMACPP)/.installed: requirements/llamacpp_build.lock requirements/llamacpp.lock requirements/llamacpp.cmake
+	@echo "compiling llama-cpp-python into $(LLAMACPP) (once: about two minutes)"
+	@test -x $(LLAMACPP)/bin/python || $(PYTHON) -m venv $(LLAMACPP)
+	@$(LLAMACPP_PIP) -r requirements/llamacpp_build.lock
+	@if ! command -v c++ >/dev/null; then $(LLAMACPP_PIP) ziglang==0.17.1 && \
+		export CC="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang cc" CXX="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang c++"; fi && \
+		CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/requirements/llamacpp.cmake" \
+		$(LLAMACPP_PIP) --no-build-isolation -r requirements/llamacpp.lock
+	@touch $@
 
 install: $(INSTALLED)
 

@@ -1,4 +1,4 @@
-"""Fixtures: a real `vllm serve` of the tiny model, and a server that misbehaves."""
+"""Fixtures: real servers of the tiny model, vLLM's and llama-cpp-python's, and a server that misbehaves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from http_fakes import FakeServer, Handler
+from llama_cpp_servers import LlamaCppServer, tiny_as_gguf
 from vllm_servers import VllmServer
 
 from relserve.engines.loop import spawn
@@ -45,6 +46,15 @@ def serve_url(vllm_server: VllmServer) -> str:
     """The URL of a running `vllm serve` of the tiny model."""
     vllm_server.ensure_up()
     return vllm_server.url
+
+
+@pytest.fixture(scope="session")
+def llamacpp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaCppServer]:
+    """One llama-cpp-python server for all tests, not started yet."""
+    folder = tmp_path_factory.mktemp("llamacpp")
+    server = LlamaCppServer(tiny_as_gguf(folder / "tiny.gguf"), folder / "serve.log")
+    yield server
+    server.stop()
 
 
 @pytest.fixture

@@ -22,7 +22,12 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind
 from tests.waiting import PATIENCE_S, wait_until
 
-ENGINES = ("scripted", "local", "http")
+MARKS = {
+    "scripted": [],
+    "local": [pytest.mark.vllm],
+    "http": [pytest.mark.vllm],
+    "llamacpp": [pytest.mark.long],
+}
 DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
 PROMPTS = [
@@ -47,10 +52,9 @@ ODD = [
 def everywhere(**gaps: str):
     """Run a test on every engine; a gap is an engine's name and why it cannot keep to this."""
     params = []
-    for name in ENGINES:
-        marks = [] if name == "scripted" else [pytest.mark.vllm]
+    for name, marks in MARKS.items():
         if name in gaps:
-            marks.append(pytest.mark.xfail(reason=gaps[name], strict=True))
+            marks = [*marks, pytest.mark.xfail(reason=gaps[name], strict=True)]
         params.append(pytest.param(name, marks=marks))
     return pytest.mark.parametrize("engine", params, indirect=True)
 
@@ -63,24 +67,41 @@ def http_engine(serve_url):
 
 
 @pytest.fixture
+def llamacpp_engine(llamacpp_server):
+    llamacpp_server.ensure_up()
+    engine = HttpEngine(llamacpp_server.url)
+    yield engine
+    spawn(engine.close()).result(timeout=PATIENCE_S)
+
+
+@pytest.fixture
 def engine(request):
     if request.param == "scripted":
         return ScriptedEngine(chunk=7, pause_s=0.001)
     return request.getfixturevalue(f"{request.param}_engine")
 
 
-def num_unfinished(engine, serve_url=None) -> int:
+def body_of(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=PATIENCE_S) as response:
+        return response.read().decode()
+
+
+def num_at_server(url: str) -> int:
+    """Requests that a server still works on."""
+    if '"owned_by":"me"' in body_of(f"{url}/v1/models"):
+        return 0  # llama-cpp-python's, which lists its models between requests only
+    metrics = body_of(f"{url}/metrics")
+    states = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*\} ([0-9.]+)$", metrics, re.MULTILINE)
+    assert len(states) >= 2
+    return int(sum(map(float, states)))
+
+
+def num_unfinished(engine) -> int:
     """Requests that the engine still works on."""
     if isinstance(engine, LocalEngine):
         return engine.num_unfinished
     if isinstance(engine, HttpEngine):
-        with urllib.request.urlopen(
-            f"{engine.model.removesuffix('/v1')}/metrics", timeout=PATIENCE_S
-        ) as response:
-            metrics = response.read().decode()
-        states = re.findall(r"^vllm:num_requests_(?:running|waiting)\{.*\} ([0-9.]+)$", metrics, re.MULTILINE)
-        assert len(states) >= 2
-        return engine.num_in_flight + int(sum(map(float, states)))
+        return engine.num_in_flight + num_at_server(engine.model.removesuffix("/v1"))
     return 0
 
 

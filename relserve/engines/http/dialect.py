@@ -9,8 +9,9 @@ from typing import Any, Literal
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Sampling, Submission
 from relserve.call.structured import structured_outputs_of
+from relserve.engines.http.gbnf import gbnf_of
 
-MAX_ENUM = 500  # hosted servers take no longer list of allowed values in a schema
+MAX_ENUM = 500  # hosted servers take no longer list of allowed values, and llama.cpp gets slow
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
 MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
@@ -35,13 +36,15 @@ class Dialect:
     Attributes:
         chat: it has a chat endpoint and the model a chat template.
         is_vllm: it is a vLLM server, which takes grammars and the relQuery's identity as they are.
+        is_llama_cpp: it is llama.cpp's server or llama-cpp-python's, which take grammars in GBNF.
         max_tokens_field: the field that limits the reply.
-        no_schema: forms of grammar for which it takes no JSON schema.
+        no_schema: forms of grammar for which it takes neither a JSON schema nor GBNF.
         omitted: fields that it does not take, and keywords of JSON schemas.
     """
 
     chat: bool = True
     is_vllm: bool = False
+    is_llama_cpp: bool = False
     max_tokens_field: str = "max_tokens"
     no_schema: frozenset[Form] = frozenset()
     omitted: frozenset[str] = frozenset()
@@ -53,9 +56,12 @@ class Dialect:
 
     def wraps(self, grammar: Grammar | None) -> bool:
         """Whether an answer under this grammar comes as {"answer": ..}."""
-        if grammar is None or self.is_vllm or not self.chat or len(grammar.choices) > MAX_ENUM:
+        if grammar is None or self.is_vllm or self.is_llama_cpp or not self.chat:
             return False
-        return form_of(grammar) not in self.no_schema
+        return self._takes(grammar)
+
+    def _takes(self, grammar: Grammar) -> bool:
+        return len(grammar.choices) <= MAX_ENUM and form_of(grammar) not in self.no_schema
 
     def body(self, model: str, prompt: str, submission: Submission) -> dict[str, Any]:
         """The request of one row."""
@@ -69,10 +75,20 @@ class Dialect:
             body[THINKING] = {"enable_thinking": False}  # as on this machine; other templates do not read it
         if self.is_vllm:
             body |= _for_vllm(submission)
+        elif self.is_llama_cpp:
+            body |= {k: v for k, v in self._for_llama_cpp(sampling).items() if k not in self.omitted}
         elif sampling.grammar is not None and self.wraps(sampling.grammar):
             body["response_format"] = _schema(sampling.grammar, self.omitted)
             body[self.max_tokens_field] += WRAPPING_TOKENS
         return body
+
+    def _for_llama_cpp(self, sampling: Sampling) -> dict[str, Any]:
+        """Fields of llama.cpp alone: the grammar, and what it would otherwise cut or penalise."""
+        fields: dict[str, Any] = {"top_p": sampling.top_p, "top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
+        grammar = sampling.grammar
+        if grammar is not None and self._takes(grammar) and (gbnf := gbnf_of(grammar)) is not None:
+            fields["grammar"] = encodable(gbnf)
+        return fields
 
     @property
     def _logprobs(self) -> dict[str, Any]:
@@ -97,11 +113,12 @@ class Dialect:
         """What to try after the server refused a request; None when the refusal is about the row itself."""
         if self.chat and (status in (404, 405, 501) or "chat template" in said.lower()):
             return replace(self, chat=False)
-        if status not in (400, 422):
+        if status not in (400, 422, 500):
             return None
         if "max_completion_tokens" in said and self.max_tokens_field == "max_tokens":
             return replace(self, max_tokens_field="max_completion_tokens")
-        if grammar is not None and self.wraps(grammar) and _SCHEMA.search(said):
+        is_constrained = self.wraps(grammar) or self.is_llama_cpp
+        if grammar is not None and is_constrained and self._takes(grammar) and _SCHEMA.search(said):
             if (keyword := self._refused_keyword(grammar, said)) is not None:
                 return replace(self, omitted=self.omitted | {keyword})
             return replace(self, no_schema=self.no_schema | {form_of(grammar)})
@@ -115,7 +132,7 @@ class Dialect:
 
     def _refused_keyword(self, grammar: Grammar, said: str) -> str | None:
         """A bound in the schema that the server does not take; the answer is checked without it, too."""
-        if grammar.shape is None:
+        if grammar.shape is None or self.is_llama_cpp:
             return None
         return next((word for word in BOUNDS if word in said and word not in self.omitted), None)
 

@@ -14,6 +14,8 @@ from relserve.engines.http.rows import Rows
 from relserve.engines.http.server import Server, base_url_of, clients_of, close_all, find_served
 from relserve.errors import EngineDeadError, EngineError, ModelError
 
+MAX_QUEUED = 2  # at a server that answers one request at a time: it, and the next
+
 log = logging.getLogger(__name__)
 
 
@@ -125,8 +127,11 @@ class HttpEngine:
                 except BaseException:
                     await close_all(clients)
                     raise
-                log.info("%s serves %s (vLLM: %s)", self._url, served.model, served.is_vllm)
-                dialect, concurrency = Dialect(is_vllm=served.is_vllm), ConcurrencyLimit(self._max_in_flight)
+                log.info("%s: %s", self._url, served)
+                dialect = Dialect(is_vllm=served.is_vllm, is_llama_cpp=served.is_llama_cpp)
+                # What waits inside a server that answers one at a time would time out there.
+                most = min(MAX_QUEUED, self._max_in_flight) if served.one_at_a_time else self._max_in_flight
+                concurrency = ConcurrencyLimit(most)
                 self._server = Server(self.model, clients, served.model, dialect, concurrency)
             return self._server
 

@@ -22,6 +22,7 @@ _OVER_CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _NO_ROOM = "max_tokens must be at least 1, got 0"  # vLLM, of a prompt as long as the context
+_NOT_TAKEN = re.compile(r"validation error|is not supported")  # llama-cpp-python says so with a 500
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
@@ -69,7 +70,8 @@ def _of_status(error: openai.APIStatusError) -> Fault:
         return Fault(RetryAction.GIVE_UP, f"{said} (it asks to wait {after_s:.0f} s)", status)
     if status in (429, 503, 529):
         return Fault(RetryAction.WAIT, said, status, after_s)
-    if (status >= 500 and status != 501) or status in (408, 409):
+    refused = status == 500 and _NOT_TAKEN.search(said)
+    if (status >= 500 and status != 501 and not refused) or status in (408, 409):
         return Fault(RetryAction.RETRY, said, status, after_s)
     if _NO_ROOM in said:
         said = f"the prompt fills the model's context and leaves no room for a reply ({said})"

@@ -25,10 +25,12 @@ Clients = tuple[openai.AsyncOpenAI, ...]
 
 
 class Served(NamedTuple):
-    """The model that a server serves: its name there, and whether the server is vLLM."""
+    """The model that a server serves: its name there, and which kind of server it is."""
 
     model: str
-    is_vllm: bool
+    is_vllm: bool = False
+    is_llama_cpp: bool = False  # its own server or llama-cpp-python's
+    one_at_a_time: bool = False
 
 
 @dataclass
@@ -100,7 +102,7 @@ async def find_served(client: openai.AsyncOpenAI, url: str, wanted: str | None) 
         cards = _cards(await list_models(client), url)
     except openai.NotFoundError as error:
         if wanted is not None:
-            return Served(wanted, False)  # it may answer all the same: not every server lists its models
+            return Served(wanted)  # it may answer all the same: not every server lists its models
         raise EngineStartError(
             f"{url} answers, but {client.base_url}models gives HTTP 404: check the URL's path (most end "
             f"in /v1); where a server does not list its models, write '{url}#model'"
@@ -108,8 +110,15 @@ async def find_served(client: openai.AsyncOpenAI, url: str, wanted: str | None) 
     except (openai.OpenAIError, ValueError) as error:
         raise start_error(error, url) from error
     names = [str(card["id"]) for card in cards]
-    is_vllm = any(card.get("owned_by") == "vllm" for card in cards)
-    return Served(_chosen(names, wanted, url, is_vllm), is_vllm)
+    owners = {card.get("owned_by") for card in cards}
+    is_vllm = "vllm" in owners
+    is_llama_cpp_python = owners == {"me"} and all("permissions" in card for card in cards)
+    return Served(
+        _chosen(names, wanted, url, is_vllm),
+        is_vllm=is_vllm,
+        is_llama_cpp="llamacpp" in owners or is_llama_cpp_python,
+        one_at_a_time=is_llama_cpp_python,
+    )
 
 
 async def list_models(client: openai.AsyncOpenAI) -> object:

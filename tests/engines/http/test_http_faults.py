@@ -10,7 +10,7 @@ from email.utils import formatdate
 import pytest
 from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, Hangup, said
-from vllm_servers import free_port
+from server_process import free_port
 
 from relserve.engines.http import rows as http_rows
 from relserve.engines.http import server as http_server

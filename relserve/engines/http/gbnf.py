@@ -1,0 +1,61 @@
+"""Grammars in GBNF, the notation of llama.cpp and of the servers built on it."""
+
+from __future__ import annotations
+
+import re
+
+from relserve.call.answer_types import Grammar
+
+MOST_REPEATS = 2000  # llama.cpp parses no more, and what it cannot parse ends llama-cpp-python's server
+
+_PART = re.compile(
+    r"(?P<set>\[\^?(?:\\.|[^\]\\])+\])|(?P<open>\((?:\?:)?)|(?P<close>\))|(?P<bar>\|)"
+    r"|(?P<count>[?*+]|\{(?P<least>[0-9]+)(?:,(?P<most>[0-9]*))?\})|(?P<char>\\?.)",
+    re.DOTALL,
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = 'xuUtrn\\"[]-'  # that a set may hold
+_SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
+
+
+def gbnf_of(grammar: Grammar) -> str | None:
+    """The grammar in GBNF, with the space that may stand before; None where llama.cpp would not parse it."""
+    if grammar.choices:
+        choices = " | ".join(_literal(choice) for choice in grammar.choices)
+        return f"""root ::= {'" "? ' if grammar.takes_space else ""}({choices})"""
+    return _of_regex(f" ?({grammar.shape.regex() if grammar.shape is not None else grammar.regex})")
+
+
+def _of_regex(regex: str) -> str | None:
+    """A rule for each group: what is repeated is then one symbol, however much it holds."""
+    names: dict[str, str] = {}  # of the groups, by what they hold
+    open_groups: list[list[str]] = [[]]
+    for part in _PART.finditer(regex):
+        symbols, kind = open_groups[-1], part.lastgroup
+        if kind == "open":
+            open_groups.append([])
+        elif kind == "close":
+            held = " ".join(open_groups.pop())
+            open_groups[-1].append(names.setdefault(held, f"group{len(names)}"))
+        elif kind == "count":
+            if max(int(part["least"] or 0), int(part["most"] or 0)) > MOST_REPEATS:
+                return None
+            symbols[-1] += part[0]
+        elif kind == "char":
+            symbols.append(_literal(part[0][-1]))
+        else:
+            symbols.append(_ESCAPED.sub(_in_set, part[0]))
+    rules = [f"{name} ::= {held}" for held, name in names.items()]
+    return "\n".join([f"root ::= {' '.join(open_groups[0])}", *rules])
+
+
+def _literal(text: str) -> str:
+    return '"' + _SPECIAL.sub(lambda found: _escaped(found[0]), text) + '"'
+
+
+def _in_set(escape: re.Match[str]) -> str:
+    return escape[0] if escape[1] in _ESCAPES else escape[1]
+
+
+def _escaped(char: str) -> str:
+    return f"\\{char}" if char in '"\\' else f"\\u{ord(char):04x}"

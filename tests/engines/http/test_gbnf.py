@@ -1,0 +1,65 @@
+"""Grammars in GBNF, read back by xgrammar, whose notation they fit too."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from relserve.call.answer_types import Extract, Grammar
+from relserve.call.schema import shape_of
+from relserve.engines.http.gbnf import MOST_REPEATS, gbnf_of
+
+xgrammar = pytest.importorskip("xgrammar", reason="vLLM is not installed")
+SCHEMA = (
+    r"""{"day": "DATE", "at": "TIMESTAMP[]", "n": "TINYINT", "kind": "ENUM('a', 'ü \\ \"')", "t": "VARCHAR","""
+    r""" "x": "DOUBLE", "d": "DECIMAL(9,2)[3]", "ok": "BOOLEAN", "inner": {"l": "VARCHAR[]"}}"""
+)
+
+
+def takes(grammar, text):
+    from xgrammar.testing import _is_grammar_accept_string
+
+    return _is_grammar_accept_string(xgrammar.Grammar.from_ebnf(gbnf_of(grammar)), text)
+
+
+@pytest.mark.parametrize(
+    "choice", ["yes", "in stock", 'a "quoted" \\ one', "two\nlines", "a\tb\x7f", "ü😀", "-[^]"]
+)
+def test_choices(choice):
+    grammar = Grammar(choices=("no", choice))
+    assert takes(grammar, choice)
+    assert takes(grammar, "no")
+    for other in ("", choice[:-1], choice + "x", "no" + choice):
+        assert not takes(grammar, other)
+
+
+@pytest.mark.parametrize(
+    ("regex", "fits", "others"),
+    [
+        (r"-?[0-9]{1,3}(\.[0-9]{1,2})?", ["0", "-12.5", "999.99"], ["", "-", "1.", "1234", "1.234"]),
+        ("[0-9]{2,}", ["12", "123456"], ["1", "1a"]),
+        ("(a|bc)+d*", ["a", "bcabcdd"], ["d", "ab"]),
+        (r"(?:\[\]|\{\}|\\|a\^\$)", ["[]", "{}", "\\", "a^$"], ["", "[}"]),
+        (r'[^"\\\x01-\x1f]*', ["", "ünïcode"], ['"', "\n", "\\"]),
+        ('["\\\\/b]', ['"', "\\", "/", "b"], ["a"]),
+    ],
+)
+def test_regexes(regex, fits, others):
+    assert all(takes(Grammar(regex=regex), text) for text in fits)
+    assert not any(takes(Grammar(regex=regex), text) for text in others)
+
+
+def test_the_samples_of_every_type_fit_and_their_beginnings_do_not():
+    kind = Extract(shape_of(SCHEMA))
+    for seed in range(20):
+        text = json.dumps(kind.grammar.shape.sample(random.Random(seed)), ensure_ascii=False)
+        assert takes(kind.grammar, text), text
+        assert not takes(kind.grammar, text[:-1])
+
+
+def test_what_llama_cpp_would_not_parse_is_not_written():
+    assert gbnf_of(Grammar(regex=f"a{{{MOST_REPEATS}}}"))
+    assert gbnf_of(Grammar(regex=f"a{{1,{MOST_REPEATS + 1}}}")) is None
+    assert gbnf_of(Grammar(regex=f"a{{{MOST_REPEATS + 1},}}")) is None
