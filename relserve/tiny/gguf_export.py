@@ -1,10 +1,12 @@
 """Writing the embedded model as a GGUF file, which llama.cpp and the servers built on it load.
 
-Run it as `python -m relserve.tiny.gguf_export tiny.gguf`; it needs the package `gguf`.
+Run it as `python -m relserve.tiny.gguf_export tiny.gguf`; it needs the package `gguf`. llama.cpp reads what
+the model reads, but for a space before a number that is no digit (" ⅓"), which it cuts off by itself.
 """
 
 import argparse
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +109,8 @@ def main() -> None:
     parser.add_argument("path", type=Path, help="the file to write")
     parser.add_argument("--format", choices=FORMATS, default="F32", help="of numbers (default: F32)")
     args = parser.parse_args()
+    if find_spec("gguf") is None:
+        parser.error("the package gguf is missing: pip install gguf")
     export(args.path, args.format)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from http_fakes import FakeServer, Handler
-from llama_cpp_servers import LlamaCppServer, tiny_as_gguf
+from llama_cpp_servers import LlamaCppServer
 from vllm_servers import VllmServer
 
+from relserve.engines.http.engine import HttpEngine
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
+from tests.llama_cpp import tiny_as_gguf
 from tests.waiting import PATIENCE_S
 
 
@@ -55,6 +57,15 @@ def llamacpp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaC
     server = LlamaCppServer(tiny_as_gguf(folder / "tiny.gguf"), folder / "serve.log")
     yield server
     server.stop()
+
+
+@pytest.fixture
+def llamacpp_engine(llamacpp_server: LlamaCppServer) -> Iterator[HttpEngine]:
+    """The HTTP engine on a running llama-cpp-python server."""
+    llamacpp_server.ensure_up()
+    engine = HttpEngine(llamacpp_server.url)
+    yield engine
+    spawn(engine.close()).result(timeout=PATIENCE_S)
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ MARKS = {
     "http": [pytest.mark.vllm],
     "llamacpp": [pytest.mark.long],
 }
+REMOTE = ["http", pytest.param("llamacpp", marks=pytest.mark.long)]
 DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
 PROMPTS = [
@@ -67,17 +68,14 @@ def http_engine(serve_url):
 
 
 @pytest.fixture
-def llamacpp_engine(llamacpp_server):
-    llamacpp_server.ensure_up()
-    engine = HttpEngine(llamacpp_server.url)
-    yield engine
-    spawn(engine.close()).result(timeout=PATIENCE_S)
-
-
-@pytest.fixture
 def engine(request):
     if request.param == "scripted":
         return ScriptedEngine(chunk=7, pause_s=0.001)
+    return request.getfixturevalue(f"{request.param}_engine")
+
+
+@pytest.fixture
+def remote_engine(request):
     return request.getfixturevalue(f"{request.param}_engine")
 
 
@@ -246,20 +244,23 @@ def test_a_seed_makes_chance_repeatable(engine):
 
 
 @pytest.mark.vllm
-def test_local_and_http_give_the_same_greedy_answers(local_engine, http_engine):
+@pytest.mark.parametrize("remote_engine", REMOTE, indirect=True)
+def test_local_and_http_give_the_same_greedy_answers(local_engine, remote_engine):
     digits = Grammar(regex="[0-9]{1,3}")
     for fields in ({}, {"max_tokens": 40}, {"grammar": Grammar(choices=DISHES)}, {"grammar": digits}):
         local = ask(local_engine, PROMPTS, "Judge.", **fields)
-        remote = ask(http_engine, PROMPTS, "Judge.", **fields)
+        remote = ask(remote_engine, PROMPTS, "Judge.", **fields)
         assert texts(local) == texts(remote)
         assert [r.usage.prompt_tokens for r in local] == [r.usage.prompt_tokens for r in remote]
 
 
 @pytest.mark.vllm
-def test_local_and_http_give_the_same_probabilities(local_engine, http_engine):
-    for grammar in (Grammar(choices=("positive", "negative")), Grammar(choices=("yes", "no"))):
+@pytest.mark.parametrize("remote_engine", REMOTE, indirect=True)
+def test_local_and_http_give_the_same_probabilities(local_engine, remote_engine):
+    for grammar in (Grammar(choices=DISHES), Grammar(choices=("yes", "no"))):
         both = (
-            ask(each, PROMPTS, grammar=grammar, with_confidence=True) for each in (local_engine, http_engine)
+            ask(each, PROMPTS, grammar=grammar, with_confidence=True)
+            for each in (local_engine, remote_engine)
         )
         local, remote = ([reply.confidence for reply in replies] for replies in both)
         assert local == pytest.approx(remote, abs=0.01)

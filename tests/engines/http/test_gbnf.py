@@ -13,8 +13,8 @@ from relserve.engines.http.gbnf import MOST_REPEATS, gbnf_of
 
 xgrammar = pytest.importorskip("xgrammar", reason="vLLM is not installed")
 SCHEMA = (
-    r"""{"day": "DATE", "at": "TIMESTAMP[]", "n": "TINYINT", "kind": "ENUM('a', 'ü \\ \"')", "t": "VARCHAR","""
-    r""" "x": "DOUBLE", "d": "DECIMAL(9,2)[3]", "ok": "BOOLEAN", "inner": {"l": "VARCHAR[]"}}"""
+    r"""{"day": "DATE", "at": "TIMESTAMP[]", "n": "TINYINT", "kind": "ENUM('a', 'ü \\ \"')",  """
+    r""" "t": "VARCHAR", "x": "DOUBLE", "d": "DECIMAL(9,2)[3]", "ok": "BOOLEAN", "in": {"l": "VARCHAR[]"}}"""
 )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from asking import ask, texts
+from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, said
+from llama_cpp_servers import LlamaCppServer
 
-from relserve.call.answer_types import Grammar
+from relserve.call.answer_types import Extract, Grammar
+from relserve.call.schema import shape_of
 from relserve.engines.http.engine import MAX_QUEUED, HttpEngine
+from relserve.engines.loop import spawn
 from relserve.errors import FailureKind
 
 YES_NO = Grammar(choices=("yes", "no"))
@@ -102,3 +105,49 @@ def test_a_row_over_the_context(fake):
 
     (reply,) = ask(HttpEngine(fake(handler, models=LLAMA_CPP_PYTHON).url), ["a"])
     assert reply.failure.kind is FailureKind.OVER_CONTEXT
+
+
+SCHEMAS = [
+    """{"t": "VARCHAR", "l": "VARCHAR[]", "ll": "DOUBLE[][]", "fixed": "TIMESTAMP[100]"}""",
+    """{"d": "DECIMAL(38,10)[]", "b": {"c": {"x": "DATE"}, "n": "INT"}, "e": "ENUM('a-b', '[]', '\\\\')"}""",
+    """{"quoted \\" name": "BOOLEAN", "ü😀": "TIME"}""",
+]
+REGEXES = [r"-?[0-9]{1,3}(\.[0-9]{1,2})?", r"(a|b\||\{\}){1,2000}", r'[^"\\\x01-\x1f]+']
+CHOICES = [("two\nlines", 'a "q" \\', "\x7f"), ("\ud83d", "]"), tuple(map(str, range(500)))]
+
+
+@pytest.mark.long
+def test_llama_cpp_parses_every_grammar(llamacpp_engine):
+    """One that it does not parse would end the server."""
+    grammars = [Extract(shape_of(schema)).grammar for schema in SCHEMAS]
+    grammars += [Grammar(regex=regex) for regex in REGEXES] + [
+        Grammar(choices=choices) for choices in CHOICES
+    ]
+    for grammar in grammars:
+        (reply,) = ask(llamacpp_engine, ["Write something."], grammar=grammar)
+        assert reply.failure is None
+
+
+@pytest.mark.long
+def test_clients_that_ask_at_once_neither_interrupt_nor_mix(llamacpp_server, llamacpp_engine):
+    prompts = [f"How good is number {i}?" for i in range(40)]
+    alone = texts(ask(llamacpp_engine, prompts))
+
+    async def all_at_once():
+        others = [HttpEngine(llamacpp_server.url) for _ in range(3)]
+        found = await asyncio.gather(*(collect(other, submission_of(prompts)) for other in others))
+        await asyncio.gather(*(other.close() for other in others))
+        return found
+
+    for replies in spawn(all_at_once()).result(timeout=120):
+        assert texts(sorted(replies, key=lambda reply: reply.index)) == alone
+
+
+@pytest.mark.long
+def test_a_real_server_that_keeps_no_probabilities(llamacpp_server, tmp_path):
+    server = LlamaCppServer(llamacpp_server.model, tmp_path / "serve.log", options=("--logits_all", "False"))
+    server.ensure_up()
+    (reply,) = ask(HttpEngine(server.url), ["Is it good?"], grammar=YES_NO, with_confidence=True)
+    server.stop()
+    assert reply.text in YES_NO.choices
+    assert reply.confidence is None
