@@ -76,7 +76,7 @@ class Dialect:
         if self.is_vllm:
             body |= _for_vllm(submission)
         elif self.is_llama_cpp:
-            body |= {k: v for k, v in self._for_llama_cpp(sampling).items() if k not in self.omitted}
+            body = {**self._for_llama_cpp(sampling), **body}
         elif sampling.grammar is not None and self.wraps(sampling.grammar):
             body["response_format"] = _schema(sampling.grammar, self.omitted)
             body[self.max_tokens_field] += WRAPPING_TOKENS

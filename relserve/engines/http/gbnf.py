@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from relserve.call.answer_types import Grammar
 
@@ -18,6 +19,7 @@ _ESCAPES = 'xuUtrn\\"[]-'  # that a set may hold
 _SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
+@lru_cache(maxsize=64)  # asked for each row of a call
 def gbnf_of(grammar: Grammar) -> str | None:
     """The grammar in GBNF, with the space that may stand before; None where llama.cpp would not parse it."""
     if grammar.choices:
