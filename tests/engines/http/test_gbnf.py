@@ -31,8 +31,16 @@ def test_choices(choice):
     grammar = Grammar(choices=("no", choice))
     assert takes(grammar, choice)
     assert takes(grammar, "no")
+    assert takes(grammar, " no")
     for other in ("", choice[:-1], choice + "x", "no" + choice):
         assert not takes(grammar, other)
+
+
+def test_choices_that_begin_with_white_space_get_no_other():
+    grammar = Grammar(choices=(" a", "b"))
+    assert takes(grammar, " a")
+    assert not takes(grammar, "a")
+    assert not takes(grammar, " b")
 
 
 @pytest.mark.parametrize(
