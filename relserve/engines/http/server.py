@@ -11,7 +11,7 @@ import openai
 
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
-from relserve.engines.http.faults import fault_of
+from relserve.engines.http.faults import RetryAction, fault_of
 from relserve.errors import EngineStartError, ModelError, RelserveError
 
 NO_KEY = "none"  # the openai package insists on a key; servers without keys ignore it
@@ -134,6 +134,11 @@ def start_error(error: Exception, url: str) -> RelserveError:
         return EngineStartError(f"{url} refused the API key ({fault.said}): check the key set for it")
     if fault.status:
         return EngineStartError(f"{url} answered GET /models with {fault.said}")
+    if fault.action is RetryAction.RETRY_ONCE:
+        return EngineStartError(
+            f"no LLM server answers at {url} in time: it may be busy, as one that answers one request at a "
+            "time is, or be something else; try again later, or check host and port in the URL"
+        )
     if isinstance(error, openai.APIConnectionError):
         return EngineStartError(
             f"no LLM server answers at {url} ({fault.said}): start it, or check host and port in the URL"
