@@ -14,6 +14,7 @@ from relserve.engines.http.gbnf import gbnf_of
 MAX_ENUM = 500  # hosted servers take no longer list of allowed values, and llama.cpp gets slow
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
 MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
+MOST_LIKELIEST_UNMASKED = 1000  # of llama.cpp, which tells words too that the grammar does not allow
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
 
 THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's template not to think
@@ -96,7 +97,11 @@ class Dialect:
         if not self.chat:
             return {"logprobs": MOST_LIKELIEST[False]}
         asked: dict[str, Any] = {"logprobs": True}
-        return asked if "top_logprobs" in self.omitted else asked | {"top_logprobs": MOST_LIKELIEST[True]}
+        if "top_logprobs" in self.omitted:
+            return asked
+        return asked | {
+            "top_logprobs": MOST_LIKELIEST_UNMASKED if self.is_llama_cpp else MOST_LIKELIEST[True]
+        }
 
     @property
     def _says_thinking_off(self) -> bool:

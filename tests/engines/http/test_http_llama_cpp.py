@@ -11,6 +11,7 @@ from llama_cpp_servers import LlamaCppServer
 
 from relserve.call.answer_types import Extract, Grammar
 from relserve.call.schema import shape_of
+from relserve.engines.http.dialect import MOST_LIKELIEST_UNMASKED
 from relserve.engines.http.engine import MAX_QUEUED, HttpEngine
 from relserve.engines.loop import spawn
 from relserve.errors import FailureKind
@@ -43,7 +44,7 @@ def test_it_gets_a_grammar_in_gbnf_and_no_sampling_of_its_own(fake, models):
     assert body["max_tokens"] == 4
     assert (body["top_p"], body["top_k"], body["min_p"], body["repeat_penalty"]) == (1.0, 0, 0.0, 1.0)
     assert body["logprobs"] is True
-    assert body["top_logprobs"] >= 1
+    assert body["top_logprobs"] == MOST_LIKELIEST_UNMASKED
 
 
 def test_a_server_that_is_somebody_elses_gets_none_of_that(fake):
