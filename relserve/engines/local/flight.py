@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import itertools
 import math
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from textwrap import shorten
 from typing import Any
 
 from relserve.call.relquery import Reply, RowTimes, Sampling, Submission, Usage
@@ -19,6 +20,7 @@ from relserve.vllm_plugin import host
 from relserve.vllm_plugin.host import Collector, RequestOutput
 
 ENCODE_CHUNK = 512  # prompts tokenised at once, while the chunk before is submitted
+MAX_WHY = 120  # characters of vLLM's reason to give a request up; it may quote all of a grammar
 YIELD_EVERY = 16  # requests submitted between looks at the event loop, about 2 ms
 
 _numbers = itertools.count(1)
@@ -27,12 +29,22 @@ _numbers = itertools.count(1)
 class Flight:
     """The requests of one submission that are with one engine.
 
+    Args:
+        find_cause: why requests whose ids begin so were given up, as far as the engine's log tells, else "".
+
     Attributes:
         pending: request id of each prompt that was submitted and has no reply, by its index.
     """
 
-    def __init__(self, engine: RunningEngine, submission: Submission, indices: Sequence[int]) -> None:
+    def __init__(
+        self,
+        engine: RunningEngine,
+        submission: Submission,
+        indices: Sequence[int],
+        find_cause: Callable[[str], str],
+    ) -> None:
         self._engine, self._submission, self._indices = engine, submission, indices
+        self._find_cause, self._cause = find_cause, ""
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self.pending: dict[int, str] = {}
@@ -156,14 +168,25 @@ class Flight:
                 continue
             try:
                 output = collector.get_nowait()
-            except Exception as error:  # vLLM hands every collector the error that ended its output loop
-                self._engine.mark_dead(one_line(error))
-                continue
-            if output is not None and output.finished:
-                del self._collectors[index]
-                self.pending.pop(index, None)
-                replies.append(_reply(index, output))
+            except Exception as error:
+                if self._engine.client.errored:  # every collector gets what ended vLLM's output loop
+                    self._engine.mark_dead(one_line(error))
+                    continue
+                # From vLLM 0.33 on also what is wrong with this request alone.
+                reply = Reply(index, None, _given_up(one_line(error)))
+            else:
+                if output is None or not output.finished:
+                    continue
+                reply = _reply(index, output, self._why_given_up)
+            del self._collectors[index]
+            self.pending.pop(index, None)
+            replies.append(reply)
         return replies
+
+    def _why_given_up(self, reason: str) -> str:
+        if not self._cause and self._submission.sampling.grammar is not None:
+            self._cause = self._find_cause(self._prefix)
+        return self._cause or reason
 
 
 class ReplyNotifier:
@@ -181,17 +204,21 @@ class ReplyNotifier:
         """Nothing to clear: what is ready is taken once."""
 
 
-def _reply(index: int, output: RequestOutput) -> Reply:
+def _reply(index: int, output: RequestOutput, find_cause: Callable[[str], str]) -> Reply:
     completion = output.outputs[0]
     usage = Usage(len(output.prompt_token_ids), output.num_cached_tokens or 0, len(completion.token_ids))
     times = None
     if (m := output.metrics) is not None:
         times = RowTimes(m.queued_ts, m.scheduled_ts, m.first_token_ts, m.last_token_ts, m.num_preemptions)
     if completion.finish_reason in ("abort", "error"):
-        failure = Failure(FailureKind.ENGINE, f"the engine gave the request up ({completion.finish_reason})")
-        return Reply(index, None, failure, usage)
+        return Reply(index, None, _given_up(find_cause(completion.finish_reason)), usage)
     confidence, cut = _confidence(completion.cumulative_logprob), completion.finish_reason == "length"
     return Reply(index, completion.text, None, usage, times, confidence, cut)
+
+
+def _given_up(why: str) -> Failure:
+    """Why a row has no answer that vLLM began to work on."""
+    return Failure(FailureKind.ENGINE, f"the engine gave the request up ({shorten(why, MAX_WHY)})")
 
 
 def _confidence(logprob: float | None) -> float | None:
