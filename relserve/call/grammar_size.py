@@ -85,3 +85,15 @@ def size_of(shape: Shape) -> int:
         case TextShape():
             return TEXT_SIZE
     return VALUE_SIZE
+
+
+def num_listed(shape: Shape) -> int:
+    """How many texts its ENUMs list in all."""
+    match shape:
+        case NullableShape(inner) | ListShape(inner):
+            return num_listed(inner)
+        case StructShape(fields):
+            return sum(num_listed(inner) for _, inner in fields)
+        case EnumShape(values):
+            return len(values)
+    return 0
