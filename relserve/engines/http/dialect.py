@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from relserve.call.answer_types import Grammar
+from relserve.call.grammar_size import num_listed
 from relserve.call.relquery import Sampling, Submission
 from relserve.call.structured import structured_outputs_of
 
-MAX_ENUM = 500  # hosted servers take no longer list of allowed values in a schema
+MAX_ENUM = 500  # hosted servers take no more allowed values in a schema
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
 MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
@@ -53,7 +54,10 @@ class Dialect:
 
     def wraps(self, grammar: Grammar | None) -> bool:
         """Whether an answer under this grammar comes as {"answer": ..}."""
-        if grammar is None or self.is_vllm or not self.chat or len(grammar.choices) > MAX_ENUM:
+        if grammar is None or self.is_vllm or not self.chat:
+            return False
+        num_values = len(grammar.choices) if grammar.shape is None else num_listed(grammar.shape)
+        if num_values > MAX_ENUM:
             return False
         return form_of(grammar) not in self.no_schema
 
