@@ -16,6 +16,8 @@ from typing import Any
 from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect, find_engine
+from relserve.call.answer_types import Grammar
+from relserve.call.structured import structured_outputs_of
 from relserve.engines.local.start import cpu_dtype
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
@@ -24,6 +26,7 @@ ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "VLLM_CPU_KVCACHE_SPACE": "2",
 }  # fmt: skip
+GRAMMAR = Grammar(choices=tuple(CHOICES))
 LEAD = f"Answer with exactly one of: {', '.join(CHOICES)}.\n"
 WARM_ROWS = 200
 
@@ -71,7 +74,9 @@ class Directly:
 
         self.llm = LLM(str(MODEL_DIR), dtype=cpu_dtype(str(MODEL_DIR)), enforce_eager=True, block_size=32)
         self.sampling = SamplingParams(
-            temperature=0, max_tokens=16, structured_outputs=StructuredOutputsParams(choice=list(CHOICES))
+            temperature=0,
+            max_tokens=16,
+            structured_outputs=StructuredOutputsParams(**structured_outputs_of(GRAMMAR, str)),
         )
         template = classify_template().replace("{review}", "%s")
         self.reviews = reviews
@@ -89,7 +94,7 @@ class Directly:
     def answers(self) -> Answers:
         """One run."""
         outputs = self.llm.chat(list(self.asked.values()), self.sampling, use_tqdm=False)
-        said = dict(zip(self.asked, (o.outputs[0].text for o in outputs), strict=True))
+        said = dict(zip(self.asked, (GRAMMAR.without_space(o.outputs[0].text) for o in outputs), strict=True))
         return [None if review is None else said[review] for review in self.reviews]
 
 

@@ -75,8 +75,8 @@ class BruteForce:
         self, ids: Sequence[int], nexts: dict[tuple[int, ...], set[int]]
     ) -> dict[tuple[int, ...], dict[int, float]]:
         """The log probability of each next token after the prompt and each beginning of a spelling."""
-        start = self._model(torch.tensor([ids]), use_cache=True)
-        told = {(): self._told(start.logits[0, -1], nexts[()])}
+        start = self._model.base_model(torch.tensor([ids]), use_cache=True)
+        told = {(): self._told(start.last_hidden_state[0, -1], nexts[()])}
         begun = [path for path in nexts if path]
         for i in range(0, len(begun), BATCH):
             part = begun[i : i + BATCH]
@@ -85,12 +85,13 @@ class BruteForce:
             mask = torch.tensor([[1] * (len(ids) + len(p)) + [0] * (longest - len(p)) for p in part])
             cache = copy.deepcopy(start.past_key_values)
             cache.batch_repeat_interleave(len(part))
-            out: Any = self._model(tokens, attention_mask=mask, past_key_values=cache, use_cache=True)
+            out: Any = self._model.base_model(
+                tokens, attention_mask=mask, past_key_values=cache, use_cache=True
+            )
             for row, path in enumerate(part):
-                told[path] = self._told(out.logits[row, len(path) - 1], nexts[path])
+                told[path] = self._told(out.last_hidden_state[row, len(path) - 1], nexts[path])
         return told
 
-    @staticmethod
-    def _told(logits: torch.Tensor, tokens: set[int]) -> dict[int, float]:
-        wanted = sorted(tokens)
+    def _told(self, hidden: torch.Tensor, tokens: set[int]) -> dict[int, float]:
+        logits, wanted = self._model.get_output_embeddings()(hidden), sorted(tokens)
         return dict(zip(wanted, torch.log_softmax(logits.double(), -1)[wanted].tolist(), strict=True))

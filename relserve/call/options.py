@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Number, Text, YesNo
+from relserve.call.grammar_size import check_choices, check_schema
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
 from relserve.errors import OptionError
 
@@ -95,9 +97,9 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     for v in values:
         if not isinstance(v, str) or not v:
             raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
-    twice = sorted({v for v in values if values.count(v) > 1})
+    twice = [v for v, count in Counter(values).items() if count > 1]
     if twice:
-        raise OptionError(f"{name} holds {twice[0]!r} more than once; each must be there once")
+        raise OptionError(f"{name} holds {min(twice)!r} more than once; each must be there once")
     return tuple(values)
 
 
@@ -107,6 +109,7 @@ def _visible_texts(name: str, value: Any) -> tuple[str, ...]:
     for v in values:
         if not v.strip():
             raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
+    check_choices(name, values)
     return values
 
 
@@ -126,7 +129,7 @@ def _schema(name: str, value: Any) -> str:
     if not isinstance(value, (str, dict, list)) or not value:
         raise OptionError(f"{name} must be text like {_example(name)}, not {value!r}")
     text = schema_text_of(value)
-    shape_of(text)
+    check_schema(name, shape_of(text))
     return text
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -87,8 +88,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def _of_json(node: Any, where: str, depth: int) -> Shape:
-    if depth > MAX_DEPTH:
-        raise _refused(where, f"is nested more than {MAX_DEPTH} deep")
+    _refuse_deep(where, depth)
     if isinstance(node, _Pairs):
         if not node:
             raise _refused(where, "has no fields")
@@ -101,15 +101,20 @@ def _of_json(node: Any, where: str, depth: int) -> Shape:
         return ListShape(_of_json(node[0], f"{where}[]", depth + 1))
     if not isinstance(node, str) or not node.strip():
         raise _refused(where, f"is {json.dumps(node)}, which is no type")
-    return _of_type(_type_of(node, where), where)
+    return _of_type(_type_of(node, where), where, depth)
+
+
+def _refuse_deep(where: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise _refused(where, f"is nested more than {MAX_DEPTH} deep")
 
 
 def _refuse_twice(names: list[str], where: str) -> None:
-    folded = [name.lower() for name in names]  # DuckDB tells fields apart by more than case
+    folded = Counter(name.lower() for name in names)  # DuckDB tells fields apart by more than case
     for name in names:
         if not name.strip():
             raise _refused(where, "has a field without a name")
-        if folded.count(name.lower()) > 1:
+        if folded[name.lower()] > 1:
             raise _refused(where, f"has the field {name!r} more than once")
 
 
@@ -125,13 +130,16 @@ def _type_of(text: str, where: str) -> Any:
             raise _refused(where, f"is {text!r}, which is no type of DuckDB ({said})") from error
 
 
-def _of_type(kind: Any, where: str) -> Shape:
+def _of_type(kind: Any, where: str, depth: int) -> Shape:
+    _refuse_deep(where, depth)
     if kind.id in _LEAVES and str(kind) != "JSON":  # whose id is that of VARCHAR
         return _LEAVES[kind.id]
     inner = f"{where}." if where else ""
     if kind.id == "struct":
         _refuse_twice([name for name, _ in kind.children], where)
-        return StructShape(tuple((name, _of_type(child, f"{inner}{name}")) for name, child in kind.children))
+        return StructShape(
+            tuple((name, _of_type(child, f"{inner}{name}", depth + 1)) for name, child in kind.children)
+        )
     parts = dict(kind.children) if kind.id in ("decimal", "enum", "list", "array") else {}
     match kind.id:
         case "decimal":
@@ -139,9 +147,9 @@ def _of_type(kind: Any, where: str) -> Shape:
         case "enum":
             return EnumShape(tuple(parts["values"]))
         case "list":
-            return ListShape(_of_type(parts["child"], f"{where}[]"))
+            return ListShape(_of_type(parts["child"], f"{where}[]", depth + 1))
         case "array":
-            return ListShape(_of_type(parts["child"], f"{where}[]"), parts["size"])
+            return ListShape(_of_type(parts["child"], f"{where}[]", depth + 1), parts["size"])
     raise _refused(where, f"is of type {kind}, which llm_extract() cannot check. It takes: {TYPES}")
 
 

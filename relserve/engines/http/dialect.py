@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from relserve.call.answer_types import Grammar
+from relserve.call.grammar_size import num_listed
 from relserve.call.relquery import Sampling, Submission
 from relserve.call.structured import structured_outputs_of
 from relserve.engines.http.gbnf import gbnf_of
 
-MAX_ENUM = 500  # hosted servers take no longer list of allowed values, and llama.cpp gets slow
+MAX_ENUM = 500  # hosted servers take no more allowed values in a schema, and llama.cpp gets slow
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
 MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
 MOST_LIKELIEST_UNMASKED = 1000  # of llama.cpp, which tells words too that the grammar does not allow
@@ -62,7 +63,8 @@ class Dialect:
         return self._takes(grammar)
 
     def _takes(self, grammar: Grammar) -> bool:
-        return len(grammar.choices) <= MAX_ENUM and form_of(grammar) not in self.no_schema
+        num_values = len(grammar.choices) if grammar.shape is None else num_listed(grammar.shape)
+        return num_values <= MAX_ENUM and form_of(grammar) not in self.no_schema
 
     def body(self, model: str, prompt: str, submission: Submission) -> dict[str, Any]:
         """The request of one row."""

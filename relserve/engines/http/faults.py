@@ -23,6 +23,7 @@ _OVER_CONTEXT = re.compile(
 )
 _NO_ROOM = "max_tokens must be at least 1, got 0"  # vLLM, of a prompt as long as the context
 _NOT_TAKEN = re.compile(r"validation error|is not supported")  # llama-cpp-python says so with a 500
+_COMPILE_TIMEOUT = "compilation timed out"  # vLLM from 0.33 on, of a grammar; before, it says HTTP 500
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
@@ -73,6 +74,8 @@ def _of_status(error: openai.APIStatusError) -> Fault:
     refused = status == 500 and _NOT_TAKEN.search(said)
     if (status >= 500 and status != 501 and not refused) or status in (408, 409):
         return Fault(RetryAction.RETRY, said, status, after_s)
+    if _COMPILE_TIMEOUT in said:
+        return Fault(RetryAction.RETRY_ONCE, said, status)
     if _NO_ROOM in said:
         said = f"the prompt fills the model's context and leaves no room for a reply ({said})"
         return Fault(RetryAction.FAIL_ROW, said, status, None, FailureKind.OVER_CONTEXT)

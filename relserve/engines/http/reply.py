@@ -29,13 +29,15 @@ def read_reply(data: object, index: int, wrapped: bool, grammar: Grammar | None 
         grammar: that the server was told to keep to.
 
     Raises:
-        UnreadableReply: the body is not a (chat) completion.
+        UnreadableReply: the body is not a (chat) completion, or one that the server did not finish.
     """
     try:
         choice = data["choices"][0]  # type: ignore[index]
         usage = _usage(data.get("usage"))  # type: ignore[attr-defined]
         ending = choice.get("finish_reason")
         cut = ending == "length"
+        if ending in ("abort", "error"):
+            raise UnreadableReply(f"the server gave the request up ({ending})")
         if ending == "content_filter":
             return _failed(index, FailureKind.REFUSED, "the server's content filter stopped the reply", usage)
         if "message" not in choice:

@@ -22,7 +22,8 @@ class Ask(NamedTuple):
     params: Any
 
 
-# It yields requests to be answered together, is sent their outputs in the same order, and returns the reply.
+# It yields requests to be answered together, is sent their outputs in that order, and returns the reply.
+# It never sees a request that vLLM gave up: `Flight` ends it then.
 Dialogue = Generator[Sequence[Ask], Sequence[RequestOutput], Reply]
 
 
@@ -30,11 +31,9 @@ def decode(index: int, ids: list[int], params: Any, grammar: Grammar | None) -> 
     """The reply that the model writes after the prompt `ids`, without the space that a grammar allows."""
     (output,) = yield [Ask(ids, params)]
     completion = output.outputs[0]
-    if (failure := _failure_of([output])) is not None:
-        return Reply(index, None, failure, _usage_of([output]))
     text = completion.text if grammar is None else grammar.without_space(completion.text)
     return Reply(
-        index, text, None, _usage_of([output]), _times_of([output]),
+        index, text, None, usage_of([output]), _times_of([output]),
         cut=completion.finish_reason == "length",
     )  # fmt: skip
 
@@ -68,19 +67,17 @@ def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None
         asks = [scoring.asks(ids, position) for position in wave]
         told = yield [ask for each in asks for ask in each]
         outputs += told
-        if (failure := _failure_of(told)) is not None:
-            return Reply(index, None, failure, _usage_of(outputs))
         parts = iter(told)
         for position, each in zip(wave, asks, strict=True):
             search.learn(position, {k: v for _ in each for k, v in _logprobs_of(next(parts)).items()})
     probabilities = search.probabilities()
     if probabilities is None:
         said = f"the model's vocabulary spells none of {list(scoring.spellings.choices)[:10]}"
-        return Reply(index, None, Failure(FailureKind.ENGINE, said), _usage_of(outputs))
+        return Reply(index, None, Failure(FailureKind.REFUSED, said), usage_of(outputs))
     if text is None:
         text = scoring.spellings.choices[max(range(len(probabilities)), key=probabilities.__getitem__)]
     best = scoring.spellings.choices.index(text)
-    return Reply(index, text, None, _usage_of(outputs), _times_of(outputs), probabilities[best])
+    return Reply(index, text, None, usage_of(outputs), _times_of(outputs), probabilities[best])
 
 
 def _logprobs_of(output: RequestOutput) -> dict[int, float]:
@@ -89,14 +86,8 @@ def _logprobs_of(output: RequestOutput) -> dict[int, float]:
     return {token: told.logprob for token, told in position.items()}
 
 
-def _failure_of(outputs: Sequence[RequestOutput]) -> Failure | None:
-    for output in outputs:
-        if (reason := output.outputs[0].finish_reason) in ("abort", "error"):
-            return Failure(FailureKind.ENGINE, f"the engine gave the request up ({reason})")
-    return None
-
-
-def _usage_of(outputs: Sequence[RequestOutput]) -> Usage:
+def usage_of(outputs: Sequence[RequestOutput]) -> Usage:
+    """Tokens of some requests together."""
     return Usage(
         sum(len(each.prompt_token_ids) for each in outputs),
         sum(each.num_cached_tokens or 0 for each in outputs),

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
-from relserve.engines.local.log import EngineGone, cause_of, size_of
+from relserve.engines.local.log import EngineGone, cause_of, compile_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.start import CPU_BLOCK_SIZE, is_engine, launch
+from relserve.engines.local.unanswered import Unanswered
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from relserve.machine.cost_file import find_cost
 from relserve.machine.hardware import gpus
@@ -111,21 +113,26 @@ class LocalEngine:
         return await in_daemon_thread(self._fingerprint)
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
-        """See `Engine.answer`; an engine that dies is restarted once and asked only what is unanswered."""
-        todo = dict.fromkeys(range(len(submission.prompts)))
-        for is_last in (False, True):
+        """See `Engine.answer`; an engine that dies is restarted once and asked only what is unanswered.
+
+        So is an engine that gave rows up, once all others are answered.
+        """
+        unanswered, has_died = Unanswered(len(submission.prompts)), False
+        while True:
             running = await self._up()
-            flight = Flight(running, submission, list(todo))
+            find_cause = partial(compile_error, self._log_path, size_of(self._log_path))
+            flight = Flight(running, submission, list(unanswered.indices), find_cause)
             self._flights.add(flight)
             try:
                 async with aclosing(flight.replies()) as stream:
                     async for replies in stream:
-                        for reply in replies:
-                            del todo[reply.index]
-                        yield replies
-                return
+                        if standing := unanswered.take(replies):
+                            yield standing
+                if not unanswered.indices:
+                    return
             except EngineGone:
-                self._give_up_or_restart(running, is_last)
+                self._give_up_or_restart(running, has_died)
+                has_died = True
             finally:
                 self._flights.discard(flight)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
+from textwrap import shorten
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.daemon_thread import in_daemon_thread
-from relserve.engines.local.dialogue import Ask, Dialogue
+from relserve.engines.local.dialogue import Ask, Dialogue, usage_of
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
@@ -19,6 +20,7 @@ from relserve.errors import Failure, FailureKind
 from relserve.vllm_plugin.host import Collector, RequestOutput
 
 ENCODE_CHUNK = 512  # prompts tokenised at once, while the chunk before is submitted
+MAX_WHY = 120  # characters of vLLM's reason to give a request up; it may quote all of a grammar
 YIELD_EVERY = 16  # requests submitted between looks at the event loop, about 2 ms
 
 _numbers = itertools.count(1)
@@ -45,12 +47,22 @@ class _Request:
 class Flight:
     """The requests of one submission that are with one engine.
 
+    Args:
+        find_cause: why requests whose ids begin so were given up, as far as the engine's log tells, else "".
+
     Attributes:
         pending: the requests that were submitted and are not answered, by their ids.
     """
 
-    def __init__(self, engine: RunningEngine, submission: Submission, indices: Sequence[int]) -> None:
+    def __init__(
+        self,
+        engine: RunningEngine,
+        submission: Submission,
+        indices: Sequence[int],
+        find_cause: Callable[[str], str],
+    ) -> None:
         self._engine, self._submission, self._indices = engine, submission, indices
+        self._find_cause, self._cause = find_cause, ""
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self._request_numbers = itertools.count()
@@ -58,6 +70,7 @@ class Flight:
         self._rows: dict[int, _Row] = {}
         self._ready: list[str] = []
         self._next: list[tuple[int, Sequence[Ask]]] = []  # asked about rows of which outputs have come
+        self._unwanted: list[str] = []  # of rows that failed
         self._failed: list[Reply] = []
         self._wake = asyncio.Event()
 
@@ -81,7 +94,7 @@ class Flight:
                     continue
                 if self._engine.dead:
                     raise EngineGone
-                if self._next:
+                if self._next or self._unwanted:
                     await self._go_on()
                     continue
                 if feeder.done():
@@ -98,7 +111,7 @@ class Flight:
             await self._abort()
 
     async def _abort(self) -> None:
-        ids, self.pending = list(self.pending), {}
+        ids, self.pending = [*self.pending, *self._unwanted], {}
         if ids and not self._engine.dead:
             with contextlib.suppress(Exception):  # it may die just now
                 await self._engine.client.abort(ids)
@@ -138,7 +151,10 @@ class Flight:
         return in_daemon_thread(encode)
 
     async def _go_on(self) -> None:
-        """Submit what rows ask next."""
+        """Submit what rows ask next, and abort what failed rows had asked."""
+        if self._unwanted:
+            unwanted, self._unwanted = self._unwanted, []
+            await self._engine.client.abort(unwanted)
         asked, self._next = self._next, []
         for i, (index, asks) in enumerate(asked):
             if index in self._rows:
@@ -152,7 +168,7 @@ class Flight:
         for place, ask in enumerate(asks):
             failure = await self._request(_Request(index, place), ask)
             if failure is not None:
-                await self._drop(index)
+                self._forget(index)
                 return self._fail([index], failure)
         return None
 
@@ -182,14 +198,13 @@ class Flight:
             self._notice(request_id)
         return None
 
-    async def _drop(self, index: int) -> None:
-        """Ask no more about a row."""
-        del self._rows[index]
+    def _forget(self, index: int) -> None:
+        """Ask no more about a row; what is still asked is aborted with the next requests."""
+        self._rows.pop(index, None)
         ids = [request_id for request_id, request in self.pending.items() if request.index == index]
         for request_id in ids:
             del self.pending[request_id]
-        if ids:
-            await self._engine.client.abort(ids)
+        self._unwanted += ids
 
     def _fail(self, indices: Sequence[int], failure: Failure) -> None:
         self._failed += [Reply(i, None, failure) for i in indices]
@@ -209,8 +224,13 @@ class Flight:
                 continue
             try:
                 output = request.collector.get_nowait()
-            except Exception as error:  # vLLM hands every collector the error that ended its output loop
-                self._engine.mark_dead(one_line(error))
+            except Exception as error:
+                if self._engine.client.errored:  # every collector gets what ended vLLM's output loop
+                    self._engine.mark_dead(one_line(error))
+                    continue
+                # From vLLM 0.33 on also what is wrong with this request alone.
+                replies.append(Reply(request.index, None, self._given_up(one_line(error))))
+                self._forget(request.index)
                 continue
             if output is not None and output.finished:
                 del self.pending[request_id]
@@ -220,6 +240,9 @@ class Flight:
 
     def _hand_over(self, request: _Request, output: RequestOutput) -> Reply | None:
         """Give a row the output of one of its requests; its reply, when that was the last."""
+        if (reason := output.outputs[0].finish_reason) in ("abort", "error"):
+            self._forget(request.index)
+            return Reply(request.index, None, self._given_up(reason), usage_of([output]))
         row = self._rows[request.index]
         row.outputs[request.place] = output
         row.num_awaited -= 1
@@ -233,6 +256,13 @@ class Flight:
             return reply
         self._next.append((request.index, asks))
         return None
+
+    def _given_up(self, reason: str) -> Failure:
+        """Why a row has no answer that vLLM began to work on."""
+        if not self._cause and self._submission.sampling.grammar is not None:
+            self._cause = self._find_cause(self._prefix)
+        why = shorten(self._cause or reason, MAX_WHY)
+        return Failure(FailureKind.ENGINE, f"the engine gave the request up ({why})")
 
 
 class ReplyNotifier:

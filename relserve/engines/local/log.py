@@ -12,6 +12,7 @@ from relserve.errors import EngineError
 _ERROR_LINE = re.compile(
     r"^(?:\(EngineCore[^)]*\) )?(?:ERROR [^\]]*\] )?([A-Za-z_.]*(?:Error|Exception): .+)$", re.MULTILINE
 )
+TAIL_BYTES = 65_536  # of a log, which may have a traceback for each row
 
 
 class EngineGone(Exception):
@@ -40,15 +41,30 @@ def one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def compile_error(log_path: Path | None, start: int, id_prefix: str) -> str:
+    """Why vLLM could not compile the grammar of requests whose ids begin so; "" where the log does not tell.
+
+    Args:
+        start: where in the log to look from.
+    """
+    start = max(start, size_of(log_path) - TAIL_BYTES)
+    known = f"Failed to compile grammar for request {id_prefix}" in _read(log_path, start)
+    return last_error(log_path, start) if known else ""
+
+
 def last_error(log_path: Path | None, start: int) -> str:
     """The last line of a traceback in a log from `start` on, without vLLM's prefixes; "" for none."""
-    if log_path is None:
+    errors = _ERROR_LINE.findall(_read(log_path, start))
+    return str(errors[-1]) if errors else ""
+
+
+def _read(path: Path | None, start: int) -> str:
+    """A log's text from `start` on; "" when there is none."""
+    if path is None:
         return ""
     try:
-        with log_path.open("rb") as log:
+        with path.open("rb") as log:
             log.seek(start)
-            text = log.read().decode(errors="replace")
+            return log.read().decode(errors="replace")
     except OSError:
         return ""
-    errors = _ERROR_LINE.findall(text)
-    return str(errors[-1]) if errors else ""

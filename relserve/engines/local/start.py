@@ -27,6 +27,9 @@ ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    # Grammars are bounded when calls are bound (call/grammar_size.py), but on a busy machine even 0.5 s of
+    # CPU time can exceed vLLM's own 5 s, after which it gives the row up.
+    "VLLM_REGEX_COMPILATION_TIMEOUT_S": "60",
 }
 CPU_BLOCK_SIZE = 32  # tokens that the prefix cache keeps together
 CPU_ENVIRONMENT = {

@@ -9,6 +9,7 @@ from asking import ask, texts
 from http_fakes import Answered, said
 
 from relserve.call.answer_types import Grammar
+from relserve.call.schema import shape_of
 from relserve.engines.http.engine import HttpEngine
 from relserve.errors import EngineStartError, FailureKind, ModelError
 
@@ -93,7 +94,7 @@ def test_vllm_gets_the_grammar_and_the_relquery(fake):
     ask(engine, ["a", "b", "c"], grammar=YES_NO, max_tokens=100)
     assert last(server)["structured_outputs"] == {"grammar": 'root ::= " "? ("yes" | "no")'}
     xargs = last(server)["vllm_xargs"]
-    assert (xargs["rel_rows"], xargs["rel_ol"]) == (3, 4)
+    assert (xargs["rel_rows"], xargs["rel_ol"]) == (3, 5)
     assert len({body["vllm_xargs"]["rel_id"] for _, body in server.requests}) == 1
     assert (last(server)["repetition_penalty"], last(server)["top_k"], last(server)["top_p"]) == (1.0, 0, 1.0)
     ask(engine, ["a"], grammar=Grammar(regex="[0-9]"), max_tokens=3)
@@ -138,10 +139,14 @@ def test_a_server_that_ignores_the_schema(fake):
     assert texts(ask(HttpEngine(fake(yes).url), ["a"], grammar=YES_NO)) == ["yes"]
 
 
-def test_more_choices_than_a_schema_may_hold_go_as_plain_text(fake):
+@pytest.mark.parametrize("num", [500, 501])
+def test_more_choices_than_a_schema_may_hold_go_as_plain_text(fake, num):
     server = fake(yes)
-    ask(HttpEngine(server.url), ["a"], grammar=Grammar(choices=tuple(map(str, range(501)))))
-    assert "response_format" not in last(server)
+    texts = tuple(map(str, range(num)))
+    kinds = shape_of(json.dumps({"kinds": [f"ENUM({str(texts)[1:-1]})"], "n": "INTEGER"}))
+    for grammar in (Grammar(choices=texts), Grammar(shape=kinds)):
+        ask(HttpEngine(server.url), ["a"], grammar=grammar)
+        assert ("response_format" in last(server)) == (num == 500)
 
 
 def test_max_completion_tokens_where_the_server_wants_that(fake):

@@ -64,16 +64,44 @@ def refusing(status, message, **fields):
         Answered(200, b"plain", content_type="text/plain"),
         Answered(200, {"choices": []}),
         Answered(200, None),
+        said("half", "abort"),
+        said("", "error"),
         Answered(raw=b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"),
         Answered(raw=b"\x00\x01 not HTTP\r\n\r\n"),
         Hangup(),
     ],
-    ids=["500", "502", "429", "503", "bad-json", "text", "no-choice", "null", "cut", "junk", "hangup"],
+    ids=[
+        "500",
+        "502",
+        "429",
+        "503",
+        "bad-json",
+        "text",
+        "no-choice",
+        "null",
+        "abort",
+        "error",
+        "cut",
+        "junk",
+        "hangup",
+    ],
 )
 def test_a_passing_fault_costs_no_answer(fake, first):
     server = fake(then_echo(first, first))
     assert texts(ask(HttpEngine(server.url), ["a", "b", "c"])) == ["a", "b", "c"]
     assert len(server.requests) == 5
+
+
+def test_a_grammar_that_vllm_takes_too_long_over_is_sent_once_more(fake):
+    timed_out = Answered(
+        400, {"error": {"message": "Invalid structured outputs: Regex compilation timed out after 5s."}}
+    )
+    server = fake(then_echo(timed_out))
+    assert texts(ask(HttpEngine(server.url), ["a"])) == ["a"]
+    (reply,) = ask(HttpEngine(fake(then_echo(timed_out, timed_out)).url), ["a"])
+    assert reply.failure is not None
+    assert reply.failure.kind is FailureKind.ENGINE
+    assert "compilation timed out after 5s" in reply.failure.message
 
 
 @pytest.mark.performance
