@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect, find_engine
-from relserve.engines.local.start import cpu_dtype
+from relserve.engines.local.cpu import cpu_dtype
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
 
