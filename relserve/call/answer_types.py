@@ -16,6 +16,7 @@ from relserve.errors import Failure, FailureKind
 
 MAX_LISTED_NUMBERS = 1001  # a score with at most so many possible values is decoded as a choice
 SCORE_STEP = 0.01  # between the values of a score whose bounds are not whole
+ROOM = 2  # tokens besides an answer's own: for a space before it, and to tell that it ends
 MAX_EXTRACT_TOKENS = 1024  # of a reply with values found, unless max_tokens says more
 
 _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
@@ -51,10 +52,10 @@ class Grammar:
 
     @property
     def max_bytes(self) -> int:
-        """UTF-8 length of the longest allowed reply and its space; no tokenizer needs more tokens."""
+        """UTF-8 length of the longest allowed reply; no tokenizer needs more tokens than that."""
         if self.shape is not None:
             return 4 * self.shape.max_chars
-        return max((len(c.encode()) + self.takes_space for c in self.choices), default=32)
+        return max((len(c.encode()) for c in self.choices), default=32)
 
     def may_go_on(self, text: str) -> bool:
         """Whether `text`, an allowed reply, may also be the beginning of a longer one."""
@@ -127,7 +128,7 @@ class Choice:
 
     @property
     def default_max_tokens(self) -> int:
-        return self.grammar.max_bytes + 1
+        return self.grammar.max_bytes + ROOM
 
     def parse(self, text: str) -> Answer:
         if text in self.choices:
@@ -184,7 +185,7 @@ class Number:
 
     @property
     def default_max_tokens(self) -> int:
-        return self.grammar.max_bytes + 1
+        return self.grammar.max_bytes + ROOM
 
     def parse(self, text: str) -> Answer:
         wanted = f"a number from {_plain(self.lo)} to {_plain(self.hi)}"
@@ -213,7 +214,7 @@ class Extract:
 
     @property
     def default_max_tokens(self) -> int:
-        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + 2)  # with a space, and one to tell that it ends
+        return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + ROOM)
 
     def parse(self, text: str) -> Answer:
         fenced = _FENCE.fullmatch(text)
