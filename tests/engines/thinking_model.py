@@ -47,14 +47,14 @@ def encoder_of(template: str | None) -> PromptEncoder:
     return PromptEncoder(tokenizer)
 
 
-def make(folder: Path) -> Path:
-    """Tiny with Qwen3's template, in which the token that ends its turns is called </think>.
+def make(folder: Path, template: str = QWEN3) -> Path:
+    """Tiny with such a template, in which the token that ends its turns is called </think>.
 
     So the model itself ends its thoughts, where a budget allows it, after a few tokens: tiny's weights have
     learned to write that token. What ends a turn is another one, which tiny hardly writes.
     """
     shutil.copytree(MODEL_DIR, folder)
-    (folder / "chat_template.jinja").write_text("{{ bos_token }}" + QWEN3, encoding="utf-8")
+    (folder / "chat_template.jinja").write_text("{{ bos_token }}" + template, encoding="utf-8")
     tokenizer = (folder / "tokenizer.json").read_text(encoding="utf-8")
     for name, other in (("</s>", "</think>"), ("<pad>", "<think>")):
         tokenizer = tokenizer.replace(json.dumps(name), json.dumps(other))

@@ -34,7 +34,7 @@ class Words:
         (Sampling(20, grammar=Grammar(regex="[0-9]+")), 20, 20),
         (sampling_of("llm", Options()), 256, 256),
         (sampling_of("llm_filter", Options()), 2, 2),
-        (sampling_of("llm_filter", Options(thinking=100)), 102, 102),
+        (Sampling(20, grammar=Grammar(("a", "b c d")), thinking=100), 103, 104),
         (sampling_of("llm", Options(thinking=100)), 356, 356),
     ],
 )

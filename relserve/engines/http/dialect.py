@@ -15,6 +15,7 @@ from relserve.engines.http.gbnf import gbnf_of
 
 MAX_ENUM = 500  # hosted servers take no more allowed values in a schema, and llama.cpp gets slow
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
+MARK_TOKENS = 16  # room for the marks around thoughts
 MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
 MOST_LIKELIEST_UNMASKED = 1000  # of llama.cpp, which tells words too that the grammar does not allow
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
@@ -74,7 +75,9 @@ class Dialect:
         sampling = submission.sampling
         body: dict[str, Any] = {"model": model, **self._text(prompt, submission.system)}
         body |= {k: v for k, v in _sampling(sampling).items() if k not in self.omitted}
-        body[self.max_tokens_field] = sampling.max_tokens + sampling.thinking
+        body[self.max_tokens_field] = sampling.max_tokens
+        if sampling.thinking:
+            body[self.max_tokens_field] += sampling.thinking + MARK_TOKENS
         if sampling.with_confidence and "logprobs" not in self.omitted:
             body |= self._logprobs
         body |= self._thinking(sampling.thinking)

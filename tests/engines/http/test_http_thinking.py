@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 from asking import ask, texts
 from http_fakes import Answered, said
-from thinking_model import make
-from vllm_servers import VllmServer
 
 from relserve.call.answer_types import Grammar
+from relserve.engines.http.dialect import MARK_TOKENS
 from relserve.engines.http.engine import HttpEngine
-from relserve.engines.loop import spawn
 from relserve.errors import OptionError
-from tests.waiting import PATIENCE_S
 
 VLLM = {"data": [{"id": "m", "owned_by": "vllm"}]}
+LLAMA_CPP = {"data": [{"id": "m", "owned_by": "llamacpp", "meta": {}}]}
 YES_NO = Grammar(choices=("yes", "no"))
 
 
@@ -36,7 +34,7 @@ def refusing(field: str, message: str, status: int = 400):
 @pytest.mark.parametrize(("tokens", "effort"), [(9, "low"), (512, "low"), (2000, "medium"), (4096, "high")])
 def test_servers_are_told_an_effort_and_have_room_for_both(fake, tokens, effort):
     async def handler(body):
-        assert (body["reasoning_effort"], body["max_tokens"]) == (effort, 8 + tokens)
+        assert (body["reasoning_effort"], body["max_tokens"]) == (effort, 8 + tokens + MARK_TOKENS)
         assert "chat_template_kwargs" not in body
         assert "thinking_token_budget" not in body
         return thought("4", reasoning_content="two and two")
@@ -76,12 +74,15 @@ def test_vllm_without_budgets_is_asked_without_one(fake):
     assert "reasoning_effort" in server.requests[-1][1]
 
 
-def test_vllm_without_a_reasoning_parser_would_answer_without_thoughts(fake):
+@pytest.mark.parametrize(
+    ("models", "why"), [(VLLM, "without --reasoning-parser"), (LLAMA_CPP, "tells no thoughts from answers")]
+)
+def test_a_server_whose_grammar_leaves_no_thoughts_is_told_of(fake, models, why):
     async def handler(body):
         return said("yes", usage={"prompt_tokens": 5, "completion_tokens": 1})
 
-    engine = HttpEngine(fake(handler, models=VLLM).url)
-    with pytest.raises(OptionError, match="without --reasoning-parser"):
+    engine = HttpEngine(fake(handler, models=models).url)
+    with pytest.raises(OptionError, match=why):
         ask(engine, ["a"], thinking=100, grammar=YES_NO)
     assert texts(ask(engine, ["a"], grammar=YES_NO)) == ["yes"]
 
@@ -110,22 +111,3 @@ def test_completions_have_no_thoughts(fake):
     with pytest.raises(OptionError, match="no chat endpoint"):
         ask(engine, ["a"], thinking=9)
     assert texts(ask(engine, ["a"])) == ["yes"]
-
-
-@pytest.mark.vllm
-def test_a_real_vllm_server_answers_after_thoughts(tmp_path):
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    arguments = ("--reasoning-parser", "deepseek_r1")
-    server = VllmServer(make(tmp_path / "thinker"), tmp_path / "serve.log", arguments=arguments)
-    try:
-        server.ensure_up()
-        engine = HttpEngine(server.url)
-        prompts = [f"Was guest {i} happy with the soup?" for i in range(20)]
-        for tokens in (2, 60):
-            replies = ask(engine, prompts, grammar=YES_NO, max_tokens=4, thinking=tokens)
-            assert {reply.text for reply in replies} <= set(YES_NO.choices)
-            assert all(0 < reply.usage.thought_tokens < reply.usage.output_tokens for reply in replies)
-        assert texts(ask(engine, prompts[:3], grammar=YES_NO, max_tokens=4))
-        spawn(engine.close()).result(timeout=PATIENCE_S)
-    finally:
-        server.stop()
