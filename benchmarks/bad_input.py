@@ -142,6 +142,8 @@ CASES = [
         "SELECT llm('{}{}{}{}{}{}{}{}{}', 1, 2, 3, 4, 5, 6, 7, 8, 9)", "at most 8"),
     sql("unknown option", "SELECT llm('Rate {}', 'fine', max_token := 5)", "max_tokens"),
     sql("option of the wrong type", "SELECT llm('Rate {}', 'fine', max_tokens := 'five')", "whole number"),
+    sql("thoughts of a model that has none",
+        "SELECT llm('Rate {}', 'fine', thinking := 'low', model := 'tiny')", "cannot be asked to think"),
     sql("choices empty", "SELECT llm_classify('Mood of {}', 'fine', choices := [])", "not empty"),
     sql("choices duplicated", "SELECT llm_classify('Mood of {}', 'fine', choices := ['a', 'a'])",
         "more than once"),

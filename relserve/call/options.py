@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Number, Text, YesNo
 from relserve.call.grammar_size import check_choices, check_schema
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
+from relserve.call.thinking import HIGH, LOW, TOKENS_OF
 from relserve.errors import OptionError
 
 
@@ -34,6 +35,7 @@ class Options:
     min_confidence: float | None = None
     max_chars: int = 8000
     field_order: str = "given"
+    thinking: int = 0  # most tokens of thoughts before an answer
 
 
 class OptionSpec(NamedTuple):
@@ -125,6 +127,15 @@ def _field_order(name: str, value: Any) -> str:
     return str(value)
 
 
+def _thinking(name: str, value: Any) -> int:
+    """The most tokens of thoughts."""
+    if isinstance(value, str) and value in TOKENS_OF:
+        return TOKENS_OF[value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise OptionError(f"{name} must be 'off', 'low', 'high' or a number of tokens, not {value!r}")
+    return _whole(0, 1_000_000)(name, value)
+
+
 def _schema(name: str, value: Any) -> str:
     if not isinstance(value, (str, dict, list)) or not value:
         raise OptionError(f"{name} must be text like {_example(name)}, not {value!r}")
@@ -153,11 +164,19 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "field_order": OptionSpec(
         "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", _field_order
     ),
+    "thinking": OptionSpec(
+        "ANY",
+        f"before an answer: 'off' (default), 'low' ({LOW} tokens), 'high' ({HIGH}) or a number",
+        _thinking,
+    ),
 }
 
-_COMMON = ("max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "field_order")
+_COMMON = (
+    "max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "thinking",
+    "field_order",
+)  # fmt: skip
 _GROUPS = tuple(name for name in _COMMON if name != "field_order")
-_TYPED = ("max_tokens", "temperature", "top_p", "seed", "system", "model", "on_error", "field_order")
+_TYPED = tuple(name for name in _COMMON if name != "stop")
 
 
 def _single(kind: str) -> FunctionSpec:

@@ -108,10 +108,16 @@ class Sampling:
     stop: tuple[str, ...] = ()
     grammar: Grammar | None = None
     with_confidence: bool = False  # replies are to tell their probability
+    thinking: int = 0  # most tokens of thoughts, which come before the answer and do not count for max_tokens
 
     @property
     def output_cap(self) -> int:
-        """The most tokens of one answer, as far as can be known without the model's tokenizer.
+        """The most tokens of one answer and its thoughts, as far as can be known without the tokenizer."""
+        return self.thinking + self.answer_cap
+
+    @property
+    def answer_cap(self) -> int:
+        """The most tokens of one answer alone.
 
         A choice has no more tokens than bytes, and an end.
         """
@@ -125,7 +131,7 @@ def sampling_of(function: str, options: Options) -> Sampling:
     kind = FUNCTIONS[function].answer_type(options)
     return Sampling(
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
-        options.seed, options.stop, kind.grammar, options.min_confidence is not None,
+        options.seed, options.stop, kind.grammar, options.min_confidence is not None, options.thinking,
     )  # fmt: skip
 
 
@@ -160,11 +166,15 @@ class Submission:
 
 
 class Usage(NamedTuple):
-    """Tokens of one request: of the prompt, of those found in the prefix cache, of the reply."""
+    """Tokens of one row: of the prompt, of those found in the prefix cache, of the reply, of its thoughts.
+
+    Thoughts count among the tokens of the reply, too.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+    thought_tokens: int = 0
 
 
 class RowTimes(NamedTuple):
@@ -183,7 +193,7 @@ class Reply:
 
     `confidence` is the probability that the model gave to the text, where it was asked for and the engine
     tells it: of a choice in proportion to that of all choices, over all their spellings, at temperature 1.
-    `cut`: max_tokens ended it.
+    `cut`: max_tokens ended it. Thoughts are no part of the text.
     """
 
     index: int

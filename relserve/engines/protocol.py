@@ -39,6 +39,7 @@ class Engine(Protocol):
         Raises:
             EngineStartError: it did not come up.
             EngineDeadError: it died and a restart did not help; replies yielded before still stand.
+            OptionError: the submission wants thoughts of a model that cannot think.
         """
 
     async def close(self) -> None:
@@ -48,8 +49,8 @@ class Engine(Protocol):
 class Encoder(Protocol):
     """A model's tokenizer behind its chat template."""
 
-    def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
-        """Token ids of each prompt as the model gets it."""
+    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
+        """Token ids of each prompt as the model gets it, which may think for so many tokens."""
 
     def num_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text alone."""

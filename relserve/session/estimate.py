@@ -106,7 +106,7 @@ def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK)
     cap = sampling.output_cap
     if encoder is not None:
         try:
-            rows = [tuple(ids) for ids in encoder.encode(prompts, submission.system)]
+            rows = [tuple(ids) for ids in encoder.encode(prompts, submission.system, sampling.thinking)]
             likely = expected_output(sampling, encoder)
         except Exception:  # a chat template that refuses these prompts; asking them will say so
             return measure(submission, None, block)

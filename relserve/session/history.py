@@ -60,8 +60,8 @@ QUERY_SCHEMA = pa.schema(
         ("rows", pa.int64()), ("distinct_prompts", pa.int64()), ("null_rows", pa.int64()),
         ("answered", pa.int64()), ("cached_answers", pa.int64()), ("failed_rows", pa.int64()),
         ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()), ("output_tokens", pa.int64()),
-        ("seconds", pa.float64()), ("waiting_s", pa.float64()), ("core_s", pa.float64()),
-        ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
+        ("thought_tokens", pa.int64()), ("seconds", pa.float64()), ("waiting_s", pa.float64()),
+        ("core_s", pa.float64()), ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
     ]
 )  # fmt: skip
 
@@ -138,7 +138,8 @@ def _query_row(q: QueryRecord) -> dict[str, object]:
         started=q.started, rows=q.num_rows, distinct_prompts=q.num_distinct, null_rows=q.num_null,
         answered=q.num_done, cached_answers=q.num_cached, failed_rows=q.num_failed,
         prompt_tokens=q.usage.prompt_tokens,
-        cached_tokens=q.usage.cached_tokens, output_tokens=q.usage.output_tokens, seconds=q.seconds,
+        cached_tokens=q.usage.cached_tokens, output_tokens=q.usage.output_tokens,
+        thought_tokens=q.usage.thought_tokens, seconds=q.seconds,
         waiting_s=phases.waiting_s if phases else None, core_s=phases.core_s if phases else None,
         tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,
     )  # fmt: skip

@@ -26,14 +26,14 @@ def expected_output(sampling: Sampling, encoder: Encoder | None = None) -> int:
     """Tokens that one answer likely has.
 
     Of an answer from a list those of the longest as the tokenizer writes it, and an end; of any other the
-    most that it may have.
+    most that it may have. Thoughts are taken to use up what they may.
     """
-    cap, grammar = sampling.output_cap, sampling.grammar
+    cap, grammar = sampling.answer_cap, sampling.grammar
     if grammar is None or not grammar.choices:
-        return cap
+        return sampling.output_cap
     if encoder is None:
-        return min(cap, ceil(cap / CHARS_A_TOKEN) + 1)
-    return min(cap, max(encoder.num_tokens(grammar.choices)) + 1)
+        return sampling.thinking + min(cap, ceil(cap / CHARS_A_TOKEN) + 1)
+    return sampling.thinking + min(cap, max(encoder.num_tokens(grammar.choices)) + 1)
 
 
 def expected_work(prompts: Collection[str], sampling: Sampling) -> ExpectedWork:

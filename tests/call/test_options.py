@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.call.options import FUNCTIONS, OPTIONS, Options, parse_options
+from relserve.call.relquery import sampling_of
 from relserve.errors import OptionError
 
 
@@ -52,11 +53,32 @@ def test_white_space_ends_an_answer_too(stop: Any) -> None:
         ("llm_score", {"lo": 5, "hi": 1}, "lo must be below hi, not 5 and 1"),
         ("llm_score", {"lo": 0.001, "hi": 0.004}, "lo and hi must be at least 0.01 apart"),
         ("llm_score", {"hi": float("inf")}, "hi must be a number"),
+        (
+            "llm",
+            {"thinking": "hard"},
+            "thinking must be 'off', 'low', 'high' or a number of tokens, not 'hard'",
+        ),
+        ("llm", {"thinking": "512"}, "or a number of tokens, not '512'"),
+        ("llm", {"thinking": True}, "or a number of tokens, not True"),
+        ("llm_agg", {"thinking": 0.5}, "thinking must be a whole number, not 0.5"),
+        ("llm_int", {"thinking": -1}, "thinking must be from 0 to"),
     ],
 )
 def test_bad_options_say_what_is_wrong(function: str, given_options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         parse_options(function, given_options)
+
+
+@pytest.mark.parametrize(
+    ("thinking", "tokens"),
+    [("off", 0), ("low", 512), ("high", 4096), (700, 700), (700.0, 700), (0, 0), (None, 0)],
+)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_thinking_is_a_number_of_tokens(function: str, thinking: Any, tokens: int) -> None:
+    needed = {"llm_classify": {"choices": ["a"]}, "llm_extract": {"schema": '{"a": "INT"}'}}
+    options = parse_options(function, {"thinking": thinking, **needed.get(function, {})})
+    assert options.thinking == tokens
+    assert sampling_of(function, options).thinking == tokens
 
 
 anything = st.one_of(

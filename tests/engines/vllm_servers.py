@@ -15,8 +15,13 @@ SCHEDULER = "relserve.vllm_plugin.scheduler.make"
 
 @dataclass
 class VllmServer(ServerProcess):
-    """A `vllm serve` of the model's folder."""
+    """A `vllm serve` of the model's folder.
 
+    Attributes:
+        arguments: further ones of the command line.
+    """
+
+    arguments: tuple[str, ...] = ()
     env: ClassVar = {
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
@@ -33,6 +38,7 @@ class VllmServer(ServerProcess):
             str(Path(sys.executable).with_name("vllm")), "serve", str(self.model), "--served-model-name",
             "tiny", "--host", "127.0.0.1", "--port", str(self.port), "--dtype", "float32", "--enforce-eager",
             "--block-size", "32", "--max-model-len", "2048", "--max-num-seqs", "32",
+            *self.arguments,
         ]  # fmt: skip
         if find_spec(SCHEDULER.rpartition(".")[0]):
             command += ["--scheduler-cls", SCHEDULER]

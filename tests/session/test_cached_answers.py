@@ -69,7 +69,7 @@ def test_the_same_query_again_asks_nothing(new: New, engine: ScriptedEngine) -> 
         100,
         100,
         100,
-        (0, 0, 0),
+        (0, 0, 0, 0),
     )
     assert session.history.queries_table().to_pylist()[0]["cached_answers"] == 100
 
@@ -304,6 +304,8 @@ def test_keys_differ_wherever_submissions_do() -> None:
         Submission("r", ["\ud83d"], sampling),
         Submission("r", ["a"], sampling, system="a"),
         Submission("r", ["a"], Sampling(9)),
+        Submission("r", ["a"], Sampling(8, thinking=512)),
+        Submission("r", ["a"], Sampling(8, thinking=513)),
         Submission("r", ["a"], Sampling(8, stop=("a", "b"))),
         Submission("r", ["a"], Sampling(8, stop=("ab",))),
         Submission("r", ["a"], Sampling(8, grammar=Grammar(choices=("a", "b")))),

@@ -24,7 +24,7 @@ class Words:
     def __init__(self) -> None:
         self.num_seen = 0
 
-    def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
+    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
         self.num_seen += len(prompts)
         return [[0, 1, *map(hash, (system or "").split()), *map(hash, p.split())] for p in prompts]
 
@@ -62,7 +62,7 @@ def test_huge_prompts_are_sampled_by_characters() -> None:
 
 def test_a_tokenizer_that_fails_leaves_the_estimate_by_characters() -> None:
     class Broken(Words):
-        def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
+        def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
             raise ValueError("template")
 
     assert measure(submission(["x" * 40]), Broken()) == measure(submission(["x" * 40]), None)

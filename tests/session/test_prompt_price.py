@@ -18,7 +18,7 @@ COST = CostModel(0.001, 0.1, 0.02, 0.2)
 class Words:
     """A tokenizer of which a word is a token."""
 
-    def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
+    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
         return [[0] * len(prompt.split()) for prompt in prompts]
 
     def num_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -34,6 +34,8 @@ class Words:
         (Sampling(20, grammar=Grammar(regex="[0-9]+")), 20, 20),
         (sampling_of("llm", Options()), 256, 256),
         (sampling_of("llm_filter", Options()), 2, 2),
+        (Sampling(20, grammar=Grammar(("a", "b c d")), thinking=100), 103, 104),
+        (sampling_of("llm", Options(thinking=100)), 356, 356),
     ],
 )
 def test_likely_answers(sampling: Sampling, by_characters: int, by_tokens: int) -> None:

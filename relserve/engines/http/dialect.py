@@ -10,15 +10,19 @@ from relserve.call.answer_types import Grammar
 from relserve.call.grammar_size import num_listed
 from relserve.call.relquery import Sampling, Submission
 from relserve.call.structured import structured_outputs_of
+from relserve.call.thinking import effort_of, template_fields
 from relserve.engines.http.gbnf import gbnf_of
 
 MAX_ENUM = 500  # hosted servers take no more allowed values in a schema, and llama.cpp gets slow
 WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
+MARK_TOKENS = 16  # room for the marks around thoughts
 MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
 MOST_LIKELIEST_UNMASKED = 1000  # of llama.cpp, which tells words too that the grammar does not allow
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
 
-THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's template not to think
+THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's template whether to think
+BUDGET = "thinking_token_budget"  # vLLM's; taken only where it was started with a reasoning parser
+EFFORT = "reasoning_effort"  # everybody's
 
 Form = Literal["choice", "regex", "json"]
 
@@ -72,10 +76,11 @@ class Dialect:
         body: dict[str, Any] = {"model": model, **self._text(prompt, submission.system)}
         body |= {k: v for k, v in _sampling(sampling).items() if k not in self.omitted}
         body[self.max_tokens_field] = sampling.max_tokens
+        if sampling.thinking:
+            body[self.max_tokens_field] += sampling.thinking + MARK_TOKENS
         if sampling.with_confidence and "logprobs" not in self.omitted:
             body |= self._logprobs
-        if self._says_thinking_off:
-            body[THINKING] = {"enable_thinking": False}  # as on this machine; other templates do not read it
+        body |= self._thinking(sampling.thinking)
         if self.is_vllm:
             body |= _for_vllm(submission)
         elif self.is_llama_cpp:
@@ -106,8 +111,22 @@ class Dialect:
         }
 
     @property
-    def _says_thinking_off(self) -> bool:
+    def _tells_template(self) -> bool:
         return self.is_vllm and self.chat and THINKING not in self.omitted
+
+    def _thinking(self, tokens: int) -> dict[str, Any]:
+        """How long the model is to think; without a word where it is not to, but to vLLM's templates."""
+        fields: dict[str, Any] = {EFFORT: effort_of(tokens)} if tokens else {}
+        if self._tells_template:
+            fields[THINKING] = template_fields(tokens)  # as on this machine
+        if self.is_vllm and tokens and BUDGET not in self.omitted:
+            fields[BUDGET] = tokens
+        return fields
+
+    def why_no_thoughts(self, status: int, said: str) -> str:
+        """Why the model cannot be asked to think, after a request for thoughts was refused; else ""."""
+        refused = status in (400, 422) and any(field in said for field in (EFFORT, THINKING, "chat_template"))
+        return said if refused else ""
 
     def _text(self, prompt: str, system: str | None) -> dict[str, Any]:
         prompt = encodable(prompt)
@@ -129,8 +148,10 @@ class Dialect:
             if (keyword := self._refused_keyword(grammar, said)) is not None:
                 return replace(self, omitted=self.omitted | {keyword})
             return replace(self, no_schema=self.no_schema | {form_of(grammar)})
+        if BUDGET in said and BUDGET not in self.omitted:
+            return replace(self, omitted=self.omitted | {BUDGET})
         if _UNSUPPORTED.search(said):
-            if self._says_thinking_off and "chat_template" in said:  # vLLM, of Mistral's tokenizers
+            if self._tells_template and "chat_template" in said:  # vLLM, of Mistral's tokenizers
                 return replace(self, omitted=self.omitted | {THINKING})
             for field in ("seed", "temperature", "top_p", "top_logprobs", "logprobs"):
                 if field in said and field not in self.omitted:

@@ -13,7 +13,8 @@ from relserve.engines.http.choice_share import Token, share_of
 from relserve.engines.http.dialect import encodable
 from relserve.errors import Failure, FailureKind
 
-_THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
+# Some templates open the thoughts, and then the reply has only their end.
+_THOUGHTS = re.compile(r"\s*(?:<think>)?(?:(?!<think>).)*?</think>\s*", re.DOTALL)
 _WRAPPING = re.compile(r'\s*\{\s*"answer"\s*:\s*')
 
 
@@ -64,6 +65,17 @@ def read_reply(data: object, index: int, wrapped: bool, grammar: Grammar | None 
 
 def _without_space(text: str, grammar: Grammar | None) -> str:
     return text if grammar is None else grammar.without_space(text)
+
+
+def shows_thoughts(data: object) -> bool:
+    """Whether the body of a 200 response holds thoughts, apart or marked, or counts them."""
+    try:
+        message, usage = data["choices"][0]["message"], data.get("usage") or {}  # type: ignore[index,attr-defined]
+        shown = message.get("reasoning") or message.get("reasoning_content")
+        marked = "think>" in (message.get("content") or "")
+        return bool(shown) or marked or usage.get("completion_tokens_details") is not None
+    except (TypeError, LookupError, AttributeError):
+        return False
 
 
 def _unwrapped(text: str) -> str:
@@ -134,11 +146,13 @@ def _span(said: str, text: str, wrapped: bool) -> tuple[int, int]:
 def _usage(usage: dict[str, Any] | None) -> Usage:
     if not usage:
         return Usage()
-    details = usage.get("prompt_tokens_details") or {}
+    prompt = usage.get("prompt_tokens_details") or {}
+    completion = usage.get("completion_tokens_details") or {}
     return Usage(
         int(usage.get("prompt_tokens") or 0),
-        int(details.get("cached_tokens") or 0),
+        int(prompt.get("cached_tokens") or 0),
         int(usage.get("completion_tokens") or 0),
+        int(completion.get("reasoning_tokens") or 0),
     )
 
 

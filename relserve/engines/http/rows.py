@@ -8,18 +8,21 @@ import random
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NoReturn
 
 import openai
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import Fault, RetryAction, fault_of
-from relserve.engines.http.reply import UnreadableReply, read_reply
+from relserve.engines.http.reply import UnreadableReply, read_reply, shows_thoughts
 from relserve.engines.http.server import Server, list_models
-from relserve.errors import EngineDeadError, EngineStartError, Failure, FailureKind, ModelError
+from relserve.errors import EngineDeadError, EngineStartError, Failure, FailureKind, ModelError, OptionError
 
 MAX_LOST_IN_A_ROW = 16  # so many rows given up with no answer in between: the server is of no use
 REFUSALS_PER_RETRY = 5  # a row refused for overload again and again while others are answered
+NO_PARSER = "it was started without --reasoning-parser NAME of vllm serve"
+NO_CHAT = "it has no chat endpoint, or its model no chat template"
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 8.0
 
@@ -92,11 +95,13 @@ class Rows:
         """Send a row until it has its reply.
 
         Raises:
-            EngineError, ModelError: no row will be answered.
+            EngineError, ModelError, OptionError: no row will be answered.
         """
         concurrency, tries = self.server.concurrency, _Tries()
         while True:
             entered_s, dialect = asyncio.get_running_loop().time(), self.server.dialect
+            if self.submission.sampling.thinking and not dialect.chat:
+                self._refuse_thinking(NO_CHAT)
             fault = await self._send(index, dialect)
             if isinstance(fault, Reply):
                 concurrency.answered()
@@ -123,9 +128,19 @@ class Rows:
             body = dialect.body(self.server.model, self.submission.prompts[index], self.submission)
             data = await self.server.client(index).post(dialect.path, cast_to=object, body=body)
             grammar = self.submission.sampling.grammar
-            return read_reply(data, index, dialect.wraps(grammar), grammar)
+            reply = read_reply(data, index, dialect.wraps(grammar), grammar)
         except (openai.OpenAIError, UnreadableReply, ValueError) as error:
             return fault_of(error)
+        by_grammar = dialect.is_vllm or dialect.is_llama_cpp  # from the first token on: it leaves no thoughts
+        if self.submission.sampling.thinking and by_grammar and not shows_thoughts(data):
+            self._refuse_thinking(NO_PARSER if dialect.is_vllm else "it tells no thoughts from answers")
+        return reply
+
+    def _refuse_thinking(self, why: str) -> NoReturn:
+        raise OptionError(
+            f"thinking: the model of {self.server.name} cannot be asked to think: {why}; leave thinking out, "
+            "mend the server, or name a reasoning model"
+        )
 
     def _learned_from(self, fault: Fault, dialect: Dialect) -> bool:
         """Whether the row may go again because the server is now spoken to otherwise."""
@@ -141,6 +156,8 @@ class Rows:
 
     def _raise_if_useless(self, fault: Fault, dialect: Dialect) -> None:
         name, unproven = self.server.name, not self.server.concurrency.num_answered
+        if self.submission.sampling.thinking and (why := dialect.why_no_thoughts(fault.status, fault.said)):
+            self._refuse_thinking(why)
         if fault.status == 401 or (fault.status == 403 and unproven):
             raise EngineStartError(f"{name} refused the API key ({fault.said}): check the key set for it")
         if fault.status == 404 and _NO_SUCH_MODEL.search(fault.said):

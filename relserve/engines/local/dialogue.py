@@ -25,6 +25,7 @@ class Ask(NamedTuple):
 # It yields requests to be answered together, is sent their outputs in that order, and returns the reply.
 # It never sees a request that vLLM gave up: `Flight` ends it then.
 Dialogue = Generator[Sequence[Ask], Sequence[RequestOutput], Reply]
+Talk = Callable[[int, list[int]], Dialogue]  # about a row, given its index and the ids of its prompt
 
 
 def decode(index: int, ids: list[int], params: Any, grammar: Grammar | None) -> Dialogue:
@@ -33,7 +34,7 @@ def decode(index: int, ids: list[int], params: Any, grammar: Grammar | None) -> 
     completion = output.outputs[0]
     text = completion.text if grammar is None else grammar.without_space(completion.text)
     return Reply(
-        index, text, None, usage_of([output]), _times_of([output]),
+        index, text, None, usage_of([output]), times_of([output]),
         cut=completion.finish_reason == "length",
     )  # fmt: skip
 
@@ -77,7 +78,7 @@ def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None
     if text is None:
         text = scoring.spellings.choices[max(range(len(probabilities)), key=probabilities.__getitem__)]
     best = scoring.spellings.choices.index(text)
-    return Reply(index, text, None, usage_of(outputs), _times_of(outputs), probabilities[best])
+    return Reply(index, text, None, usage_of(outputs), times_of(outputs), probabilities[best])
 
 
 def _logprobs_of(output: RequestOutput) -> dict[int, float]:
@@ -95,7 +96,9 @@ def usage_of(outputs: Sequence[RequestOutput]) -> Usage:
     )
 
 
-def _times_of(outputs: Sequence[RequestOutput]) -> RowTimes | None:
+def times_of(outputs: Sequence[RequestOutput]) -> RowTimes | None:
+    """From when the first was queued until the last was there; None where the engine tells no times."""
+    """From when the first was queued until the last was there; None where the engine tells no times."""
     times = [each.metrics for each in outputs if each.metrics is not None]
     if not times:
         return None

@@ -27,7 +27,7 @@ from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.start import is_engine, launch
 from relserve.engines.local.unanswered import Unanswered
-from relserve.errors import EngineDeadError, EngineError, EngineStartError
+from relserve.errors import EngineDeadError, EngineError, EngineStartError, OptionError
 from relserve.machine.cost_file import find_cost
 from relserve.machine.hardware import gpus
 from relserve.policies.cost import CostModel
@@ -124,8 +124,12 @@ class LocalEngine:
         So is an engine that gave rows up, once all others are answered.
         """
         unanswered, has_died = Unanswered(len(submission.prompts)), False
+        if submission.sampling.thinking:  # told before an engine is started, where the files are here
+            self._refuse_if_thoughtless(await in_daemon_thread(self.find_encoder))
         while True:
             running = await self._up()
+            if submission.sampling.thinking:
+                self._refuse_if_thoughtless(running.encoder)
             find_cause = partial(compile_error, self._log_path, size_of(self._log_path))
             flight = Flight(running, submission, list(unanswered.indices), find_cause)
             self._flights.add(flight)
@@ -141,6 +145,13 @@ class LocalEngine:
                 has_died = True
             finally:
                 self._flights.discard(flight)
+
+    def _refuse_if_thoughtless(self, encoder: PromptEncoder | None) -> None:
+        if encoder is not None and (why := encoder.why_it_cannot_think):
+            raise OptionError(
+                f"thinking: {self.model} cannot be asked to think: {why}; leave thinking out, or name a "
+                "reasoning model"
+            )
 
     def _give_up_or_restart(self, running: RunningEngine, is_last: bool) -> None:
         if running.closed:

@@ -134,8 +134,7 @@ class Flight:
                 if not ids:
                     self._fail([index], Failure(FailureKind.REFUSED, "the prompt is empty"))
                     continue
-                row = self._rows[index] = _Row(talk(index, ids))
-                await self._submit(index, row, next(row.dialogue))
+                await self._begin(index, talk(index, ids))
                 if i % YIELD_EVERY == 0:
                     await asyncio.sleep(0)
 
@@ -144,11 +143,22 @@ class Flight:
 
         def encode() -> list[list[int]] | Exception:
             try:
-                return self._engine.encoder.encode(prompts, self._submission.system)
+                thinking = self._submission.sampling.thinking
+                return self._engine.encoder.encode(prompts, self._submission.system, thinking)
             except Exception as error:
                 return error
 
         return in_daemon_thread(encode)
+
+    async def _begin(self, index: int, dialogue: Dialogue) -> None:
+        """Submit what is first asked about a row, of which it may be known already that it fails."""
+        try:
+            asks = next(dialogue)
+        except StopIteration as end:
+            self._failed.append(end.value)
+            return self.wake()
+        row = self._rows[index] = _Row(dialogue)
+        return await self._submit(index, row, asks)
 
     async def _go_on(self) -> None:
         """Submit what rows ask next, and abort what failed rows had asked."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
+
+from relserve.call.thinking import template_fields
+from relserve.engines.local.thoughts import PLAIN, SWITCHES, Marks, marks_of, switches_of, template_of
 
 log = logging.getLogger(__name__)
 
@@ -17,16 +21,46 @@ class PromptEncoder:
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
         self._system_role = True  # until the template refuses it
 
-    def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
-        """Token ids of each prompt; none at all for an empty prompt without a chat template."""
+    @cached_property
+    def marks(self) -> Marks | None:
+        """How the model marks its thoughts; None where its files do not show any marks."""
+        return marks_of(self._tokenizer) if self.has_template else None
+
+    @cached_property
+    def why_it_cannot_think(self) -> str:
+        """Why the model cannot be asked to think, "" where it can."""
+        if not self.has_template:
+            return "it has no chat template"
+        if not switches_of(template_of(self._tokenizer)) and not self._opens_thoughts():
+            return f"its chat template reads none of {', '.join(SWITCHES)}, and opens no thoughts itself"
+        if self.marks is None:
+            known = ", ".join(marks.opening for marks in PLAIN)
+            return f"its files do not show how it marks thoughts (known marks: {known}, and gpt-oss's)"
+        return ""
+
+    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
+        """Token ids of each prompt; none at all for an empty prompt without a chat template.
+
+        Args:
+            thinking: most tokens of thoughts, for which the prompt then ends; at 0 it ends for the answer,
+                also where the template opens thoughts whatever it is told.
+        """
         prompts = [speakable(p) for p in prompts]
         system = speakable(system) if system else None
         if self.has_template:
             # The template writes the special tokens itself; adding them again would double BOS.
-            return self._ids(self._render(prompts, system), special=False)
+            rendered = self._render(prompts, system, thinking)
+            if (marks := self.marks) is not None:
+                finish = marks.thinking if thinking else marks.answering
+                rendered = [finish(text) for text in rendered]
+            return self._ids(rendered, special=False)
         texts = [f"{system}\n{p}" if system else p for p in prompts]
         ids = self._ids(texts, special=True)
         return [row if text else [] for row, text in zip(ids, texts, strict=True)]
+
+    def ids_of(self, text: str) -> list[int]:
+        """Token ids of a text alone, without special tokens."""
+        return self._ids([text], special=False)[0]
 
     def num_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text alone, without special tokens."""
@@ -41,20 +75,23 @@ class PromptEncoder:
         ids: list[list[int]] = encoded["input_ids"]
         return ids
 
-    def _render(self, prompts: list[str], system: str | None) -> list[str]:
+    def _opens_thoughts(self) -> bool:
+        return self.marks is not None and self.marks.opens(self._render(["?"], None, 0)[0])
+
+    def _render(self, prompts: list[str], system: str | None, thinking: int) -> list[str]:
         if system and self._system_role:
             try:
-                return self._apply([[_message("system", system), _message("user", p)] for p in prompts])
+                both = [[_message("system", system), _message("user", p)] for p in prompts]
+                return self._apply(both, thinking)
             except Exception:
                 # Some models (Gemma, old Mistral) refuse a system role: it goes before the prompt.
                 self._system_role = False
         lead = f"{system}\n\n" if system else ""
-        return self._apply([[_message("user", lead + p)] for p in prompts])
+        return self._apply([[_message("user", lead + p)] for p in prompts], thinking)
 
-    def _apply(self, conversations: list[list[dict[str, str]]]) -> list[str]:
-        # Reasoning models are told not to think: an answer is a value.
+    def _apply(self, conversations: list[list[dict[str, str]]], thinking: int) -> list[str]:
         rendered: list[str] = self._tokenizer.apply_chat_template(
-            conversations, tokenize=False, add_generation_prompt=True, enable_thinking=False
+            conversations, tokenize=False, add_generation_prompt=True, **template_fields(thinking)
         )
         return rendered
 

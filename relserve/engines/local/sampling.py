@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Submission
 from relserve.call.structured import structured_outputs_of
-from relserve.engines.local.dialogue import Dialogue, Scoring, choose, decode
+from relserve.engines.local.dialogue import Dialogue, Scoring, Talk, choose, decode
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.spellings import Spellings
+from relserve.engines.local.thinking import Thinking
 from relserve.vllm_plugin import host
-
-Talk = Callable[[int, list[int]], Dialogue]
 
 
 def talk_of(engine: RunningEngine, submission: Submission, num_rows: int) -> Talk:
@@ -22,8 +21,20 @@ def talk_of(engine: RunningEngine, submission: Submission, num_rows: int) -> Tal
     Args:
         num_rows: rows of the submission that are asked now.
     """
+    if not submission.sampling.thinking:
+        return _answering(engine, submission, num_rows)
+    cap = answer_cap(engine, submission)
+    tag = _tag_of(submission, num_rows, submission.sampling.thinking)
+    thinking = Thinking(engine.encoder, submission.sampling, cap, engine.max_model_len, tag)
+    answering = _answering(engine, submission, num_rows, thinking)
+    return lambda index, ids: thinking.before(index, ids, answering)
+
+
+def _answering(
+    engine: RunningEngine, submission: Submission, num_rows: int, thinking: Thinking | None = None
+) -> Talk:
     sampling = submission.sampling
-    params = sampling_params(engine, submission, num_rows)
+    params = sampling_params(engine, submission, num_rows, thinking)
     if not sampling.with_confidence or sampling.grammar is None or not sampling.grammar.choices:
         return lambda index, ids: decode(index, ids, params, sampling.grammar)
     scoring = _scoring(engine, submission, num_rows)
@@ -44,7 +55,7 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
     assert submission.sampling.grammar is not None
     grammar = submission.sampling.grammar
     choices = [speakable(choice) for choice in grammar.choices]
-    tag = submission.tag(len(submission.prompts) - num_rows, 1).args()
+    tag = _tag_of(submission, num_rows, 1).args()
     return Scoring(
         grammar,
         Spellings(choices, grammar.takes_space, engine.tokens_of),
@@ -54,15 +65,28 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
     )
 
 
-def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int) -> Any:
-    """vLLM's sampling parameters for every request of a submission, of which `num_rows` are sent."""
+def _tag_of(submission: Submission, num_rows: int, output_cap: int) -> RelTag:
+    tag = submission.tag(len(submission.prompts) - num_rows, output_cap)
+    # Thoughts are a request of their own, which counts as a row.
+    return tag._replace(rows=2 * tag.rows) if submission.sampling.thinking else tag
+
+
+def answer_cap(engine: RunningEngine, submission: Submission) -> int:
+    """The most tokens of one answer, as the model's tokenizer tells."""
     sampling = submission.sampling
     cap = sampling.max_tokens
     if sampling.grammar is not None and sampling.grammar.choices:
         spelled = [lead + choice for choice in sampling.grammar.choices for lead in ("", " ")]
         cap = min(cap, max(engine.encoder.num_tokens(spelled)) + 1)
-    tag = submission.tag(len(submission.prompts) - num_rows, cap)
-    grammar = sampling.grammar
+    return cap
+
+
+def sampling_params(
+    engine: RunningEngine, submission: Submission, num_rows: int, thinking: Thinking | None = None
+) -> Any:
+    """vLLM's sampling parameters for every answer of a submission, of which `num_rows` are sent."""
+    sampling, grammar = submission.sampling, submission.sampling.grammar
+    tag = _tag_of(submission, num_rows, answer_cap(engine, submission))
     structured = host.structured_outputs(**structured_outputs_of(grammar, speakable)) if grammar else None
     return host.shared_sampling_params(
         max_tokens=sampling.max_tokens,
@@ -71,5 +95,6 @@ def sampling_params(engine: RunningEngine, submission: Submission, num_rows: int
         seed=sampling.seed,
         stop=[speakable(s) for s in sampling.stop],
         structured_outputs=structured,
+        logit_bias=thinking.banned if thinking is not None and grammar is None else None,
         extra_args=tag.args(),
     )

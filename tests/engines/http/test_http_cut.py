@@ -58,7 +58,7 @@ def test_a_typed_function_may_give_a_model_room_to_think(fake):
 
 def test_vllm_is_told_not_to_think(fake):
     async def handler(body):
-        assert body["chat_template_kwargs"] == {"enable_thinking": False}
+        assert body["chat_template_kwargs"] == {"enable_thinking": False, "thinking": False}
         return said("yes")
 
     assert texts(ask(HttpEngine(fake(handler, models=VLLM).url), ["a"])) == ["yes"]

@@ -54,7 +54,7 @@ def test_chat_with_a_system_message_and_every_sampling_field(fake):
             "temperature": 0.5, "top_p": 0.9, "seed": 3, "stop": ["\n"], "max_tokens": 5,
         },
     )  # fmt: skip
-    assert reply.usage == (7, 0, 1)
+    assert reply.usage == (7, 0, 1, 0)
     assert reply.times is None
 
 
@@ -176,6 +176,7 @@ def test_a_value_out_of_range_is_refused_and_not_dropped(fake):
     [
         ({"content": "4", "reasoning_content": "two and two"}, "stop", "4"),
         ({"content": "<think>two and two</think>\n\n4"}, "stop", "4"),
+        ({"content": "two and two</think>\n\n4"}, "stop", "4"),  # the template opened them
         ({"content": "4 <think>or not</think>"}, "stop", "4 <think>or not</think>"),
         ({"content": "a <b"}, "length", "a <b"),
         ({"content": ""}, "stop", ""),
@@ -209,7 +210,7 @@ def test_usage_with_cached_tokens(fake):
         usage = {"prompt_tokens": 9, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
         return said("x", usage=usage)
 
-    assert ask(HttpEngine(fake(handler).url), ["a"])[0].usage == (9, 4, 2)
+    assert ask(HttpEngine(fake(handler).url), ["a"])[0].usage == (9, 4, 2, 0)
 
 
 def test_the_served_model(fake):
