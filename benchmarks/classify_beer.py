@@ -18,7 +18,7 @@ from benchmarks.common import arguments, finish, table
 from relserve.api import connect, find_engine
 from relserve.call.answer_types import Grammar
 from relserve.call.structured import structured_outputs_of
-from relserve.engines.local.start import cpu_dtype
+from relserve.engines.local.cpu import cpu_dtype
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
 

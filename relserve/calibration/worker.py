@@ -16,7 +16,7 @@ from typing import Any, TextIO
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 
 from relserve.calibration.points import CONTEXT, NUM_DECODES, Point, points, prompt_lengths
-from relserve.engines.local import start
+from relserve.engines.local import cpu, start
 from relserve.errors import EngineStartError
 from relserve.machine.cost_file import cost_path
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
@@ -101,6 +101,12 @@ def build(path: str, engine_args: dict[str, Any]) -> Any:
     start.allow_hub(not os.path.isdir(path))
     arguments = start.arguments_of(path, engine_args)
     arguments |= dict(scheduler_cls=start.SCHEDULER, additional_config={"relserve": {"variant": VARIANT}})
+    variables = start.variables_of(path, arguments)
+    start.set_environment(variables)
+    if cpu.THREADS in variables:
+        import torch  # it came with vLLM and read the variable then, which was too early
+
+        torch.set_num_threads(int(variables[cpu.THREADS]))
     return host.engine_in_this_process(arguments)
 
 

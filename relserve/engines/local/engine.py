@@ -19,12 +19,13 @@ from typing import Any
 from relserve.call.prefix_share import BLOCK
 from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
+from relserve.engines.local import cpu
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
 from relserve.engines.local.log import EngineGone, cause_of, compile_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
-from relserve.engines.local.start import CPU_BLOCK_SIZE, is_engine, launch
+from relserve.engines.local.start import is_engine, launch
 from relserve.engines.local.unanswered import Unanswered
 from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from relserve.machine.cost_file import find_cost
@@ -91,7 +92,7 @@ class LocalEngine:
     @property
     def block_size(self) -> int:
         """See `Estimable`; without asking vLLM, so only NVIDIA's GPUs count."""
-        return int(self._engine_args.get("block_size") or (BLOCK if gpus() else CPU_BLOCK_SIZE))
+        return int(self._engine_args.get("block_size") or (BLOCK if gpus() else cpu.BLOCK_SIZE))
 
     def find_encoder(self) -> PromptEncoder | None:
         """See `Estimable`: the running engine's, or one made of the model's files."""

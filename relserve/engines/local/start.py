@@ -13,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from relserve.engines.local import cpu
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
 from relserve.vllm_plugin import host
@@ -21,8 +22,6 @@ from relserve.vllm_plugin.torch_extras import hide_misfits
 from relserve.vllm_plugin.version import check_version
 
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
-CPU_WORKER = "relserve.vllm_plugin.cpu_worker.Worker"
-FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU that has no bfloat16 arithmetic
 ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
@@ -30,12 +29,6 @@ ENVIRONMENT = {
     # Grammars are bounded when calls are bound (call/grammar_size.py), but on a busy machine even 0.5 s of
     # CPU time can exceed vLLM's own 5 s, after which it gives the row up.
     "VLLM_REGEX_COMPILATION_TIMEOUT_S": "60",
-}
-CPU_BLOCK_SIZE = 32  # tokens that the prefix cache keeps together
-CPU_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # vLLM's own binding is ten times slower on a shared machine
-    "VLLM_CPU_KVCACHE_SPACE": "2",
 }
 
 # One start at a time: what is changed below belongs to the whole process.
@@ -55,7 +48,7 @@ def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> 
         allow_hub(not os.path.isdir(path))
         arguments = arguments_of(path, engine_args)
         children = set(multiprocessing.active_children())
-        with _child_environment(log_path), _setup_as_main():
+        with _child_environment(variables_of(path, arguments), log_path), _setup_as_main():
             client = host.start_client(arguments, _statistics_logger())
         started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
         if not started:
@@ -123,55 +116,34 @@ def arguments_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
         model=path, scheduler_cls=SCHEDULER, enable_prefix_caching=True, disable_log_stats=True
     )
     if host.runs_on_cpu():
-        set_environment(CPU_ENVIRONMENT)
-        ours |= dict(
-            dtype=cpu_dtype(path), enforce_eager=True, block_size=CPU_BLOCK_SIZE, worker_cls=CPU_WORKER
-        )
-        if not _is_parallel(engine_args):
-            # The class, because vLLM turns the name "uni" into "mp" on a CPU (for its thread binding, which
-            # is off here): a further process, which takes 10 s to start and a detour on every step.
-            ours["distributed_executor_backend"] = host.UniProcExecutor
+        ours |= cpu.arguments_for(path, engine_args)
     return ours | dict(engine_args)
 
 
-def _is_parallel(engine_args: Mapping[str, Any]) -> bool:
-    return any(engine_args.get(f"{kind}_parallel_size", 1) > 1 for kind in ("tensor", "pipeline", "data"))
-
-
-def cpu_dtype(path: str) -> str:
-    """The number format in which a model runs fastest on this CPU, as vLLM names it."""
-    import torch
-    from transformers import AutoConfig
-
-    if torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported():
-        return "auto"  # 1.8 times as many tokens a second as float32, and the same answers (classify_beer)
-    try:
-        config = AutoConfig.from_pretrained(path).get_text_config()
-        return "float32" if num_parameters(config) < FLOAT32_BELOW else "auto"
-    except Exception:  # vLLM will say what is wrong with the model, and better
-        return "auto"
-
-
-def num_parameters(config: Any) -> float:
-    """About how many parameters a decoder with this Hugging Face config has."""
-    hidden = config.hidden_size
-    inner = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * hidden
-    experts = getattr(config, "num_local_experts", None) or getattr(config, "num_experts", None) or 1
-    layer = 4 * hidden**2 + 3 * hidden * inner * experts
-    return float(2 * config.vocab_size * hidden + config.num_hidden_layers * layer)
+def variables_of(path: str, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Variables of the environment of the engine's process, where the user left them unset."""
+    return cpu.variables_for(path, arguments) if host.runs_on_cpu() else {}
 
 
 @contextlib.contextmanager
-def _child_environment(log_path: Path | None) -> Iterator[None]:
-    """Tell the child, and no other process, whose engine it is (read by vllm_plugin.child_process)."""
-    os.environ[PARENT_VARIABLE] = str(os.getpid())
+def _child_environment(variables: Mapping[str, str], log_path: Path | None) -> Iterator[None]:
+    """Give the child variables of its own, and tell it whose engine it is (see vllm_plugin.child_process).
+
+    No other process gets them: a second engine may be of another size.
+    """
+    added = {**variables, PARENT_VARIABLE: str(os.getpid())}
     if log_path is not None:
-        os.environ[LOG_VARIABLE] = str(log_path)
+        added[LOG_VARIABLE] = str(log_path)
+    before = {name: os.environ.get(name) for name in added}
+    os.environ.update(added)
     try:
         yield
     finally:
-        os.environ.pop(PARENT_VARIABLE, None)
-        os.environ.pop(LOG_VARIABLE, None)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager
