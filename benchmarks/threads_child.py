@@ -1,4 +1,4 @@
-"""One engine of `benchmarks.threads`, started by relserve or by vLLM alone; told by JSON lines what to prefill.
+"""One engine of `benchmarks.threads`, started by relserve or vLLM alone; told by JSON lines what to prefill.
 
 The first line says which engine: {"model", "own"}. Then each number is that of prompts to prefill; the answer
 is [prompt tokens, seconds].

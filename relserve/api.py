@@ -13,9 +13,10 @@ from relserve.cache.store import FILE_NAME
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce
 from relserve.errors import UsageError
+from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
 from relserve.session.session import Session
-from relserve.settings import Settings, load
+from relserve.settings import Settings, load, names_a_model
 
 Connection = relserve_duckdb.Connection
 ENGINES = Engines()  # shared by all connections and dataframe calls of this process
@@ -137,7 +138,9 @@ def new_session(
         return find_engine(name or model)
 
     kept = _cache(settings) if cache else None
-    return Session(find, History() if history is None else history, kept)
+    history = History() if history is None else history
+    is_default = model is None and engine is None and not names_a_model()
+    return Session(find, history, kept, ForeignTables(announce, history) if is_default else None)
 
 
 def _refuse_both(model: str | None, engine: Engine | None) -> None:

@@ -62,6 +62,11 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "relserve"
 
 
+def names_a_model() -> bool:
+    """Whether the user set the model of the process, be it to what would be the default."""
+    return bool(os.environ.get(PREFIX + "MODEL"))
+
+
 @dataclass(frozen=True)
 class Settings:
     """Every setting. RELSERVE_MODEL sets `model`, and so on."""

@@ -16,6 +16,7 @@ import typer
 import relserve
 from relserve.cli.cache import app as cache_app
 from relserve.cli.formats import Format
+from relserve.cli.models import app as models_app
 from relserve.errors import Cancelled, RelserveError, RelserveWarning
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(cache_app, name="cache")
+app.add_typer(models_app, name="models")
 
 Model = Annotated[
     str | None,
@@ -98,14 +100,6 @@ def explain_command(
     from relserve.cli import sql
 
     sql.explain(text, db, model, examples)
-
-
-@app.command("models")
-def models_command() -> None:
-    """Say which models a call can name, and which one is the default."""
-    from relserve.cli import models
-
-    models.run()
 
 
 @app.command("top")

@@ -1,17 +1,29 @@
-"""`relserve models`: which models a call can name, and which one is the default."""
+"""`relserve models`: which models a call can name, and which one is the default; `check` tries one."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
 from rich.table import Table
 from rich.text import Text
 
 from relserve.cli.console import console
-from relserve.engines.registry import KINDS
 from relserve.settings import load
 
+app = typer.Typer(
+    invoke_without_command=True,
+    rich_markup_mode="markdown",
+)
 
-def run() -> None:
-    """Print the forms of a model's name and the default."""
+
+@app.callback()
+def show(context: typer.Context) -> None:
+    """Say which models a call can name, and which one is the default; `check` tries one."""
+    if context.invoked_subcommand is not None:
+        return
+    from relserve.engines.registry import KINDS
+
     table = Table("model", "what it is", box=None, header_style="bold")
     for name, what in KINDS.items():
         table.add_row(Text(name), Text(what))
@@ -19,3 +31,28 @@ def run() -> None:
     screen.print(table)
     screen.print(f"\nThe default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:")
     screen.print("  SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')", markup=False)
+    screen.print("Try one: relserve models check NAME", markup=False)
+
+
+@app.command("check")
+def check_command(
+    name: Annotated[
+        str, typer.Argument(help="'tiny', a folder, a hub id or a URL, as a call would name it.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Write one JSON object, for programs.")] = False,
+) -> None:
+    """Load a model, try what it can do, and say on one page what to set for it.
+
+    Its architecture, size, context and chat template; the memory and threads that it gets; tokens a second;
+    whether answers can be held to a grammar and tell their probability; and a sample of every llm function.
+    Of a URL: what the server tells and what it refuses. Takes the model's start and some seconds more.
+
+    Examples:
+
+    * `relserve models check ~/models/qwen`
+    * `RELSERVE_ENGINE_ARGS='{"max_model_len": 8192}' relserve models check org/name`
+    * `relserve models check http://127.0.0.1:8000/v1 --json | jq .advice`
+    """
+    from relserve.cli import model_page
+
+    model_page.check(name, json)

@@ -82,10 +82,18 @@ class History:
         self._queries: deque[QueryRecord] = deque(maxlen=MAX_QUERIES)
         self._errors: deque[ErrorRecord] = deque(maxlen=MAX_ERRORS)
         self._statements = itertools.count(1)
+        self._told: set[str] = set()
 
     def new_statement(self) -> int:
         """The number of a statement that asks something, 1 for the first."""
         return next(self._statements)
+
+    def is_first(self, notice: str) -> bool:
+        """Whether a notice has not been given yet; from now on it has."""
+        with self._lock:
+            is_first = notice not in self._told
+            self._told.add(notice)
+            return is_first
 
     def begin(self, record: QueryRecord) -> None:
         """Put a relQuery on record as running."""

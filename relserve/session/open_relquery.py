@@ -14,6 +14,7 @@ from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, fold_rows
+from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
@@ -45,11 +46,12 @@ class OpenRelQuery:
         statement: int,
         rel_id: str,
         remembers: bool,
+        foreign_tables: ForeignTables | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
         self._first_engine: Engine | None = engine  # for the first round
-        self._sorts, self._cancel = sorts, cancel
+        self._sorts, self._cancel, self._foreign_tables = sorts, cancel, foreign_tables
         self._known: dict[str, Answer] | None = {} if remembers else None
         self._num_sent = 0  # prompts of all rounds that reached the engine
         self._lock = threading.Lock()
@@ -93,6 +95,8 @@ class OpenRelQuery:
             RowError: a row failed and on_error is 'raise'.
             Cancelled: the relQuery's cancel event was set.
         """
+        if self._foreign_tables is not None:
+            self._foreign_tables.look(self.site, rows, self.record.statement)
         folded = fold_rows(self.site.prompts(rows), multiplicity, may_split)
         watch = Watch(self._cancel, progress, enough)
         with self._recorder.asking():

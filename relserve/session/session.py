@@ -15,6 +15,7 @@ from relserve.errors import EngineError
 from relserve.policies.cost import CostModel
 from relserve.session.estimate import Estimate, estimate
 from relserve.session.folding import fold_rows
+from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
 from relserve.session.open_relquery import OpenRelQuery, cached_answers, submission_of
 from relserve.session.pending_replies import PendingReplies
@@ -30,6 +31,7 @@ class Session:
         find_engine: gives the engine of a model name (None: the default model).
         history: where relQueries and failed rows are recorded.
         cache: where answers are kept from one process to the next; None: nowhere.
+        foreign_tables: looks at what calls that name no model are about; None: nobody does.
         sorts: send prompts in the order of their texts, so that those with a common beginning follow each
             other and the prefix cache serves it; off, in the order of the rows. Answers are the same.
     """
@@ -37,6 +39,7 @@ class Session:
     find_engine: Callable[[str | None], Engine]
     history: History = field(default_factory=History)
     cache: AnswerCache | None = None
+    foreign_tables: ForeignTables | None = None
     sorts: bool = True
 
     def run(
@@ -89,6 +92,7 @@ class Session:
         """
         return OpenRelQuery(
             site, partial(self.find_engine, site.options.model), self.history, self.cache, sorts=self.sorts,
+            foreign_tables=self.foreign_tables,
             cancel=threading.Event() if cancel is None else cancel,
             statement=self.history.new_statement() if statement is None else statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,

@@ -286,7 +286,7 @@ class RequestOutput(Protocol):
 class Client(Protocol):
     """An engine in a process of its own, as the process that started it sees it."""
 
-    model_config: Any
+    vllm_config: Any
     errored: bool
     shutdown: Any
     engine_core: Any

@@ -57,6 +57,11 @@ class HttpEngine:
         return f"{self._url}#{self._wanted}" if self._wanted else self._url
 
     @property
+    def server(self) -> Server | None:
+        """What was found out about the server; None before it is first asked."""
+        return self._server
+
+    @property
     def num_in_flight(self) -> int:
         """Requests at the server now."""
         return self._server.concurrency.num_inside if self._server else 0

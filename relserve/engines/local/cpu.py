@@ -1,4 +1,4 @@
-"""What an engine on a machine without a GPU is started with: vLLM's arguments, and variables of its process."""
+"""What an engine on a machine without a GPU is started with: arguments of vLLM, variables of its process."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ BLOCK_SIZE = 32  # tokens that the prefix cache keeps together
 FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU that has no bfloat16 arithmetic
 NUMBER_BYTES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2}
 THREADS, KV_GIB, BIND = "OMP_NUM_THREADS", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND"
+VARIABLES = (THREADS, KV_GIB, BIND)
 
 
 def arguments_for(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:

@@ -75,9 +75,14 @@ class LocalEngine:
         _engines.add(self)
 
     @property
+    def running(self) -> RunningEngine | None:
+        """The engine that is up; None when none is."""
+        return self._running if self._running is not None and not self._running.dead else None
+
+    @property
     def pid(self) -> int | None:
         """Of the engine's process; None when it is not running."""
-        return self._running.pid if self._running is not None and not self._running.dead else None
+        return self.running.pid if self.running is not None else None
 
     @property
     def num_unfinished(self) -> int:

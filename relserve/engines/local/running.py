@@ -7,7 +7,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
@@ -29,6 +29,7 @@ class RunningEngine:
         client: vLLM's AsyncLLM.
         encoder: prompts to token ids.
         max_model_len: tokens of prompt and reply together.
+        variables: of the environment of its process, those that relserve chose.
         pid: of the engine's process.
         on_death: called when it is known to have ended, on the event loop.
         dead: whether it is known to have ended.
@@ -36,10 +37,13 @@ class RunningEngine:
         fingerprint: of the model that it has loaded; see `Engine.fingerprint`.
     """
 
-    def __init__(self, client: Client, process: BaseProcess) -> None:
+    def __init__(
+        self, client: Client, process: BaseProcess, variables: Mapping[str, str] | None = None
+    ) -> None:
         self.client, self._process = client, process
+        self.variables = dict(variables or {})
         self.encoder = PromptEncoder(client.get_tokenizer())
-        self.max_model_len: int = client.model_config.max_model_len
+        self.max_model_len: int = client.vllm_config.model_config.max_model_len
         self.pid = process.pid
         self.on_death: set[Callable[[], None]] = set()
         self.closed = False

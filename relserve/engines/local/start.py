@@ -48,13 +48,14 @@ def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> 
         allow_hub(not os.path.isdir(path))
         arguments = arguments_of(path, engine_args)
         children = set(multiprocessing.active_children())
-        with _child_environment(variables_of(path, arguments), log_path), _setup_as_main():
+        variables = variables_of(path, arguments)
+        with _child_environment(variables, log_path), _setup_as_main():
             client = host.start_client(arguments, _statistics_logger())
         started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
         if not started:
             client.shutdown()
             raise EngineStartError("the engine's process ended as soon as it was ready")
-        return RunningEngine(client, started[0])
+        return RunningEngine(client, started[0], variables)
 
 
 def is_engine(process: BaseProcess) -> bool:

@@ -1,0 +1,128 @@
+"""What a checkup found, as data: `relserve models check` prints it, or writes it as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Template:
+    """What the chat template of a model does.
+
+    Attributes:
+        present: the folder has one; without, prompts go to the model as they are.
+        takes_system: it has a place for a system message, else that goes before the prompt.
+        thinks: it can switch the model's thinking on and off.
+    """
+
+    present: bool
+    takes_system: bool
+    thinks: bool
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """A model that runs on this machine.
+
+    Attributes:
+        architecture, number_format: as vLLM names them.
+        parameters, weight_bytes, kv_bytes_per_token: None where the files do not tell.
+        quantization: of the weights, as vLLM names it.
+        context: the most tokens of a prompt with its answer.
+        kv_tokens: that the engine's KV cache holds.
+        threads: of each worker, None on a GPU; `kv_gib` likewise.
+        users_own: variables of those that relserve chooses where the user set them.
+        start_s: how long the engine took to come up.
+    """
+
+    architecture: str
+    number_format: str
+    quantization: str | None
+    parameters: float | None
+    weight_bytes: float | None
+    kv_bytes_per_token: int | None
+    vocabulary: int
+    context: int
+    kv_tokens: int | None
+    threads: int | None
+    kv_gib: int | None
+    users_own: list[str]
+    template: Template
+    start_s: float
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model behind a URL: what the server told, and what it refused.
+
+    Attributes:
+        name: of the model at the server.
+        is_vllm: it takes grammars and the relQuery's identity as they are.
+        endpoint: to which prompts go.
+        refused: fields of requests that it does not take, and forms of answers without a JSON schema.
+        answer_s: how long its first answer took.
+    """
+
+    name: str
+    is_vllm: bool
+    endpoint: str
+    refused: list[str]
+    answer_s: float
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Tokens a second: of prompts that nobody asked before, and of answers to several rows at once.
+
+    None where the engine counts no tokens.
+    """
+
+    prefill: float | None
+    decode: float | None
+    decode_rows: int
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Something that was tried: whether it worked, and what came."""
+
+    name: str
+    ok: bool
+    said: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One function, asked once: its answer, or why there is none."""
+
+    function: str
+    sql: str
+    answer: str | None
+    problem: str | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a checkup found.
+
+    Attributes:
+        kind: "local", "server" or "scripted".
+        local, served: of these kinds.
+        advice: what to set, a line each; empty for nothing.
+    """
+
+    name: str
+    kind: str
+    local: LocalModel | None
+    served: ServedModel | None
+    grammars: list[Probe]
+    logprobs: Probe
+    speed: Speed
+    samples: list[Sample]
+    advice: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
