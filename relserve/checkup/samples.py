@@ -41,11 +41,13 @@ def ask_all(con: Connection) -> Iterator[Sample]:
 
 
 def _ask(con: Connection, function: str, sql: str) -> Sample:
-    started = time.monotonic()
+    history, started = con.session.history, time.monotonic()
+    num_known = len(history.errors())
     answer, problem = None, None
     try:
         row = con.execute(sql).fetchone()
         answer = None if row is None or row[0] is None else str(row[0])
     except (RelserveError, duckdb.Error) as error:
-        problem = str(error).partition("\n")[0]
+        recorded = history.errors()[num_known:]
+        problem = recorded[0].failure.message if recorded else str(error).partition("\n")[0]
     return Sample(function, sql, answer, problem, time.monotonic() - started)

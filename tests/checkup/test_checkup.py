@@ -1,0 +1,283 @@
+"""`relserve models check`: the page on a model, what it advises, and what it says of what is no model."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from relserve import api
+from relserve.call.options import FUNCTIONS
+from relserve.checkup import run
+from relserve.checkup.advice import advise
+from relserve.checkup.local_model import check_folder, template_of
+from relserve.checkup.page import LocalModel, Page, Probe, Sample, ServedModel, Speed, Template
+from relserve.cli.model_page import lines
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.errors import ModelError
+from relserve.tiny import MODEL_DIR
+from tests.engines.http_fakes import Answered, FakeServer
+from tests.engines.vllm_servers import VllmServer
+from tests.waiting import PATIENCE_S, wait_until
+
+COMMAND = [sys.executable, "-c", "from relserve.cli.main import main; main()", "models", "check"]
+YES = Probe("logprobs", True, "")
+LOCAL = LocalModel(
+    "LlamaForCausalLM", "bfloat16", None, 5e6, 1e7, 4096, 8192, 4096, 2**18, 1, 1, [],
+    Template(True, True, False), 9.0,
+)  # fmt: skip
+SERVED = ServedModel("qwen", False, "/chat/completions", [], 0.1)
+FAST = Speed(10_000.0, 500.0, 16)
+
+
+def checked(name: str) -> Page:
+    return run.check(name, lambda _: None)
+
+
+def advised(**found: Any) -> list[str]:
+    parts = dict(local=None, served=None, grammars=[YES], logprobs=YES, speed=FAST, samples=[])
+    return advise(**{**parts, **found})
+
+
+def test_the_scripted_engine_has_a_page_without_advice() -> None:
+    page = checked("scripted")
+    assert {sample.function for sample in page.samples} == set(FUNCTIONS)
+    assert all(sample.answer and not sample.problem for sample in page.samples)
+    assert page.logprobs.ok
+    assert (page.kind, page.local, page.served, page.advice) == ("scripted", None, None, [])
+
+
+def test_json_is_one_object() -> None:
+    done = subprocess.run([*COMMAND, "scripted", "--json"], capture_output=True, text=True, timeout=60)
+    page = json.loads(done.stdout)
+    assert page["kind"] == "scripted"
+    assert len(page["samples"]) == len(FUNCTIONS)
+    assert "asking each function" in done.stderr
+
+
+def test_the_page_ends_with_what_to_set() -> None:
+    done = subprocess.run([*COMMAND, "scripted"], capture_output=True, text=True, timeout=60)
+    assert "nothing to set" in done.stdout
+    assert done.stdout.rstrip().splitlines()[-1] == "Use it: relserve sql --model scripted .."
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "nowhere", "http://127.0.0.1:9/v1"])
+def test_what_is_no_model_is_one_line(name: str) -> None:
+    done = subprocess.run([*COMMAND, name], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done.stderr
+    assert name.strip("./") in done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of tiny, to be broken."""
+    return Path(shutil.copytree(MODEL_DIR, tmp_path / "model"))
+
+
+@pytest.mark.parametrize(("lost", "said"), [
+    ("config.json", "config.json"), ("model.safetensors", "no weights"), ("token*", "no tokenizer"),
+])  # fmt: skip
+def test_a_folder_that_lacks_something_is_told_at_once(folder: Path, lost: str, said: str) -> None:
+    for file in folder.glob(lost):
+        file.unlink()
+    with pytest.raises(ModelError, match=said):
+        checked(str(folder))
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("{", "cannot be read"), ("[]", "no object"), ("{}", "names no architecture"),
+])  # fmt: skip
+def test_a_config_that_is_none_is_told_at_once(folder: Path, text: str, said: str) -> None:
+    (folder / "config.json").write_text(text)
+    with pytest.raises(ModelError, match=said):
+        check_folder("mine", str(folder))
+
+
+def test_a_gguf_file_is_for_another_server(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "model.gguf")
+    with pytest.raises(ModelError, match=r"llama\.cpp or ollama"):
+        check_folder("mine", str(folder))
+
+
+class Tokenizer:
+    """With a template that writes the messages, or refuses those of the system."""
+
+    def __init__(self, template: str | None, refuses: bool = False) -> None:
+        self.chat_template, self._refuses = template, refuses
+
+    def apply_chat_template(self, messages: list[dict[str, str]], **_: Any) -> str:
+        if self._refuses and messages[0]["role"] == "system":
+            raise ValueError("System role not supported")
+        return " ".join(message["content"] for message in messages)
+
+
+def test_a_chat_template_is_tried() -> None:
+    assert template_of(Tokenizer(None)) == Template(False, False, False)
+    assert template_of(Tokenizer("{{ messages }}")) == Template(True, True, False)
+    assert template_of(Tokenizer("{% if enable_thinking %}", refuses=True)) == Template(True, False, True)
+
+
+def test_a_model_that_lacks_nothing_needs_nothing() -> None:
+    assert advised(local=LOCAL) == []
+    assert advised(served=SERVED) == []
+
+
+def test_advice_of_a_local_model() -> None:
+    bare = LocalModel(**{**vars(LOCAL), "template": Template(False, False, False)})
+    assert "chat_template.jinja" in advised(local=bare)[0]
+    long = LocalModel(**{**vars(LOCAL), "context": 131_072})
+    assert '{"max_model_len": 8192}' in advised(local=long)[0]
+    own = LocalModel(**{**vars(LOCAL), "users_own": ["OMP_NUM_THREADS"]})
+    assert "OMP_NUM_THREADS" in advised(local=own)[0]
+
+
+def test_advice_of_a_server() -> None:
+    vllm = ServedModel("qwen", True, "/completions", ["temperature"], 0.1)
+    scheduler, template, temperature = advised(served=vllm)
+    assert "--scheduler-cls" in scheduler
+    assert "template" in template
+    assert "none are kept" in temperature
+
+
+def test_advice_of_what_was_tried() -> None:
+    no = Probe("regex", False, "The sea is wide.")
+    failed = Sample("llm_int", "SELECT ..", None, "no number", 0.1)
+    found = advised(grammars=[YES, no], logprobs=no, speed=Speed(50.0, 5.0, 16), samples=[failed])
+    assert ["regex" in found[0], "min_confidence" in found[1], "GPU" in found[2], "llm_int" in found[3]]
+    assert len(found) == 4
+
+
+@pytest.fixture
+def plain_server() -> Iterator[FakeServer]:
+    """A server that knows no JSON schemas and tells no probabilities; its answers are all the same."""
+
+    async def handler(body: dict[str, Any]) -> Answered:
+        if "response_format" in body:
+            return Answered(400, {"error": {"message": "response_format json_schema is not supported"}})
+        choice = {"message": {"content": "2"}, "finish_reason": "stop", "index": 0}
+        return Answered(200, {"choices": [choice], "usage": {"prompt_tokens": 50, "completion_tokens": 1}})
+
+    server = FakeServer(handler)
+    spawn(server.start()).result(timeout=PATIENCE_S)
+    yield server
+    spawn(server.stop()).result(timeout=PATIENCE_S)
+
+
+def test_a_server_is_told_by_what_it_refuses(plain_server: FakeServer) -> None:
+    page = checked(plain_server.url)
+    api.close_engines(plain_server.url)
+    assert page.served is not None
+    assert (page.served.name, page.served.is_vllm) == ("fake", False)
+    assert page.served.refused == [f"a JSON schema for a {form}" for form in ("choice", "json", "regex")]
+    assert [probe.ok for probe in page.grammars] == [False, False, False]
+    assert not page.logprobs.ok
+    answers = {sample.function: sample.answer or sample.problem for sample in page.samples}
+    assert answers["llm_int"] == "2"
+    assert answers["llm_classify"] == "the reply '2' is not one of ['positive', 'negative']"
+    assert "grammars are not held (choice, regex, JSON schema)" in page.advice[0]
+    shown = dict(lines(page))
+    assert shown["serves"] == "fake"
+    assert "choice" in shown["refused"]
+
+
+@pytest.mark.vllm
+def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "find_engine", lambda _: local_engine)
+    monkeypatch.setattr(api, "find_engine", lambda _=None: local_engine)
+    page = checked("tiny")
+    local = page.local
+    assert local is not None
+    assert (local.architecture, local.vocabulary, local.context) == ("LlamaForCausalLM", 8192, 4096)
+    assert (local.number_format, local.quantization) == ("float32", None)
+    assert 5e6 < (local.parameters or 0) < 5.5e6
+    assert local.kv_bytes_per_token == 8192
+    assert (local.kv_tokens or 0) >= 2**30 / 8192 - 64
+    assert local.template == Template(True, True, False)
+    assert all(probe.ok for probe in (*page.grammars, page.logprobs)), page.grammars
+    assert not [sample for sample in page.samples if sample.problem]
+    assert page.speed.prefill
+    assert page.speed.decode
+    assert [line for line in page.advice if "set by you" not in line] == []
+    assert "5.3 M" in dict(lines(page))["parameters"]
+
+
+@pytest.mark.long
+@pytest.mark.vllm
+def test_a_folder_without_a_template(folder: Path) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    (folder / "chat_template.jinja").unlink()
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": None}))
+    try:
+        page = checked(str(folder))
+    finally:
+        api.close_engines(str(folder))
+    assert page.local is not None
+    assert not page.local.template.present
+    assert any("chat_template.jinja" in line for line in page.advice)
+
+
+@pytest.mark.long
+@pytest.mark.vllm
+def test_an_unknown_architecture_says_so(folder: Path) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    file = folder / "config.json"
+    file.write_text(
+        file.read_text().replace("LlamaForCausalLM", "NeverForCausalLM").replace('"llama"', '"never"')
+    )
+    done = subprocess.run([*COMMAND, str(folder)], capture_output=True, text=True, timeout=PATIENCE_S * 3)
+    assert done.returncode == 1
+    assert "never" in done.stderr.splitlines()[-1].lower()
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.vllm
+def test_a_vllm_server_has_a_page(tmp_path: Path) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    server = VllmServer(MODEL_DIR, tmp_path / "serve.log")
+    server.ensure_up()
+    try:
+        page = checked(server.url)
+    finally:
+        api.close_engines(server.url)
+        server.stop()
+    assert page.served is not None
+    assert (page.served.name, page.served.is_vllm, page.served.refused) == ("tiny", True, [])
+    assert all(probe.ok for probe in (*page.grammars, page.logprobs))
+    assert not [sample for sample in page.samples if sample.problem]
+    assert ["--scheduler-cls" in line for line in page.advice] == [True]
+
+
+@pytest.mark.long
+@pytest.mark.vllm
+def test_ctrl_c_leaves_no_engine(tmp_path: Path) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    env = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}
+    user = subprocess.Popen([*COMMAND, "tiny"], stderr=subprocess.PIPE, text=True, env=env,
+                            start_new_session=True, preexec_fn=_with_ctrl_c)  # fmt: skip
+    assert user.stderr is not None
+    assert "starting engine" in user.stderr.readline()
+    children: list[psutil.Process] = []
+    wait_until(lambda: children.extend(psutil.Process(user.pid).children(recursive=True)) or children)
+    time.sleep(0.5)
+    children += psutil.Process(user.pid).children(recursive=True)
+    os.killpg(user.pid, signal.SIGINT)
+    assert user.wait(timeout=PATIENCE_S) == 130
+    assert "interrupted" in user.stderr.read()
+    wait_until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))
+
+
+def _with_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
