@@ -38,6 +38,17 @@ def check_folder(name: str, path: str) -> None:
         raise ModelError(f"the folder {name!r} holds no tokenizer ({', '.join(TOKENIZERS[:3])})")
 
 
+def start_hint(path: str) -> str:
+    """What to look at where vLLM could not start a model."""
+    if not os.path.isdir(path):
+        return (
+            "a hub id needs the network, its exact name, and for a gated model HF_TOKEN; or fetch the model "
+            "elsewhere and give its folder"
+        )
+    named = ", ".join(read_config(path).get("architectures") or ())
+    return f"its config.json names {named}: vLLM's list of supported models says whether it runs that"
+
+
 def _gguf_hint(folder: Path) -> str:
     if not any(folder.glob("*.gguf")):
         return "; were they left out when it was copied or fetched?"

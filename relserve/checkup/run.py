@@ -9,12 +9,12 @@ from relserve.api import Connection, connect, find_engine
 from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.checkup import probes, samples
 from relserve.checkup.advice import advise
-from relserve.checkup.local_model import check_folder, describe
+from relserve.checkup.local_model import check_folder, describe, start_hint
 from relserve.checkup.page import LocalModel, Page, ServedModel
 from relserve.engines.http.engine import HttpEngine
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Engine
-from relserve.errors import EngineError
+from relserve.errors import EngineError, EngineStartError
 
 Tell = Callable[[str], None]
 
@@ -35,7 +35,7 @@ def check(name: str, tell: Tell) -> Page:
         check_folder(name, engine.path)
     with connect(model=name, cache=False, progress=False) as con:
         started = time.monotonic()
-        first = _first_reply(con)
+        first = _first_reply(con, engine)
         start_s = time.monotonic() - started
         local = _local(engine, start_s)
         tell("trying grammars and probabilities ...")
@@ -52,9 +52,14 @@ def check(name: str, tell: Tell) -> Page:
     return Page(name, kind, local, served, grammars, logprobs, speed, asked, advice)
 
 
-def _first_reply(con: Connection) -> Reply:
+def _first_reply(con: Connection, engine: Engine) -> Reply:
     submission = Submission(new_rel_id(), [probes.PROMPT], Sampling(max_tokens=1))
-    return con.session.submit(submission).result()[0]
+    try:
+        return con.session.submit(submission).result()[0]
+    except EngineStartError as error:
+        if not isinstance(engine, LocalEngine):
+            raise
+        raise EngineStartError(f"{error}\n{start_hint(engine.path)}") from error
 
 
 def _local(engine: Engine, start_s: float) -> LocalModel | None:

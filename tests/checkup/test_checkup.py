@@ -20,7 +20,7 @@ from relserve import api
 from relserve.call.options import FUNCTIONS
 from relserve.checkup import run
 from relserve.checkup.advice import advise
-from relserve.checkup.local_model import check_folder, template_of
+from relserve.checkup.local_model import check_folder, start_hint, template_of
 from relserve.checkup.page import LocalModel, Page, Probe, Sample, ServedModel, Speed, Template
 from relserve.cli.model_page import lines
 from relserve.engines.local.engine import LocalEngine
@@ -102,6 +102,11 @@ def test_a_config_that_is_none_is_told_at_once(folder: Path, text: str, said: st
     (folder / "config.json").write_text(text)
     with pytest.raises(ModelError, match=said):
         check_folder("mine", str(folder))
+
+
+def test_a_model_that_did_not_start_leads_to_a_hint(folder: Path) -> None:
+    assert "LlamaForCausalLM" in start_hint(str(folder))
+    assert "HF_TOKEN" in start_hint("org/none")
 
 
 def test_a_gguf_file_is_for_another_server(folder: Path) -> None:
@@ -238,7 +243,7 @@ def test_an_unknown_architecture_says_so(folder: Path) -> None:
     )
     done = subprocess.run([*COMMAND, str(folder)], capture_output=True, text=True, timeout=PATIENCE_S * 3)
     assert done.returncode == 1
-    assert "never" in done.stderr.splitlines()[-1].lower()
+    assert "NeverForCausalLM" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
 
 
