@@ -11,7 +11,7 @@ import os
 import random
 import sys
 import time
-from typing import Any
+from typing import Any, TextIO
 
 WORDS = 150  # of a prompt, several tokens each
 
@@ -37,6 +37,12 @@ class Relserve:
         pending = PendingReplies(self.engine, Submission(new_rel_id(), texts, Sampling(max_tokens=1)))
         return sum(reply.usage.prompt_tokens for reply in pending.result())
 
+    def close(self) -> None:
+        """End the engine's process."""
+        from relserve.engines.loop import spawn
+
+        spawn(self.engine.close()).result()
+
 
 class Vllm:
     """vllm.LLM with the arguments that relserve gives, but for scheduler, worker and threads.
@@ -60,6 +66,10 @@ class Vllm:
         outputs = self.llm.chat(chats, self.sampling, use_tqdm=False)
         return sum(len(output.prompt_token_ids or []) for output in outputs)
 
+    def close(self) -> None:
+        """As `Relserve.close`; without it vLLM's processes would outlive this one."""
+        self.llm.llm_engine.engine_core.shutdown()
+
 
 def main() -> None:
     """Start the engine that stdin names, then prefill as often as it says."""
@@ -68,6 +78,14 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     own = order["own"]
     side = Relserve(order["model"]) if own == "relserve" else Vllm(order["model"], own == "nobind")
+    try:
+        serve(side, out)
+    finally:
+        side.close()
+
+
+def serve(side: Relserve | Vllm, out: TextIO) -> None:
+    """Prefill as often as stdin says, until it ends."""
     words = random.Random(0)
     side.prefill(prompts(words, 4))
     out.write('"ready"\n')

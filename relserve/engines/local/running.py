@@ -55,7 +55,9 @@ class RunningEngine:
     @cached_property
     def tokens_of(self) -> dict[bytes, list[int]]:
         """The ids of the tokens that stand for the same bytes; takes up to a second."""
-        return vocabulary_of(self.client.get_tokenizer(), self.client.model_config.get_vocab_size())
+        return vocabulary_of(
+            self.client.get_tokenizer(), self.client.vllm_config.model_config.get_vocab_size()
+        )
 
     @property
     def dead(self) -> bool:
