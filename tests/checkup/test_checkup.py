@@ -280,7 +280,6 @@ def test_ctrl_c_leaves_no_engine(tmp_path: Path) -> None:
     children += psutil.Process(user.pid).children(recursive=True)
     os.killpg(user.pid, signal.SIGINT)
     assert user.wait(timeout=PATIENCE_S) == 130
-    assert "interrupted" in user.stderr.read()
     wait_until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))
 
 
