@@ -32,7 +32,7 @@ def advise(
     if loose:
         found.append(
             f"grammars are not held ({', '.join(loose)}): typed answers are checked instead, and what is no "
-            "value of the type is NULL and in llm_errors(); a vLLM server holds them"
+            "value of the type is NULL and in llm_errors(); vLLM and llama.cpp servers hold them"
         )
     if not logprobs.ok:
         found.append("no probabilities are told: leave min_confidence out")

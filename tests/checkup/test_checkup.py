@@ -15,6 +15,8 @@ from typing import Any
 
 import psutil
 import pytest
+from http_fakes import Answered, FakeServer
+from vllm_servers import VllmServer
 
 from relserve import api
 from relserve.call.options import FUNCTIONS
@@ -27,8 +29,6 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.errors import ModelError
 from relserve.tiny import MODEL_DIR
-from tests.engines.http_fakes import Answered, FakeServer
-from tests.engines.vllm_servers import VllmServer
 from tests.waiting import PATIENCE_S, wait_until
 
 COMMAND = [sys.executable, "-c", "from relserve.cli.main import main; main()", "models", "check"]
@@ -280,7 +280,6 @@ def test_ctrl_c_leaves_no_engine(tmp_path: Path) -> None:
     children += psutil.Process(user.pid).children(recursive=True)
     os.killpg(user.pid, signal.SIGINT)
     assert user.wait(timeout=PATIENCE_S) == 130
-    assert "interrupted" in user.stderr.read()
     wait_until(lambda: not any(child.is_running() and child.status() != "zombie" for child in children))
 
 
