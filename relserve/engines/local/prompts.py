@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,7 @@ class PromptEncoder:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
-        self._system_role = True  # until the template refuses it
+        self._system_role = True  # until the template refuses it, or leaves it out
 
     def encode(self, prompts: Sequence[str], system: str | None) -> list[list[int]]:
         """Token ids of each prompt; none at all for an empty prompt without a chat template."""
@@ -42,12 +43,14 @@ class PromptEncoder:
         return ids
 
     def _render(self, prompts: list[str], system: str | None) -> list[str]:
-        if system and self._system_role:
-            try:
-                return self._apply([[_message("system", system), _message("user", p)] for p in prompts])
-            except Exception:
-                # Some models (Gemma, old Mistral) refuse a system role: it goes before the prompt.
-                self._system_role = False
+        if system and prompts and self._system_role:
+            # Some templates (Gemma, old Mistral) refuse a system role, others (the first of Phi-3) leave it
+            # out without a word: then it goes before the prompt.
+            with contextlib.suppress(Exception):
+                rendered = self._apply([[_message("system", system), _message("user", p)] for p in prompts])
+                if system.strip() in rendered[0]:
+                    return rendered
+            self._system_role = False
         lead = f"{system}\n\n" if system else ""
         return self._apply([[_message("user", lead + p)] for p in prompts])
 
