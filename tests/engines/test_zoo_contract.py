@@ -1,0 +1,41 @@
+"""The contract of engines on small made-up models of other architectures, vocabularies and templates."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import pytest
+import test_contract
+
+from relserve.engines.local.engine import LocalEngine
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.vllm
+NO_BOS = "an empty prompt is no token where there is neither a chat template nor a BOS"
+GAPS = {("test_odd_prompts_are_answered", "pythia"): NO_BOS}
+
+
+@pytest.fixture
+def engine(zoo_engine: LocalEngine, request: pytest.FixtureRequest) -> Any:
+    gap = GAPS.get((request.node.originalname, zoo_engine.model))
+    if gap:
+        request.applymarker(pytest.mark.xfail(reason=gap, strict=True))
+    yield zoo_engine
+    wait_until(lambda: zoo_engine.num_unfinished == 0)
+
+
+def without_its_engines(test: Callable[..., Any]) -> Callable[..., Any]:
+    """A test of the contract, to be run on whatever `engine` is here."""
+    copied: Any = FunctionType(test.__code__, test.__globals__, test.__name__)
+    copied.pytestmark = [mark for mark in getattr(test, "pytestmark", []) if mark.args[:1] != ("engine",)]
+    return copied  # type: ignore[no-any-return]
+
+
+globals().update({
+    name: without_its_engines(function)
+    for name, function in inspect.getmembers(test_contract, inspect.isfunction)
+    if name.startswith("test_") and "engine" in inspect.signature(function).parameters
+})  # fmt: skip
