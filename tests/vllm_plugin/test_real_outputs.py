@@ -61,16 +61,16 @@ def requests() -> tuple[list[str], list[Any]]:
     params=[pytest.param(e, marks=[] if e in IN_EVERY_RUN else [pytest.mark.long]) for e in ENGINES]
 )
 def engine(request, monkeypatch):
-    name, way = request.param.split(", ")
+    model, way = request.param.split(", ")
     is_chunked = way == "chunked"
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     vllm = pytest.importorskip("vllm", reason="vLLM is not installed")
     llm = vllm.LLM(
-        str(MODEL_DIR if name == "tiny" else build(name)), dtype="float32", enforce_eager=True, block_size=32,
+        str(MODEL_DIR if model == "tiny" else build(model)), dtype="float32", enforce_eager=True, block_size=32,
         max_model_len=256, max_num_seqs=8, max_num_batched_tokens=64 if is_chunked else 256,
         enable_chunked_prefill=is_chunked, enable_prefix_caching=True,
-        num_gpu_blocks_override=NUM_BLOCKS.get(name, 24),
+        num_gpu_blocks_override=NUM_BLOCKS.get(model, 24),
         scheduler_cls="relserve.vllm_plugin.scheduler.make",
     )  # fmt: skip
     yield llm
