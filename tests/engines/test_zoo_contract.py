@@ -38,10 +38,15 @@ def without_its_engines(test: Callable[..., Any]) -> Callable[..., Any]:
     return copied  # type: ignore[no-any-return]
 
 
+def is_of_the_contract(name: str, function: Callable[..., Any]) -> bool:
+    asks_an_engine = "engine" in inspect.signature(function).parameters
+    return name.startswith("test_") and asks_an_engine and name != OTHERWISE_HERE
+
+
 globals().update({
     name: without_its_engines(function)
     for name, function in inspect.getmembers(test_contract, inspect.isfunction)
-    if name.startswith("test_") and name != OTHERWISE_HERE and "engine" in inspect.signature(function).parameters
+    if is_of_the_contract(name, function)
 })  # fmt: skip
 
 

@@ -62,13 +62,13 @@ def requests() -> tuple[list[str], list[Any]]:
 )
 def engine(request, monkeypatch):
     model, way = request.param.split(", ")
-    is_chunked = way == "chunked"
+    folder, is_chunked = MODEL_DIR if model == "tiny" else build(model), way == "chunked"
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     vllm = pytest.importorskip("vllm", reason="vLLM is not installed")
     llm = vllm.LLM(
-        str(MODEL_DIR if model == "tiny" else build(model)), dtype="float32", enforce_eager=True, block_size=32,
-        max_model_len=256, max_num_seqs=8, max_num_batched_tokens=64 if is_chunked else 256,
+        str(folder), dtype="float32", enforce_eager=True, block_size=32, max_model_len=256, max_num_seqs=8,
+        max_num_batched_tokens=64 if is_chunked else 256,
         enable_chunked_prefill=is_chunked, enable_prefix_caching=True,
         num_gpu_blocks_override=NUM_BLOCKS.get(model, 24),
         scheduler_cls="relserve.vllm_plugin.scheduler.make",
