@@ -84,7 +84,7 @@ def _write(recipe: Recipe, folder: Path) -> None:
         rows = model.get_input_embeddings().weight.data
         rows *= SPREAD * rows.shape[1] ** 0.5 / rows.norm(dim=1, keepdim=True)
         rows[ends] *= LONGER_END
-        rows[tokenizer.convert_tokens_to_ids(['"', "]"])] *= LONGER_IN_JSON
+        rows[tokenizer.convert_tokens_to_ids(['"', '"]'])] *= LONGER_IN_JSON
     model.generation_config = transformers.GenerationConfig(
         do_sample=bool(recipe.sampling), eos_token_id=ends if len(ends) > 1 else ends[0],
         **tokens, **recipe.sampling,
