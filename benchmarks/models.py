@@ -1,8 +1,10 @@
 """Every call on models of other architectures: rows lost, answers of a wrong type, what grammars cost.
 
 The models are the zoo's, which say nothing sensible; so nothing is said about accuracy. A row is lost where
-it is on record as failed; NULL because the model said null is an answer. What grammars cost is CPU time of
-xgrammar as vLLM calls it; start-up is the time to the first answer, without the import of vLLM.
+it is on record as failed; NULL because the model said null is an answer. "Endless" are those lost rows in
+which the model went in circles: its text or its list was longer than is read, or ended by max_tokens. What
+grammars cost is CPU time of xgrammar as vLLM calls it; start-up is the time to the first answer, vLLM being
+imported.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ from relserve.errors import RowsFailedWarning
 QUICK_MODELS = ("gemma3",)
 AIMS = {"lost": 0, "wrong_type": 0, "compile_s_max": 0.5, "mask_ms_max": 1.0}
 COLUMNS = [
-    "model", "tokens", "call", "rows", "lost", "wrong type", "said null", "seconds", "compile s", "mask ms",
-    "slowest mask",
+    "model", "tokens", "call", "rows", "lost", "endless", "wrong type", "said null", "seconds", "compile s",
+    "mask ms", "slowest mask",
 ]  # fmt: skip
 
 
@@ -54,9 +56,14 @@ def lines_of(
 ) -> list[list[Any]]:
     """The lines of the table for one model."""
     return [
-        [name, num_tokens, call, *given[call][:5], *(costs[call] if call in costs else (None, None, None))]
+        [name, num_tokens, call, *given[call][:6], *(costs[call] if call in costs else (None, None, None))]
         for call in given
     ]
+
+
+def column(lines: list[list[Any]], name: str) -> list[Any]:
+    """The values of a column, where there are any."""
+    return [line[COLUMNS.index(name)] for line in lines if line[COLUMNS.index(name)] is not None]
 
 
 def main() -> None:
@@ -64,7 +71,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--models", type=names, default=None, help=f"some of {','.join(NAMES)}")
     args = parser.parse_args()
-    num_rows = 40 if args.quick else 200
+    num_rows = 20 if args.quick else 200
     warnings.simplefilter("ignore", RowsFailedWarning)  # they are counted here
     import vllm.v1.engine.async_llm  # noqa: F401  so that the first start is like the others
 
@@ -83,13 +90,17 @@ def main() -> None:
         print(f"{where}: lost, e.g. {messages[0]}")
     headline = {
         "models": len(starts_s), "rows_each": num_rows,
-        "lost": sum(line[4] for line in lines), "wrong_type": sum(line[5] for line in lines),
-        "compile_s_max": round(max(line[8] for line in lines if line[8] is not None), 3),
-        "mask_ms_max": round(max(line[9] for line in lines if line[9] is not None), 3),
+        "lost": sum(column(lines, "lost")), "of_them_endless": sum(column(lines, "endless")),
+        "wrong_type": sum(column(lines, "wrong type")),
+        "compile_s_max": round(max(column(lines, "compile s")), 3),
+        "mask_ms_max": round(max(column(lines, "mask ms")), 3),
         "start_s_max": round(max(starts_s.values()), 1), "aims": AIMS,
     }  # fmt: skip
     details = {"columns": COLUMNS, "rows": lines, "start_s": starts_s, "failures": failures}
-    dearest = {call: max(line[8] or 0.0 for line in lines if line[2] == call) for call in CALLS}
+    dearest = {
+        call: max(column([line for line in lines if line[2] == call], "compile s"), default=0.0)
+        for call in CALLS
+    }
     finish(
         "models", headline, details, args.quick,
         lambda path: bars(path, dearest, "CPU seconds to compile the grammar, the dearest model"),

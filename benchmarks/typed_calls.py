@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -90,11 +91,20 @@ CALLS: dict[str, Call] = {
 }  # fmt: skip
 
 
+# What llm_extract's limits and max_tokens say where a model goes in circles and ends neither text nor list.
+_ENDLESS = re.compile(r"longer than \d+ characters|more than \d+ items|max_tokens ended it")
+
+
 class Outcome(NamedTuple):
-    """What a call gave: rows asked, lost, of a wrong type, and NULL because the model said so."""
+    """What a call gave: rows asked, lost, of a wrong type, and NULL because the model said so.
+
+    Attributes:
+        endless: of the lost ones, those of which the model did not come to an end.
+    """
 
     rows: int
     lost: int
+    endless: int
     wrong_type: int
     said_null: int
     seconds: float
@@ -117,12 +127,14 @@ def outcome(con: Connection, call: Call) -> Outcome:
     failed, seconds = con.execute(
         "SELECT failed_rows, seconds FROM llm_queries() ORDER BY statement DESC LIMIT 1"
     ).fetchone()  # type: ignore[misc]
-    messages = con.execute(
-        "SELECT message FROM llm_errors() WHERE statement = (SELECT max(statement) FROM llm_queries())"
+    failures = con.execute(
+        "SELECT message, rows FROM llm_errors() WHERE statement = (SELECT max(statement) FROM llm_queries())"
     ).fetchall()
+    endless = sum(rows for message, rows in failures if _ENDLESS.search(message))
     nulls = sum(value is None for value in values)
     wrong = sum(value is not None and not call.fits(value) for value in values)
-    return Outcome(len(values), failed, wrong, nulls - failed, seconds, [message for (message,) in messages])
+    said = [message for message, _ in failures]
+    return Outcome(len(values), failed, endless, wrong, nulls - failed, seconds, said)
 
 
 def grammar_of(call: Call) -> Grammar | None:

@@ -20,7 +20,7 @@ from relserve.tiny import MODEL_DIR
 FOLDER = ROOT / "build" / "zoo"
 HERE = Path(__file__).parent
 SPREAD = 0.3  # of the weights: so large that what is said depends on the prompt
-LONGER_END, LONGER_IN_JSON = 2.5, 4.0
+LONGER_END, LONGER_IN_JSON = 2.5, 5.0
 
 
 def build(name: str) -> Path:
