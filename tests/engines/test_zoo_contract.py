@@ -18,6 +18,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.vllm
 NO_BOS = "an empty prompt is no token where there is neither a chat template nor a BOS"
 GAPS = {("test_odd_prompts_are_answered", "pythia"): NO_BOS}
+SLOW = ("test_a_seed_makes_chance_repeatable",)  # sampling with top_p sorts all 262,144 tokens
 # On models that say anything, the most probable choice need not begin with the most probable token.
 OTHERWISE_HERE = "test_the_reply_tells_its_probability_when_asked"
 
@@ -35,6 +36,8 @@ def without_its_engines(test: Callable[..., Any]) -> Callable[..., Any]:
     """A test of the contract, to be run on whatever `engine` is here."""
     copied: Any = FunctionType(test.__code__, test.__globals__, test.__name__)
     copied.pytestmark = [mark for mark in getattr(test, "pytestmark", []) if mark.args[:1] != ("engine",)]
+    if test.__name__ in SLOW:
+        copied.pytestmark.append(pytest.mark.long)
     return copied  # type: ignore[no-any-return]
 
 
