@@ -20,7 +20,7 @@ from relserve.tiny import MODEL_DIR
 FOLDER = ROOT / "build" / "zoo"
 HERE = Path(__file__).parent
 SPREAD = 0.3  # of the weights: so large that what is said depends on the prompt
-LONGER = 2.5
+LONGER_END, LONGER_IN_JSON = 2.5, 5.0
 
 
 def build(name: str) -> Path:
@@ -80,10 +80,11 @@ def _write(recipe: Recipe, folder: Path) -> None:
             if name.endswith("weight") and weight.dim() > 1:
                 torch.nn.init.normal_(weight, std=SPREAD)
         # One long row, and a model of 16 numbers a token says that token for ever; so the long ones are those
-        # that end a reply and a text in JSON, which come soon, as they do from trained models.
+        # that end a reply, and a text and a list in JSON, which come soon, as they do from trained models.
         rows = model.get_input_embeddings().weight.data
         rows *= SPREAD * rows.shape[1] ** 0.5 / rows.norm(dim=1, keepdim=True)
-        rows[[*ends, tokenizer.convert_tokens_to_ids('"')]] *= LONGER
+        rows[ends] *= LONGER_END
+        rows[tokenizer.convert_tokens_to_ids(['"', '"]'])] *= LONGER_IN_JSON
     model.generation_config = transformers.GenerationConfig(
         do_sample=bool(recipe.sampling), eos_token_id=ends if len(ends) > 1 else ends[0],
         **tokens, **recipe.sampling,

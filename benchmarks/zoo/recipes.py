@@ -94,7 +94,7 @@ RECIPES: dict[str, Recipe] = {
         dict(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=2, max_position_embeddings=4096, original_max_position_embeddings=4096,
              sliding_window=2047),
-        32_064, SentencePiece(32_011, SP_FIRST, specials=PHI3_SPECIALS), ("<|end|>", "<|endoftext|>"),
+        32_064, SentencePiece(32_011, SP_FIRST, "<s>", specials=PHI3_SPECIALS), ("<|end|>", "<|endoftext|>"),
         "phi3.jinja", pad="<|endoftext|>",
     ),
     "mixtral": Recipe(

@@ -122,9 +122,13 @@ class BlockPool(Protocol):
 
 
 class KvCacheManager(Protocol):
-    """KV memory and its prefix cache; the coordinator looks prefixes up."""
+    """KV memory and its prefix cache; the coordinator looks prefixes up.
+
+    Layers with a window are groups of their own, in each of which a token takes room.
+    """
 
     block_pool: BlockPool
+    num_kv_cache_groups: int
     enable_caching: bool
     coordinator: Any
 
@@ -177,14 +181,14 @@ def set_queue(scheduler: Host, queue: RequestQueue, forwarding: RequestQueue) ->
 
 def num_free_kv_tokens(scheduler: Host) -> int:
     """KV tokens that no row holds."""
-    pool: BlockPool = scheduler.kv_cache_manager.block_pool
-    return pool.get_num_free_blocks() * scheduler.block_size
+    manager: KvCacheManager = scheduler.kv_cache_manager
+    return manager.block_pool.get_num_free_blocks() * scheduler.block_size // manager.num_kv_cache_groups
 
 
 def num_kv_tokens(scheduler: Host) -> int:
     """KV tokens in all."""
-    pool: BlockPool = scheduler.kv_cache_manager.block_pool
-    return pool.num_gpu_blocks * scheduler.block_size
+    manager: KvCacheManager = scheduler.kv_cache_manager
+    return manager.block_pool.num_gpu_blocks * scheduler.block_size // manager.num_kv_cache_groups
 
 
 def share_of_kv_used(scheduler: Host) -> float:
@@ -230,11 +234,7 @@ def what_forbids_hiding(scheduler: Host) -> list[str]:
 
 
 def version() -> str:
-    """The installed release.
-
-    Raises:
-        ModuleNotFoundError: there is none.
-    """
+    """The installed release; raises ModuleNotFoundError where there is none."""
     return str(importlib.import_module("vllm").__version__)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures: real servers of the tiny model, vLLM's and llama-cpp-python's, and a server that misbehaves."""
+"""Fixtures: servers of the tiny model (vLLM's, llama-cpp-python's), one that misbehaves, the zoo's models."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from http_fakes import FakeServer, Handler
 from llama_cpp_servers import LlamaCppServer
 from vllm_servers import VllmServer
 
+from benchmarks.zoo import NAMES as ZOO
+from benchmarks.zoo import build
 from relserve.engines.http.engine import HttpEngine
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
 from tests.llama_cpp import tiny_as_gguf
 from tests.waiting import PATIENCE_S
+
+# 262,144 tokens, layers with windows, a template that refuses a system message.
+ZOO_IN_EVERY_RUN = ("gemma3",)
 
 
 @pytest.fixture(scope="session")
@@ -82,3 +88,20 @@ def fake() -> Iterator[Callable[..., FakeServer]]:
     yield start
     for server in servers:
         spawn(server.stop()).result(timeout=PATIENCE_S)
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(n, marks=[] if n in ZOO_IN_EVERY_RUN else [pytest.mark.long]) for n in ZOO],
+)
+def zoo_engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalEngine]:
+    """An engine for each made-up model, one after the other; in float32 as the shared one."""
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    engine = LocalEngine(
+        request.param, str(build(request.param)), engine_args={"dtype": "float32"},
+        log_path=tmp_path_factory.mktemp("zoo") / "engine.log",
+    )  # fmt: skip
+    yield engine
+    spawn(engine.close()).result(timeout=PATIENCE_S)

@@ -45,6 +45,14 @@ def test_a_queue_of_skipped_rows_is_replaced_where_there_is_one() -> None:
     assert not hasattr(new, "skipped_waiting")
 
 
+@pytest.mark.parametrize(("groups", "tokens"), [(1, 3200), (6, 533)])
+def test_a_token_takes_room_in_every_group_of_layers(groups: int, tokens: int) -> None:
+    pool = SimpleNamespace(num_gpu_blocks=100, get_num_free_blocks=lambda: 50)
+    manager = SimpleNamespace(block_pool=pool, num_kv_cache_groups=groups)
+    scheduler = SimpleNamespace(kv_cache_manager=manager, block_size=32)
+    assert (host.num_kv_tokens(scheduler), host.num_free_kv_tokens(scheduler)) == (tokens, tokens // 2)
+
+
 def test_features_of_a_mixed_step() -> None:
     requests = {
         "decodes": SimpleNamespace(num_computed_tokens=51, num_prompt_tokens=50),

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.zoo import NAMES as ZOO
+from benchmarks.zoo import build
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
-from relserve.tiny.prompts import chat
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 pytestmark = pytest.mark.vllm
@@ -24,6 +25,10 @@ TEXTS = (
     "It is a dark and bitter beer. ",
 )
 NUM_RELS, NUM_ROWS = 5, 8
+# So few KV blocks that rows are preempted. Layers with windows take blocks of their own.
+NUM_BLOCKS = {"gemma3": 96}
+IN_EVERY_RUN = ("tiny, chunked", "tiny, whole prompts", "gemma3, chunked")
+ENGINES = [f"{model}, {way}" for model in ("tiny", *ZOO) for way in ("chunked", "whole prompts")]
 
 
 def requests() -> tuple[list[str], list[Any]]:
@@ -42,7 +47,7 @@ def requests() -> tuple[list[str], list[Any]]:
     for i in range(NUM_RELS * NUM_ROWS):
         rel = i % NUM_RELS
         text = TEXTS[i % 3] * (1 + i % 7)
-        prompts.append(chat(f"Tell me of relation {rel}: {text}{i}"))
+        prompts.append(f"Tell me of relation {rel}: {text}{i}")
         params.append(
             SamplingParams(
                 max_tokens=24, temperature=0, ignore_eos=forms[rel] is None, structured_outputs=forms[rel],
@@ -52,15 +57,21 @@ def requests() -> tuple[list[str], list[Any]]:
     return prompts, params
 
 
-@pytest.fixture(params=[True, False], ids=["chunked", "whole prompts"])
+@pytest.fixture(
+    params=[pytest.param(e, marks=[] if e in IN_EVERY_RUN else [pytest.mark.long]) for e in ENGINES]
+)
 def engine(request, monkeypatch):
+    model, way = request.param.split(", ")
+    folder, is_chunked = MODEL_DIR if model == "tiny" else build(model), way == "chunked"
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     vllm = pytest.importorskip("vllm", reason="vLLM is not installed")
     llm = vllm.LLM(
-        str(MODEL_DIR), dtype="float32", enforce_eager=True, block_size=32, max_model_len=256, max_num_seqs=8,
-        max_num_batched_tokens=64 if request.param else 256, enable_chunked_prefill=request.param,
-        num_gpu_blocks_override=24, scheduler_cls="relserve.vllm_plugin.scheduler.make",
+        str(folder), dtype="float32", enforce_eager=True, block_size=32, max_model_len=256, max_num_seqs=8,
+        max_num_batched_tokens=64 if is_chunked else 256,
+        enable_chunked_prefill=is_chunked, enable_prefix_caching=True,
+        num_gpu_blocks_override=NUM_BLOCKS.get(model, 24),
+        scheduler_cls="relserve.vllm_plugin.scheduler.make",
     )  # fmt: skip
     yield llm
     llm.llm_engine.engine_core.shutdown()

@@ -32,6 +32,9 @@ _UNSUPPORTED = re.compile(
     re.IGNORECASE,
 )
 _SCHEMA = re.compile(r"response_format|json_?schema|structured|schema|grammar|enum|pattern", re.IGNORECASE)
+_NO_SYSTEM_ROLE = re.compile(
+    r"system role|system message|roles? must alternate|only user and assistant", re.IGNORECASE
+)
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -43,6 +46,7 @@ class Dialect:
         chat: it has a chat endpoint and the model a chat template.
         is_vllm: it is a vLLM server, which takes grammars and the relQuery's identity as they are.
         is_llama_cpp: it is llama.cpp's server or llama-cpp-python's, which take grammars in GBNF.
+        system_role: the model's chat template takes a system message.
         max_tokens_field: the field that limits the reply.
         no_schema: forms of grammar for which it takes neither a JSON schema nor GBNF.
         omitted: fields that it does not take, and keywords of JSON schemas.
@@ -51,6 +55,7 @@ class Dialect:
     chat: bool = True
     is_vllm: bool = False
     is_llama_cpp: bool = False
+    system_role: bool = True
     max_tokens_field: str = "max_tokens"
     no_schema: frozenset[Form] = frozenset()
     omitted: frozenset[str] = frozenset()
@@ -132,11 +137,15 @@ class Dialect:
         prompt = encodable(prompt)
         if self.chat:
             before = [{"role": "system", "content": encodable(system)}] if system else []
+            if system and not self.system_role:
+                before, prompt = [], f"{encodable(system)}\n\n{prompt}"
             return {"messages": [*before, {"role": "user", "content": prompt}]}
         return {"prompt": f"{encodable(system)}\n{prompt}" if system else prompt}
 
     def after_refusal(self, status: int, said: str, grammar: Grammar | None) -> Dialect | None:
         """What to try after the server refused a request; None when the refusal is about the row itself."""
+        if self.chat and self.system_role and status in (400, 422, 500) and _NO_SYSTEM_ROLE.search(said):
+            return replace(self, system_role=False)
         if self.chat and (status in (404, 405, 501) or "chat template" in said.lower()):
             return replace(self, chat=False)
         if status not in (400, 422, 500):

@@ -22,7 +22,7 @@ _OVER_CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _NO_ROOM = "max_tokens must be at least 1, got 0"  # vLLM, of a prompt as long as the context
-_NOT_TAKEN = re.compile(r"validation error|is not supported")  # llama-cpp-python says so with a 500
+_NOT_TAKEN = re.compile(r"validation error|not supported")  # llama-cpp-python says so with a 500
 _COMPILE_TIMEOUT = "compilation timed out"  # vLLM from 0.33 on, of a grammar; before, it says HTTP 500
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from functools import cached_property
@@ -19,7 +20,7 @@ class PromptEncoder:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
-        self._system_role = True  # until the template refuses it
+        self._system_role = True  # until the template refuses it, or leaves it out
 
     @cached_property
     def marks(self) -> Marks | None:
@@ -79,13 +80,15 @@ class PromptEncoder:
         return self.marks is not None and self.marks.opens(self._render(["?"], None, 0)[0])
 
     def _render(self, prompts: list[str], system: str | None, thinking: int) -> list[str]:
-        if system and self._system_role:
-            try:
+        if system and prompts and self._system_role:
+            # Some templates (Gemma, old Mistral) refuse a system role, others (the first of Phi-3) leave it
+            # out without a word: then it goes before the prompt.
+            with contextlib.suppress(Exception):
                 both = [[_message("system", system), _message("user", p)] for p in prompts]
-                return self._apply(both, thinking)
-            except Exception:
-                # Some models (Gemma, old Mistral) refuse a system role: it goes before the prompt.
-                self._system_role = False
+                rendered = self._apply(both, thinking)
+                if system.strip() in rendered[0]:
+                    return rendered
+            self._system_role = False
         lead = f"{system}\n\n" if system else ""
         return self._apply([[_message("user", lead + p)] for p in prompts], thinking)
 

@@ -163,6 +163,36 @@ def test_max_completion_tokens_where_the_server_wants_that(fake):
     assert len(server.requests) == 4
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "System role not supported"),  # Gemma
+        (400, "Only user and assistant roles are supported!"),  # Mistral
+        (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
+        (500, "Jinja Exception: System role not supported in this chat template"),
+    ],
+)
+def test_a_system_message_goes_before_the_prompt_where_the_template_refuses_it(fake, status, words):
+    async def handler(body):
+        roles = [message["role"] for message in body["messages"]]
+        return refuse(words, status) if roles != ["user"] else said(body["messages"][0]["content"])
+
+    server = fake(handler)
+    engine = HttpEngine(server.url, max_in_flight=1)
+    assert texts(ask(engine, ["a", "b"], "Be brief.")) == ["Be brief.\n\na", "Be brief.\n\nb"]
+    assert texts(ask(engine, ["c"])) == ["c"]
+    assert len(server.requests) == 4
+
+
+def test_a_refusal_that_a_single_message_does_not_mend_is_told(fake):
+    async def handler(body):
+        return refuse("System role not supported")
+
+    (reply,) = ask(HttpEngine(fake(handler).url), ["a"], "Be brief.")
+    assert reply.failure.kind is FailureKind.REFUSED
+    assert "System role" in reply.failure.message
+
+
 def test_a_value_out_of_range_is_refused_and_not_dropped(fake):
     async def handler(body):
         return refuse("temperature must be at most 2, got 2.5")

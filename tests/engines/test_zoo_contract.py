@@ -1,0 +1,61 @@
+"""The contract of engines on small made-up models of other architectures, vocabularies and templates."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import pytest
+import test_contract
+from asking import ask
+
+from relserve.call.answer_types import Grammar
+from relserve.engines.local.engine import LocalEngine
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.vllm
+NO_BOS = "an empty prompt is no token where there is neither a chat template nor a BOS"
+GAPS = {("test_odd_prompts_are_answered", "pythia"): NO_BOS}
+SLOW = ("test_a_seed_makes_chance_repeatable",)  # sampling with top_p sorts all 262,144 tokens
+# On models that say anything, the most probable choice need not begin with the most probable token.
+OTHERWISE_HERE = "test_the_reply_tells_its_probability_when_asked"
+
+
+@pytest.fixture
+def engine(zoo_engine: LocalEngine, request: pytest.FixtureRequest) -> Any:
+    gap = GAPS.get((request.node.originalname, zoo_engine.model))
+    if gap:
+        request.applymarker(pytest.mark.xfail(reason=gap, strict=True))
+    yield zoo_engine
+    wait_until(lambda: zoo_engine.num_unfinished == 0)
+
+
+def without_its_engines(test: Callable[..., Any]) -> Callable[..., Any]:
+    """A test of the contract, to be run on whatever `engine` is here."""
+    copied: Any = FunctionType(test.__code__, test.__globals__, test.__name__)
+    copied.pytestmark = [mark for mark in getattr(test, "pytestmark", []) if mark.args[:1] != ("engine",)]
+    if test.__name__ in SLOW:
+        copied.pytestmark.append(pytest.mark.long)
+    return copied  # type: ignore[no-any-return]
+
+
+def is_of_the_contract(name: str, function: Callable[..., Any]) -> bool:
+    asks_an_engine = "engine" in inspect.signature(function).parameters
+    return name.startswith("test_") and asks_an_engine and name != OTHERWISE_HERE
+
+
+globals().update({
+    name: without_its_engines(function)
+    for name, function in inspect.getmembers(test_contract, inspect.isfunction)
+    if is_of_the_contract(name, function)
+})  # fmt: skip
+
+
+def test_the_reply_is_the_most_probable_choice(engine: LocalEngine) -> None:
+    replies = ask(
+        engine, test_contract.PROMPTS[:20], grammar=Grammar(choices=("yes", "no")), with_confidence=True
+    )
+    assert {reply.text for reply in replies} <= {"yes", "no"}
+    assert all(reply.confidence is not None and 0.5 <= reply.confidence <= 1 for reply in replies)
