@@ -12,7 +12,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
-from relserve.call.schema.shape import MAX_TEXT, JsonSchema, Misfit, literal, misfit
+from relserve.call.schema.shape import TEXT_CHARS, JsonSchema, literal, misfit
 
 MAX_DIGITS = 18  # of whole numbers under a grammar; more fit a HUGEINT, but nobody extracts them
 EXACT_IN_JSON = 2**53  # JSON readers may take numbers for doubles
@@ -39,21 +39,17 @@ class TextShape:
     """VARCHAR."""
 
     words: str = "text"
-    max_chars: int = MAX_TEXT + 2
+    max_chars: int = TEXT_CHARS + 2
 
     def regex(self) -> str:
         return rf'"{_PLAIN}*(\\["\\/bnrt]{_PLAIN}*)*"'
 
     def json_schema(self) -> JsonSchema:
-        return {"type": "string", "maxLength": MAX_TEXT + 1}
+        return {"type": "string"}
 
     def read(self, value: Any, where: str) -> str:
         if not isinstance(value, str):
             raise misfit(value, where, "a text")
-        if len(value) > MAX_TEXT:
-            raise Misfit(
-                f"{where or 'it'} is longer than {MAX_TEXT} characters, the most that llm_extract() reads"
-            )
         return value
 
     def sample(self, random: Random) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any, Protocol
 
-MAX_TEXT = 256  # characters of a text that is read; a longer one is a failure, not cut
+TEXT_CHARS = 256  # of a text, for which an answer has room where the call says nothing; longer ones are read
 MAX_ITEMS = 32  # of a list; an engine is let write one more, which tells that there were more
 
 JsonSchema = dict[str, Any]

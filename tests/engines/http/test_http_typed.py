@@ -15,8 +15,8 @@ from relserve.engines.http.engine import HttpEngine
 
 VLLM = {"data": [{"id": "m", "owned_by": "vllm"}]}
 YES_NO = Grammar(choices=("yes", "no"))
-SHAPE = shape_of('{"maxLength": "VARCHAR", "tags": ["VARCHAR"], "n": "INTEGER"}')
-REPLY = '{"maxLength": "x", "tags": [], "n": 12}'
+SHAPE = shape_of('{"maxItems": ["VARCHAR"], "tag": "VARCHAR", "n": "INTEGER"}')
+REPLY = '{"maxItems": [], "tag": "x", "n": 12}'
 
 
 def refuse(message):
@@ -63,15 +63,16 @@ def test_other_servers_get_it_wrapped_and_numbers_stay_exact(fake):
 
 def test_a_refused_bound_is_left_out_and_fields_of_its_name_stay(fake):
     async def handler(body):
-        if '"maxLength":' in json.dumps(schema_in(body)["properties"]["maxLength"]):
-            return refuse("Invalid schema for response_format 'answer': 'maxLength' is not permitted")
+        if '"maxItems":' in json.dumps(schema_in(body)["properties"]["maxItems"]):
+            return refuse("Invalid schema for response_format 'answer': 'maxItems' is not permitted")
         return said(json.dumps({"answer": json.loads(REPLY)}))
 
     server = fake(handler)
     engine = HttpEngine(server.url, max_in_flight=1)
     assert texts(ask(engine, ["a", "b"], grammar=Grammar(shape=SHAPE))) == [REPLY, REPLY]
     assert len(server.requests) == 3
-    assert "maxItems" in json.dumps(schema_in(last(server)))
+    assert "maxItems" in schema_in(last(server))["properties"]
+    assert "minimum" in json.dumps(schema_in(last(server)))
 
 
 def test_a_server_that_takes_no_schema_answers_in_plain_text(fake):

@@ -103,7 +103,7 @@ def test_an_estimate_is_what_the_engine_counts(engine, model_path):
     asked = submission_of([lead * 4 + prompt for prompt in PROMPTS], "You are brief.")
     spawn(engine.reset_prefix_cache()).result(timeout=TIMEOUT_S)
     replies = spawn(collect(engine, asked)).result(timeout=TIMEOUT_S)
-    told, cached, said = map(sum, zip(*(reply.usage for reply in replies), strict=True))
+    told, cached, said, _ = map(sum, zip(*(reply.usage for reply in replies), strict=True))
     other = LocalEngine("tiny", str(model_path))  # from the model's files, without being started
     for each in (engine, other):
         found = estimate(each, asked, QueryRecord("r", "llm", "t", "tiny", 60, 60), History(), None)
