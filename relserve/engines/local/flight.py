@@ -31,6 +31,7 @@ class _Row:
     """A row that is asked about: what is asked and the outputs so far, by the place of each request."""
 
     dialogue: Dialogue
+    request_ids: list[str] = field(default_factory=list)
     num_awaited: int = 0
     outputs: list[RequestOutput | None] = field(default_factory=list)
 
@@ -174,20 +175,22 @@ class Flight:
 
     async def _submit(self, index: int, row: _Row, asks: Sequence[Ask]) -> None:
         """Submit what is asked about a row; one request that cannot be submitted fails the row."""
+        row.request_ids = [f"{self._prefix}.{next(self._request_numbers)}" for _ in asks]
         row.num_awaited, row.outputs = len(asks), [None] * len(asks)
         for place, ask in enumerate(asks):
-            failure = await self._request(_Request(index, place), ask)
+            if index not in self._rows:  # it failed while it was submitted
+                return None
+            failure = await self._request(row.request_ids[place], _Request(index, place), ask)
             if failure is not None:
                 self._forget(index)
                 return self._fail([index], failure)
         return None
 
-    async def _request(self, request: _Request, ask: Ask) -> Failure | None:
+    async def _request(self, request_id: str, request: _Request, ask: Ask) -> Failure | None:
         limit = self._engine.max_model_len
         if len(ask.ids) >= limit:
             problem = f"the prompt has {len(ask.ids)} tokens, the model's context holds {limit}"
             return Failure(FailureKind.OVER_CONTEXT, problem)
-        request_id = f"{self._prefix}.{next(self._request_numbers)}"
         self.pending[request_id] = request
         try:
             # What Renderer.render_cmpl makes of a TokensPrompt: with a type, vLLM needs no thread for it.
@@ -197,9 +200,11 @@ class Flight:
             if self._engine.dead or self._engine.client.errored:
                 self._engine.mark_dead(one_line(error))
                 return None
-            del self.pending[request_id]
+            self.pending.pop(request_id, None)
             await self._engine.client.abort(request_id)
             return Failure(FailureKind.REFUSED, one_line(error))
+        if request_id not in self.pending:  # its row failed meanwhile
+            self._unwanted.append(request_id)
         request.collector = collector
         # The collector sets this event when it has something. Ours wakes the flight, which saves a task and
         # a wake-up for each request.
@@ -210,11 +215,8 @@ class Flight:
 
     def _forget(self, index: int) -> None:
         """Ask no more about a row; what is still asked is aborted with the next requests."""
-        self._rows.pop(index, None)
-        ids = [request_id for request_id, request in self.pending.items() if request.index == index]
-        for request_id in ids:
-            del self.pending[request_id]
-        self._unwanted += ids
+        row = self._rows.pop(index)
+        self._unwanted += [each for each in row.request_ids if self.pending.pop(each, None) is not None]
 
     def _fail(self, indices: Sequence[int], failure: Failure) -> None:
         self._failed += [Reply(i, None, failure) for i in indices]
