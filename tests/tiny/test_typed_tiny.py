@@ -114,3 +114,15 @@ def test_min_confidence_makes_unsure_answers_null(con: Connection) -> None:
     ).fetchall()
     assert told
     assert all(0 <= p < 0.9 for (p,) in told)
+
+
+def test_min_confidence_loses_no_long_choice_and_takes_none_that_was_cut(con: Connection) -> None:
+    reasons = ("the delivery was late", "the product was broken", "the bill was wrong")
+    choices = [f"The customer complains, since {reason}, and wants an apology" for reason in reasons]
+    call = "llm_classify('What is it? {}', text, choices := ?, min_confidence := 0.0)"
+    rows = con.execute(f"SELECT {call} FROM (FROM tickets LIMIT 4)", [choices]).fetchall()
+    assert {answer for (answer,) in rows} <= set(choices)
+    cut = "choices := ['New', 'New York'], max_tokens := 1, temperature := 1.0, seed := 1"
+    for more in ("", ", min_confidence := 0.0"):
+        call = f"llm_classify('Where is it? {{}}', text, {cut}{more})"
+        assert con.execute(f"SELECT DISTINCT {call} FROM (FROM tickets LIMIT 12)").fetchall() == [(None,)]

@@ -12,6 +12,7 @@ from relserve.engines.local.spellings import Spellings
 DOUBT = 5e-4  # share of the probability that may be left unseen
 WAVE = 0.01  # share of what is open that waits until more is known
 MOST_LOOKS = 512  # positions of one row that are looked at; what is open then counts against every choice
+BEAM = 4  # positions that are looked at together until the first choice is reached, however many it takes
 
 
 class Position(NamedTuple):
@@ -40,38 +41,47 @@ class ChoiceSearch:
     """Finds what probability a model gives to each of some choices.
 
     The probability of a choice is that of all replies that begin with it and not with a longer choice, over
-    all sequences of tokens that spell it, in proportion to the sum of all choices. It is found best first: a
-    position that is not looked at can add no more than its own probability, so that the search ends when all
-    these together no longer matter.
+    all sequences of tokens that spell it, in proportion to the sum of all choices.
+
+    The search looks first where the tokenizer itself would go, which has most of a choice's probability, then
+    everywhere, the most probable positions first. One that is not looked at can add no more than its own
+    probability, so that the search ends when all these together no longer matter.
     """
 
     def __init__(self, spellings: Spellings) -> None:
         self._spellings = spellings
         self._open = [Position(0.0)]
-        self._found: list[
-            tuple[float, int, int | None]
-        ] = []  # logprob, its choice, the choice it goes on from
+        self._found: list[_Found] = []
         self._num_looks = 0
 
     def wave(self) -> list[Position]:
         """The positions whose next tokens are to be looked at now; none when the answer is known."""
+        straight = [each for each in self._open if self._spellings.is_straight(each.path)]
+        taken = self._wave_of(straight) or self._wave_of(self._open)
+        looked = {each.path for each in taken}
+        self._open = [each for each in self._open if each.path not in looked]
+        self._num_looks += len(taken)
+        return taken
+
+    def _wave_of(self, positions: list[Position]) -> list[Position]:
+        """Those of some positions that are worth looking at now."""
+        if not self._found:
+            # Long choices are far less probable than what begins like them: which comes to an end first?
+            return sorted(positions, key=_logprob_a_byte)[-BEAM:]
         scale = self._scale
-        rest = sum(math.exp(each.logprob - scale) for each in self._open)
+        rest = sum(math.exp(each.logprob - scale) for each in positions)
         enough = DOUBT * sum(self._masses(scale))
         if rest <= enough or self._num_looks >= MOST_LOOKS:
             return []
         may_wait = max(enough / 2, WAVE * rest)
-        self._open.sort(key=lambda each: each.logprob)
+        ordered = sorted(positions, key=lambda each: each.logprob)
         num_waiting = 0
-        for each in self._open:  # the least probable first
+        for each in ordered:  # the least probable first
             may_wait -= math.exp(each.logprob - scale)
             if may_wait < 0:
                 break
             num_waiting += 1
-        taken = self._open[max(num_waiting, len(self._open) - (MOST_LOOKS - self._num_looks)) :]
-        del self._open[len(self._open) - len(taken) :]
-        self._num_looks += len(taken)
-        return taken
+        return ordered[max(num_waiting, len(ordered) - (MOST_LOOKS - self._num_looks)) :]
 
     def learn(self, position: Position, logprobs: Mapping[int, float]) -> None:
         """The log probabilities of the tokens that may come next at a position of a wave."""
@@ -84,18 +94,18 @@ class ChoiceSearch:
             if choice is not None:
                 self._found.append(_Found(logprob, choice, within))
                 within = choice
-            if self._spellings.steps(spelled):
+            if self._spellings.goes_on(spelled):
                 self._open.append(Position(logprob, (*position.path, token), spelled, within))
 
     def probabilities(self) -> list[float] | None:
         """Of each choice; they sum to 1, less what was left open. None where no choice can be spelled."""
-        scale = self._scale
+        if not self._found:
+            return None
+        scale = max(each.logprob for each in self._found)
         masses = self._masses(scale)
         total = sum(masses)
-        if total <= 0:
-            return None
-        rest = sum(math.exp(each.logprob - scale) for each in self._open)
-        total += rest if self._num_looks >= MOST_LOOKS else 0.0
+        if self._num_looks >= MOST_LOOKS:
+            total += sum(math.exp(min(700.0, each.logprob - scale)) for each in self._open)
         return [mass / total for mass in masses]
 
     @property
@@ -112,3 +122,7 @@ class ChoiceSearch:
             if within is not None:
                 masses[within] -= mass
         return [max(0.0, mass) for mass in masses]
+
+
+def _logprob_a_byte(position: Position) -> float:
+    return position.logprob / max(1, len(position.spelled))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from relserve.call.answer_types import Grammar
@@ -85,6 +86,15 @@ def _logprobs_of(output: RequestOutput) -> dict[int, float]:
     """Log probabilities by token, at the one position that the request sampled."""
     (position,) = output.outputs[0].logprobs
     return {token: told.logprob for token, told in position.items()}
+
+
+def after(earlier: Reply, later: Reply) -> Reply:
+    """`later` with the tokens and times of what was asked about its row before."""
+    usage, times = Usage(*map(sum, zip(earlier.usage, later.usage, strict=True))), later.times
+    if times is not None and earlier.times is not None:
+        preemptions = earlier.times.preemptions + times.preemptions
+        times = earlier.times._replace(last_token_s=times.last_token_s, preemptions=preemptions)
+    return replace(later, usage=usage, times=times)
 
 
 def usage_of(outputs: Sequence[RequestOutput]) -> Usage:

@@ -181,7 +181,7 @@ class Flight:
             if index not in self._rows:  # it failed while it was submitted
                 return None
             failure = await self._request(row.request_ids[place], _Request(index, place), ask)
-            if failure is not None:
+            if failure is not None and index in self._rows:
                 self._forget(index)
                 return self._fail([index], failure)
         return None

@@ -14,9 +14,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
-from relserve.engines.local.log import EngineGone, last_error
+from relserve.engines.local.log import EngineGone, last_error, one_line
 from relserve.engines.local.prompts import PromptEncoder
 from relserve.engines.local.spellings import vocabulary_of
+from relserve.errors import EngineError
 from relserve.vllm_plugin.host import Client, message_context
 
 T = TypeVar("T")
@@ -54,10 +55,19 @@ class RunningEngine:
 
     @cached_property
     def tokens_of(self) -> dict[bytes, list[int]]:
-        """The ids of the tokens that stand for the same bytes; takes up to a second."""
-        return vocabulary_of(
-            self.client.get_tokenizer(), self.client.vllm_config.model_config.get_vocab_size()
-        )
+        """The ids of the tokens that stand for the same bytes; takes up to seconds.
+
+        Raises:
+            EngineError: xgrammar does not know tokenizers of this kind.
+        """
+        size = self.client.vllm_config.model_config.get_vocab_size()
+        try:
+            return vocabulary_of(self.client.get_tokenizer(), size)
+        except Exception as error:
+            raise EngineError(
+                "this model's tokenizer is of a kind of which min_confidence cannot be told "
+                f"({one_line(error)}); leave min_confidence out or name another model"
+            ) from error
 
     @property
     def dead(self) -> bool:

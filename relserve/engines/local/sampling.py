@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Submission
 from relserve.call.structured import structured_outputs_of
-from relserve.engines.local.dialogue import Dialogue, Scoring, Talk, choose, decode
+from relserve.engines.local.dialogue import Dialogue, Scoring, Talk, after, choose, decode
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.spellings import Spellings
@@ -48,7 +49,8 @@ def _draw(index: int, ids: list[int], params: Any, scoring: Scoring) -> Dialogue
     drawn = yield from decode(index, ids, params, scoring.grammar)
     if drawn.failure is not None or drawn.text not in scoring.spellings.choices:
         return drawn
-    return (yield from choose(index, ids, scoring, drawn.text))
+    chosen = yield from choose(index, ids, scoring, drawn.text)
+    return replace(after(drawn, chosen), cut=drawn.cut)
 
 
 def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Scoring:
@@ -58,7 +60,7 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
     tag = _tag_of(submission, num_rows, 1).args()
     return Scoring(
         grammar,
-        Spellings(choices, grammar.takes_space, engine.tokens_of),
+        Spellings(choices, grammar.takes_space, engine.tokens_of, engine.encoder.ids_of),
         lambda tokens: host.shared_sampling_params(
             max_tokens=1, temperature=0.0, detokenize=False, logprob_token_ids=tokens, extra_args=tag
         ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 
@@ -21,25 +23,45 @@ class Spellings:
         choices: texts that differ.
         takes_space: whether one space may stand before them; see `Grammar.takes_space`.
         tokens_of: the ids of the tokens that stand for these bytes; see `vocabulary_of`.
+        encode: how the tokenizer itself cuts a text, in token ids.
     """
 
     def __init__(
-        self, choices: Sequence[str], takes_space: bool, tokens_of: Mapping[bytes, Sequence[int]]
+        self,
+        choices: Sequence[str],
+        takes_space: bool,
+        tokens_of: Mapping[bytes, Sequence[int]],
+        encode: Callable[[str], Sequence[int]],
     ) -> None:
         self.choices = tuple(choices)
         self._tokens_of = tokens_of
-        leads = ("", " ") if takes_space else ("",)
-        self._ends = {(lead + c).encode(): i for i, c in enumerate(self.choices) for lead in leads}
+        texts = {lead + c: i for i, c in enumerate(self.choices) for lead in ("", " ")[: 1 + takes_space]}
+        self._ends = {text.encode(): i for text, i in texts.items()}
+        self._sorted = sorted(self._ends)
+        paths = [tuple(encode(text)) for text in texts]
+        self._straight = {path[:i] for path in paths for i in range(len(path) + 1)}
         self.steps = cache(self._steps)
 
     def end_of(self, spelled: bytes) -> int | None:
         """The index of the choice that these bytes spell; None where they are not all of one."""
         return self._ends.get(spelled)
 
+    def goes_on(self, spelled: bytes) -> bool:
+        """Whether these bytes begin a longer choice."""
+        after = bisect_right(self._sorted, spelled)
+        return after < len(self._sorted) and self._sorted[after].startswith(spelled)
+
+    def is_straight(self, path: tuple[int, ...]) -> bool:
+        """Whether tokens are the beginning of a choice as the tokenizer itself would cut it."""
+        return path in self._straight
+
     def _steps(self, spelled: bytes) -> tuple[Step, ...]:
         """The tokens that may come next, when the bytes `spelled` are there."""
-        begun = {end for end in self._ends if len(end) > len(spelled) and end.startswith(spelled)}
-        longer = {end[: i + 1] for end in begun for i in range(len(spelled), len(end))}
+        longer: set[bytes] = set()
+        for end in islice(self._sorted, bisect_right(self._sorted, spelled), None):
+            if not end.startswith(spelled):
+                break
+            longer.update(end[: i + 1] for i in range(len(spelled), len(end)))
         return tuple(
             Step(token, after)
             for after in sorted(longer)

@@ -34,6 +34,10 @@ class MadeUpModel:
             tokens.setdefault(text, []).append(token)
         return tokens
 
+    def encode(self, text: str) -> tuple[int, ...]:
+        """The fewest tokens."""
+        return min(self.spellings(text.encode()), key=len)
+
     def logprobs(self, path: Sequence[int]) -> dict[int, float]:
         rng = random.Random(repr((self._seed, tuple(path))))
         weights = [math.exp(self._sharpness * rng.gauss(0, 1)) for _ in self.texts]
@@ -48,6 +52,11 @@ class MadeUpModel:
 
     def probability(self, path: Sequence[int]) -> float:
         return math.exp(sum(self.logprobs(path[:i])[token] for i, token in enumerate(path)))
+
+
+def no_encoder(text: str) -> tuple[int, ...]:
+    """Of a tokenizer that cuts texts in no way that spells them."""
+    return ()
 
 
 def by_brute_force(model: MadeUpModel, choices: Sequence[str]) -> list[float]:
@@ -66,7 +75,7 @@ def by_brute_force(model: MadeUpModel, choices: Sequence[str]) -> list[float]:
 
 
 def searched(model: MadeUpModel, choices: Sequence[str]) -> tuple[list[float], int]:
-    spellings = Spellings(choices, True, model.tokens_of)
+    spellings = Spellings(choices, True, model.tokens_of, model.encode)
     search, num_looks = ChoiceSearch(spellings), 0
     while wave := search.wave():
         for position in wave:
@@ -94,9 +103,42 @@ def test_a_sure_model_is_asked_about_few_positions() -> None:
     assert sure < even / 3
 
 
+LONG = tuple(
+    f"the guest complains about the {word} and wants money back" for word in ("soup", "room", "bill")
+)
+
+
+def test_long_choices_are_found_among_all_their_spellings() -> None:
+    """A model that writes words, and likes a letter now and then: most of it leads to no choice."""
+    words = sorted({piece for choice in LONG for piece in choice.replace(" ", "  ").split(" ")} - {""})
+    texts = [*(chr(letter).encode() for letter in range(97, 123)), b" ", *(w.encode() for w in words)]
+    texts += [b" " + word.encode() for word in words]
+    ids = {text: [token] for token, text in enumerate(texts)}
+
+    def encode(text: str) -> list[int]:
+        first, *others = text.split(" ")
+        pieces = ([first.encode()] if first else []) + [b" " + other.encode() for other in others]
+        return [ids[piece][0] for piece in pieces]
+
+    likely = {token for choice in LONG for token in encode(choice)}
+    spellings = Spellings(LONG, True, ids, encode)
+    search, num_looks = ChoiceSearch(spellings), 0
+    while wave := search.wave():
+        for position in wave:
+            num_looks += 1
+            told = {token: math.log(0.05 if token in likely else 0.02) for token in range(len(texts))}
+            told[ids[b" room"][0]] = math.log(0.15)
+            search.learn(position, told)
+    found = search.probabilities()
+    assert found is not None
+    assert max(found) == found[1]  # twice money and room against once
+    assert min(found) > 0
+    assert num_looks <= MOST_LOOKS + 60
+
+
 def test_what_is_not_looked_at_counts_against_every_choice() -> None:
     search = ChoiceSearch(
-        Spellings(("a" * 40, "b" * 40), True, {b"a": [0], b"aa": [1], b"b": [2], b"bb": [3]})
+        Spellings(("a" * 40, "b" * 40), True, {b"a": [0], b"aa": [1], b"b": [2], b"bb": [3]}, no_encoder)
     )
     num_looks = 0
     while wave := search.wave():
@@ -109,13 +151,13 @@ def test_what_is_not_looked_at_counts_against_every_choice() -> None:
 
 
 def test_a_choice_that_no_tokens_spell_has_no_probability() -> None:
-    spellings = Spellings(("ab", "c"), True, {b"a": [0], b"b": [1]})
+    spellings = Spellings(("ab", "c"), True, {b"a": [0], b"b": [1]}, no_encoder)
     search = ChoiceSearch(spellings)
     while wave := search.wave():
         for position in wave:
             search.learn(position, {0: -1.0, 1: -1.0})
     assert search.probabilities() == [1.0, 0.0]
-    nothing = ChoiceSearch(Spellings(("c",), True, {b"a": [0]}))
+    nothing = ChoiceSearch(Spellings(("c",), True, {b"a": [0]}, no_encoder))
     (start,) = nothing.wave()
     nothing.learn(start, {})
     assert nothing.wave() == []
@@ -123,7 +165,8 @@ def test_a_choice_that_no_tokens_spell_has_no_probability() -> None:
 
 
 def test_a_choice_that_begins_with_white_space_takes_no_other() -> None:
-    spellings = Spellings((" a", "b"), False, {b" ": [0], b"a": [1], b"b": [2], b" a": [3]})
+    tokens_of = {b" ": [0], b"a": [1], b"b": [2], b" a": [3]}
+    spellings = Spellings((" a", "b"), False, tokens_of, no_encoder)
     assert {step.token for step in spellings.steps(b"")} == {0, 2, 3}
 
 
