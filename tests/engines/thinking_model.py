@@ -51,14 +51,19 @@ def make(folder: Path, template: str = QWEN3) -> Path:
     """Tiny with such a template, in which the token that ends its turns is called </think>.
 
     So the model itself ends its thoughts, where a budget allows it, after a few tokens: tiny's weights have
-    learned to write that token. What ends a turn is another one, which tiny hardly writes.
+    learned to write that token. What ends a turn is another one, which tiny hardly writes. As with the real
+    models, the marks are added tokens but not special ones: decoding leaves these out, and parsers read text.
     """
     shutil.copytree(MODEL_DIR, folder)
     (folder / "chat_template.jinja").write_text("{{ bos_token }}" + template, encoding="utf-8")
-    tokenizer = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    path = folder / "tokenizer.json"
+    text = path.read_text(encoding="utf-8")
     for name, other in (("</s>", "</think>"), ("<pad>", "<think>")):
-        tokenizer = tokenizer.replace(json.dumps(name), json.dumps(other))
-    (folder / "tokenizer.json").write_text(tokenizer, encoding="utf-8")
+        text = text.replace(json.dumps(name), json.dumps(other))
+    tokenizer = json.loads(text)
+    for token in tokenizer["added_tokens"]:
+        token["special"] = "think>" not in token["content"]
+    path.write_text(json.dumps(tokenizer), encoding="utf-8")
     _change(folder / "tokenizer_config.json", eos_token="<|user|>", pad_token="<|user|>")
     for name in ("config.json", "generation_config.json"):
         _change(folder / name, eos_token_id=3, pad_token_id=3)

@@ -57,6 +57,9 @@ def read_reply(data: object, index: int, wrapped: bool, grammar: Grammar | None 
     if cut and (not text.strip() or text.lstrip().startswith("<think>")):
         said = "max_tokens ended before the answer began; raise max_tokens"
         return _failed(index, FailureKind.UNPARSABLE, said, usage)
+    if not text.strip() and _thoughts_apart(message).strip():
+        said = "the reply has thoughts and no answer after them"
+        return _failed(index, FailureKind.UNPARSABLE, said, usage)
     confidence = _confidence(choice, text, wrapped, grammar)
     answer = _unwrapped(text) if wrapped else _without_space(text, grammar)
     # What was unwrapped is whole, though not a token was left after it.
@@ -71,11 +74,15 @@ def shows_thoughts(data: object) -> bool:
     """Whether the body of a 200 response holds thoughts, apart or marked, or counts them."""
     try:
         message, usage = data["choices"][0]["message"], data.get("usage") or {}  # type: ignore[index,attr-defined]
-        shown = message.get("reasoning") or message.get("reasoning_content")
         marked = "think>" in (message.get("content") or "")
-        return bool(shown) or marked or usage.get("completion_tokens_details") is not None
+        return bool(_thoughts_apart(message)) or marked or usage.get("completion_tokens_details") is not None
     except (TypeError, LookupError, AttributeError):
         return False
+
+
+def _thoughts_apart(message: dict[str, Any]) -> str:
+    """The thoughts that a server took out of the content; "" where it showed none."""
+    return str(message.get("reasoning") or message.get("reasoning_content") or "")
 
 
 def _unwrapped(text: str) -> str:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import pytest
 from asking import ask, texts
 from http_fakes import Answered, said
+from thinking_model import ALWAYS, make
+from vllm_servers import VllmServer
 
+from benchmarks.zoo import build
 from relserve.call.answer_types import Grammar
 from relserve.engines.http.dialect import MARK_TOKENS
 from relserve.engines.http.engine import HttpEngine
+from relserve.engines.loop import spawn
 from relserve.errors import OptionError
+from tests.waiting import PATIENCE_S
 
 VLLM = {"data": [{"id": "m", "owned_by": "vllm"}]}
 LLAMA_CPP = {"data": [{"id": "m", "owned_by": "llamacpp", "meta": {}}]}
@@ -74,6 +79,15 @@ def test_vllm_without_budgets_is_asked_without_one(fake):
     assert "reasoning_effort" in server.requests[-1][1]
 
 
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_thoughts_without_an_answer_are_none(fake, field):
+    async def handler(body):
+        return said(None, **{field: "two and two"})
+
+    (reply,) = ask(HttpEngine(fake(handler).url), ["2+2"], thinking=9)
+    assert (reply.text, reply.failure.message) == (None, "the reply has thoughts and no answer after them")
+
+
 @pytest.mark.parametrize(
     ("models", "why"), [(VLLM, "without --reasoning-parser"), (LLAMA_CPP, "tells no thoughts from answers")]
 )
@@ -111,3 +125,41 @@ def test_completions_have_no_thoughts(fake):
     with pytest.raises(OptionError, match="no chat endpoint"):
         ask(engine, ["a"], thinking=9)
     assert texts(ask(engine, ["a"])) == ["yes"]
+
+
+def no_mark_in_time(tmp_path):
+    """A model of random weights, which never ends the thoughts that its template opens, but at random."""
+    template = tmp_path / "always.jinja"
+    template.write_text(
+        "{% for m in messages %}{{ m['content'] }}{% endfor %}<|im_start|>assistant\n<think>\n"
+    )
+    return build("qwen3"), ("--reasoning-parser", "qwen3", "--chat-template", str(template))
+
+
+def own_mark(tmp_path):
+    """A model that ends its thoughts after a word or two."""
+    return make(tmp_path / "thinker", ALWAYS), ("--reasoning-parser", "deepseek_r1")
+
+
+@pytest.mark.vllm
+@pytest.mark.long
+@pytest.mark.parametrize("thinker", [own_mark, no_mark_in_time])
+def test_a_real_vllm_server_answers_after_thoughts(thinker, tmp_path):
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    model, arguments = thinker(tmp_path)
+    server = VllmServer(model, tmp_path / "serve.log", arguments=arguments)
+    asked = {"grammar": YES_NO, "max_tokens": 4, "temperature": 1.0, "seed": 1}
+    prompts = [f"Was guest {i} happy with the soup?" for i in range(20)]
+    try:
+        server.ensure_up()
+        engine = HttpEngine(server.url)
+        for budget in (2, 60):
+            replies = ask(engine, prompts, **asked, thinking=budget)
+            assert {reply.text for reply in replies} <= set(YES_NO.choices)
+            spent = [reply.usage.output_tokens for reply in replies]
+            assert 2 < min(spent) <= max(spent) <= budget + 1 + 5  # the mark, then the answer and its end
+            if thinker is no_mark_in_time:
+                assert {reply.usage.thought_tokens for reply in replies} == {budget}
+        spawn(engine.close()).result(timeout=PATIENCE_S)
+    finally:
+        server.stop()
