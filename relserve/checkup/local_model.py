@@ -10,7 +10,7 @@ from typing import Any
 from relserve.checkup.page import LocalModel, Template
 from relserve.engines.local import cpu
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.model_files import WEIGHTS, read_config, size_of_model
+from relserve.engines.local.model_files import NUMBER_BYTES, WEIGHTS, read_config, size_of_model
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import ModelError
 
@@ -60,8 +60,7 @@ def describe(engine: LocalEngine, running: RunningEngine, start_s: float) -> Loc
     config = running.client.vllm_config
     model, cache = config.model_config, config.cache_config
     number_format = str(model.dtype).removeprefix("torch.")
-    size = size_of_model(engine.path, cpu.NUMBER_BYTES.get(number_format), running.max_model_len)
-    blocks = getattr(cache, "num_gpu_blocks", None)
+    size = size_of_model(engine.path, NUMBER_BYTES.get(number_format), running.max_model_len)
     chosen = running.variables
     return LocalModel(
         architecture=model.architectures[0],
@@ -72,7 +71,7 @@ def describe(engine: LocalEngine, running: RunningEngine, start_s: float) -> Loc
         kv_bytes_per_token=size and size.kv_bytes,
         vocabulary=model.get_vocab_size(),
         context=running.max_model_len,
-        kv_tokens=blocks * cache.block_size if blocks else None,
+        kv_tokens=cache.kv_cache_size_tokens,  # a token takes a block in each group of layers
         threads=_chosen(chosen, cpu.THREADS),
         kv_gib=_chosen(chosen, cpu.KV_GIB),
         users_own=[name for name in cpu.VARIABLES if chosen and name not in chosen and os.environ.get(name)],

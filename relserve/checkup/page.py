@@ -31,7 +31,7 @@ class LocalModel:
         quantization: of the weights, as vLLM names it.
         context: the most tokens of a prompt with its answer.
         kv_tokens: that the engine's KV cache holds.
-        threads: of each worker, None on a GPU; `kv_gib` likewise.
+        threads, kv_gib: of each worker; None on a GPU.
         users_own: variables of those that relserve chooses where the user set them.
         start_s: how long the engine took to come up.
     """

@@ -9,7 +9,7 @@ import duckdb
 
 from relserve.api import Connection
 from relserve.checkup.page import Sample
-from relserve.errors import RelserveError
+from relserve.errors import RowError
 
 TEXT = (
     "I bought this kettle for 19.90 dollars on 2026-03-14. It was broken after 2 days. Please refund me, "
@@ -47,7 +47,7 @@ def _ask(con: Connection, function: str, sql: str) -> Sample:
     try:
         row = con.execute(sql).fetchone()
         answer = None if row is None or row[0] is None else str(row[0])
-    except (RelserveError, duckdb.Error) as error:
+    except (RowError, duckdb.Error) as error:
         recorded = history.errors()[num_known:]
         problem = recorded[0].failure.message if recorded else str(error).partition("\n")[0]
     return Sample(function, sql, answer, problem, time.monotonic() - started)

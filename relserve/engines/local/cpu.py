@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from math import prod
 from typing import Any
 
-from relserve.engines.local.cpu_plan import CpuPlan, plan
-from relserve.engines.local.model_files import num_parameters, read_config, size_of_model
+from relserve.engines.local.cpu_plan import CpuPlan, FreeMemory, Workers, plan
+from relserve.engines.local.model_files import NUMBER_BYTES, size_of_model
 from relserve.machine import capacity
 from relserve.vllm_plugin import host
 
 WORKER = "relserve.vllm_plugin.cpu_worker.Worker"
 BLOCK_SIZE = 32  # tokens that the prefix cache keeps together
 FLOAT32_BELOW = 1e9  # parameters; smaller models run in float32 on a CPU that has no bfloat16 arithmetic
-NUMBER_BYTES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2}
 THREADS, KV_GIB, BIND = "OMP_NUM_THREADS", "VLLM_CPU_KVCACHE_SPACE", "VLLM_CPU_OMP_THREADS_BIND"
 VARIABLES = (THREADS, KV_GIB, BIND)
 
@@ -23,7 +21,7 @@ VARIABLES = (THREADS, KV_GIB, BIND)
 def arguments_for(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of vLLM for a model; the user's may replace them."""
     found = dict(dtype=cpu_dtype(path), enforce_eager=True, block_size=BLOCK_SIZE, worker_cls=WORKER)
-    if num_workers(engine_args) == 1:
+    if workers_of(engine_args).number == 1:
         # The class, because vLLM turns the name "uni" into "mp" on a CPU (for its thread binding, which
         # is off here): a further process, which takes 10 s to start and a detour on every step.
         found["distributed_executor_backend"] = host.UniProcExecutor
@@ -47,15 +45,16 @@ def variables_for(path: str, arguments: Mapping[str, Any]) -> dict[str, str]:
 def plan_of(path: str, arguments: Mapping[str, Any]) -> CpuPlan:
     """Threads and KV memory for a model on this machine as it is now."""
     size = size_of_model(path, NUMBER_BYTES.get(str(arguments.get("dtype"))), arguments.get("max_model_len"))
-    return plan(
-        size, capacity.num_cores(), capacity.free_bytes(), arguments.get("max_num_seqs"),
-        num_workers(arguments),
-    )  # fmt: skip
+    free = FreeMemory(capacity.free_bytes(), capacity.free_bytes_of_node())
+    return plan(size, capacity.num_cores(), free, arguments.get("max_num_seqs"), workers_of(arguments))
 
 
-def num_workers(engine_args: Mapping[str, Any]) -> int:
-    """Processes among which a model is split."""
-    return prod(engine_args.get(f"{kind}_parallel_size") or 1 for kind in ("tensor", "pipeline", "data"))
+def workers_of(engine_args: Mapping[str, Any]) -> Workers:
+    """The processes of an engine with these arguments."""
+    tensor, pipeline, data = (
+        engine_args.get(f"{kind}_parallel_size") or 1 for kind in ("tensor", "pipeline", "data")
+    )
+    return Workers(tensor * pipeline, data)
 
 
 def cpu_dtype(path: str) -> str:
@@ -64,7 +63,5 @@ def cpu_dtype(path: str) -> str:
 
     if torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported():
         return "auto"  # 1.8 times as many tokens a second as float32, and the same answers (classify_beer)
-    try:
-        return "float32" if num_parameters(read_config(path)) < FLOAT32_BELOW else "auto"
-    except Exception:  # vLLM will say what is wrong with the model, and better
-        return "auto"
+    size = size_of_model(path, None, None)
+    return "float32" if size is not None and size.parameters < FLOAT32_BELOW else "auto"

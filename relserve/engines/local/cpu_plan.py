@@ -16,28 +16,50 @@ KV_GIB = 2  # where nothing is known
 
 
 class CpuPlan(NamedTuple):
-    """What an engine on a CPU gets: OpenMP threads of each worker, and GiB of KV cache."""
+    """What each worker of an engine on a CPU gets: OpenMP threads, and GiB of KV cache."""
 
     threads: int
     kv_gib: int
 
 
+class Workers(NamedTuple):
+    """The processes of an engine: a model split into `parts` (tensor, pipeline), `copies` times (data)."""
+
+    parts: int = 1
+    copies: int = 1
+
+    @property
+    def number(self) -> int:
+        """Of all processes."""
+        return self.parts * self.copies
+
+
+class FreeMemory(NamedTuple):
+    """Bytes that are free in all, and on the NUMA node that has the least; None where it is not known.
+
+    Where there is one node, `node` is None.
+    """
+
+    total: int | None = None
+    node: int | None = None
+
+
 def plan(
-    size: ModelSize | None, num_cores: int, free_bytes: int | None, max_rows: int | None, num_workers: int
+    size: ModelSize | None, num_cores: int, free: FreeMemory, max_rows: int | None, workers: Workers
 ) -> CpuPlan:
-    """What an engine gets.
+    """What each worker gets.
 
     Args:
         size: of the model; None where it is not known.
         num_cores: that the process may use.
-        free_bytes: of memory; None where it is not known.
         max_rows: rows that run at once, where the user set it.
-        num_workers: processes among which the model is split.
     """
     if size is None:
         return CpuPlan(1, KV_GIB)
-    share = max(1, num_cores // num_workers)
-    return CpuPlan(num_threads(size.parameters / num_workers, share), kv_gib(size, free_bytes, max_rows))
+    cores = max(1, num_cores // workers.number)
+    return CpuPlan(
+        num_threads(size.parameters / workers.parts, cores), kv_gib(size, free, max_rows, workers)
+    )
 
 
 def num_threads(parameters: float, num_cores: int) -> int:
@@ -45,13 +67,26 @@ def num_threads(parameters: float, num_cores: int) -> int:
     return 1 if parameters < ONE_THREAD_BELOW else num_cores
 
 
-def kv_gib(size: ModelSize, free_bytes: int | None, max_rows: int | None) -> int:
-    """GiB with which all rows can run, and one of the longest; no more than a share of the free memory.
+def kv_gib(size: ModelSize, free: FreeMemory, max_rows: int | None, workers: Workers) -> int:
+    """GiB of each worker with which all rows can run, and one of the longest; no more than there is room for.
 
-    At least one: vLLM takes whole ones.
+    A part of a model keeps its part of every token. At least one: vLLM takes whole ones.
     """
     tokens = max(size.context, (max_rows or MAX_ROWS) * min(size.context, ROW_TOKENS))
-    wanted = math.ceil(tokens * size.kv_bytes / GIB)
-    if free_bytes is None:
-        return max(1, min(wanted, KV_GIB))
-    return max(1, min(wanted, int((free_bytes - size.weight_bytes) * KV_SHARE / GIB)))
+    wanted = KV_GIB
+    if size.kv_bytes is not None:
+        wanted = math.ceil(tokens * size.kv_bytes / workers.parts / GIB)
+    return max(1, min(wanted, _most_kv_gib(size, free, workers)))
+
+
+def _most_kv_gib(size: ModelSize, free: FreeMemory, workers: Workers) -> int:
+    """GiB of a share of what the weights leave free, for each worker.
+
+    vLLM starts no worker whose KV cache is larger than what is free on one NUMA node.
+    """
+    if free.total is None:
+        return KV_GIB
+    most = (free.total - workers.copies * size.weight_bytes) / workers.number
+    if free.node is not None:
+        most = min(most, free.node - size.weight_bytes / workers.parts)
+    return int(most * KV_SHARE / GIB)

@@ -8,7 +8,16 @@ import os
 import pytest
 
 from relserve.engines.local import cpu, start
-from relserve.engines.local.cpu_plan import GIB, ROW_TOKENS, CpuPlan, kv_gib, num_threads, plan
+from relserve.engines.local.cpu_plan import (
+    GIB,
+    ROW_TOKENS,
+    CpuPlan,
+    FreeMemory,
+    Workers,
+    kv_gib,
+    num_threads,
+    plan,
+)
 from relserve.engines.local.model_files import (
     ModelSize,
     kv_bytes_per_token,
@@ -31,27 +40,69 @@ def test_a_small_model_gets_one_thread_and_a_large_one_the_cores(millions, cores
     assert num_threads(millions * 1e6, cores) == threads
 
 
+def kv_of(size=SIZE, free=64 * GIB, max_rows=None, workers=Workers(), node=None):  # noqa: B008
+    return kv_gib(size, FreeMemory(free, node), max_rows, workers)
+
+
 def test_workers_share_the_cores():
-    assert plan(SIZE, 8, None, None, num_workers=2).threads == 4
-    assert plan(SIZE, 2, None, None, num_workers=4).threads == 1
+    assert plan(SIZE, 8, FreeMemory(), None, Workers(2, 1)).threads == 4
+    assert plan(SIZE, 8, FreeMemory(), None, Workers(2, 2)).threads == 2
+    assert plan(SIZE, 2, FreeMemory(), None, Workers(4, 1)).threads == 1
+
+
+def test_a_copy_of_a_model_is_as_large_as_the_model():
+    middling = SIZE._replace(parameters=60e6)
+    assert plan(middling, 8, FreeMemory(), None, Workers(1, 2)).threads == 4
+    assert plan(middling, 8, FreeMemory(), None, Workers(2, 1)).threads == 1
 
 
 def test_a_model_of_unknown_size_gets_what_every_machine_has():
-    assert plan(None, 8, None, None, 1) == CpuPlan(1, 2)
+    assert plan(None, 8, FreeMemory(), None, Workers()) == CpuPlan(1, 2)
 
 
 def test_kv_memory_holds_the_rows_and_one_of_the_longest():
     rows = 256 * ROW_TOKENS * SIZE.kv_bytes
-    assert 0 <= kv_gib(SIZE, 64 * GIB, None) * GIB - rows < GIB
-    few = kv_gib(SIZE._replace(context=131_072), 64 * GIB, max_rows=4)
+    assert 0 <= kv_of() * GIB - rows < GIB
+    few = kv_of(SIZE._replace(context=131_072), max_rows=4)
     assert 0 <= few * GIB - 131_072 * SIZE.kv_bytes < GIB
-    assert kv_gib(SIZE._replace(kv_bytes=16), 64 * GIB, None) == 1
+    assert kv_of(SIZE._replace(kv_bytes=16)) == 1
+    assert kv_of(SIZE._replace(kv_bytes=None)) == 2
 
 
 def test_kv_memory_leaves_half_of_what_is_free():
-    assert kv_gib(SIZE, 9 * GIB, None) == 4
-    assert kv_gib(SIZE, GIB // 4, None) == 1  # not even the weights fit: vLLM says so
-    assert kv_gib(SIZE, None, None) == 2
+    assert kv_of(free=9 * GIB) == 4
+    assert kv_of(free=GIB // 4) == 1  # not even the weights fit: vLLM says so
+    assert kv_of(free=None) == 2
+    assert kv_of(SIZE._replace(kv_bytes=None), free=3 * GIB) == 1
+
+
+def test_each_part_of_a_split_model_keeps_its_part_of_a_token():
+    """vLLM gives every worker as much as the variable says."""
+    assert (kv_of(), kv_of(workers=Workers(2)), kv_of(workers=Workers(4))) == (15, 8, 4)
+    assert kv_of(free=9 * GIB, workers=Workers(2)) == 2  # 4 in all
+
+
+def test_each_copy_of_a_model_has_weights_and_rows_of_its_own():
+    assert kv_of(workers=Workers(1, 2)) == 15
+    assert kv_of(free=9 * GIB, workers=Workers(1, 2)) == 2  # 9 - 2 x 0.5 are left: 4 in all
+    assert kv_of(free=21 * GIB, workers=Workers(2, 2)) == 2
+
+
+def test_kv_memory_fits_one_numa_node():
+    assert kv_of(node=9 * GIB) == 4
+    assert kv_of(node=9 * GIB, workers=Workers(2)) == 4
+    assert kv_of(free=9 * GIB, node=60 * GIB) == 4
+
+
+@pytest.mark.parametrize(
+    ("engine_args", "workers"),
+    [
+        ({}, Workers(1, 1)),
+        ({"tensor_parallel_size": 2, "pipeline_parallel_size": 3, "data_parallel_size": 4}, Workers(6, 4)),
+    ],
+)
+def test_engine_arguments_tell_the_workers(engine_args, workers):
+    assert cpu.workers_of(engine_args) == workers
 
 
 def test_the_size_of_a_model_is_estimated_from_its_config():
@@ -69,14 +120,71 @@ def test_the_size_of_a_folder_is_read_from_its_weights():
     assert in_float32 == (size.parameters, 4 * size.parameters, 8192, 512)
 
 
+def folder_of(tmp_path, config, name, data):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / name).write_bytes(data)
+    return str(tmp_path)
+
+
+def safetensors(dtype, *shape):
+    header = json.dumps({"w": {"dtype": dtype, "shape": shape, "data_offsets": [0, 128]}}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(128)
+
+
 def test_quantised_weights_are_counted_by_the_config(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(QWEN))
-    header = json.dumps({"w": {"dtype": "I32", "shape": [4, 8], "data_offsets": [0, 128]}}).encode()
-    weights = len(header).to_bytes(8, "little") + header + bytes(128)
-    (tmp_path / "model.safetensors").write_bytes(weights)
-    size = size_of_model(str(tmp_path), None, None)
+    weights = safetensors("I32", 4, 8)
+    size = size_of_model(folder_of(tmp_path, QWEN, "model.safetensors", weights), None, None)
     assert size.parameters == num_parameters(QWEN)
     assert size.weight_bytes == len(weights)
+
+
+@pytest.mark.parametrize("config", [{}, {"n_embd": [8, 16]}, QWEN])
+def test_headers_of_weights_go_before_what_a_config_says(tmp_path, config):
+    folder = folder_of(tmp_path, config, "model.safetensors", safetensors("F16", 1000, 1000, 100))
+    assert size_of_model(folder, None, None).parameters == 100e6
+    assert cpu.plan_of(folder, {}).threads == capacity.num_cores()
+
+
+@pytest.mark.parametrize(("dtype", "parameters"), [(None, 500), ("float32", 250)])
+def test_a_config_of_its_own_words_leaves_the_size_of_the_files(tmp_path, dtype, parameters):
+    size = size_of_model(folder_of(tmp_path, {"torch_dtype": dtype}, "weights.bin", bytes(1000)), None, None)
+    assert size == (parameters, 1000, None, 2048)
+
+
+def test_weights_of_pytorch_are_stored_as_the_config_says(tmp_path):
+    config = {**QWEN, "torch_dtype": "bfloat16"}
+    size = size_of_model(folder_of(tmp_path, config, "weights.bin", bytes(1000)), None, None)
+    assert size.kv_bytes == kv_bytes_per_token(QWEN, 2)
+
+
+GPT2 = dict(n_embd=768, n_layer=12, n_head=12, n_positions=1024, n_inner=None, vocab_size=50_257)
+MPT = dict(d_model=4096, n_layers=32, n_heads=32, max_seq_len=2048, vocab_size=50_432, attn_config={})
+DBRX = dict(
+    d_model=6144, n_layers=40, n_heads=48, max_seq_len=32_768, vocab_size=100_352,
+    attn_config={"kv_n_heads": 8}, ffn_config={"ffn_hidden_size": 10_752, "moe_num_experts": 16},
+)  # fmt: skip
+QWEN_MOE = dict(  # Qwen3-30B-A3B
+    hidden_size=2048, num_hidden_layers=48, vocab_size=151_936, intermediate_size=6144, num_experts=128,
+    moe_intermediate_size=768, num_attention_heads=32, num_key_value_heads=4, head_dim=128,
+)  # fmt: skip
+DEEPSEEK = dict(  # DeepSeek-V2-Lite
+    hidden_size=2048, num_hidden_layers=27, vocab_size=102_400, intermediate_size=10_944, n_routed_experts=64,
+    n_shared_experts=2, moe_intermediate_size=1408, first_k_dense_replace=1, num_attention_heads=16,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "billions"),
+    [(GPT2, 0.16), (MPT, 7.3), (DBRX, 132), (QWEN_MOE, 30.5), (DEEPSEEK, 15.7)],
+    ids=["gpt2", "mpt", "dbrx", "qwen-moe", "deepseek"],
+)
+def test_names_and_experts_of_other_models(config, billions):
+    assert num_parameters(config) == pytest.approx(billions * 1e9, rel=0.25)
+
+
+def test_kv_heads_under_other_names():
+    assert kv_bytes_per_token(GPT2, 2) == 2 * 12 * 768 * 2
+    assert kv_bytes_per_token(DBRX, 2) == 2 * 40 * 8 * 128 * 2
 
 
 @pytest.mark.parametrize("text", [None, "[]", "{", "{}", '{"hidden_size": 8}'])
@@ -118,30 +226,3 @@ def test_two_engines_of_one_process_have_their_own_threads(monkeypatch):
             start.launch(path, {}, None)
     assert seen == ["1", "8"]
     assert cpu.THREADS not in os.environ
-
-
-def test_the_machine_tells_its_cores_and_free_memory():
-    assert 1 <= capacity.num_cores() <= os.cpu_count()
-    free = capacity.free_bytes()
-    assert free is None or 0 < free < 2**50
-
-
-def test_a_container_limits_both(monkeypatch, tmp_path):
-    (tmp_path / "cpu.max").write_text("150000 100000\n")
-    (tmp_path / "memory.max").write_text(f"{GIB}\n")
-    (tmp_path / "memory.current").write_text(f"{GIB // 2}\n")
-    (tmp_path / "memory.stat").write_text("anon 5\ninactive_file 1024\n")
-    monkeypatch.setattr(capacity, "_CGROUP", tmp_path)
-    assert capacity.num_cores() == 1
-    assert capacity.free_bytes() <= GIB // 2 + 1024
-
-
-def test_threads_of_one_core_count_once(monkeypatch, tmp_path):
-    for cpu_number, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
-        folder = tmp_path / f"cpu{cpu_number}" / "topology"
-        folder.mkdir(parents=True)
-        (folder / "thread_siblings_list").write_text(siblings)
-    monkeypatch.setattr(capacity, "_CPUS", tmp_path)
-    monkeypatch.setattr(capacity, "_CGROUP", tmp_path)
-    monkeypatch.setattr(capacity, "_allowed_cpus", lambda: {0, 1, 2, 3})
-    assert capacity.num_cores() == 2

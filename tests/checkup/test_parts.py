@@ -1,0 +1,61 @@
+"""Parts of a checkup by themselves: what is said of an engine that came up, and the functions asked once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from relserve.api import connect
+from relserve.call.relquery import Reply, Submission
+from relserve.checkup import samples
+from relserve.checkup.local_model import describe
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.scripted import ScriptedEngine
+from relserve.errors import EngineDeadError, Failure, FailureKind
+from relserve.tiny import MODEL_DIR
+
+
+def test_the_kv_cache_is_told_as_vllm_counts_it() -> None:
+    """Where layers are in groups a token takes a block in each, so blocks alone would tell too much."""
+    cache = SimpleNamespace(num_gpu_blocks=100, block_size=32, kv_cache_size_tokens=1600)
+    model = SimpleNamespace(
+        dtype="torch.float32", architectures=["Gemma3ForCausalLM"], quantization=None,
+        get_vocab_size=lambda: 8192,
+    )  # fmt: skip
+    client = SimpleNamespace(
+        vllm_config=SimpleNamespace(model_config=model, cache_config=cache), get_tokenizer=lambda: None
+    )
+    running: Any = SimpleNamespace(client=client, max_model_len=512, variables={})
+    described = describe(LocalEngine("tiny", str(MODEL_DIR)), running, 1.0)
+    assert (described.kv_tokens, described.context) == (1600, 512)
+
+
+class Dying(ScriptedEngine):
+    """Dies of whatever it is asked."""
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        raise EngineDeadError("it died")
+        yield []
+
+
+class Refusing(ScriptedEngine):
+    """Refuses every row."""
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        failure = Failure(FailureKind.REFUSED, "too rude")
+        yield [Reply(index, None, failure) for index in range(len(submission.prompts))]
+
+
+def test_an_engine_that_dies_ends_a_checkup() -> None:
+    with connect(engine=Dying(), progress=False, cache=False) as con:
+        asked = samples.ask_all(con)
+        with pytest.raises(EngineDeadError, match="it died"):
+            next(asked)
+
+
+def test_a_row_that_is_refused_does_not() -> None:
+    with connect(engine=Refusing(), progress=False, cache=False) as con:
+        assert {sample.problem for sample in samples.ask_all(con)} == {"too rude"}
