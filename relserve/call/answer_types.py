@@ -38,7 +38,7 @@ class Grammar:
     shape: Shape | None = None
     bounds: tuple[float, float] | None = field(default=None, compare=False)
 
-    @property
+    @cached_property
     def takes_space(self) -> bool:
         """Whether one space may stand before the reply, as most tokenizers put it before a word.
 

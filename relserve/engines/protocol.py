@@ -39,7 +39,8 @@ class Engine(Protocol):
         Raises:
             EngineStartError: it did not come up.
             EngineDeadError: it died and a restart did not help; replies yielded before still stand.
-            OptionError: the submission wants thoughts of a model that cannot think.
+            OptionError: the submission wants thoughts of a model that cannot think, or probabilities of an
+                engine that was told to give others.
         """
 
     async def close(self) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from relserve.call.answer_types import Grammar
+
+UNTOLD = -9999.0  # what servers write in place of minus infinity, and of probabilities that they do not tell
 
 
 class Token(NamedTuple):
@@ -18,7 +22,7 @@ class Token(NamedTuple):
 
 
 def share_of(grammar: Grammar, answer: str, tokens: Sequence[Token], start: int) -> float | None:
-    """The probability of `answer` in proportion to that of all choices; None where no other token is told.
+    """The probability of `answer` in proportion to that of all choices; None where too little is told.
 
     A token in the place of the reply's counts for the choices that can still follow, to equal parts: which of
     them it would have become is not told. The local engine asks about it; see `ChoiceSearch`.
@@ -29,25 +33,51 @@ def share_of(grammar: Grammar, answer: str, tokens: Sequence[Token], start: int)
     """
     if answer not in grammar.choices or not any(len(token.likeliest) > 1 for token in tokens):
         return None
-    masses = dict.fromkeys(grammar.choices, 0.0)
-    said, reached = "", 1.0
+    spread = _spread(grammar.choices)
+    found: list[tuple[float, float]] = []  # log probabilities, and the answer's part of each
+    said, reached = "", 0.0
     for token in tokens:
         if len(said) + len(token.text) > start:
             for text, logprob in token.likeliest.items():
                 if text and text != token.text:
-                    _share_out(masses, grammar, (said + text)[start:], reached * math.exp(logprob))
-            reached *= math.exp(token.logprob)
+                    part = spread.part_of(answer, grammar.without_space((said + text)[start:]))
+                    if part is not None:
+                        found.append((reached + logprob, part))
+            reached += token.logprob
         said += token.text
         if grammar.without_space(said[start:]) == answer and not grammar.may_go_on(answer):
             break
-    masses[answer] += reached
-    return min(1.0, masses[answer] / sum(masses.values()))
+    return _in_proportion([*found, (reached, 1.0)])
 
 
-def _share_out(masses: dict[str, float], grammar: Grammar, begun: str, mass: float) -> None:
-    begun = grammar.without_space(begun)
-    meant = [choice for choice in masses if choice.startswith(begun)]
-    if not meant:  # perhaps one of them and then something else, such as a quotation mark
-        meant = sorted((choice for choice in masses if begun.startswith(choice)), key=len)[-1:]
-    for choice in meant:
-        masses[choice] += mass / len(meant)
+def _in_proportion(found: Sequence[tuple[float, float]]) -> float | None:
+    """The sum of the parts, in proportion to that of the wholes; scaled, since either may be tiny."""
+    highest = max(logprob for logprob, _ in found)
+    if highest <= UNTOLD:
+        return None
+    scaled = [(math.exp(logprob - highest), part) for logprob, part in found]
+    return min(1.0, sum(mass * part for mass, part in scaled) / sum(mass for mass, _ in scaled))
+
+
+class _Spread:
+    """Choices sorted, to find those that a text begins."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self._sorted, self._all = sorted(set(choices)), frozenset(choices)
+        self._longest = max(map(len, choices))
+
+    def part_of(self, answer: str, begun: str) -> float | None:
+        """The part of a text's probability that is the answer's; None where the text begins no choice."""
+        first = bisect_left(self._sorted, begun)
+        end = bisect_right(self._sorted, begun, lo=first, key=lambda choice: choice[: len(begun)])
+        if end > first:
+            return 1 / (end - first) if answer.startswith(begun) else 0.0
+        # perhaps one of them and then something else, such as a quotation mark
+        lengths = range(min(len(begun), self._longest), 0, -1)
+        meant = next((begun[:length] for length in lengths if begun[:length] in self._all), None)
+        return None if meant is None else float(meant == answer)
+
+
+@lru_cache(maxsize=16)
+def _spread(choices: tuple[str, ...]) -> _Spread:
+    return _Spread(choices)

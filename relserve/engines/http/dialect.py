@@ -18,6 +18,7 @@ WRAPPING_TOKENS = 16  # room for {"answer": ""} around an answer
 MARK_TOKENS = 16  # room for the marks around thoughts
 MOST_LIKELIEST = {True: 20, False: 5}  # tokens of a place whose probability is told; in a chat, and not
 MOST_LIKELIEST_UNMASKED = 1000  # of llama.cpp, which tells words too that the grammar does not allow
+FEWER_LIKELIEST = (20, 5)  # that a server may allow, where it refuses more
 BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")  # keywords of JSON schemas
 
 THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's template whether to think
@@ -32,9 +33,10 @@ _UNSUPPORTED = re.compile(
     re.IGNORECASE,
 )
 _SCHEMA = re.compile(r"response_format|json_?schema|structured|schema|grammar|enum|pattern", re.IGNORECASE)
-_NO_SYSTEM_ROLE = re.compile(
+NO_SYSTEM_ROLE = re.compile(
     r"system role|system message|roles? must alternate|only user and assistant", re.IGNORECASE
 )
+_LIKELIEST = re.compile(r"top_logprobs|sample logprobs")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -48,6 +50,7 @@ class Dialect:
         is_llama_cpp: it is llama.cpp's server or llama-cpp-python's, which take grammars in GBNF.
         system_role: the model's chat template takes a system message.
         max_tokens_field: the field that limits the reply.
+        most_likeliest: tokens of a place whose probability it tells at most.
         no_schema: forms of grammar for which it takes neither a JSON schema nor GBNF.
         omitted: fields that it does not take, and keywords of JSON schemas.
     """
@@ -57,6 +60,7 @@ class Dialect:
     is_llama_cpp: bool = False
     system_role: bool = True
     max_tokens_field: str = "max_tokens"
+    most_likeliest: int = MOST_LIKELIEST_UNMASKED
     no_schema: frozenset[Form] = frozenset()
     omitted: frozenset[str] = frozenset()
 
@@ -106,14 +110,24 @@ class Dialect:
     @property
     def _logprobs(self) -> dict[str, Any]:
         """With the likeliest other tokens of each place: what else could have been chosen."""
+        number = self._num_likeliest
         if not self.chat:
-            return {"logprobs": MOST_LIKELIEST[False]}
-        asked: dict[str, Any] = {"logprobs": True}
+            return {"logprobs": max(1, number)}
+        return {"logprobs": True, "top_logprobs": number} if number else {"logprobs": True}
+
+    @property
+    def _num_likeliest(self) -> int:
         if "top_logprobs" in self.omitted:
-            return asked
-        return asked | {
-            "top_logprobs": MOST_LIKELIEST_UNMASKED if self.is_llama_cpp else MOST_LIKELIEST[True]
-        }
+            return 0
+        useful = MOST_LIKELIEST_UNMASKED if self.chat and self.is_llama_cpp else MOST_LIKELIEST[self.chat]
+        return min(useful, self.most_likeliest)
+
+    def _with_fewer_likeliest(self) -> Dialect:
+        """What to try after the server refused as many as were asked for."""
+        if fewer := [number for number in FEWER_LIKELIEST if number < self._num_likeliest]:
+            return replace(self, most_likeliest=fewer[0])
+        field = "top_logprobs" if self._num_likeliest else "logprobs"
+        return replace(self, omitted=self.omitted | {field})
 
     @property
     def _tells_template(self) -> bool:
@@ -142,9 +156,12 @@ class Dialect:
             return {"messages": [*before, {"role": "user", "content": prompt}]}
         return {"prompt": f"{encodable(system)}\n{prompt}" if system else prompt}
 
-    def after_refusal(self, status: int, said: str, grammar: Grammar | None) -> Dialect | None:
+    def after_refusal(self, status: int, said: str, sampling: Sampling) -> Dialect | None:
         """What to try after the server refused a request; None when the refusal is about the row itself."""
-        if self.chat and self.system_role and status in (400, 422, 500) and _NO_SYSTEM_ROLE.search(said):
+        grammar, asks_logprobs = sampling.grammar, sampling.with_confidence and "logprobs" not in self.omitted
+        if asks_logprobs and status in (400, 422) and _LIKELIEST.search(said):
+            return self._with_fewer_likeliest()
+        if self.chat and self.system_role and status in (400, 422, 500) and NO_SYSTEM_ROLE.search(said):
             return replace(self, system_role=False)
         if self.chat and (status in (404, 405, 501) or "chat template" in said.lower()):
             return replace(self, chat=False)

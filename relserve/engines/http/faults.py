@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import openai
 
+from relserve.engines.http.dialect import NO_SYSTEM_ROLE
 from relserve.engines.http.reply import UnreadableReply
 from relserve.errors import FailureKind
 
@@ -71,7 +72,7 @@ def _of_status(error: openai.APIStatusError) -> Fault:
         return Fault(RetryAction.GIVE_UP, f"{said} (it asks to wait {after_s:.0f} s)", status)
     if status in (429, 503, 529):
         return Fault(RetryAction.WAIT, said, status, after_s)
-    refused = status == 500 and _NOT_TAKEN.search(said)
+    refused = status == 500 and (_NOT_TAKEN.search(said) or NO_SYSTEM_ROLE.search(said))
     if (status >= 500 and status != 501 and not refused) or status in (408, 409):
         return Fault(RetryAction.RETRY, said, status, after_s)
     if _COMPILE_TIMEOUT in said:

@@ -107,7 +107,7 @@ def _confidence(choice: dict[str, Any], text: str, wrapped: bool, grammar: Gramm
         start, end = _span("".join(token.text for token in tokens), text, wrapped)
     except (TypeError, LookupError, AttributeError, ValueError):
         return None
-    if not tokens:
+    if not tokens or not text:
         return None
     if grammar is not None and grammar.choices:
         answer = _unwrapped(text) if wrapped else text
@@ -128,17 +128,25 @@ def _tokens(told: dict[str, Any]) -> list[Token]:
         return [
             Token(
                 each["token"],
-                float(each["logprob"]),
-                {other["token"]: float(other["logprob"]) for other in each.get("top_logprobs") or ()},
+                _logprob(each["logprob"]),
+                {other["token"]: _logprob(other["logprob"]) for other in each.get("top_logprobs") or ()},
             )
             for each in told["content"]
         ]
     texts, logprobs = told["tokens"], told["token_logprobs"]
     likeliest = told.get("top_logprobs") or [None] * len(texts)
     return [
-        Token(text, float(logprob), dict(others or {}))
+        Token(text, _logprob(logprob), {other: _logprob(its) for other, its in (others or {}).items()})
         for text, logprob, others in zip(texts, logprobs, likeliest, strict=True)
     ]
+
+
+def _logprob(told: Any) -> float:
+    """Raises ValueError or TypeError where it is none."""
+    logprob = float(told)
+    if not logprob < math.inf:
+        raise ValueError(f"no log probability: {told!r}")
+    return logprob
 
 
 def _span(said: str, text: str, wrapped: bool) -> tuple[int, int]:

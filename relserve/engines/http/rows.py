@@ -144,10 +144,10 @@ class Rows:
 
     def _learned_from(self, fault: Fault, dialect: Dialect) -> bool:
         """Whether the row may go again because the server is now spoken to otherwise."""
-        server, grammar = self.server, self.submission.sampling.grammar
+        server = self.server
         if server.dialect != dialect:
             return True  # another row was refused for the same reason, and was first
-        changed = dialect.after_refusal(fault.status, fault.said, grammar)
+        changed = dialect.after_refusal(fault.status, fault.said, self.submission.sampling)
         if changed is None:
             return False
         log.warning("%s: %s; from now on %s", server.name, fault.said, changed)

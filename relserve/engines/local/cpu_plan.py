@@ -57,9 +57,7 @@ def plan(
     if size is None:
         return CpuPlan(1, KV_GIB)
     cores = max(1, num_cores // workers.number)
-    return CpuPlan(
-        num_threads(size.parameters / workers.parts, cores), kv_gib(size, free, max_rows, workers)
-    )
+    return CpuPlan(num_threads(size.parameters / workers.parts, cores), kv_gib(size, free, max_rows, workers))
 
 
 def num_threads(parameters: float, num_cores: int) -> int:

@@ -40,6 +40,7 @@ NO_TEMPLATE = (
     "has no chat template: prompts go to it as they are, and typed answers may be no better than chance; "
     "put the chat_template.jinja of its instruction-tuned version into its folder"
 )
+RAW_LOGPROBS = "raw_logprobs"  # vLLM's default: of all words, before a grammar's mask and the temperature
 NO_ARGS: Mapping[str, Any] = {}
 
 
@@ -123,6 +124,8 @@ class LocalEngine:
 
         So is an engine that gave rows up, once all others are answered.
         """
+        if submission.sampling.with_confidence:
+            self._refuse_other_logprobs()
         unanswered, has_died = Unanswered(len(submission.prompts)), False
         if submission.sampling.thinking:  # told before an engine is started, where the files are here
             self._refuse_if_thoughtless(await in_daemon_thread(self.find_encoder))
@@ -145,6 +148,15 @@ class LocalEngine:
                 has_died = True
             finally:
                 self._flights.discard(flight)
+
+    def _refuse_other_logprobs(self) -> None:
+        """Before an engine is started, and before numbers that are no probabilities are taken for some."""
+        mode = self._engine_args.get("logprobs_mode") or RAW_LOGPROBS
+        if mode != RAW_LOGPROBS:
+            raise OptionError(
+                f"min_confidence: {self.model} is run with the engine argument logprobs_mode = {mode!r}, "
+                "whose numbers are not the model's probabilities; leave logprobs_mode or min_confidence out"
+            )
 
     def _refuse_if_thoughtless(self, encoder: PromptEncoder | None) -> None:
         if encoder is not None and (why := encoder.why_it_cannot_think):

@@ -42,13 +42,14 @@ def one_line(error: BaseException) -> str:
 
 
 def compile_error(log_path: Path | None, start: int, id_prefix: str) -> str:
-    """Why vLLM could not compile the grammar of requests whose ids begin so; "" where the log does not tell.
+    """Why vLLM could not compile the grammar of requests; "" where the log does not tell.
 
     Args:
         start: where in the log to look from.
+        id_prefix: of the ids of these requests, up to the dot before their numbers.
     """
     start = max(start, size_of(log_path) - TAIL_BYTES)
-    known = f"Failed to compile grammar for request {id_prefix}" in _read(log_path, start)
+    known = f"Failed to compile grammar for request {id_prefix}." in _read(log_path, start)
     return last_error(log_path, start) if known else ""
 
 

@@ -170,6 +170,7 @@ def test_max_completion_tokens_where_the_server_wants_that(fake):
         (400, "Only user and assistant roles are supported!"),  # Mistral
         (400, "Conversation roles must alternate user/assistant/user/assistant/..."),
         (500, "Jinja Exception: System role not supported in this chat template"),
+        (500, "Conversation roles must alternate user/assistant/user/assistant/..."),  # llama.cpp
     ],
 )
 def test_a_system_message_goes_before_the_prompt_where_the_template_refuses_it(fake, status, words):

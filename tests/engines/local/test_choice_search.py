@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from asking import ask
 
 from relserve.engines.local.choice_search import DOUBT, MOST_LOOKS, ChoiceSearch
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.spellings import Spellings, vocabulary_of
+from relserve.errors import OptionError
 
 LETTERS = "abn "
 TWO_WAY = ("ban", "nab")
@@ -180,3 +183,10 @@ def test_the_vocabulary_of_the_tiny_model(model_path: Any) -> None:
         spelled = b"".join(next(b for b, same in tokens.items() if each in same) for each in ids)
         assert spelled == text.encode()
     assert b"</s>" not in tokens
+
+
+@pytest.mark.parametrize("mode", ["processed_logprobs", "raw_logits"])
+def test_numbers_that_are_no_probabilities_are_refused_before_an_engine_starts(mode: str) -> None:
+    engine = LocalEngine("tiny", "./nowhere", engine_args={"logprobs_mode": mode})
+    with pytest.raises(OptionError, match=f"min_confidence: tiny .* logprobs_mode = '{mode}'"):
+        ask(engine, ["a"], with_confidence=True)
