@@ -23,6 +23,7 @@ from benchmarks.typed_calls import CALLS, Outcome, grammar_of, outcome, prepare
 from benchmarks.zoo import NAMES, build
 from relserve.api import connect
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
 from relserve.errors import RowsFailedWarning
 
 QUICK_MODELS = ("gemma3",)
@@ -36,12 +37,15 @@ COLUMNS = [
 def answers(name: str, folder: Path, num_rows: int, log: Path) -> tuple[float, dict[str, Outcome]]:
     """Seconds until a fresh engine answers, and what each call gives."""
     engine = LocalEngine(name, str(folder), log_path=log)
-    with connect(engine=engine, progress=False) as con:
-        began_s = time.monotonic()
-        con.execute("SELECT llm('Hello', max_tokens := 1)").fetchall()
-        start_s = time.monotonic() - began_s
-        prepare(con, num_rows)
-        return start_s, {each: outcome(con, call) for each, call in CALLS.items()}
+    try:
+        with connect(engine=engine, progress=False) as con:
+            began_s = time.monotonic()
+            con.execute("SELECT llm('Hello', max_tokens := 1)").fetchall()
+            start_s = time.monotonic() - began_s
+            prepare(con, num_rows)
+            return start_s, {each: outcome(con, call) for each, call in CALLS.items()}
+    finally:
+        spawn(engine.close()).result()
 
 
 def grammar_costs(folder: Path) -> tuple[int, dict[str, GrammarCost]]:
@@ -83,6 +87,7 @@ def main() -> None:
             num_tokens, costs = grammar_costs(folder)
             starts_s[name], given = answers(name, folder, num_rows, Path(logs) / f"{name}.log")
             lines += lines_of(name, num_tokens, given, costs)
+            print(f"{name}: {sum(each.lost for each in given.values())} rows lost", flush=True)
             failures |= {f"{name}, {call}": each.failures for call, each in given.items() if each.failures}
     print(table(COLUMNS, lines))
     print("\nSeconds to start: " + ", ".join(f"{name} {s:.1f}" for name, s in starts_s.items()))
