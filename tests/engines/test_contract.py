@@ -29,9 +29,6 @@ MARKS = {
     "llamacpp": [pytest.mark.long],
 }
 REMOTE = ["http", pytest.param("llamacpp", marks=pytest.mark.long)]
-UNMASKED = (
-    "llama.cpp tells probabilities before the grammar's mask: spellings of a choice are among all words"
-)
 DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
 PROMPTS = [
@@ -258,14 +255,7 @@ def test_local_and_http_give_the_same_greedy_answers(local_engine, remote_engine
 
 
 @pytest.mark.vllm
-@pytest.mark.parametrize(
-    "remote_engine",
-    [
-        "http",
-        pytest.param("llamacpp", marks=[pytest.mark.long, pytest.mark.xfail(reason=UNMASKED, strict=True)]),
-    ],
-    indirect=True,
-)
+@pytest.mark.parametrize("remote_engine", REMOTE, indirect=True)
 def test_local_and_http_give_the_same_probabilities(local_engine, remote_engine):
     for kind in (Choice(("positive", "negative")), Choice(("yes", "no"))):
         prompts = [f"{kind.instruction}\n{prompt}" for prompt in PROMPTS]  # as typed calls ask
