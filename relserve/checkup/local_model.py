@@ -11,6 +11,7 @@ from relserve.checkup.page import LocalModel, Template
 from relserve.engines.local import cpu
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.model_files import NUMBER_BYTES, WEIGHTS, read_config, size_of_model
+from relserve.engines.local.prompts import PromptEncoder
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import ModelError
 
@@ -88,8 +89,8 @@ def _chosen(variables: dict[str, str], name: str) -> int | None:
 
 def template_of(tokenizer: Any) -> Template:
     """What a tokenizer's chat template does, by trying it."""
-    source = getattr(tokenizer, "chat_template", None)
-    if not source:
+    encoder = PromptEncoder(tokenizer)
+    if not encoder.has_template:
         return Template(False, False, False)
     render: Callable[..., str] = tokenizer.apply_chat_template
     told = [{"role": "system", "content": "quartz"}, {"role": "user", "content": "basalt"}]
@@ -97,4 +98,4 @@ def template_of(tokenizer: Any) -> Template:
         takes_system = "quartz" in render(told, tokenize=False, add_generation_prompt=True)
     except Exception:  # templates refuse by errors of their own
         takes_system = False
-    return Template(True, takes_system, "enable_thinking" in str(source))
+    return Template(True, takes_system, not encoder.why_it_cannot_think)

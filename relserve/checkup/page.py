@@ -13,7 +13,7 @@ class Template:
     Attributes:
         present: the folder has one; without, prompts go to the model as they are.
         takes_system: it has a place for a system message, else that goes before the prompt.
-        thinks: it can switch the model's thinking on and off.
+        thinks: the model can be asked to think before it answers.
     """
 
     present: bool

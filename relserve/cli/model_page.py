@@ -71,7 +71,7 @@ def _local_lines(local: LocalModel) -> Iterator[tuple[str, str]]:
     yield "context", f"{local.context:,} tokens"
     template = local.template
     system = "takes a system message" if template.takes_system else "takes no system message: it goes first"
-    thinking = "; can think, which is switched off" if template.thinks else ""
+    thinking = "; thinks where a call says thinking := 'low'" if template.thinks else ""
     yield "chat template", system + thinking if template.present else "none: prompts go in as they are"
     if local.weight_bytes is not None and local.kv_bytes_per_token is not None:
         yield (

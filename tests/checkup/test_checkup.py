@@ -130,7 +130,9 @@ class Tokenizer:
 def test_a_chat_template_is_tried() -> None:
     assert template_of(Tokenizer(None)) == Template(False, False, False)
     assert template_of(Tokenizer("{{ messages }}")) == Template(True, True, False)
-    assert template_of(Tokenizer("{% if enable_thinking %}", refuses=True)) == Template(True, False, True)
+    assert template_of(Tokenizer("{% if enable_thinking %}<think>{% endif %}", refuses=True)) == Template(
+        True, False, True
+    )
 
 
 def test_a_model_that_lacks_nothing_needs_nothing() -> None:

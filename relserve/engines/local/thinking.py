@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from relserve.call.rel_tag import RelTag
-from relserve.call.relquery import Reply, Sampling, Usage
-from relserve.engines.local.dialogue import Ask, Dialogue, Talk, times_of, usage_of
+from relserve.call.relquery import Reply, Sampling
+from relserve.engines.local.dialogue import Ask, Dialogue, Talk, after, times_of, usage_of
 from relserve.engines.local.prompts import PromptEncoder
 from relserve.errors import Failure, FailureKind
 from relserve.vllm_plugin import host
-from relserve.vllm_plugin.host import Completion, RequestOutput
+from relserve.vllm_plugin.host import Completion
 
 BANNED = -100.0  # a token's bias in a free text: no thoughts begin anew there
 
@@ -63,7 +63,9 @@ class Thinking:
             return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, f"{said} leaves no room to think"))
         (thoughts,) = yield [Ask(ids, self._params_of(budget))]
         reply = yield from answer(index, [*ids, *self._closed(thoughts.outputs[0])])
-        return _with_thoughts(reply, thoughts)
+        thought = Reply(index, None, usage=usage_of([thoughts]), times=times_of([thoughts]))
+        reply = after(thought, reply)
+        return replace(reply, usage=reply.usage._replace(thought_tokens=thought.usage.output_tokens))
 
     @property
     def banned(self) -> dict[int, float] | None:
@@ -94,18 +96,6 @@ class Thinking:
         if ids[-1:] == self._ids.end:
             return ids + self._ids.answer
         return ids[:-1] + self._ids.closing  # the model ended its turn without an answer
-
-
-def _with_thoughts(reply: Reply, thoughts: RequestOutput) -> Reply:
-    """A reply with the tokens and times of the thoughts before it."""
-    spent, times = usage_of([thoughts]), reply.times
-    usage = Usage(*map(sum, zip(spent, reply.usage, strict=True)))._replace(
-        thought_tokens=spent.output_tokens
-    )
-    if times is not None and (before := times_of([thoughts])) is not None:
-        preemptions = before.preemptions + times.preemptions
-        times = before._replace(last_token_s=times.last_token_s, preemptions=preemptions)
-    return replace(reply, usage=usage, times=times)
 
 
 def ids_of(encoder: PromptEncoder) -> ThoughtIds:
