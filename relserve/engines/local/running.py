@@ -124,7 +124,8 @@ class RunningEngine:
 
     def stop(self, timeout_s: float) -> None:
         """End the process, by force after `timeout_s`, and free what the client holds; blocks."""
-        self.closed = True
+        if not self.dead:  # what died and is cleared away was not ended on purpose: its queries may go on
+            self.closed = True
         with contextlib.suppress(Exception):
             self.client.shutdown(timeout=timeout_s)
         # Its __del__ calls this again, at interpreter exit among modules that are half gone.

@@ -1,26 +1,45 @@
-"""What becomes of an engine's sockets when it ends."""
+"""What is known of an engine that ended: whether by itself or on purpose."""
 
 from __future__ import annotations
 
-import gc
 from types import SimpleNamespace
+from typing import Any
 
-import pytest
-
-from relserve.engines.local.running import end_aside
-from relserve.vllm_plugin.host import message_context
-from tests.waiting import wait_until
-
-zmq = pytest.importorskip("zmq", reason="it comes with vLLM")
+from relserve.engines.local.running import RunningEngine
 
 
-def test_a_context_with_open_sockets_holds_nobody_up() -> None:
-    context = zmq.Context()
-    shadow = zmq.Context(context)  # as vLLM's asyncio context: the first one does not know its sockets
-    socket = shadow.socket(zmq.PUSH)
-    client = SimpleNamespace(engine_core=SimpleNamespace(resources=SimpleNamespace(ctx=context)))
-    end_aside(message_context(client))  # type: ignore[arg-type]
-    gc.collect()
-    assert not context.closed
-    socket.close(linger=0)
-    wait_until(lambda: context.closed)
+class Process:
+    """A process that has ended."""
+
+    pid, exitcode = 1, -9
+
+    def is_alive(self) -> bool:
+        return False
+
+    def join(self, timeout_s: float) -> None:
+        """Nothing is left to wait for."""
+
+
+def running() -> RunningEngine:
+    config = SimpleNamespace(model_config=SimpleNamespace(max_model_len=64))
+    client: Any = SimpleNamespace(
+        get_tokenizer=lambda: SimpleNamespace(chat_template=None),
+        vllm_config=config,
+        shutdown=lambda timeout: None,
+    )
+    process: Any = Process()
+    return RunningEngine(client, process)
+
+
+def test_a_dead_engine_that_is_cleared_away_was_not_closed() -> None:
+    """A query that notices the death only then goes on with the next engine."""
+    engine = running()
+    engine.mark_dead("killed")
+    engine.stop(0.1)
+    assert not engine.closed
+
+
+def test_an_engine_that_is_stopped_while_it_lives_was_closed() -> None:
+    engine = running()
+    engine.stop(0.1)
+    assert engine.closed
