@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MOST = 10**12  # rows or tokens; schedulers reckon with them in floating point
+MAX_KIND = 64  # characters of a kind, which schedulers remember
 
 
 class RelTag(NamedTuple):
@@ -20,6 +21,8 @@ class RelTag(NamedTuple):
         stage: the name of that step.
         deadline_s: when the answers are of no more use, in seconds of the wall clock (`time.time()`), for
             the scheduler may be in another process or on another machine; None: never.
+        kind: the answers of relQueries of one kind have lengths of one distribution; None: of no known kind.
+        likely: the most tokens that an answer has as far as its type tells; None where it does not tell.
     """
 
     rel_id: str
@@ -28,6 +31,8 @@ class RelTag(NamedTuple):
     workflow_id: str | None = None
     stage: str | None = None
     deadline_s: float | None = None
+    kind: str | None = None
+    likely: int | None = None
 
     def args(self) -> dict[str, str | int | float]:
         """The tag as vLLM carries it: `extra_args` of a request in process, `vllm_xargs` of an HTTP body.
@@ -41,6 +46,8 @@ class RelTag(NamedTuple):
             "rel_workflow": _plain(self.workflow_id),
             "rel_stage": _plain(self.stage),
             "rel_deadline_s": self.deadline_s,
+            "rel_kind": _plain(self.kind),
+            "rel_likely": self.likely,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -59,6 +66,7 @@ def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
     if rel_id is None:
         return None
     cap = cap_of(max_tokens)
+    kind, likely = _name(args.get("rel_kind")), _positive(args.get("rel_likely"))
     return RelTag(
         rel_id,
         _positive(args.get("rel_rows")) or 1,
@@ -66,6 +74,8 @@ def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
         _name(args.get("rel_workflow")),
         _name(args.get("rel_stage")),
         _time(args.get("rel_deadline_s")),
+        kind if kind is None or len(kind) <= MAX_KIND else None,
+        None if likely is None else min(cap, likely),
     )
 
 

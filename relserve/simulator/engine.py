@@ -8,6 +8,7 @@ from math import ceil
 from typing import NamedTuple
 
 from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.lengths import RelLengths
 from relserve.policies.scheduling.order import Order
 from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
 from relserve.simulator.blocks import BlockPool
@@ -80,9 +81,9 @@ class SimEngine:
         self.num_running = self.num_waiting = self.num_left = 0
         self.num_cached_tokens = self.num_prompt_tokens = self.num_preemptions = 0
 
-    def add(self, spec: RelSpec) -> None:
-        """A relQuery arrives with all its rows."""
-        rel = SimRel(spec, self.block_size, self.spec.prefix_caching)
+    def add(self, spec: RelSpec, lengths: RelLengths) -> None:
+        """A relQuery arrives with all its rows, whose outputs are taken to have these lengths."""
+        rel = SimRel(spec, self.block_size, self.spec.prefix_caching, lengths)
         self.rels[spec.rel_id] = rel
         self._changed[rel] = None
         self.num_waiting += len(spec.rows)
@@ -254,7 +255,7 @@ class SimEngine:
         for row in rel.finish.pop(rel.clock):
             rel.end_decode(row)
             self._free(row, row.num_prompt + row.num_output - 1)
-            self._end_row(rel)
+            self._end_row(row)
 
     def _end_of_prompt(self, row: SimRow, now_s: float) -> None:
         rel = row.rel
@@ -266,9 +267,11 @@ class SimEngine:
             rel.begin_decode(row)
             return
         self._free(row, row.num_prompt)
-        self._end_row(rel)
+        self._end_row(row)
 
-    def _end_row(self, rel: SimRel) -> None:
+    def _end_row(self, row: SimRow) -> None:
+        rel = row.rel
+        rel.lengths.ended(row.num_output, row.num_output < rel.spec.output_cap)
         rel.num_left -= 1
         self.num_left -= 1
 

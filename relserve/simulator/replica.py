@@ -49,7 +49,7 @@ class Replica:
         """Take what has come into the engine; gives the time when that is done."""
         while self._arrived:
             rel = self._arrived.popleft()
-            self.engine.add(rel)
+            self.engine.add(rel, self._driver.lengths_of(rel.kind, rel.output_cap))
             self._repeats = False
             self._num_arrived_rows -= len(rel.rows)
             now_s += self.spec.arrival_s_a_row * len(rel.rows)

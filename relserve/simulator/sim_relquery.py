@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 
+from relserve.policies.scheduling.lengths import RelLengths
 from relserve.policies.scheduling.state import RelState
 from relserve.simulator.workload import RelSpec, RowSpec
 
@@ -45,8 +46,8 @@ class SimRel:
         starts: how many rows would have given their first token at a clock, had they decoded ever since.
     """
 
-    def __init__(self, spec: RelSpec, block_size: int, prefix_caching: bool) -> None:
-        self.spec, self.block_size = spec, block_size
+    def __init__(self, spec: RelSpec, block_size: int, prefix_caching: bool, lengths: RelLengths) -> None:
+        self.spec, self.block_size, self.lengths = spec, block_size, lengths
         self.waiting = deque(
             SimRow(self, row, row.block_hashes(block_size) if prefix_caching else ()) for row in spec.rows
         )
@@ -56,7 +57,6 @@ class SimRel:
         self.finish: defaultdict[int, list[SimRow]] = defaultdict(list)
         self.growth = [0] * block_size
         self.starts: Counter[int] = Counter()
-        self._sum_starts = 0
         self._waiting_outputs = sum(row.output_tokens for row in spec.rows)
         self.num_left = len(spec.rows)
         self.last_first_token_s = 0.0
@@ -104,13 +104,11 @@ class SimRel:
         self.finish[clock + row.num_output - row.generated].append(row)
         self.growth[(clock - row.num_prompt - row.generated + 1) % self.block_size] += 1
         self.starts[clock - row.generated] += 1
-        self._sum_starts += clock - row.generated
 
     def end_decode(self, row: SimRow) -> None:
         """A row is finished or preempted; `generated` is brought up to date."""
         start = row.joined - row.generated
         self.growth[(start - row.num_prompt + 1) % self.block_size] -= 1
-        self._sum_starts -= start
         if self.starts[start] == 1:
             del self.starts[start]
         else:
@@ -128,9 +126,22 @@ class SimRel:
         if self.spec.knows_outputs:
             self._tell_outputs()
         else:
-            left = self.spec.output_cap - self.clock
-            state.max_decode_left = max(1, left + max(self.starts)) if self.starts else 0
-            state.sum_decode_left = state.num_decoding * left + self._sum_starts
+            self._expect_outputs()
+
+    def _expect_outputs(self) -> None:
+        """Tell what the rows are taken to say."""
+        state, lengths, clock, starts = self.state, self.lengths, self.clock, self.starts
+        lengths.renew(clock - min(starts) if starts else -1, self._given)
+        state.row_output = lengths.row
+        state.longest_output = lengths.longest_left(0, state.num_waiting or state.num_rows)
+        state.max_decode_left = state.sum_decode_left = 0.0
+        if starts:
+            left, last = lengths.left, len(lengths.left) - 1
+            state.max_decode_left = lengths.longest_left(clock - max(starts), state.num_decoding)
+            state.sum_decode_left = sum([n * left[min(clock - start, last)] for start, n in starts.items()])
+
+    def _given(self) -> list[tuple[int, int]]:
+        return [(self.clock - start, num_rows) for start, num_rows in self.starts.items()]
 
     def _tell_outputs(self) -> None:
         """Tell what the rows will truly say."""
@@ -138,4 +149,5 @@ class SimRel:
         left = [(clock - self.clock, len(rows)) for clock, rows in self.finish.items() if rows]
         state.max_decode_left = max((steps for steps, _ in left), default=0)
         state.sum_decode_left = sum(steps * num_rows for steps, num_rows in left)
-        state.true_waiting_outputs = self._waiting_outputs
+        state.row_output = self._waiting_outputs / max(state.num_waiting, 1)
+        state.longest_output = max((row.num_output - row.generated for row in self.waiting), default=1)

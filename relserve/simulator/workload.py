@@ -35,6 +35,7 @@ class RelSpec:
 
     Attributes:
         knows_outputs: policies are told how many tokens each row will say; else only the cap.
+        kind: relQueries of one kind have outputs of one length distribution; None: of none that comes again.
     """
 
     rel_id: str
@@ -42,6 +43,7 @@ class RelSpec:
     rows: tuple[RowSpec, ...]
     output_cap: int
     knows_outputs: bool = False
+    kind: str | None = None
 
 
 def poisson_arrivals(rate: float, count: int, rng: random.Random) -> list[float]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Phases
+from relserve.policies.scheduling.lengths import CapLengths, RelLengths
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.host import Request, awaits_input
 
 KEPT = 256  # finished relQueries remembered
 LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
+
+LengthsOf = Callable[[str | None, int, int | None], RelLengths]  # by kind, cap, and most that is likely
 
 
 @dataclass(slots=True)
@@ -22,6 +25,7 @@ class RelRecord(RelState):
 
     Attributes:
         running: its running rows by request id.
+        lengths: what its rows' outputs are taken to be.
         is_known: whether news told of it.
         num_paused: rows that await the next piece of a streamed input; neither waiting nor running.
         num_finished: rows that were answered; num_aborted of them ended without an answer.
@@ -30,6 +34,7 @@ class RelRecord(RelState):
     """
 
     running: dict[str, Request] = field(default_factory=dict, repr=False)
+    lengths: RelLengths = field(default_factory=lambda: CapLengths(1), repr=False)
     is_known: bool = False
     num_paused: int = 0
     num_finished: int = 0
@@ -64,23 +69,34 @@ class RelRecord(RelState):
 
     def count_running(self) -> None:
         """Bring up to date what the running rows have still to compute and to give."""
-        cap = self.output_cap
-        num_decoding = prefill_left = most = total = 0
+        left, last = self.lengths.left, len(self.lengths.left) - 1
+        num_decoding = prefill_left = 0
+        most, least, total = -1, last, 0.0
         for request in self.running.values():
             if request.is_prefill_chunk:
                 prefill_left += request.num_tokens - request.num_computed_tokens
                 continue
             # Every step comes by here for every row: builtins would take twice as long.
-            longest = request.max_tokens if request.max_tokens < cap else cap
-            left = longest - request.num_output_tokens
-            if left < 1:
-                left = 1
-            if left > most:
-                most = left
+            given = request.num_output_tokens
+            if given > most:
+                most = given
+            if given < least:
+                least = given
             num_decoding += 1
-            total += left
-        self.num_decoding, self.prefill_left = num_decoding, prefill_left
-        self.max_decode_left, self.sum_decode_left = most, total
+            total += left[given if given < last else last]
+        self.num_decoding, self.prefill_left, self.sum_decode_left = num_decoding, prefill_left, total
+        self._expect_outputs(most, least)
+
+    def _expect_outputs(self, most: int, least: int) -> None:
+        """Bring up to date what outputs are taken to be; those that decode gave so many tokens so far."""
+        lengths = self.lengths
+        lengths.renew(most, self._given)
+        self.row_output = lengths.row
+        self.longest_output = lengths.longest_left(0, self.num_waiting or self.num_rows)
+        self.max_decode_left = lengths.longest_left(least, self.num_decoding) if self.num_decoding else 0.0
+
+    def _given(self) -> Iterable[tuple[int, int]]:
+        return Counter(r.num_output_tokens for r in self.running.values() if not r.is_prefill_chunk).items()
 
 
 @dataclass(slots=True)
@@ -106,9 +122,11 @@ class RowLedger:
     Attributes:
         active: the unfinished relQueries by id, in order of arrival.
         done: those finished last.
+        lengths_of: tells what the outputs of a relQuery that comes are taken to be.
     """
 
     def __init__(self, kept: int = KEPT, linger_s: float = LINGER_S) -> None:
+        self.lengths_of: LengthsOf = lambda _kind, cap, _likely: CapLengths(cap)
         self.active: dict[str, RelRecord] = {}
         self.done: deque[RelRecord] = deque(maxlen=kept)
         self._rows: dict[str, _Row] = {}
@@ -150,17 +168,25 @@ class RowLedger:
         rel = self.active.get(identity.rel_id)
         self._forget_lingering(now_s, but=rel)
         if rel is None:
-            rel = RelRecord(identity.rel_id, now_s, identity.rows, identity.output_cap)
-            self.active[identity.rel_id] = rel
+            rel = self._new(identity, now_s)
         self._idle.pop(identity.rel_id, None)
         rel.num_unannounced += rel.num_arrived >= identity.rows
         rel.num_arrived += 1
         rel.arrived_tokens += request.num_prompt_tokens
         rel.num_rows = max(identity.rows, rel.num_arrived)
         rel.output_cap = max(rel.output_cap, identity.output_cap)
+        rel.lengths.allow(identity.output_cap)
         rel.last_active_s = now_s
         row = self._rows[request.request_id] = _Row(rel, request, request.num_tokens)
         self._add_waiting(row)
+
+    def _new(self, identity: RelTag, now_s: float) -> RelRecord:
+        """A relQuery comes."""
+        lengths = self.lengths_of(identity.kind, identity.output_cap, identity.likely)
+        rel = RelRecord(identity.rel_id, now_s, identity.rows, identity.output_cap, lengths=lengths)
+        rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, identity.rows)
+        self.active[identity.rel_id] = rel
+        return rel
 
     def wait(self, request: Request) -> None:
         """A request is in the waiting queue: for the first time, or again after a preemption."""
@@ -206,7 +232,9 @@ class RowLedger:
         row = self._rows.pop(request_id, None)
         if row is None:
             return
-        rel = row.rel
+        rel, given = row.rel, row.request.num_output_tokens
+        if given:
+            rel.lengths.ended(given, is_whole=not aborted and given < row.request.max_tokens)
         self._take_out(row)
         rel.num_past_core += not row.has_token
         rel.num_aborted += aborted

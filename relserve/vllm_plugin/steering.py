@@ -40,6 +40,7 @@ class Steering:
         self.scheduler, self.ledger, self.settings = scheduler, ledger, settings
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
         self.driver = StepDriver(policy, OnlineCost(settings.first_cost))
+        ledger.lengths_of = self.driver.lengths_of
         self.queue = RelQueue(ledger)
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
         self.limits = Limits(

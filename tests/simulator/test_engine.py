@@ -85,7 +85,7 @@ def test_all_memory_comes_back() -> None:
     engine = SimEngine(spec_for("fcfs", 1500))
     driver, now, done = StepDriver(make("dpu+mixed"), FixedCost(COST)), 0.0, 0
     for relation in random_trace(8, 10):
-        engine.add(relation)
+        engine.add(relation, CapLengths(relation.output_cap))
     while engine.rels:
         changed, gone = engine.news()
         free = engine.free_capacity()

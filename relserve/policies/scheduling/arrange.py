@@ -167,7 +167,7 @@ class Marginal:
         """See `Arrangement.decide`."""
         taken: list[Candidate] = []
         by_rel = {candidate.state.rel_id: candidate for candidate in step.candidates}
-        longest = max([r.max_decode_left for r in step.decoding], default=0)
+        longest = max([r.max_decode_left for r in step.decoding], default=0.0)
         at_work, behind = 0, step.num_at_work
         for state in step.order:
             candidate = by_rel.pop(state.rel_id, None)
@@ -176,7 +176,7 @@ class Marginal:
                 if at_work and at_work * delay_s >= LATER * saved_s * behind:
                     break
                 taken.append(candidate)
-                longest = max(longest, state.output_cap)
+                longest = max(longest, state.longest_output)
             if not by_rel:
                 break
             at_work += bool(state.num_decoding) or candidate is not None
@@ -188,10 +188,12 @@ class Marginal:
         return step.decide(None, NOBODY, 0, "decode first" if step.candidates else "no candidate")
 
     @staticmethod
-    def _effect(step: StepChoices, candidate: Candidate, longest: int, is_first: bool) -> tuple[float, float]:
+    def _effect(
+        step: StepChoices, candidate: Candidate, longest: float, is_first: bool
+    ) -> tuple[float, float]:
         """Seconds by which those at work are delayed if a candidate joins, and seconds of bases it saves."""
         cost, state = step.cost, candidate.state
-        shared = min(state.output_cap, longest)
+        shared = min(state.longest_output, longest)
         in_prefill = state.num_running - state.num_decoding
         rows = candidate.num_rows + in_prefill
         share = rows / max(state.num_waiting + state.num_unseen + in_prefill, 1)

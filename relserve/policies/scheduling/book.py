@@ -30,7 +30,7 @@ class Totals(NamedTuple):
     with_running: int
     at_work: int
     num_decoding: int
-    decode_left: int
+    decode_left: float
 
 
 class RelBook:
@@ -161,7 +161,7 @@ class RelBook:
             else:
                 with_waiting.discard(rel_id)
         at_work = len(with_waiting)
-        num_decoding = decode_left = 0
+        num_decoding, decode_left = 0, 0.0
         for state in running.values():
             at_work += not state.num_waiting
             num_decoding += state.num_decoding

@@ -54,7 +54,7 @@ class AloneWork(NamedTuple):
     """What relQueries have left when each has the engine for itself (Eq. 10).
 
     Attributes:
-        tokens, outputs: uncached prompt tokens, and output tokens by the cap.
+        tokens, outputs: uncached prompt tokens, and output tokens.
         prefills, decodes: steps of either kind.
     """
 
@@ -135,27 +135,29 @@ def pem(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
     prefills = ceil(rest / rows_a_batch)
     if full:
         prefills += full * ceil(wave / rows_a_batch)
-    decodes = (full + (rest > 0)) * state.output_cap
+    decodes = (full + (rest > 0)) * state.longest_output
     return _with_running(state, num_unseen, rows * tokens, prefills, decodes)
 
 
-def _with_running(state: RelState, num_unseen: int, tokens: float, prefills: int, decodes: int) -> AloneWork:
+def _with_running(
+    state: RelState, num_unseen: int, tokens: float, prefills: int, decodes: float
+) -> AloneWork:
     """The batches of the waiting rows, and what the rows in progress add to them."""
-    cap, prefill_left, decodes_left = state.output_cap, state.prefill_left, state.max_decode_left
+    prefill_left, decodes_left = state.prefill_left, state.max_decode_left
     if prefill_left and not prefills:
         prefills = 1
     if decodes:  # those that run decode beside the first wave
-        decodes_left -= cap
+        decodes_left -= state.longest_output
     if decodes_left > 0:
         decodes += decodes_left
-    outputs = state.waiting_outputs + num_unseen * cap + state.sum_decode_left
+    outputs = (state.num_waiting + num_unseen) * state.row_output + state.sum_decode_left
     return AloneWork(tokens + prefill_left, outputs, prefills, decodes)
 
 
 def shared_work(state: RelState, miss_ratio: float, limits: Limits) -> SharedWork:
-    """What is left of a relQuery when it shares a full engine with others, by its cap on outputs."""
+    """What is left of a relQuery when it shares a full engine with others."""
     mean, num_unseen = state.mean_tokens, state.num_unseen
     tokens = (state.waiting_tokens + num_unseen * mean) * miss_ratio
-    outputs = state.waiting_outputs + num_unseen * state.output_cap + state.sum_decode_left
-    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (mean + state.output_cap))
+    outputs = (state.num_waiting + num_unseen) * state.row_output + state.sum_decode_left
+    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (mean + state.row_output))
     return SharedWork(tokens + state.prefill_left, outputs, outputs / max(rows_at_once, 1.0))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from relserve.policies.cost import CostModel, CostSource, StepSample
 from relserve.policies.scheduling.decompose import pem
+from relserve.policies.scheduling.lengths import CapLengths, LengthLearner, RelLengths
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import Limits, RelState, StepDecision, StepView
@@ -35,11 +36,15 @@ class StepDriver:
     Attributes:
         policy: decides.
         cost: where the cost model comes from: fixed, or learnt from the steps.
+        lengths: what is known of output lengths.
         reasons: how often each case decided.
     """
 
-    def __init__(self, policy: SchedulingPolicy, cost: CostSource) -> None:
+    def __init__(
+        self, policy: SchedulingPolicy, cost: CostSource, lengths: LengthLearner | None = None
+    ) -> None:
         self.policy, self.cost = policy, cost
+        self.lengths = LengthLearner() if lengths is None else lengths
         self.reasons: Counter[str] = Counter()
         self._is_stalled = False
         self._latest = EVERYTHING
@@ -48,6 +53,10 @@ class StepDriver:
     def model(self) -> CostModel:
         """The cost model to show the policy now."""
         return self.cost.model
+
+    def lengths_of(self, kind: str | None, cap: int, likely: int | None = None) -> RelLengths:
+        """What its outputs are taken to be, of a relQuery that comes; see `LengthLearner.of`."""
+        return self.lengths.of(kind, cap, likely) if self.policy.learns else CapLengths(cap)
 
     def decide(self, view: StepView) -> StepDecision:
         """The decision for the next step, whatever came of the one before."""

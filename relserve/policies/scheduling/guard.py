@@ -110,7 +110,7 @@ def _put_down(book: RelBook) -> None:
     new, arrival_s = book.newcomers, vector(book.arrival_s)
     ahead = _work_up_to(arrival_s[new], arrival_s, np.array(book.columns(SHARED_WORK)))
     # A row's outputs come one after another, also on an idle engine.
-    ahead[2] = np.maximum(ahead[2], [book.states[slot].output_cap for slot in new])
+    ahead[2] = np.maximum(ahead[2], [book.states[slot].longest_output for slot in new])
     for column, numbers in zip(book.columns(FCFS_WORK), ahead, strict=True):
         vector(column)[new] = numbers
 

@@ -17,8 +17,9 @@ class SchedulingPolicy:
     """Decides one step at a time; owns no queue and no clock, and writes nothing into what it is shown.
 
     Attributes:
-        reserve_share: admit a row only if this share of the outputs still to come, by their caps, fits too;
-            None admits whatever fits now, as vLLM does.
+        reserve_share: admit a row only if this share of the outputs still to come fits too; None admits
+            whatever fits now, as vLLM does.
+        learns: whether outputs are taken to be as long as those before were; else as their caps allow.
         book: what it remembers of each relQuery between steps.
     """
 
@@ -27,6 +28,7 @@ class SchedulingPolicy:
     arrangement: Arrangement
     guard: Guard
     reserve_share: float | None = None
+    learns: bool = False
     book: RelBook = field(default_factory=RelBook, repr=False)
 
     def decide(self, view: StepView) -> StepDecision:
@@ -68,7 +70,7 @@ class SchedulingPolicy:
             if state.num_waiting and budget > tokens:
                 ratio = ratios[slot_of[state.rel_id]]
                 uncached = max(state.waiting_tokens / state.num_waiting * ratio, 1.0)
-                need = uncached + limits.block_size / 2 + share * state.output_cap
+                need = uncached + limits.block_size / 2 + share * state.row_output
                 wanted = min(int((budget - tokens) / uncached) or 1, state.num_waiting)
                 rows = max(min(int(free / need), slots, wanted), 1 if must_take_one and not found else 0)
                 held_up = rows < wanted

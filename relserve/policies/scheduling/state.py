@@ -36,10 +36,11 @@ class RelState:
         num_waiting, waiting_tokens: rows not admitted (or preempted), and their tokens to compute.
         num_running: rows that hold KV cache; num_decoding of them have their whole prompt computed.
         prefill_left: prompt tokens that running rows have still to compute.
-        max_decode_left, sum_decode_left: output tokens that running rows have still to give, by the cap.
+        row_output, longest_output: output tokens of a row that has not begun, on average, and of the longest
+            of its rows: by the cap, or as learnt.
+        max_decode_left, sum_decode_left: output tokens that running rows have still to give, likewise.
         first_scheduled_s: when its first row was admitted; None before.
         waiting_row_tokens: the waiting rows one by one, for Algorithm 1 as published.
-        true_waiting_outputs: output tokens that waiting rows will give; None where nobody knows.
     """
 
     rel_id: str
@@ -53,19 +54,17 @@ class RelState:
     num_running: int = 0
     num_decoding: int = 0
     prefill_left: int = 0
-    max_decode_left: int = 0
-    sum_decode_left: int = 0
+    row_output: float = 0.0
+    longest_output: float = 0.0
+    max_decode_left: float = 0
+    sum_decode_left: float = 0
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
     num_unannounced: int = 0
-    true_waiting_outputs: int | None = None
 
-    @property
-    def waiting_outputs(self) -> int:
-        """Output tokens that waiting rows have to give: in truth where that is known, else by the cap."""
-        if self.true_waiting_outputs is None:
-            return self.num_waiting * self.output_cap
-        return self.true_waiting_outputs
+    def __post_init__(self) -> None:
+        if not self.row_output:
+            self.row_output = self.longest_output = float(self.output_cap)
 
     @property
     def num_unseen(self) -> int:

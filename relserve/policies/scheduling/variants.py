@@ -32,12 +32,17 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
     "dpu+pp": lambda guard: SchedulingPolicy("dpu+pp", Dynamic(), Exclusive(always_prefill), guard),
     "dpu+dp": lambda guard: SchedulingPolicy("dpu+dp", Dynamic(), Exclusive(always_decode), guard),
     "dpu+aba": lambda guard: SchedulingPolicy("dpu+aba", Dynamic(), Exclusive(by_total_latency), guard),
+    "dpu+aba checked": lambda guard: SchedulingPolicy(
+        "dpu+aba checked", Dynamic(), Exclusive(by_total_latency), guard, reserve_share=1.0
+    ),
     "dpu-exact+aba": lambda guard: SchedulingPolicy(
         "dpu-exact+aba", Dynamic(exact=True), Exclusive(by_total_latency), guard
     ),
-    "dpu+mixed": lambda guard: SchedulingPolicy("dpu+mixed", Dynamic(), Mixed(), guard, RESERVE_SHARE),
+    "dpu+mixed": lambda guard: SchedulingPolicy(
+        "dpu+mixed", Dynamic(), Mixed(), guard, RESERVE_SHARE, learns=True
+    ),
     "dpu+marginal": lambda guard: SchedulingPolicy(
-        "dpu+marginal", Dynamic(share_bases=True), Marginal(), guard, RESERVE_SHARE
+        "dpu+marginal", Dynamic(share_bases=True), Marginal(), guard, RESERVE_SHARE, learns=True
     ),
 }
 NAMES = tuple(_MAKERS)

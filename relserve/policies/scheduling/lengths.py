@@ -1,0 +1,276 @@
+"""How long outputs get: learnt from rows that ended and from those that still go on, for caps tell little.
+
+A length distribution is kept as a discrete hazard: of the rows that got as far as a bin of lengths, the share
+that ended in it (Kaplan and Meier 1958). So a row that still decodes, and one that its cap cut short, count
+for what they show: that they are at least so long. Three levels lean on one another, in each bin: a
+relQuery's own rows on those of its kind, these on all kinds, these on a guess. A template that nobody has
+used yet begins at what answers usually are, and one whose answers become ten times as long is believed after
+a few dozen rows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Given = Callable[[], Iterable[tuple[int, int]]]  # tokens given so far, and how many rows gave so many
+
+EXACT, A_DOUBLING, LONGEST = 16, 8, 1 << 20  # bins of one token up to 16, then 8 a doubling
+GUESS_TOKENS = 32.0  # half of all answers are this long where nothing was ever seen
+GUESS_ROWS, GENERAL_ROWS, KIND_ROWS = 0.5, 1.0, 16.0  # rows that a level's word counts as, one level below
+KIND_MEMORY, GENERAL_MEMORY, KIND_VOICE = 512.0, 4096.0, 64  # ended rows remembered; of a kind in general
+MOST_KINDS = 1024
+LAST_ALIVE = 0.6  # rows expected to be alive when the last one is said to end
+TABLE = 4096  # tokens up to which is tabulated what is left
+DISBELIEF = 2  # what a row has given beyond its cap, times so much, is taken for the cap
+RENEW_AFTER = 0.1  # share of the ended rows that is news
+
+
+def _edges() -> list[int]:
+    edges = list(range(EXACT + 1))
+    while edges[-1] < LONGEST:
+        edges.append(max(edges[-1] + 1, round(edges[-1] * 2 ** (1 / A_DOUBLING))))
+    return edges
+
+
+EDGES = _edges()  # bin b holds the lengths above EDGES[b], up to EDGES[b + 1]
+_STARTS, _WIDTHS = np.array(EDGES[:-1], dtype=float), np.diff(np.array(EDGES, dtype=float))
+_NUM_BINS = len(_WIDTHS)
+_GUESS: Floats = 1.0 - (_STARTS + GUESS_TOKENS) / (_STARTS + _WIDTHS + GUESS_TOKENS)
+_BIN_OF = [0, *(bisect_left(EDGES, tokens) - 1 for tokens in range(1, TABLE + 1))]
+
+
+def bin_of(tokens: int) -> int:
+    """The bin of a length."""
+    return _BIN_OF[tokens] if tokens <= TABLE else min(bisect_left(EDGES, tokens), _NUM_BINS) - 1
+
+
+class RelLengths(Protocol):
+    """What a scheduler takes the outputs of one relQuery's rows to be, in tokens.
+
+    Attributes:
+        row: of a row that has not begun, on average.
+        left: by tokens given so far, what a row has still to give on average; the last element goes on.
+    """
+
+    row: float
+    left: Sequence[float]
+
+    def longest_left(self, tokens: int, num_rows: int) -> float:
+        """What the last of some rows to end has still to give, when all have given at least `tokens`."""
+
+    def ended(self, tokens: int, is_whole: bool) -> None:
+        """A row ended; not `is_whole` where its cap or an abort cut it short."""
+
+    def renew(self, most: int, given: Given) -> None:
+        """Take account of what ended, and of rows that go on; the longest has given `most` tokens."""
+
+    def allow(self, cap: int) -> None:
+        """A row may give up to so many tokens."""
+
+
+class CapLengths:
+    """Every row is taken to be as long as it may be, as the published policies do."""
+
+    def __init__(self, cap: int) -> None:
+        self.row: float = 0.0
+        self.left: Sequence[float] = range(0)
+        self.allow(cap)
+
+    def longest_left(self, tokens: int, num_rows: int) -> float:
+        """See `RelLengths.longest_left`."""
+        return float(max(len(self.left) - tokens, 1))
+
+    def ended(self, tokens: int, is_whole: bool) -> None:
+        """See `RelLengths.ended`."""
+
+    def renew(self, most: int, given: Given) -> None:
+        """See `RelLengths.renew`; a cap that a row exceeds is believed no more."""
+        if most >= len(self.left):
+            self.allow(DISBELIEF * (most + 1))
+
+    def allow(self, cap: int) -> None:
+        """See `RelLengths.allow`."""
+        if cap > len(self.left):
+            self.row, self.left = float(cap), range(cap, 0, -1)
+
+
+class Rows:
+    """How many rows ended in each bin of lengths, were cut short in it, and are in it now.
+
+    Args:
+        memory: of about so many rows is remembered how they ended; what came before fades.
+    """
+
+    def __init__(self, memory: float) -> None:
+        self.num_ended = 0
+        self.ends, self.cuts, self.alive = np.zeros((3, _NUM_BINS))
+        self._fade, self._weight = 1.0 - 1.0 / memory, 1.0  # weighing new ones more spares fading the old
+
+    def add(self, place: int, is_whole: bool, weight: float = 1.0) -> None:
+        """A row ended, or was cut short."""
+        self.num_ended += 1
+        self._weight /= self._fade
+        (self.ends if is_whole else self.cuts)[place] += weight * self._weight
+        if self._weight > 1e9:
+            self.ends /= self._weight
+            self.cuts /= self._weight
+            self._weight = 1.0
+
+    def hazards(self, prior: Floats, num_rows: float) -> Floats:
+        """In each bin, the share that ends of the rows that get there, a prior counting as so many rows."""
+        ends, goes_on = self.ends / self._weight, self.cuts / self._weight + self.alive
+        reached = np.cumsum((ends + goes_on)[::-1])[::-1] - goes_on
+        found: Floats = (ends + num_rows * prior) / (reached + num_rows)
+        return found
+
+    def as_dict(self) -> dict[str, dict[str, float]]:
+        """How many ended and were cut short, by bin."""
+        parts = {"ends": self.ends / self._weight, "cuts": self.cuts / self._weight}
+        return {
+            name: {str(EDGES[b + 1]): round(float(rows[b]), 3) for b in np.flatnonzero(rows > 5e-4).tolist()}
+            for name, rows in parts.items()
+        }
+
+    def load(self, parts: Mapping[str, Mapping[str, float]]) -> None:
+        """Take what `as_dict` gave.
+
+        Raises:
+            ValueError, TypeError, KeyError, AttributeError: it is something else.
+        """
+        for name, rows in (("ends", self.ends), ("cuts", self.cuts)):
+            for tokens, count in parts[name].items():
+                if not 0.0 <= float(count) < 1e6:
+                    raise ValueError(f"{count} rows")
+                rows[bin_of(min(max(int(tokens), 1), LONGEST))] += float(count)
+        self.num_ended = int(self.ends.sum() + self.cuts.sum())
+
+
+class LengthLearner:
+    """What is known of output lengths, by kind of relQuery: the template, function and options.
+
+    Attributes:
+        kinds: how the rows of each kind ended, the kind used last at the end.
+        general: the same of all kinds, none of which has much more to say than another.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: OrderedDict[str, Rows] = OrderedDict()
+        self.general = Rows(GENERAL_MEMORY)
+
+    def of(self, kind: str | None, cap: int, likely: int | None = None) -> LearntLengths:
+        """For a relQuery that comes.
+
+        Args:
+            kind: rows of one kind have outputs of one distribution; None: of none that comes again.
+            cap: the most tokens that a row may give.
+            likely: the most that it gives by what its client or its type says; not believed any more once a
+                row has given more.
+        """
+        if kind is None:
+            return LearntLengths(Rows(KIND_MEMORY), self.general, cap, likely)
+        rows = self.kinds.pop(kind, None) or Rows(KIND_MEMORY)
+        self.kinds[kind] = rows
+        while len(self.kinds) > MOST_KINDS:
+            self.kinds.popitem(last=False)
+        return LearntLengths(rows, self.general, cap, likely)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All that was learnt, as JSON can hold it."""
+        return {
+            "general": self.general.as_dict(),
+            "kinds": {kind: rows.as_dict() for kind, rows in self.kinds.items() if rows.num_ended},
+        }
+
+    @classmethod
+    def from_dict(cls, learnt: Mapping[str, Any]) -> LengthLearner:
+        """What `as_dict` gave.
+
+        Raises:
+            ValueError, TypeError, KeyError, AttributeError: it is something else.
+        """
+        learner = cls()
+        learner.general.load(learnt["general"])
+        for kind, rows in list(learnt["kinds"].items())[-MOST_KINDS:]:
+            learner.kinds[kind] = Rows(KIND_MEMORY)
+            learner.kinds[kind].load(rows)
+        return learner
+
+
+class LearntLengths:
+    """The lengths of one relQuery, as its kind and its own rows tell them; see `RelLengths`."""
+
+    def __init__(self, kind: Rows, general: Rows, cap: int, likely: int | None) -> None:
+        self._own, self._kind, self._general = Rows(1e9), kind, general
+        self._cap, self._limit = max(cap, 1), max(cap if likely is None else min(likely, cap), 1)
+        self._num_known, self._top = 0, -1
+        self._tabulate()
+
+    def ended(self, tokens: int, is_whole: bool) -> None:
+        """See `RelLengths.ended`."""
+        place = bin_of(max(tokens, 1))
+        self._own.add(place, is_whole)
+        self._kind.add(place, is_whole)
+        self._general.add(place, is_whole, min(1.0, KIND_VOICE / self._kind.num_ended))
+
+    def renew(self, most: int, given: Given) -> None:
+        """See `RelLengths.renew`; does nothing while there is little news."""
+        num_new = self._kind.num_ended - self._num_known
+        top = bin_of(most + 1) if most >= 0 else -1
+        if num_new <= RENEW_AFTER * self._num_known and top == self._top:
+            return
+        self._top = top
+        self._kind.alive -= self._own.alive
+        self._own.alive[:] = 0.0
+        for tokens, num_rows in given():
+            self._own.alive[bin_of(tokens + 1)] += num_rows
+        self._kind.alive += self._own.alive
+        if most >= self._limit:
+            self._limit = self._cap if most < self._cap else DISBELIEF * (most + 1)
+        self._tabulate()
+
+    def allow(self, cap: int) -> None:
+        """See `RelLengths.allow`."""
+        if cap > self._cap:
+            self._limit = cap if self._limit == self._cap else self._limit
+            self._cap, self._top = cap, -2  # to be tabulated anew
+
+    def longest_left(self, tokens: int, num_rows: int) -> float:
+        """See `RelLengths.longest_left`."""
+        alive = LAST_ALIVE / max(num_rows, 1) * self._alive_at(tokens)
+        place = bisect_left(self._ends, 1.0 - alive)
+        if place >= len(self._ends):
+            longest = float(self._limit)
+        else:
+            before, after = self._ends[place - 1], self._ends[place]
+            part = (1.0 - alive - before) / (after - before) if place else 0.0
+            longest = EDGES[place - 1] + part * (EDGES[place] - EDGES[place - 1]) if place else 1.0
+        return float(max(min(longest, self._limit) - tokens, 1.0))
+
+    def _alive_at(self, tokens: int) -> float:
+        place = min(bin_of(tokens) + 1, len(self._ends) - 1) if tokens else 0
+        return max(1.0 - float(self._ends[place]), 1e-9)
+
+    def _tabulate(self) -> None:
+        """From hazards to the share that has ended by each edge, and the mean of what is left."""
+        self._num_known = self._kind.num_ended
+        general = self._general.hazards(_GUESS, GUESS_ROWS)
+        hazards = self._own.hazards(self._kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
+        num_bins = bin_of(self._limit) + 1
+        hazards = hazards[:num_bins]
+        alive = np.maximum(np.concatenate(([1.0], np.cumprod(1.0 - hazards))), 1e-9)
+        widths = _WIDTHS[:num_bins].copy()
+        widths[-1] = self._limit - EDGES[num_bins - 1]
+        # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
+        tokens = widths * (alive[:-1] - (alive[:-1] - alive[1:]) * (widths - 1) / (2 * widths))
+        left = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
+        self._ends: list[float] = (1.0 - alive).tolist()
+        self.row = float(left[0])
+        places = np.arange(min(self._limit, TABLE))
+        self.left: Sequence[float] = np.maximum(np.interp(places, EDGES[:num_bins], left), 1.0).tolist()

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from relserve.policies.scheduling.lengths import CapLengths, LearntLengths, LengthLearner
+
+
+def nobody() -> list[tuple[int, int]]:
+    return []
+
+
+def saw(lengths: LearntLengths, outputs: list[int], cap: int = 1024) -> LearntLengths:
+    for tokens in outputs:
+        lengths.ended(tokens, tokens < cap)
+    lengths.renew(-1, nobody)
+    return lengths
+
+
+def between(low: int, high: int, count: int, seed: int = 1) -> list[int]:
+    rng = random.Random(seed)
+    return [rng.randint(low, high) for _ in range(count)]
+
+
+def test_what_a_kind_said_is_what_its_next_relquery_is_taken_to_say() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 1024), between(25, 100, 200))
+    later = learner.of("a", 1024)
+    assert later.row == pytest.approx(62.5, rel=0.1)
+    assert later.longest_left(0, 100) == pytest.approx(100, rel=0.15)
+    assert later.left[50] == pytest.approx(25, rel=0.25)
+
+
+def test_an_unknown_kind_is_taken_to_be_like_the_others_and_no_other_drowns_them() -> None:
+    learner = LengthLearner()
+    saw(learner.of("long", 1024), [200] * 10_000)
+    for kind in "abcdefg":
+        saw(learner.of(kind, 1024), [5] * 64)
+    assert learner.of("new", 1024).row < 60
+
+
+def test_a_loose_cap_changes_nothing_once_rows_ended() -> None:
+    rows = [saw(LengthLearner().of("a", cap), between(5, 30, 100)).row for cap in (64, 256, 1024, 10**6)]
+    assert max(rows) / min(rows) < 1.1
+
+
+def test_rows_that_go_on_say_that_they_are_long() -> None:
+    """The first to end are the short ones; the others are not forgotten."""
+    lengths = LengthLearner().of("a", 1024)
+    lengths.ended(20, True)
+    lengths.renew(20, lambda: [(20, 60)])
+    assert lengths.row > 40
+    lengths.renew(99, lambda: [(99, 55)])
+    assert lengths.row > 120
+
+
+def test_answers_that_become_ten_times_as_long_are_believed_after_a_few_dozen_rows() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 4096), between(10, 30, 500))
+    shifted = saw(learner.of("a", 4096), between(100, 300, 60))
+    assert shifted.row == pytest.approx(200, rel=0.35)
+    for _ in range(8):
+        saw(learner.of("a", 4096), between(100, 300, 100))
+    assert learner.of("a", 4096).row == pytest.approx(200, rel=0.2)
+
+
+def test_rows_that_their_cap_cut_short_are_at_least_so_long() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 50), [50] * 100, cap=50)
+    assert learner.of("a", 50).row == pytest.approx(50, rel=0.05)
+    assert learner.of("a", 500).row > 100
+
+
+def test_nothing_is_longer_than_cap_and_type_allow_unless_rows_are() -> None:
+    lengths = LengthLearner().of(None, 1000, likely=3)
+    assert lengths.row <= 3
+    assert lengths.longest_left(0, 1000) <= 3
+    lengths.renew(3, lambda: [(3, 1)])
+    assert lengths.row > 3
+    assert lengths.longest_left(0, 1000) > 100
+    lied = LengthLearner().of(None, 2)
+    for tokens in (2, 6, 14, 400):
+        lied.renew(tokens, lambda tokens=tokens: [(tokens, 1)])  # type: ignore[misc]
+        assert lied.longest_left(tokens, 1) >= 1
+    assert lied.row > 20
+
+
+def test_the_published_policies_take_the_cap_until_a_row_exceeds_it() -> None:
+    lengths = CapLengths(5)
+    assert (lengths.row, lengths.left[0], lengths.left[4], lengths.longest_left(2, 9)) == (5.0, 5, 1, 3.0)
+    lengths.renew(4, nobody)
+    assert lengths.row == 5.0
+    lengths.renew(5, nobody)
+    assert (lengths.row, lengths.left[5]) == (12.0, 7)
+
+
+def test_what_is_left_is_never_below_a_token_nor_above_the_cap() -> None:
+    rng = random.Random(3)
+    learner = LengthLearner()
+    for _ in range(200):
+        cap = rng.choice([1, 2, 17, 300, 5000])
+        lengths = learner.of(rng.choice(["a", "b", None]), cap, rng.choice([None, 1, 40]))
+        for _ in range(rng.randrange(30)):
+            lengths.ended(rng.randint(1, cap), rng.random() < 0.9)
+        tokens = rng.randrange(cap)
+        lengths.renew(tokens, lambda tokens=tokens: [(tokens, 2)])  # type: ignore[misc]
+        assert 1 <= lengths.row <= cap
+        assert all(1 <= left <= cap for left in lengths.left)
+        assert 1 <= lengths.longest_left(tokens, rng.randint(1, 10**6)) <= cap
+
+
+def test_it_survives_the_disk() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 1024), between(25, 100, 200))
+    saw(learner.of("b", 1024), [7] * 20)
+    learner.of("nothing ended", 10)
+    text = json.dumps(learner.as_dict())
+    read = LengthLearner.from_dict(json.loads(text))
+    assert list(read.kinds) == ["a", "b"]
+    for kind in ("a", "b", "new"):
+        assert read.of(kind, 1024).row == pytest.approx(learner.of(kind, 1024).row, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "bad", [{}, {"general": {}, "kinds": {}}, {"general": {"ends": {"1": -1}, "cuts": {}}, "kinds": {}}]
+)
+def test_a_strange_file_is_refused(bad: dict) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
+        LengthLearner.from_dict(bad)
+
+
+def test_kinds_are_bounded() -> None:
+    learner = LengthLearner()
+    for number in range(3000):
+        learner.of(str(number), 10).ended(3, True)
+    assert len(learner.kinds) == 1024
