@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel, FixedCost
 from relserve.policies.scheduling.driver import StepDriver
+from relserve.policies.scheduling.lengths import CapLengths
 from relserve.policies.scheduling.state import Limits, StepView
 from relserve.policies.scheduling.variants import NAMES, make
 from relserve.simulator.blocks import BlockPool

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
 
@@ -123,10 +124,11 @@ def test_it_survives_the_disk() -> None:
         assert read.of(kind, 1024).row == pytest.approx(learner.of(kind, 1024).row, rel=0.05)
 
 
-@pytest.mark.parametrize(
-    "bad", [{}, {"general": {}, "kinds": {}}, {"general": {"ends": {"1": -1}, "cuts": {}}, "kinds": {}}]
-)
-def test_a_strange_file_is_refused(bad: dict) -> None:
+STRANGE = [{}, {"general": {}, "kinds": {}}, {"general": {"ends": {"1": -1}, "cuts": {}}, "kinds": {}}]
+
+
+@pytest.mark.parametrize("bad", STRANGE)
+def test_a_strange_file_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         LengthLearner.from_dict(bad)
 
