@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from itertools import islice
 from math import ceil
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import RelLengths
 from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.prefixes import num_known
 from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
 from relserve.simulator.blocks import BlockPool
 from relserve.simulator.sim_relquery import SimRel, SimRow
@@ -91,6 +93,10 @@ class SimEngine:
 
     def news(self) -> tuple[list[RelState], list[str]]:
         """Since the last call: relQueries of which rows came, ran or ended; ids of those that are done."""
+        for rel in self.rels.values():
+            if rel.lengths.is_outdated:
+                rel.renew_state()
+                self._changed[rel] = None
         changed, gone = [rel.state for rel in self._changed], self._gone
         self._changed, self._gone = {}, []
         return changed, gone
@@ -99,12 +105,20 @@ class SimEngine:
         """Slots and KV tokens that are free."""
         return FreeCapacity(self.limits.max_num_seqs - self.num_running, self.pool.num_free * self.block_size)
 
-    def miss_ratio(self, state: RelState) -> float:
-        """Eq. 11 over the first SAMPLE waiting rows, as the paper's code samples them."""
+    def miss_ratio(self, state: RelState, of_each_other: bool = False) -> float:
+        """Eq. 11 over the first SAMPLE waiting rows, as the paper's code samples them.
+
+        Args:
+            of_each_other: what one row has in common with those before it counts as cached, too.
+        """
         tokens = cached = 0
+        seen: set[Hashable] = set()
         for row in islice(self.rels[state.rel_id].waiting, SAMPLE):
             tokens += row.num_tokens
-            cached += self.pool.num_cached(row.hashes)
+            num_cached = self.pool.num_cached(row.hashes)
+            if of_each_other:
+                num_cached = num_known(row.hashes, num_cached, seen)
+            cached += num_cached
         return 1.0 - cached * self.block_size / max(tokens, 1)
 
     def step(self, decision: StepDecision, now_s: float) -> StepWork:

@@ -81,7 +81,13 @@ class Replica:
         engine = self.engine
         changed, gone = engine.news()
         return StepView(
-            changed, gone, engine.free_capacity(), engine.limits, now_s, self.spec.cost, engine.miss_ratio
+            changed,
+            gone,
+            engine.free_capacity(),
+            engine.limits,
+            now_s,
+            self.spec.cost,
+            lambda state: engine.miss_ratio(state, self._driver.policy.learns),
         )
 
     def end_step(self, work: StepWork, now_s: float) -> None:

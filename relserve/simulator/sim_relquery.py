@@ -132,7 +132,7 @@ class SimRel:
         """Tell what the rows are taken to say."""
         state, lengths, clock, starts = self.state, self.lengths, self.clock, self.starts
         lengths.renew(clock - min(starts) if starts else -1, self._given)
-        state.row_output = lengths.row
+        state.row_output, state.seen_output = lengths.row, lengths.seen
         state.longest_output = lengths.longest_left(0, state.num_waiting or state.num_rows)
         state.max_decode_left = state.sum_decode_left = 0.0
         if starts:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.book import RelBook
-from relserve.policies.scheduling.guard import Guard, NoGuard, fcfs_s
+from relserve.policies.scheduling.guard import Guard, NoGuard
 from relserve.policies.scheduling.order import Numbers, Order
 from relserve.policies.scheduling.priority import Priority, alone_s
 from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepView
@@ -58,10 +58,6 @@ class Ranking:
     def left_s(self, name: str) -> float:
         """Predicted seconds left, on an engine of its own."""
         return alone_s(self.book)[self.book.slot_of[name]]
-
-    def fcfs_s(self, name: str) -> float:
-        """Predicted latency under FCFS, as put down at arrival."""
-        return fcfs_s(self.book)[self.book.slot_of[name]]
 
     @property
     def order(self) -> list[str]:

@@ -32,6 +32,7 @@ class StepChoices(NamedTuple):
         num_with_waiting: relQueries with waiting rows, R-.
         num_at_work: relQueries with waiting or running rows.
         cost: the cost model.
+        later: what a second saved now is worth to those that will come, in seconds of those that are there.
         limits_admission: whether no more rows may be admitted than the decision counts on.
     """
 
@@ -41,6 +42,7 @@ class StepChoices(NamedTuple):
     num_with_waiting: int
     num_at_work: int
     cost: CostModel
+    later: float = 1.0
     limits_admission: bool = True
 
     def decide(
@@ -141,7 +143,7 @@ class Exclusive:
         return "transition: prefill" if self._transition(step) else "transition: decode"
 
 
-LATER = 4.0  # see `Marginal`
+TO_COME = 2  # see `Marginal`
 
 
 class Marginal:
@@ -152,10 +154,11 @@ class Marginal:
     that it then shares with the running rows (Eq. 16), as far as no row of its relQuery stays behind to need
     them after all: time that it and all behind it are spared. It joins when
 
-        (relQueries at work ahead of it) * (longer + wider) < LATER * (bases saved) * (relQueries from it on)
+        (relQueries at work ahead of it) * (longer + wider)
+            < later * (bases saved) * (relQueries from it on + TO_COME)
 
-    LATER stands for those that are still to come: what is saved now they are spared too, until the engine
-    is next at rest. A second of work puts that off by 1 / (1 - load) seconds: 4 at a load of 0.75. The first
+    `later` and TO_COME stand for those that are still to come, to whom it is spared too: `later` for how many
+    more there will be of those there are now (see `ArrivingLoad`), TO_COME for when hardly any are. The first
     that does not pay ends the list: nothing less urgent may overtake. With many behind all is mixed, with few
     the urgent run alone.
 
@@ -173,7 +176,7 @@ class Marginal:
             candidate = by_rel.pop(state.rel_id, None)
             if candidate is not None:
                 delay_s, saved_s = self._effect(step, candidate, longest, is_first=not taken)
-                if at_work and at_work * delay_s >= LATER * saved_s * behind:
+                if at_work and at_work * delay_s >= step.later * saved_s * (behind + TO_COME):
                     break
                 taken.append(candidate)
                 longest = max(longest, state.longest_output)

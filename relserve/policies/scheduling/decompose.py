@@ -86,24 +86,6 @@ class RemainingSeconds(NamedTuple):
         return self.work_s + self.bases_s
 
 
-class SharedWork(NamedTuple):
-    """Work on an engine that is full of others' rows too: prefill batches are full, their bases vanish.
-
-    Attributes:
-        tokens, outputs: uncached prompt tokens, and output tokens.
-        steps: the decode steps that give them.
-    """
-
-    tokens: Quantity
-    outputs: Quantity
-    steps: Quantity
-
-    def seconds(self, cost: CostModel) -> Quantity:
-        """How long it takes."""
-        decode_s = cost.decode_per_request_s * self.outputs + cost.decode_base_s * self.steps
-        return cost.prefill_per_token_s * self.tokens + decode_s
-
-
 def pem_exact(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
     """Eq. 10 over Algorithm 1, row by row: what is left of one relQuery.
 
@@ -154,10 +136,7 @@ def _with_running(
     return AloneWork(tokens + prefill_left, outputs, prefills, decodes)
 
 
-def shared_work(state: RelState, miss_ratio: float, limits: Limits) -> SharedWork:
-    """What is left of a relQuery when it shares a full engine with others."""
-    mean, num_unseen = state.mean_tokens, state.num_unseen
-    tokens = (state.waiting_tokens + num_unseen * mean) * miss_ratio
-    outputs = (state.num_waiting + num_unseen) * state.row_output + state.sum_decode_left
-    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (mean + state.row_output))
-    return SharedWork(tokens + state.prefill_left, outputs, outputs / max(rows_at_once, 1.0))
+def full_steps(state: RelState, outputs: float, limits: Limits) -> float:
+    """The decode steps that give so many of its outputs on an engine that is full of rows like its own."""
+    rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (state.mean_tokens + state.row_output))
+    return outputs / max(rows_at_once, 1.0)

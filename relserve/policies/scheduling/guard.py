@@ -6,14 +6,18 @@ from typing import Protocol
 
 import numpy as np
 
-from relserve.policies.scheduling.book import Column, RelBook, vector
-from relserve.policies.scheduling.decompose import SharedWork, shared_work
-from relserve.policies.scheduling.order import Floats, Numbers
-from relserve.policies.scheduling.priority import alone_s, miss_ratios
+from relserve.policies.scheduling.book import RelBook, vector
+from relserve.policies.scheduling.deadlines import Job, shortest_in_time
+from relserve.policies.scheduling.order import Numbers
+from relserve.policies.scheduling.priority import alone_s, miss_ratios, shared_s
+from relserve.policies.scheduling.shadow import FcfsShadow
 from relserve.policies.scheduling.state import StepView
 
-SHARED_WORK = tuple(f"shared_{name}" for name in SharedWork._fields)  # what each has left
-FCFS_WORK = tuple(f"fcfs_{name}" for name in SharedWork._fields)  # all there was when it came
+HASTE = 0.85  # of the patience is used up before somebody is put first, for forecasts err
+GRACE_S = 0.9  # of a second, beyond the promise, for what is too short to be worth a guard
+INFINITE = float("inf")
+NEWS = 0.05  # weight of the latest step in the pace of steps
+PLAN_AT_ONCE = 64  # relQueries up to which every step is planned anew
 
 
 class Guard(Protocol):
@@ -60,67 +64,60 @@ class StarvationGuard:
 
 
 class PatienceGuard:
-    """Ours: a relQuery that, even if it goes first from now on, will have taken `patience` times FCFS's time.
+    """Ours: nobody takes longer than `patience` times what FCFS would have taken for it, and GRACE_S.
 
-    When it comes, all the work that is there is put down, its own included: what first come, first served
-    would do before it is finished. That work is priced by the cost model of the moment, so a wrong first
-    guess mends itself. Nobody is much worse off than without relserve, whatever the model and the load,
-    without a threshold in seconds; and one whose first rows ran and whose other rows wait is not forgotten,
-    as Eq. 13 forgets it. What it has left is what `Dynamic` estimated last.
+    A shadow serves the same relQueries first come, first served. Once it is done with one, the deadline of
+    that one is known; before, it is forecast. The shadow meets all deadlines, so there is an order of least
+    total latency that meets them (Smith 1956), and it is taken: the priorities decide as long as everybody
+    behind is in time.
+
+    The promise is as good as the cost model, and as what is known of output lengths. It cannot be kept where
+    work turns out longer than it was taken for after others were let past, nor where rows that run hold up a
+    more urgent one, for they are not interrupted unless memory runs out.
     """
 
-    def __init__(self, patience: float) -> None:
-        self.patience = patience
-        self._moved: set[str] = set()  # since somebody came last
+    def __init__(self, patience: float, grace_s: float = GRACE_S) -> None:
+        self.patience, self.grace_s = patience, grace_s
+        self.shadow = FcfsShadow()
+        self._steps_until_plan = 0
+        self._now_s = self._pace_s = 0.0  # of the latest step, and of steps lately
 
     def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
-        """See `Guard.put_first`."""
-        self._moved.update(book.active)
-        if book.newcomers:
-            self._renew_work(view, book)
-            _put_down(book)
-        if book.newcomers or book.has_new_cost:
-            work = SharedWork(*map(vector, book.columns(FCFS_WORK)))
-            vector(fcfs_s(book))[:] = work.seconds(view.cost.linear)
-        now_s, patience = view.now_s, self.patience
-        return book.each(
-            lambda value, came_s, left_s, fcfs_s: value * (now_s - came_s + left_s <= patience * fcfs_s),
-            values, book.arrival_s, alone_s(book), fcfs_s(book),
-        )  # fmt: skip
+        """See `Guard.put_first`; among many relQueries the plan is renewed every few steps."""
+        self._follow(view, book)
+        at_most = book.column("at_most", blank=INFINITE)
+        self._steps_until_plan -= 1
+        if self._steps_until_plan <= 0:
+            self._steps_until_plan = len(at_most) // PLAN_AT_ONCE
+            self._plan(values, view, book)
+        return book.each(min, values, at_most) if isinstance(values, list) else np.minimum(values, at_most)
 
-    def _renew_work(self, view: StepView, book: RelBook) -> None:
-        """Bring up to date the work of those of which something ran or changed."""
-        tokens, outputs, steps = book.columns(SHARED_WORK)
+    def _follow(self, view: StepView, book: RelBook) -> None:
+        """Tell the shadow who came and left, and have it serve until now."""
+        longest_s = view.cost.linear.step(view.limits.max_num_batched_tokens, view.limits.max_num_seqs)
+        self._pace_s += NEWS * (min(view.now_s - self._now_s, longest_s) - self._pace_s)
+        self._now_s = view.now_s
+        for rel_id in view.gone:
+            self.shadow.leave(rel_id, is_done=rel_id not in view.cancelled)
+        self.shadow.advance(view.now_s, view.cost.linear, view.limits)
         ratios = miss_ratios(book)
-        for rel_id in self._moved:
-            slot = book.slot_of.get(rel_id)
-            if slot is not None:
-                work = shared_work(book.states[slot], ratios[slot], view.limits)
-                tokens[slot], outputs[slot], steps[slot] = work
-        self._moved.clear()
+        for slot in sorted(book.newcomers, key=book.arrival_s.__getitem__):
+            self.shadow.arrive(book.states[slot], ratios[slot])
 
-
-def fcfs_s(book: RelBook) -> Column[float]:
-    """Seconds of all there was to do when each relQuery came, its own work included, as priced last."""
-    return book.column("fcfs_s")
-
-
-def _put_down(book: RelBook) -> None:
-    """Note for the newcomers all work that came no later than they did."""
-    new, arrival_s = book.newcomers, vector(book.arrival_s)
-    ahead = _work_up_to(arrival_s[new], arrival_s, np.array(book.columns(SHARED_WORK)))
-    # A row's outputs come one after another, also on an idle engine.
-    ahead[2] = np.maximum(ahead[2], [book.states[slot].longest_output for slot in new])
-    for column, numbers in zip(book.columns(FCFS_WORK), ahead, strict=True):
-        vector(column)[new] = numbers
-
-
-def _work_up_to(times_s: Floats, arrival_s: Floats, work: Floats) -> Floats:
-    """The work of all relQueries that came no later than each of some times; a column a time."""
-    first_s = times_s.min()
-    earlier = work.sum(axis=1, where=arrival_s < first_s)
-    late = np.flatnonzero(arrival_s >= first_s)
-    late = late[np.argsort(arrival_s[late], kind="stable")]
-    sums = np.cumsum(work[:, late], axis=1)
-    found: Floats = earlier[:, None] + sums[:, np.searchsorted(arrival_s[late], times_s, side="right") - 1]
-    return found
+    def _plan(self, values: Numbers, view: StepView, book: RelBook) -> None:
+        """Note how low the value of each has to be for everybody to be in time."""
+        at_most, shared = vector(book.column("at_most", blank=INFINITE)), shared_s(book)
+        at_most[:] = INFINITE
+        latencies_s = self.shadow.forecast(view.cost.linear, view.limits) | self.shadow.latency_s
+        fcfs_s = np.array([latencies_s[state.rel_id] for state in book.states])
+        latest_s = vector(book.arrival_s) + HASTE * self.patience * fcfs_s + self.grace_s - view.now_s
+        own_steps_s = np.minimum(self._pace_s * vector(book.column("decodes")), fcfs_s)
+        own_steps_s = np.maximum(own_steps_s, vector(alone_s(book)))
+        latest_s -= np.maximum(own_steps_s - shared, 0.0)  # they come one after the other, whoever goes first
+        columns = (np.asarray(values), shared, latest_s)
+        jobs = [Job(*job) for job in zip(*(c.tolist() for c in columns), range(len(shared)), strict=True)]
+        bound = INFINITE
+        for job in reversed(shortest_in_time(jobs) or ()):
+            bound = min(job.value, float(np.nextafter(bound, -INFINITE)))
+            if bound < job.value:
+                at_most[job.slot] = bound

@@ -22,13 +22,14 @@ Floats = NDArray[np.float64]
 Given = Callable[[], Iterable[tuple[int, int]]]  # tokens given so far, and how many rows gave so many
 
 EXACT, A_DOUBLING, LONGEST = 16, 8, 1 << 20  # bins of one token up to 16, then 8 a doubling
-GUESS_TOKENS = 32.0  # half of all answers are this long where nothing was ever seen
+GUESS_TOKENS, GUESS_SHAPE = 100.0, 3.0  # of a Lomax distribution: 26 tokens in the median, 50 on average
 GUESS_ROWS, GENERAL_ROWS, KIND_ROWS = 0.5, 1.0, 16.0  # rows that a level's word counts as, one level below
 KIND_MEMORY, GENERAL_MEMORY, KIND_VOICE = 512.0, 4096.0, 64  # ended rows remembered; of a kind in general
 MOST_KINDS = 1024
 LAST_ALIVE = 0.6  # rows expected to be alive when the last one is said to end
 TABLE = 4096  # tokens up to which is tabulated what is left
 DISBELIEF = 2  # what a row has given beyond its cap, times so much, is taken for the cap
+RARE = 1e-3  # rows are none
 RENEW_AFTER = 0.1  # share of the ended rows that is news
 
 
@@ -42,7 +43,7 @@ def _edges() -> list[int]:
 EDGES = _edges()  # bin b holds the lengths above EDGES[b], up to EDGES[b + 1]
 _STARTS, _WIDTHS = np.array(EDGES[:-1], dtype=float), np.diff(np.array(EDGES, dtype=float))
 _NUM_BINS = len(_WIDTHS)
-_GUESS: Floats = 1.0 - (_STARTS + GUESS_TOKENS) / (_STARTS + _WIDTHS + GUESS_TOKENS)
+_GUESS: Floats = 1.0 - ((_STARTS + GUESS_TOKENS) / (_STARTS + _WIDTHS + GUESS_TOKENS)) ** GUESS_SHAPE
 _BIN_OF = [0, *(bisect_left(EDGES, tokens) - 1 for tokens in range(1, TABLE + 1))]
 
 
@@ -61,6 +62,14 @@ class RelLengths(Protocol):
 
     row: float
     left: Sequence[float]
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether much more is known than when this was made up."""
+
+    @property
+    def seen(self) -> float:
+        """The longest that there was; 0 where nothing was seen."""
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """What the last of some rows to end has still to give, when all have given at least `tokens`."""
@@ -82,6 +91,16 @@ class CapLengths:
         self.row: float = 0.0
         self.left: Sequence[float] = range(0)
         self.allow(cap)
+
+    @property
+    def is_outdated(self) -> bool:
+        """See `RelLengths.is_outdated`."""
+        return False
+
+    @property
+    def seen(self) -> float:
+        """See `RelLengths.seen`: the cap is believed."""
+        return float(len(self.left))
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """See `RelLengths.longest_left`."""
@@ -122,6 +141,12 @@ class Rows:
             self.ends /= self._weight
             self.cuts /= self._weight
             self._weight = 1.0
+
+    @property
+    def longest(self) -> int:
+        """The longest output that is remembered, of the rows that ended or go on; 0 where there is none."""
+        places = np.flatnonzero(self.ends + self.cuts + self.alive > RARE * self._weight)
+        return EDGES[int(places[-1]) + 1] if len(places) else 0
 
     def hazards(self, prior: Floats, num_rows: float) -> Floats:
         """In each bin, the share that ends of the rows that get there, a prior counting as so many rows."""
@@ -219,11 +244,25 @@ class LearntLengths:
         self._kind.add(place, is_whole)
         self._general.add(place, is_whole, min(1.0, KIND_VOICE / self._kind.num_ended))
 
+    @property
+    def seen(self) -> float:
+        """See `RelLengths.seen`."""
+        return self._seen
+
+    @property
+    def is_outdated(self) -> bool:
+        """See `RelLengths.is_outdated`."""
+        if self._num_known >= KIND_MEMORY:
+            return False
+        if self._kind.num_ended:
+            return self._kind.num_ended > 2 * self._num_known
+        return self._general.num_ended > 2 * self._num_general
+
     def renew(self, most: int, given: Given) -> None:
         """See `RelLengths.renew`; does nothing while there is little news."""
         num_new = self._kind.num_ended - self._num_known
         top = bin_of(most + 1) if most >= 0 else -1
-        if num_new <= RENEW_AFTER * self._num_known and top == self._top:
+        if num_new <= RENEW_AFTER * self._num_known and top == self._top and not self.is_outdated:
             return
         self._top = top
         self._kind.alive -= self._own.alive
@@ -259,7 +298,8 @@ class LearntLengths:
 
     def _tabulate(self) -> None:
         """From hazards to the share that has ended by each edge, and the mean of what is left."""
-        self._num_known = self._kind.num_ended
+        self._num_known, self._num_general = self._kind.num_ended, self._general.num_ended
+        self._seen = min(float(self._kind.longest), float(self._limit))
         general = self._general.hazards(_GUESS, GUESS_ROWS)
         hazards = self._own.hazards(self._kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
         num_bins = bin_of(self._limit) + 1

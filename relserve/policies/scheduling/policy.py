@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepChoices
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.guard import Guard
+from relserve.policies.scheduling.load import ArrivingLoad
 from relserve.policies.scheduling.order import Order
-from relserve.policies.scheduling.priority import Priority, miss_ratios
+from relserve.policies.scheduling.priority import Priority, alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
 
 
@@ -30,6 +31,8 @@ class SchedulingPolicy:
     reserve_share: float | None = None
     learns: bool = False
     book: RelBook = field(default_factory=RelBook, repr=False)
+    load: ArrivingLoad = field(default_factory=ArrivingLoad, repr=False)
+    _later: float = field(default=1.0, repr=False)
 
     def decide(self, view: StepView) -> StepDecision:
         """What the next step computes."""
@@ -39,7 +42,10 @@ class SchedulingPolicy:
         """All relQueries by urgency; to be called once with every view, for it takes note of what changed."""
         book = self.book
         book.take(view)
-        values = self.guard.put_first(self.priority.values(view, book), view, book)
+        values = self.priority.values(view, book)
+        if self.learns:
+            self._count_load(view)
+        values = self.guard.put_first(values, view, book)
         return Order(book.states, book.slot_of, values, book.copy(book.arrival_s))
 
     def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
@@ -48,8 +54,17 @@ class SchedulingPolicy:
         return self.arrangement.decide(StepChoices(
             order, order.sort([state for state in self.book.running if state.num_decoding]),
             self.candidates(view, order), totals.with_waiting, totals.at_work, view.cost.linear,
+            self._later,
             limits_admission=self.reserve_share is not None,
         ))  # fmt: skip
+
+    def _count_load(self, view: StepView) -> None:
+        """Renew, when somebody comes or has left, what a second saved is worth to those that will come."""
+        book = self.book
+        if book.newcomers:
+            alone = alone_s(book)
+            self.load.add((book.arrival_s[slot], alone[slot]) for slot in book.newcomers)
+        self._later = self.load.of(view.now_s, float(shared_s(book).sum()))
 
     def candidates(self, view: StepView, order: Order[RelState]) -> list[Candidate]:
         """The prefill batches that fit one step together, most urgent first.

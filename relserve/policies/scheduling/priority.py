@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from relserve.policies.scheduling.book import Column, RelBook, vector
-from relserve.policies.scheduling.decompose import AloneWork, RemainingSeconds, pem, pem_exact
-from relserve.policies.scheduling.order import Numbers
+from relserve.policies.scheduling.decompose import AloneWork, RemainingSeconds, full_steps, pem, pem_exact
+from relserve.policies.scheduling.order import Floats, Numbers
 from relserve.policies.scheduling.state import StepView
 
-ESTIMATE = (*AloneWork._fields, *RemainingSeconds._fields, "alone_s")  # columns of `Dynamic`
+ESTIMATE = (*AloneWork._fields, *RemainingSeconds._fields, "alone_s", "full_steps")  # columns of `Dynamic`
 
 
 class Priority(Protocol):
@@ -69,7 +69,7 @@ class Dynamic:
         """Of the active ones; their waiting rows are looked up in the prefix cache before."""
         estimate = pem_exact if self._exact else pem
         states, limits, cost, ratios = book.states, view.limits, view.cost.linear, miss_ratios(book)
-        tokens, outputs, prefills, decodes, work_s, bases_s, total_s = book.columns(ESTIMATE)
+        tokens, outputs, prefills, decodes, work_s, bases_s, total_s, full = book.columns(ESTIMATE)
         for slot in book.active.values():
             state = states[slot]
             if state.num_waiting:
@@ -78,6 +78,7 @@ class Dynamic:
             tokens[slot], outputs[slot], prefills[slot], decodes[slot] = left
             work_s[slot], bases_s[slot] = seconds = left.seconds(cost)
             total_s[slot] = seconds.alone_s
+            full[slot] = full_steps(state, left.outputs, limits)
         if book.has_new_cost:
             all_s = AloneWork(*map(vector, (tokens, outputs, prefills, decodes))).seconds(cost)
             for column, numbers in zip((work_s, bases_s, total_s), (*all_s, all_s.alone_s), strict=True):
@@ -87,6 +88,17 @@ class Dynamic:
 def alone_s(book: RelBook) -> Column[float]:
     """Predicted seconds left of each relQuery on an engine of its own, as priced last."""
     return book.column("alone_s")
+
+
+def shared_s(book: RelBook) -> Floats:
+    """Predicted seconds that each relQuery still takes of an engine full of others' rows too.
+
+    Its prefill batches are full then, and their bases vanish; of a decode step it pays for its rows.
+    """
+    assert book.cost is not None
+    work_s, steps = map(vector, book.columns(("work_s", "full_steps")))
+    found: Floats = work_s + book.cost.decode_base_s * steps
+    return found
 
 
 def miss_ratios(book: RelBook) -> Column[float]:

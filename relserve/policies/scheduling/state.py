@@ -38,6 +38,7 @@ class RelState:
         prefill_left: prompt tokens that running rows have still to compute.
         row_output, longest_output: output tokens of a row that has not begun, on average, and of the longest
             of its rows: by the cap, or as learnt.
+        seen_output: the longest output that rows of its kind are known to have had; 0 where none is known.
         max_decode_left, sum_decode_left: output tokens that running rows have still to give, likewise.
         first_scheduled_s: when its first row was admitted; None before.
         waiting_row_tokens: the waiting rows one by one, for Algorithm 1 as published.
@@ -56,6 +57,7 @@ class RelState:
     prefill_left: int = 0
     row_output: float = 0.0
     longest_output: float = 0.0
+    seen_output: float = 0.0
     max_decode_left: float = 0
     sum_decode_left: float = 0
     first_scheduled_s: float | None = None
@@ -64,7 +66,7 @@ class RelState:
 
     def __post_init__(self) -> None:
         if not self.row_output:
-            self.row_output = self.longest_output = float(self.output_cap)
+            self.row_output = self.longest_output = self.seen_output = float(self.output_cap)
 
     @property
     def num_unseen(self) -> int:
@@ -91,7 +93,7 @@ class StepView:
 
     Attributes:
         changed: relQueries that are new, or of which a row arrived, waited, ran or ended since the last view.
-        gone: ids of relQueries that were shown before and have left since.
+        gone: ids of relQueries that were shown before and have left since; `cancelled` are those unfinished.
         free_capacity: slots and KV tokens that are free now.
         now_s: the time, on the clock of `RelState.arrival_s`.
         cost: how long steps take.
@@ -106,6 +108,7 @@ class StepView:
     now_s: float
     cost: StepCost
     miss_ratio: Callable[[RelState], float]
+    cancelled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,172 @@
+"""The same relQueries first come, first served: how long each would take, as a guard has to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.state import Limits, RelState
+
+LEAST_ROWS = 1e-6  # less of a row is none
+LEAST_S = 1e-6  # of a step
+
+
+@dataclass(slots=True)
+class _Rel:
+    """A relQuery in the shadow; rows are counted in parts.
+
+    Attributes:
+        state: the true one, which tells what its outputs are taken to be.
+        tokens: uncached prompt tokens of a row.
+        num_rows, num_waiting, num_decoding: rows that came in all, are not admitted, and decode.
+        admitted: rows admitted in one step, and that step's number.
+        is_wanted: whether somebody will ask for its latency.
+    """
+
+    state: RelState
+    tokens: float
+    num_rows: int
+    num_waiting: float
+    num_decoding: float = 0.0
+    admitted: list[tuple[float, int]] = field(default_factory=list)
+    is_wanted: bool = True
+
+    @property
+    def held_tokens(self) -> float:
+        """KV tokens that a row takes on average; a prefix that is cached is there already."""
+        return self.tokens + self.state.row_output / 2
+
+    @property
+    def longest_output(self) -> float:
+        """Of its rows, as far as there is evidence: of a kind that is new nobody is to be kept waiting."""
+        return min(self.state.longest_output, max(self.state.seen_output, self.state.row_output))
+
+    def steps_left(self, step: int) -> float:
+        """Decode steps until the last row that was admitted ends."""
+        return self.longest_output - 1 - (step - self.admitted[-1][1])
+
+    def end_rows(self, step: int) -> None:
+        """Count the rows that decode on; outputs lie evenly about their mean, up to the longest."""
+        longest, mean = self.longest_output, self.state.row_output
+        spread = longest - max(2 * mean - longest, 0.0)
+        share = min(2 * mean / longest, 1.0)  # few are much longer than all others
+        num_decoding, num_ended = 0.0, 0
+        for num_rows, start in self.admitted:
+            left = longest - 1 - (step - start)
+            if left <= 0:
+                num_ended += 1
+            else:
+                num_decoding += num_rows if left >= spread else num_rows * share * left / spread
+        del self.admitted[: min(num_ended, len(self.admitted) - 1)]
+        self.num_decoding = num_decoding
+
+
+class FcfsShadow:
+    """An engine in thought that serves what comes in vLLM's own order, at the pace of the cost model.
+
+    Every step computes all decodes, and prompts in the order of arrival for as long as the step's tokens,
+    slots and memory last. The rows of a relQuery give `row_output` tokens on average, and its last one
+    `longest_output`. A step costs as much as it touches relQueries that decode.
+
+    Attributes:
+        latency_s: of the relQueries that would be done by now and have not left, by id.
+    """
+
+    def __init__(self) -> None:
+        self.latency_s: dict[str, float] = {}
+        self._rels: dict[str, _Rel] = {}
+        self._waiting: dict[str, _Rel] = {}  # in order of arrival
+        self._decoding: dict[str, _Rel] = {}
+        self._clock_s = self._prefill_s = 0.0  # of the latest step that computed prompts
+        self._num_steps = 0
+
+    def arrive(self, state: RelState, miss_ratio: float) -> None:
+        """A relQuery has come, or more rows of it than were known."""
+        rel = self._rels.get(state.rel_id)
+        if rel is None:
+            if not self._rels:
+                self._clock_s = max(self._clock_s, state.arrival_s)
+            rel = _Rel(state, max(state.mean_tokens * miss_ratio, 1.0), 0, 0.0)
+            self._rels[state.rel_id] = rel
+            self.latency_s.pop(state.rel_id, None)
+        if state.num_rows > rel.num_rows:
+            rel.num_waiting += state.num_rows - rel.num_rows
+            rel.num_rows = state.num_rows
+            self._waiting[state.rel_id] = rel
+
+    def leave(self, rel_id: str, is_done: bool) -> None:
+        """It left the true engine; one that was not done leaves this one, too."""
+        self.latency_s.pop(rel_id, None)
+        if rel_id in self._rels:
+            self._rels[rel_id].is_wanted = False
+            if not is_done:
+                for rels in (self._rels, self._waiting, self._decoding):
+                    rels.pop(rel_id, None)
+
+    def advance(self, now_s: float, cost: CostModel, limits: Limits) -> None:
+        """Serve until now."""
+        while self._rels and self._clock_s < now_s:
+            self._clock_s += self._step(cost, limits)
+            for rel in [rel for rel in self._decoding.values() if self._is_done(rel)]:
+                del self._decoding[rel.state.rel_id], self._rels[rel.state.rel_id]
+                if rel.is_wanted:
+                    self.latency_s[rel.state.rel_id] = self._clock_s - rel.state.arrival_s
+        if not self._rels:
+            self._clock_s = max(self._clock_s, now_s)
+
+    def forecast(self, cost: CostModel, limits: Limits) -> dict[str, float]:
+        """Latencies of those that are not done: their prompts at the latest pace, then their last row."""
+        rows = sum([rel.num_decoding for rel in self._decoding.values()])
+        rows += sum([rel.num_waiting for rel in self._waiting.values()])
+        decode_s = cost.decode(min(rows, limits.max_num_seqs))
+        token_s = max(self._prefill_s / limits.max_num_batched_tokens, cost.prefill_per_token_s)
+        found, tokens = {}, 0.0
+        for rel_id, rel in {**self._decoding, **self._waiting}.items():
+            steps = rel.longest_output if rel.num_waiting else rel.steps_left(self._num_steps)
+            tokens += rel.num_waiting * rel.tokens
+            done_s = self._clock_s + tokens * token_s + max(steps, 1.0) * decode_s
+            found[rel_id] = done_s - rel.state.arrival_s
+        return found
+
+    def _is_done(self, rel: _Rel) -> bool:
+        return not rel.num_waiting and rel.steps_left(self._num_steps) <= 0
+
+    def _step(self, cost: CostModel, limits: Limits) -> float:
+        """Compute a step; gives how long it takes."""
+        for rel in self._decoding.values():
+            rel.end_rows(self._num_steps)
+        num_decoding = sum([rel.num_decoding for rel in self._decoding.values()])
+        admitted, tokens = self._admitted(num_decoding, limits)
+        self._num_steps += 1
+        for rel, num_rows in admitted:
+            self._admit(rel, num_rows)
+        seconds = cost.step(tokens, num_decoding)
+        if tokens:
+            self._prefill_s = seconds
+        return max(seconds, LEAST_S)
+
+    def _admit(self, rel: _Rel, num_rows: float) -> None:
+        rel.num_waiting -= num_rows
+        rel.admitted.append((num_rows, self._num_steps))
+        self._decoding[rel.state.rel_id] = rel
+        if rel.num_waiting < LEAST_ROWS:
+            rel.num_waiting = 0.0
+            del self._waiting[rel.state.rel_id]
+
+    def _admitted(self, num_decoding: float, limits: Limits) -> tuple[list[tuple[_Rel, float]], float]:
+        """The rows that a step admits, and their tokens."""
+        budget = tokens_left = max(limits.max_num_batched_tokens - num_decoding, 1.0)
+        slots = limits.max_num_seqs - num_decoding
+        memory = limits.kv_tokens - sum([r.num_decoding * r.held_tokens for r in self._decoding.values()])
+        admitted: list[tuple[_Rel, float]] = []
+        for rel in self._waiting.values():
+            num_rows = min(rel.num_waiting, tokens_left / rel.tokens, slots, memory / rel.held_tokens)
+            if not self._decoding and not admitted:  # an empty engine takes a row, however large
+                num_rows = max(num_rows, min(rel.num_waiting, 1.0))
+            if num_rows < LEAST_ROWS:
+                break
+            admitted.append((rel, num_rows))
+            tokens_left -= num_rows * rel.tokens
+            slots -= num_rows
+            memory -= num_rows * rel.held_tokens
+        return admitted, budget - tokens_left
