@@ -29,7 +29,8 @@ class Replica:
         self._driver = StepDriver(policy, FixedCost(spec.cost))
         self._arrived: deque[RelSpec] = deque()
         self._num_arrived_rows = 0
-        self._is_awake, self._may_jump, self._repeats = False, may_jump, False
+        self._is_awake, self._repeats = False, False
+        self._may_jump = may_jump and not policy.guard.keeps_time
         self._reason = ""
 
     @property

@@ -21,7 +21,13 @@ PLAN_AT_ONCE = 64  # relQueries up to which every step is planned anew
 
 
 class Guard(Protocol):
-    """Puts the starved first, the earliest to come foremost, for as long as they are starved."""
+    """Puts the starved first, for as long as they are starved.
+
+    Attributes:
+        keeps_time: whether it has to be asked in every step, also where no decision could differ.
+    """
+
+    keeps_time: bool
 
     def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
         """The priority values with 0 for the starved.
@@ -34,6 +40,8 @@ class Guard(Protocol):
 class NoGuard:
     """Nobody is starved."""
 
+    keeps_time = False
+
     def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
         """See `Guard.put_first`."""
         return values
@@ -45,6 +53,8 @@ class StarvationGuard:
     unit_waiting_time(R) = waiting_time(R) / req(R_0), with the waiting time that ends when its first row is
     scheduled; above `threshold_s` (seconds per row) its priority value counts as zero, from then on.
     """
+
+    keeps_time = False
 
     def __init__(self, threshold_s: float) -> None:
         self.threshold_s = threshold_s
@@ -75,6 +85,8 @@ class PatienceGuard:
     work turns out longer than it was taken for after others were let past, nor where rows that run hold up a
     more urgent one, for they are not interrupted unless memory runs out.
     """
+
+    keeps_time = True
 
     def __init__(self, patience: float, grace_s: float = GRACE_S) -> None:
         self.patience, self.grace_s = patience, grace_s

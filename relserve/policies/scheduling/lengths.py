@@ -151,7 +151,7 @@ class Rows:
     def hazards(self, prior: Floats, num_rows: float) -> Floats:
         """In each bin, the share that ends of the rows that get there, a prior counting as so many rows."""
         ends, goes_on = self.ends / self._weight, self.cuts / self._weight + self.alive
-        reached = np.cumsum((ends + goes_on)[::-1])[::-1] - goes_on
+        reached = np.cumsum((ends + goes_on)[::-1])[::-1] - goes_on / 2
         found: Floats = (ends + num_rows * prior) / (reached + num_rows)
         return found
 
