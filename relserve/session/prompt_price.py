@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -25,15 +25,17 @@ class ExpectedWork(NamedTuple):
 def expected_output(sampling: Sampling, encoder: Encoder | None = None) -> int:
     """Tokens that one answer likely has.
 
-    Of an answer from a list those of the longest as the tokenizer writes it, and an end; of any other the
-    most that it may have. Thoughts are taken to use up what they may.
+    Of a choice, a number or a date those of the longest as the tokenizer writes it, and an end; of any other
+    the most that it may have. Thoughts are taken to use up what they may.
     """
     cap, grammar = sampling.answer_cap, sampling.grammar
-    if grammar is None or not grammar.choices:
-        return sampling.output_cap
-    if encoder is None:
-        return sampling.thinking + min(cap, ceil(cap / CHARS_A_TOKEN) + 1)
-    return sampling.thinking + min(cap, max(encoder.num_tokens(grammar.choices)) + 1)
+    num_tokens = _by_characters if encoder is None else encoder.num_tokens
+    longest = None if grammar is None else grammar.most_tokens(num_tokens)
+    return sampling.thinking + (cap if longest is None else min(cap, longest))
+
+
+def _by_characters(texts: Sequence[str]) -> list[int]:
+    return [ceil(len(text.encode(errors="replace")) / CHARS_A_TOKEN) for text in texts]
 
 
 def expected_work(prompts: Collection[str], sampling: Sampling) -> ExpectedWork:
