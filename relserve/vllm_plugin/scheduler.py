@@ -78,7 +78,7 @@ class RelQueryScheduling(_Base):
                     ledger.token(output.request_id, now_s)
                 if output.finish_reason is not None:
                     self._answered(output.request_id, now_s)
-        self.publisher.tick()
+        self._tick()
         return outputs
 
     def _answered(self, request_id: str, now_s: float) -> None:
@@ -99,14 +99,20 @@ class RelQueryScheduling(_Base):
         now_s = time.monotonic()
         for request_id in ended:
             self.ledger.end(request_id, now_s, aborted=True)
-        self.publisher.tick()
+        self._tick()
         return result
+
+    def _tick(self) -> None:
+        """See that what others read of this engine is not too old."""
+        self.publisher.tick()
+        if self.steering is not None:
+            self.steering.lengths.tick(is_idle=not len(self.ledger))
 
     def shutdown(self) -> None:
         """End; leaves the counters where the settings say, and no status."""
         self.publisher.close()
         if self.steering is not None:
-            self.steering.write_report()
+            self.steering.close()
         super().shutdown()
 
 
