@@ -44,7 +44,8 @@ class RelQueryScheduling(_Base):
         self.publisher = Publisher(self, settings.variant if self.steering is not None else "stock")
 
     def add_request(self, request: Any) -> None:
-        self.ledger.arrive(request, identity_of(request), time.monotonic())
+        identity = identity_of(request, self.vllm_config.model_config.max_model_len)
+        self.ledger.arrive(request, identity, time.monotonic())
         if self.steering is not None:
             self.steering.arrive(request)
         super().add_request(request)
@@ -145,9 +146,14 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     return cls(vllm_config=vllm_config, **kwargs)
 
 
-def identity_of(request: Request) -> RelTag:
-    """The relQuery of a vLLM request."""
+def identity_of(request: Request, max_model_len: int) -> RelTag:
+    """The relQuery of a vLLM request.
+
+    Args:
+        max_model_len: tokens of prompt and output together, whatever the request's client allows.
+    """
     params = request.sampling_params
     if params is None:  # a pooling request
         return identify(request.request_id, None, 1)
-    return identify(request.request_id, params.extra_args, params.max_tokens)
+    room = max(max_model_len - request.num_prompt_tokens, 1)
+    return identify(request.request_id, params.extra_args, min(params.max_tokens or 1, room))

@@ -118,7 +118,7 @@ class Publisher:
 def _status_of(rel: RelRecord, outlook: Outlook | None, now_s: float) -> RelStatus:
     priority, left_s = (None, _extrapolated_s(rel, now_s)) if outlook is None else outlook
     return RelStatus(
-        rel.rel_id[:MAX_ID], rel.num_rows, rel.num_finished, rel.num_aborted, rel.phase,
+        rel.rel_id[:MAX_ID], rel.num_announced, rel.num_finished, rel.num_aborted, rel.phase,
         priority, left_s, now_s - rel.arrival_s,
     )  # fmt: skip
 
@@ -127,5 +127,5 @@ def _extrapolated_s(rel: RelRecord, now_s: float) -> float | None:
     """Seconds left if rows go on being answered as fast as so far; None before one was."""
     if rel.first_scheduled_s is None or not rel.num_finished:
         return None
-    left = max(rel.num_rows - rel.num_finished - rel.num_aborted, 0)
+    left = max(rel.num_announced - rel.num_finished - rel.num_aborted, 0)
     return (now_s - rel.first_scheduled_s) * left / rel.num_finished
