@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ LAST_ALIVE = 0.6  # rows expected to be alive when the last one is said to end
 TABLE = 4096  # tokens up to which is tabulated what is left
 DISBELIEF = 2  # what a row has given beyond its cap, times so much, is taken for the cap
 RENEW_AFTER = 0.1  # share of the ended rows that is news
+SHARED = 64  # relQueries that begin with one table, for which much of what runs may have changed meanwhile
+MOST_TABLES = 512  # of them by kind and limit
 
 
 def _edges() -> list[int]:
@@ -52,15 +54,15 @@ def bin_of(tokens: int) -> int:
 
 
 class RelLengths(Protocol):
-    """What a scheduler takes the outputs of one relQuery's rows to be, in tokens.
+    """What a scheduler takes the outputs of one relQuery's rows to be, in tokens."""
 
-    Attributes:
-        row: of a row that has not begun, on average.
-        left: by tokens given so far, what a row has still to give on average; the last element goes on.
-    """
+    @property
+    def row(self) -> float:
+        """Of a row that has not begun, on average."""
 
-    row: float
-    left: Sequence[float]
+    @property
+    def left(self) -> Sequence[float]:
+        """By tokens given so far, what a row has still to give on average; the last element goes on."""
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """What the last of some rows to end has still to give, when all have given at least `tokens`."""
@@ -152,6 +154,43 @@ class Rows:
         self.num_ended = int(self.ends.sum() + self.cuts.sum())
 
 
+class Table(NamedTuple):
+    """A distribution of lengths up to a limit, as schedulers ask for it.
+
+    Attributes:
+        ends: share of the rows that have ended by each edge of the bins.
+        row, left: see `RelLengths`.
+    """
+
+    ends: Sequence[float]
+    row: float
+    left: Sequence[float]
+
+    @classmethod
+    def of(cls, hazards: Floats, limit: int) -> Table:
+        """From hazards to the share that has ended by each edge, and the mean of what is left."""
+        num_bins = bin_of(limit) + 1
+        hazards = hazards[:num_bins]
+        alive = np.maximum(np.concatenate(([1.0], np.cumprod(1.0 - hazards))), 1e-9)
+        widths = _WIDTHS[:num_bins].copy()
+        widths[-1] = limit - EDGES[num_bins - 1]
+        # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
+        tokens = widths * (alive[:-1] - (alive[:-1] - alive[1:]) * (widths - 1) / (2 * widths))
+        left = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
+        places = np.arange(min(limit, TABLE))
+        by_given = np.maximum(np.interp(places, EDGES[:num_bins], left), 1.0)
+        return cls((1.0 - alive).tolist(), float(left[0]), by_given.tolist())
+
+
+class _Shared:
+    """A table with which relQueries begin, how many did, and how many rows had ended when it was made."""
+
+    __slots__ = ("num_ended", "num_users", "table")
+
+    def __init__(self, table: Table, num_ended: int) -> None:
+        self.table, self.num_ended, self.num_users = table, num_ended, 0
+
+
 class LengthLearner:
     """What is known of output lengths, by kind of relQuery: the template, function and options.
 
@@ -163,6 +202,7 @@ class LengthLearner:
     def __init__(self) -> None:
         self.kinds: OrderedDict[str, Rows] = OrderedDict()
         self.general = Rows(GENERAL_MEMORY)
+        self._shared: OrderedDict[tuple[str | None, int], _Shared] = OrderedDict()
 
     def of(self, kind: str | None, cap: int, likely: int | None = None) -> LearntLengths:
         """For a relQuery that comes.
@@ -173,13 +213,31 @@ class LengthLearner:
             likely: the most that it gives by what its client or its type says; not believed any more once a
                 row has given more.
         """
-        if kind is None:
-            return LearntLengths(Rows(KIND_MEMORY), self.general, cap, likely)
+        limit = max(cap if likely is None else min(likely, cap), 1)
+        rows = None if kind is None else self._rows_of(kind)
+        return LearntLengths(rows, self.general, cap, limit, self._beginning(kind, rows, limit))
+
+    def _rows_of(self, kind: str) -> Rows:
         rows = self.kinds.pop(kind, None) or Rows(KIND_MEMORY)
         self.kinds[kind] = rows
         while len(self.kinds) > MOST_KINDS:
             self.kinds.popitem(last=False)
-        return LearntLengths(rows, self.general, cap, likely)
+        return rows
+
+    def _beginning(self, kind: str | None, rows: Rows | None, limit: int) -> Table:
+        """What a relQuery is taken to give of which nothing has run: tens of thousands may come at once."""
+        num_ended = (self.general if rows is None else rows).num_ended
+        shared = self._shared.pop((kind, limit), None)
+        is_news = shared is None or num_ended - shared.num_ended > RENEW_AFTER * shared.num_ended
+        if shared is None or is_news or shared.num_users >= SHARED:
+            general = self.general.hazards(_GUESS, GUESS_ROWS)
+            hazards = general if rows is None else rows.hazards(general, GENERAL_ROWS)
+            shared = _Shared(Table.of(hazards, limit), num_ended)
+        shared.num_users += 1
+        self._shared[(kind, limit)] = shared
+        while len(self._shared) > MOST_TABLES:
+            self._shared.popitem(last=False)
+        return shared.table
 
     def as_dict(self) -> dict[str, Any]:
         """All that was learnt, as JSON can hold it."""
@@ -206,34 +264,47 @@ class LengthLearner:
 class LearntLengths:
     """The lengths of one relQuery, as its kind and its own rows tell them; see `RelLengths`."""
 
-    def __init__(self, kind: Rows, general: Rows, cap: int, likely: int | None) -> None:
-        self._own, self._kind, self._general = Rows(1e9), kind, general
-        self._cap, self._limit = max(cap, 1), max(cap if likely is None else min(likely, cap), 1)
-        self._num_known, self._top = 0, -1
-        self._tabulate()
+    def __init__(self, kind: Rows | None, general: Rows, cap: int, limit: int, beginning: Table) -> None:
+        self._own: Rows | None = None  # until a row has run
+        self._kind, self._general = kind, general
+        self._cap, self._limit = max(cap, 1), limit
+        self._num_known, self._top = 0 if kind is None else kind.num_ended, -1
+        self._table = beginning
+
+    @property
+    def row(self) -> float:
+        """See `RelLengths.row`."""
+        return self._table.row
+
+    @property
+    def left(self) -> Sequence[float]:
+        """See `RelLengths.left`."""
+        return self._table.left
 
     def ended(self, tokens: int, is_whole: bool) -> None:
         """See `RelLengths.ended`."""
+        own, kind = self._levels()
         place = bin_of(max(tokens, 1))
-        self._own.add(place, is_whole)
-        self._kind.add(place, is_whole)
-        self._general.add(place, is_whole, min(1.0, KIND_VOICE / self._kind.num_ended))
+        own.add(place, is_whole)
+        kind.add(place, is_whole)
+        self._general.add(place, is_whole, min(1.0, KIND_VOICE / kind.num_ended))
 
     def renew(self, most: int, given: Given) -> None:
         """See `RelLengths.renew`; does nothing while there is little news."""
-        num_new = self._kind.num_ended - self._num_known
+        num_new = 0 if self._kind is None else self._kind.num_ended - self._num_known
         top = bin_of(most + 1) if most >= 0 else -1
         if num_new <= RENEW_AFTER * self._num_known and top == self._top:
             return
         self._top = top
-        self._kind.alive -= self._own.alive
-        self._own.alive[:] = 0.0
+        own, kind = self._levels()
+        kind.alive -= own.alive
+        own.alive[:] = 0.0
         for tokens, num_rows in given():
-            self._own.alive[bin_of(tokens + 1)] += num_rows
-        self._kind.alive += self._own.alive
+            own.alive[bin_of(tokens + 1)] += num_rows
+        kind.alive += own.alive
         if most >= self._limit:
             self._limit = self._cap if most < self._cap else DISBELIEF * (most + 1)
-        self._tabulate()
+        self._tabulate(own, kind)
 
     def allow(self, cap: int) -> None:
         """See `RelLengths.allow`."""
@@ -243,34 +314,32 @@ class LearntLengths:
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """See `RelLengths.longest_left`."""
+        ends = self._table.ends
         alive = LAST_ALIVE / max(num_rows, 1) * self._alive_at(tokens)
-        place = bisect_left(self._ends, 1.0 - alive)
-        if place >= len(self._ends):
+        place = bisect_left(ends, 1.0 - alive)
+        if place >= len(ends):
             longest = float(self._limit)
         else:
-            before, after = self._ends[place - 1], self._ends[place]
+            before, after = ends[place - 1], ends[place]
             part = (1.0 - alive - before) / (after - before) if place else 0.0
             longest = EDGES[place - 1] + part * (EDGES[place] - EDGES[place - 1]) if place else 1.0
         return float(max(min(longest, self._limit) - tokens, 1.0))
 
     def _alive_at(self, tokens: int) -> float:
-        place = min(bin_of(tokens) + 1, len(self._ends) - 1) if tokens else 0
-        return max(1.0 - float(self._ends[place]), 1e-9)
+        ends = self._table.ends
+        place = min(bin_of(tokens) + 1, len(ends) - 1) if tokens else 0
+        return max(1.0 - float(ends[place]), 1e-9)
 
-    def _tabulate(self) -> None:
-        """From hazards to the share that has ended by each edge, and the mean of what is left."""
-        self._num_known = self._kind.num_ended
+    def _levels(self) -> tuple[Rows, Rows]:
+        """Its own rows and those of its kind."""
+        if self._own is None:
+            self._own = Rows(1e9)
+        if self._kind is None:
+            self._kind = Rows(KIND_MEMORY)
+        return self._own, self._kind
+
+    def _tabulate(self, own: Rows, kind: Rows) -> None:
+        self._num_known = kind.num_ended
         general = self._general.hazards(_GUESS, GUESS_ROWS)
-        hazards = self._own.hazards(self._kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
-        num_bins = bin_of(self._limit) + 1
-        hazards = hazards[:num_bins]
-        alive = np.maximum(np.concatenate(([1.0], np.cumprod(1.0 - hazards))), 1e-9)
-        widths = _WIDTHS[:num_bins].copy()
-        widths[-1] = self._limit - EDGES[num_bins - 1]
-        # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
-        tokens = widths * (alive[:-1] - (alive[:-1] - alive[1:]) * (widths - 1) / (2 * widths))
-        left = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
-        self._ends: list[float] = (1.0 - alive).tolist()
-        self.row = float(left[0])
-        places = np.arange(min(self._limit, TABLE))
-        self.left: Sequence[float] = np.maximum(np.interp(places, EDGES[:num_bins], left), 1.0).tolist()
+        hazards = own.hazards(kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
+        self._table = Table.of(hazards, self._limit)
