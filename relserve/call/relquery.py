@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,11 +19,12 @@ from relserve.call.template import Binding
 from relserve.errors import Failure
 
 _numbers = itertools.count(1)
+_process = secrets.token_hex(3)  # in containers, whose clients may share a server, pids are alike
 
 
 def new_rel_id() -> str:
-    """An id for a relQuery, unique among the processes of a machine."""
-    return f"rel-{os.getpid()}-{next(_numbers)}"
+    """An id for a relQuery, unique among all clients of a server."""
+    return f"rel-{os.getpid()}-{_process}-{next(_numbers)}"
 
 
 @dataclass(frozen=True)
