@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import statistics
+import threading
 import time
 from pathlib import Path
 
@@ -119,6 +120,21 @@ def test_a_failing_disk_is_one_warning(tmp_path: Path, caplog: pytest.LogCapture
     assert [record.getMessage()[:40] for record in caplog.records[told:]] == [
         "lengths of answers will be learnt anew: "
     ]
+
+
+def test_a_slow_disk_holds_up_no_step_and_the_end_only_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_released = threading.Event()
+    monkeypatch.setattr("relserve.vllm_plugin.background_file.os.replace", lambda *_: is_released.wait(60))
+    kept = KeptLengths(tmp_path / FOLDER / "m.json", every_s=0.0)
+    began = time.monotonic()
+    for number in range(100):
+        end_rows(kept, f"kind {number}", 5)
+        kept.tick(is_idle=True)
+    kept.close()
+    assert time.monotonic() - began < 30
+    is_released.set()
 
 
 @pytest.mark.performance
