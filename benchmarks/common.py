@@ -13,8 +13,10 @@ from typing import Any
 
 from benchmarks.provenance import RESULTS, ROOT, provenance, uncommitted
 
-# No benchmark measures answers kept from an earlier run (benchmarks.resume sets its own cache).
+# No benchmark measures answers kept from an earlier run (benchmarks.resume sets its own cache), nor begins
+# with the lengths of answers that another one learnt.
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
+os.environ["RELSERVE_KEEP_LENGTHS"] = "0"
 
 
 def arguments(description: str) -> argparse.ArgumentParser:

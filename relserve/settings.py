@@ -22,9 +22,11 @@ def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
     return field(default=default, metadata={"help": help, "parse": parse})
 
 
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
 def _flag(text: str) -> bool:
-    on, off = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
-    return {**dict.fromkeys(on, True), **dict.fromkeys(off, False)}[text.strip().lower()]
+    return {**dict.fromkeys(_ON, True), **dict.fromkeys(_OFF, False)}[text.strip().lower()]
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -62,6 +64,11 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "relserve"
 
 
+def keeps_lengths() -> bool:
+    """Whether learnt lengths of answers are kept on disk; for an engine's process too, see `cache_dir`."""
+    return os.environ.get(PREFIX + "KEEP_LENGTHS", "").strip().lower() not in _OFF
+
+
 def names_a_model() -> bool:
     """Whether the user set the model of the process, be it to what would be the default."""
     return bool(os.environ.get(PREFIX + "MODEL"))
@@ -83,11 +90,15 @@ class Settings:
     )
     cache_dir: Path = _setting(
         None,
-        "folder for answers, engine logs, status files and calibrations (default ~/.cache/relserve)",
+        "folder for answers, engine logs, status files, calibrations and learnt lengths of answers "
+        "(default ~/.cache/relserve)",
         _folder,
     )
     answer_cache_mb: int = _setting(
         1024, "largest size of the answer cache, in whole megabytes; 0: no answers are kept", _at_least(0)
+    )
+    keep_lengths: bool = _setting(
+        True, "learnt lengths of answers are kept on disk for the next engine: 1 (default) or 0", _flag
     )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -56,6 +57,23 @@ class Grammar:
         if self.shape is not None:
             return 4 * self.shape.max_chars
         return max((len(c.encode()) for c in self.choices), default=32)
+
+    @cached_property
+    def longest(self) -> tuple[str, ...]:
+        """Replies of which one has the most tokens; none where texts or lists in it may have any length."""
+        if self.shape is not None:
+            return () if self.shape.longest is None else (self.shape.longest,)
+        decimals = 2 if "." in self.regex else 0
+        return self.choices or tuple(f"{bound:.{decimals}f}" for bound in self.bounds or ())
+
+    def most_tokens(self, num_tokens: Callable[[Sequence[str]], Sequence[int]]) -> int | None:
+        """Tokens of the longest reply, the space before it and its end included; None without a bound.
+
+        Of a reply as a tokenizer writes it: a model may spell the same in smaller tokens.
+        """
+        leads = ("", " ") if self.takes_space else ("",)
+        spelled = [lead + text for text in self.longest for lead in leads]
+        return max(num_tokens(spelled)) + 1 if spelled else None
 
     def may_go_on(self, text: str) -> bool:
         """Whether `text`, an allowed reply, may also be the beginning of a longer one."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-MOST = 10**12  # rows or tokens; schedulers reckon with them in floating point
+logger = logging.getLogger(__name__)
+
+MOST = 10**7  # rows or tokens that a client is believed to speak of
 MAX_KIND = 64  # characters of a kind, which schedulers remember
 
 
@@ -55,7 +59,8 @@ class RelTag(NamedTuple):
 def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
     """The tag in a request's `extra_args`; None where they name no relQuery.
 
-    What a stranger wrote there is taken where it makes sense and left where not.
+    What a stranger wrote there is taken where it makes sense and left where not; a number above `MOST` counts
+    as that, and is logged once.
 
     Args:
         max_tokens: of the request; no row answers more. None or nonsense counts as 1.
@@ -66,11 +71,11 @@ def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
     if rel_id is None:
         return None
     cap = cap_of(max_tokens)
-    kind, likely = _name(args.get("rel_kind")), _positive(args.get("rel_likely"))
+    kind, likely = _name(args.get("rel_kind")), _positive(args, "rel_likely")
     return RelTag(
         rel_id,
-        _positive(args.get("rel_rows")) or 1,
-        min(cap, _positive(args.get("rel_ol")) or cap),
+        _positive(args, "rel_rows") or 1,
+        min(cap, _positive(args, "rel_ol") or cap),
         _name(args.get("rel_workflow")),
         _name(args.get("rel_stage")),
         _time(args.get("rel_deadline_s")),
@@ -94,15 +99,25 @@ def _name(value: Any) -> str | None:
     return str(value) if isinstance(value, (str, int)) and value != "" else None
 
 
-def _positive(value: Any) -> int | None:
+def _positive(args: Mapping[Any, Any], name: str) -> int | None:
     """A whole number from 1 to `MOST`, also where JSON made it a float or a client a string; else None."""
+    value: Any = args.get(name)
     if isinstance(value, bool):
         return None
     try:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if 0 < number <= MOST else None
+    if number > MOST:
+        _log_absurd(name)
+    return min(number, MOST) if number > 0 else None
+
+
+@lru_cache(maxsize=8)  # once for each name
+def _log_absurd(name: str) -> None:
+    logger.warning(
+        "a client says %s of more than %s; that counts as so many, here and later", name, f"{MOST:,}"
+    )
 
 
 def _time(value: Any) -> float | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,11 +19,12 @@ from relserve.call.template import Binding
 from relserve.errors import Failure
 
 _numbers = itertools.count(1)
+_process = secrets.token_hex(3)  # in containers, whose clients may share a server, pids are alike
 
 
 def new_rel_id() -> str:
-    """An id for a relQuery, unique among the processes of a machine."""
-    return f"rel-{os.getpid()}-{next(_numbers)}"
+    """An id for a relQuery, unique among all clients of a server."""
+    return f"rel-{os.getpid()}-{_process}-{next(_numbers)}"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,19 @@ class CallSite:
     def sampling(self) -> Sampling:
         """How the engine is to decode every answer."""
         return sampling_of(self.function, self.options)
+
+    @cached_property
+    def kind(self) -> str:
+        """What is the same for calls whose answers have lengths of one distribution; see `RelTag`.
+
+        A hash of the function, the template and the options that shape answers; the model is not in it.
+        """
+        sure = None if self.options.min_confidence is None else 0.0
+        shaping = replace(
+            self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure
+        )
+        text = repr((self.function, self.binding.template.text, shaping))
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
     def prompts(self, rows: Sequence[Sequence[Any]]) -> list[str | None]:
         """The user message of each row of values, in order; None where a NULL makes the answer NULL."""
@@ -125,6 +141,18 @@ class Sampling:
             return min(self.max_tokens, self.grammar.max_bytes + 1)
         return self.max_tokens
 
+    @cached_property
+    def likely(self) -> int | None:
+        """The most tokens of one answer as far as its type tells: no more than bytes; see `RelTag`."""
+        return self.likely_by(lambda texts: [len(text.encode(errors="replace")) for text in texts])
+
+    def likely_by(self, num_tokens: Callable[[Sequence[str]], Sequence[int]]) -> int | None:
+        """The same by a tokenizer; None for what has no bound but its cap, as thoughts before an answer."""
+        if self.grammar is None or self.thinking:
+            return None
+        longest = self.grammar.most_tokens(num_tokens)
+        return None if longest is None else min(self.answer_cap, longest)
+
 
 def sampling_of(function: str, options: Options) -> Sampling:
     """How the engine decodes the answers of a function under these options."""
@@ -141,7 +169,7 @@ class Submission:
 
     Attributes:
         rows: rows that the whole relQuery will send, over all of its rounds; None: these prompts only.
-        workflow_id, stage, deadline_s: see `RelTag`.
+        workflow_id, stage, deadline_s, kind: see `RelTag`.
     """
 
     rel_id: str
@@ -152,17 +180,22 @@ class Submission:
     workflow_id: str | None = None
     stage: str | None = None
     deadline_s: float | None = None
+    kind: str | None = None
 
-    def tag(self, num_answered: int = 0, output_cap: int | None = None) -> RelTag:
+    def tag(self, num_answered: int = 0, output_cap: int | None = None, likely: int | None = None) -> RelTag:
         """What the engine's scheduler is told with each request.
 
         Args:
             num_answered: prompts that an engine before this one has answered.
-            output_cap: the most tokens of one answer, where the tokenizer tells better than `Sampling`.
+            output_cap, likely: of one answer, where the tokenizer tells better than `Sampling`.
         """
         rows = (len(self.prompts) if self.rows is None else self.rows) - num_answered
         cap = self.sampling.output_cap if output_cap is None else output_cap
-        return RelTag(self.rel_id, rows, cap, self.workflow_id, self.stage, self.deadline_s)
+        likely = self.sampling.likely if likely is None else likely
+        likely = None if likely is None else min(likely, cap)
+        return RelTag(
+            self.rel_id, rows, cap, self.workflow_id, self.stage, self.deadline_s, self.kind, likely
+        )
 
 
 class Usage(NamedTuple):

@@ -1,4 +1,4 @@
-"""`relserve cache`: what is kept of earlier queries' answers, and clearing it."""
+"""`relserve cache`: what is kept of earlier queries' answers and of their lengths, and clearing it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def show(context: typer.Context) -> None:
     """Show where answers are kept, how many of which model, and how often they were used again.
 
     Greedy answers (temperature 0) are kept, so that a query that runs again, after a crash or Ctrl-C too,
-    asks only for rows that have no answer yet. `docs/answer_cache.md` says what is in the file.
+    asks only for rows that have no answer yet. `docs/answer_cache.md` says what is in the file. How long
+    answers were is kept apart, for scheduling: `docs/settings.md` says how.
 
     Examples:
 
@@ -46,6 +47,8 @@ def show(context: typer.Context) -> None:
     """
     if context.invoked_subcommand is not None:
         return
+    from relserve.machine.length_file import lengths_files
+
     settings, screen = load(), console()
     path = settings.cache_dir / FILE_NAME
     screen.print(f"file     {path}", highlight=False, markup=False, soft_wrap=True)
@@ -53,6 +56,7 @@ def show(context: typer.Context) -> None:
         screen.print("limit    RELSERVE_ANSWER_CACHE_MB is 0: nothing is read from it or added to it")
     else:
         screen.print(f"limit    {settings.answer_cache_mb:,} MB", highlight=False)
+    screen.print(f"lengths  {_of_lengths(lengths_files())}", highlight=False, markup=False, soft_wrap=True)
     if not path.exists():
         screen.print("answers  none yet")
         return
@@ -83,6 +87,9 @@ def clear_command(
             metavar="TIME", help="Only answers not used for so long: 12h, 30d, 8w (or up to an hour more)."
         ),
     ] = None,
+    lengths: Annotated[
+        bool, typer.Option("--lengths", help="Only what was learnt of answers' lengths, and no answers.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete kept answers, all of them or some. Asks before.
@@ -94,7 +101,13 @@ def clear_command(
     * `relserve cache clear`
     * `relserve cache clear --older-than 30d --yes`
     * `relserve cache clear --model http://127.0.0.1:8000/v1`
+    * `relserve cache clear --lengths`
     """
+    if lengths:
+        if model is not None or older_than is not None:
+            raise UsageError("--lengths deletes all that was learnt; leave --model and --older-than out")
+        _clear_lengths(yes)
+        return
     age_s = seconds_of(older_than) if older_than is not None else None
     path, screen = load().cache_dir / FILE_NAME, console()
     if not path.exists():
@@ -114,6 +127,33 @@ def clear_command(
             _ask(f"Delete {num:,} answers ({_megabytes(size)} of text){whose}{when}?")
         deleted = store.clear(model, before)
         screen.print(f"deleted {deleted:,} answers{whose}{when}", highlight=False, markup=False)
+
+
+def _clear_lengths(yes: bool) -> None:
+    """Delete the files of learnt lengths; engines that run learn on."""
+    from relserve.machine.length_file import lengths_dir, lengths_files
+
+    screen, files = console(), lengths_files()
+    if not files:
+        screen.print(f"nothing to delete: there is nothing in {lengths_dir()}", markup=False, soft_wrap=True)
+        return
+    if not yes:
+        _ask(f"Delete {_of_lengths(files)}?")
+    for path in files:
+        path.unlink(missing_ok=True)
+    screen.print(f"deleted what was learnt of answers' lengths, of {_models(len(files))}", highlight=False)
+
+
+def _of_lengths(files: list[Path]) -> str:
+    """What was learnt of answers' lengths, in words."""
+    if not files:
+        return "none learnt yet"
+    size = sum(path.stat().st_size for path in files)
+    return f"of answers of {_models(len(files))}, {size / 1000:,.1f} kB in {files[0].parent}"
+
+
+def _models(count: int) -> str:
+    return f"{count} model" + ("" if count == 1 else "s")
 
 
 def seconds_of(text: str) -> float:

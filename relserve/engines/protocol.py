@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from relserve.call.relquery import Reply, Submission
 from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.lengths import LengthLearner
 
 
 class Engine(Protocol):
@@ -69,6 +70,9 @@ class Estimable(Protocol):
 
     def find_cost(self) -> CostModel | None:
         """The calibrated cost model of the model on this machine; None without one."""
+
+    def find_lengths(self) -> LengthLearner:
+        """What earlier engines of the model learnt of its outputs; nothing where that is not kept."""
 
     @property
     def max_num_seqs(self) -> int | None:

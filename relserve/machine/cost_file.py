@@ -20,8 +20,7 @@ _HUB_COPY = re.compile(r"/models--([^/]+?)--([^/]+)/snapshots/[^/]+/?$")
 
 def cost_path(model: str) -> Path:
     """The file for a model, as vLLM's configuration names it, on this machine; it need not exist."""
-    plain = re.sub(r"[^\w.-]+", "_", Path(model).name)[-40:]
-    return cache_dir() / "cost" / f"{plain}-{_short(model_key(model))}-{_short(machine_key())}.json"
+    return cache_dir() / "cost" / f"{stem_of(model)}-{_short(machine_key())}.json"
 
 
 def find_cost(model: str) -> str:
@@ -37,6 +36,12 @@ def find_cost(model: str) -> str:
         )
         return ""
     return str(path)
+
+
+def stem_of(model: str) -> str:
+    """A model in the name of a file: its own, and a hash of what tells it from others of that name."""
+    plain = re.sub(r"[^\w.-]+", "_", Path(model).name)[-40:]
+    return f"{plain}-{_short(model_key(model))}"
 
 
 def model_key(model: str) -> str:

@@ -12,7 +12,14 @@ from relserve.call.relquery import Submission
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.policies.cost import CostModel
 from relserve.session.history import History, QueryRecord
-from relserve.session.prompt_price import CHARS_A_TOKEN, ExpectedWork, expected_output, slopes_s
+from relserve.session.prompt_price import (
+    CHARS_A_TOKEN,
+    ExpectedWork,
+    LikelyOutput,
+    expected_output,
+    learnt_output,
+    slopes_s,
+)
 
 SAMPLE = 2_000  # prompts tokenised; of more, every k-th
 SAMPLE_CHARS = 4_000_000
@@ -87,12 +94,15 @@ def estimate(
     )
     num_sent = len(submission.prompts) - (num_cached or 0)
     prompt_tokens = round(num_sent * sizes.prompt_tokens)
-    work = ExpectedWork(num_sent, prompt_tokens * (1 - sizes.shared), sizes.likely_output)
+    output = LikelyOutput(sizes.likely_output, sizes.likely_output, False)
+    if local is not None and num_sent:
+        output = learnt_output(submission, local.find_lengths(), num_sent) or output
+    work = ExpectedWork(num_sent, prompt_tokens * (1 - sizes.shared), output.mean)
     pace = Pace(0.0, "nothing to ask")
     if num_sent:
-        pace = _by_history(work, record, history)
+        pace = _by_history(work, output.is_learnt, record, history)
         if pace.seconds is None and local is not None and (cost := local.find_cost()) is not None:
-            pace = by_cost(work, cost, local.max_num_seqs)
+            pace = by_cost(work, cost, local.max_num_seqs, output.longest)
     return Estimate(
         record.function, record.template, record.model, record.num_rows, record.num_null, record.num_distinct,
         num_cached, prompt_tokens, sizes.is_counted and not num_cached, sizes.shared,
@@ -118,23 +128,34 @@ def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK)
     return Sizes(_mean(texts) / CHARS_A_TOKEN, False, shared, cap, expected_output(sampling))
 
 
-def by_cost(work: ExpectedWork, cost: CostModel, max_num_seqs: int | None) -> Pace:
-    """Seconds by a calibrated cost model, steps as full as they can be."""
+def by_cost(
+    work: ExpectedWork, cost: CostModel, max_num_seqs: int | None, longest_output: float | None = None
+) -> Pace:
+    """Seconds by a calibrated cost model, steps as full as they can be.
+
+    Args:
+        longest_output: tokens of the answer that is waited for at the end; None: as of any.
+    """
     wave = min(work.num_prompts, max_num_seqs or NUM_SEQS)
-    decode_steps = ceil(work.num_prompts / wave) * work.output_tokens
+    longest = work.output_tokens if longest_output is None else longest_output
+    decode_steps = (work.num_prompts / wave - 1) * work.output_tokens + longest
     steps = max(decode_steps, ceil(work.prompt_tokens / STEP_TOKENS))
     return Pace(slopes_s(work, cost) + steps * cost.shared_base_s, "relserve calibrate")
 
 
-def _by_history(work: ExpectedWork, record: QueryRecord, history: History) -> Pace:
-    """Seconds at the pace, in tokens a second, of the largest relQueries that this model answered before."""
+def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, history: History) -> Pace:
+    """Seconds at the pace, in tokens a second, of the largest relQueries that this model answered before.
+
+    Args:
+        is_learnt: whether the output tokens are those of earlier answers; else the function's tell, too.
+    """
     past = [q for q in history.queries() if q.model == record.model and q.state == "done" and _seconds(q) > 0]
     past = sorted((q for q in past if _tokens(q)), key=_tokens)[-MAX_EVIDENCE:]
     if not past:
         return Pace(None, "nothing is known of this model's pace yet")
     alike = [q for q in past if q.function == record.function]
-    output = float(work.output_tokens)
-    if num_done := sum(q.num_done for q in alike):
+    output = work.output_tokens
+    if not is_learnt and (num_done := sum(q.num_done for q in alike)):
         output = min(output, sum(q.usage.output_tokens for q in alike) / num_done)
     tokens = work.prompt_tokens + work.num_prompts * output
     if _tokens(past[-1]) < MIN_EVIDENCE * tokens:

@@ -153,7 +153,7 @@ class OpenRelQuery:
 
 def submission_of(site: CallSite, rel_id: str, prompts: Sequence[str]) -> Submission:
     """Distinct prompts of a call as an engine gets them."""
-    return Submission(rel_id, prompts, site.sampling, site.options.system)
+    return Submission(rel_id, prompts, site.sampling, site.options.system, kind=site.kind)
 
 
 def cached_answers(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from relserve.call.relquery import Sampling
+from relserve.call.relquery import Sampling, Submission
 from relserve.engines.protocol import Encoder
 from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.lengths import LengthLearner
 
 CHARS_A_TOKEN = 4  # where the model's tokenizer is not at hand; English prose has about so many
 WRITTEN_PRICE = 8.0  # of a token that the model writes, in tokens that it reads, where nothing was measured
@@ -19,21 +20,46 @@ class ExpectedWork(NamedTuple):
 
     num_prompts: int
     prompt_tokens: float
-    output_tokens: int
+    output_tokens: float
+
+
+class LikelyOutput(NamedTuple):
+    """Output tokens of one prompt on average, and of the longest of them; whether earlier answers told."""
+
+    mean: float
+    longest: float
+    is_learnt: bool
 
 
 def expected_output(sampling: Sampling, encoder: Encoder | None = None) -> int:
     """Tokens that one answer likely has.
 
-    Of an answer from a list those of the longest as the tokenizer writes it, and an end; of any other the
-    most that it may have. Thoughts are taken to use up what they may.
+    Of a choice, a number or a date those of the longest as the tokenizer writes it, and an end; of any other
+    the most that it may have. Thoughts are taken to use up what they may.
     """
     cap, grammar = sampling.answer_cap, sampling.grammar
-    if grammar is None or not grammar.choices:
-        return sampling.output_cap
-    if encoder is None:
-        return sampling.thinking + min(cap, ceil(cap / CHARS_A_TOKEN) + 1)
-    return sampling.thinking + min(cap, max(encoder.num_tokens(grammar.choices)) + 1)
+    num_tokens = _by_characters if encoder is None else encoder.num_tokens
+    longest = None if grammar is None else grammar.most_tokens(num_tokens)
+    return sampling.thinking + (cap if longest is None else min(cap, longest))
+
+
+def learnt_output(submission: Submission, lengths: LengthLearner, num_prompts: int) -> LikelyOutput | None:
+    """What answers to calls of the same kind tell of so many prompts; None where there were none.
+
+    Nor do they tell where choices are scored, of which an answer is not what the engine writes.
+    """
+    tag, sampling = submission.tag(), submission.sampling
+    rows = None if tag.kind is None else lengths.kinds.get(tag.kind)
+    if rows is None or not rows.num_ended or sampling.with_confidence:
+        return None
+    found = lengths.of(tag.kind, tag.output_cap, tag.likely)
+    num_requests = 2 if sampling.thinking else 1  # of a prompt: thoughts are one of their own
+    longest = num_requests * found.longest_left(0, num_requests * num_prompts)
+    return LikelyOutput(num_requests * found.row, longest, True)
+
+
+def _by_characters(texts: Sequence[str]) -> list[int]:
+    return [ceil(len(text.encode(errors="replace")) / CHARS_A_TOKEN) for text in texts]
 
 
 def expected_work(prompts: Collection[str], sampling: Sampling) -> ExpectedWork:

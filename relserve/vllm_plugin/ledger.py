@@ -9,12 +9,17 @@ from typing import NamedTuple
 
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Phases
-from relserve.policies.scheduling.lengths import CapLengths, RelLengths
+from relserve.policies.scheduling.lengths import DISBELIEF, CapLengths, RelLengths
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.host import Request, awaits_input
 
 KEPT = 256  # finished relQueries remembered
 LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
+MOST_IDLE = 1024  # relQueries that may do so at once
+AT_FIRST, FOR_EACH = (
+    16,
+    4,
+)  # rows that a client is believed to have on the way, and as many for each that came
 
 LengthsOf = Callable[[str | None, int, int | None], RelLengths]  # by kind, cap, and most that is likely
 
@@ -24,6 +29,7 @@ class RelRecord(RelState):
     """One relQuery in the engine, with what policies do not need; times are seconds of one monotonic clock.
 
     Attributes:
+        num_announced: rows that its client says it has, or seen if more; `num_rows` is what is believed.
         running: its running rows by request id.
         lengths: what its rows' outputs are taken to be.
         is_known: whether news told of it.
@@ -33,6 +39,7 @@ class RelRecord(RelState):
         last_active_s: when a row last arrived or ended.
     """
 
+    num_announced: int = 0
     running: dict[str, Request] = field(default_factory=dict, repr=False)
     lengths: RelLengths = field(default_factory=lambda: CapLengths(1), repr=False)
     is_known: bool = False
@@ -54,7 +61,7 @@ class RelRecord(RelState):
         """The phase that it is in, in words."""
         if self.first_scheduled_s is None:
             return "waiting"
-        return "core running" if self.num_past_core < self.num_rows else "tail running"
+        return "core running" if self.num_past_core < self.num_announced else "tail running"
 
     @property
     def phases(self) -> Phases | None:
@@ -66,6 +73,17 @@ class RelRecord(RelState):
             max(0.0, self.last_first_token_s - self.first_scheduled_s),
             max(0.0, self.last_token_s - self.last_first_token_s),
         )
+
+    def believe(self) -> None:
+        """Believe its client's word on the rows to come as far as those that came bear it out.
+
+        An honest client's rows follow each other within milliseconds, or as fast as they are answered. Rows
+        that are announced and do not come would else make others wait in every forecast.
+        """
+        before, unseen = self.num_rows, self.num_announced - self.num_arrived
+        most = AT_FIRST + FOR_EACH * self.num_arrived if self.num_resident else 0
+        self.num_rows = self.num_arrived + min(max(unseen, 0), most)
+        self.num_unannounced += self.num_arrived > 1 and self.num_rows > before
 
     def count_running(self) -> None:
         """Bring up to date what the running rows have still to compute and to give."""
@@ -91,6 +109,8 @@ class RelRecord(RelState):
         """Bring up to date what outputs are taken to be; those that decode gave so many tokens so far."""
         lengths = self.lengths
         lengths.renew(most, self._given)
+        if most >= self.output_cap:  # the client's word, which a row has belied
+            self.output_cap = DISBELIEF * (most + 1)
         self.row_output = lengths.row
         self.longest_output = lengths.longest_left(0, self.num_waiting or self.num_rows)
         self.max_decode_left = lengths.longest_left(least, self.num_decoding) if self.num_decoding else 0.0
@@ -170,21 +190,22 @@ class RowLedger:
         if rel is None:
             rel = self._new(identity, now_s)
         self._idle.pop(identity.rel_id, None)
-        rel.num_unannounced += rel.num_arrived >= identity.rows
         rel.num_arrived += 1
         rel.arrived_tokens += request.num_prompt_tokens
-        rel.num_rows = max(identity.rows, rel.num_arrived)
+        rel.num_announced = max(identity.rows, rel.num_arrived)
         rel.output_cap = max(rel.output_cap, identity.output_cap)
         rel.lengths.allow(identity.output_cap)
         rel.last_active_s = now_s
         row = self._rows[request.request_id] = _Row(rel, request, request.num_tokens)
         self._add_waiting(row)
+        rel.believe()
 
     def _new(self, identity: RelTag, now_s: float) -> RelRecord:
         """A relQuery comes."""
         lengths = self.lengths_of(identity.kind, identity.output_cap, identity.likely)
-        rel = RelRecord(identity.rel_id, now_s, identity.rows, identity.output_cap, lengths=lengths)
-        rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, identity.rows)
+        num_rows = min(identity.rows, 1 + AT_FIRST + FOR_EACH)
+        rel = RelRecord(identity.rel_id, now_s, num_rows, identity.output_cap, lengths=lengths)
+        rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, num_rows)
         self.active[identity.rel_id] = rel
         return rel
 
@@ -242,9 +263,10 @@ class RowLedger:
         rel.last_active_s = now_s
         if rel.num_resident == 0:
             # After an abort no more rows come; else those announced may still be on their way.
-            if aborted or rel.num_arrived >= rel.num_rows:
+            if aborted or rel.num_arrived >= rel.num_announced:
                 self._forget(rel)
             else:
+                rel.believe()
                 self._idle[rel.rel_id] = rel
                 self._forget_lingering(now_s)
 
@@ -295,6 +317,7 @@ class RowLedger:
         # Insertion order is order of idleness, so only the front is looked at.
         while self._idle:
             rel = next(iter(self._idle.values()))
-            if rel is but or now_s - rel.last_active_s <= self._linger_s:
+            is_patient = now_s - rel.last_active_s <= self._linger_s and len(self._idle) <= MOST_IDLE
+            if rel is but or is_patient:
                 return
             self._forget(rel)

@@ -44,7 +44,8 @@ class RelQueryScheduling(_Base):
         self.publisher = Publisher(self, settings.variant if self.steering is not None else "stock")
 
     def add_request(self, request: Any) -> None:
-        self.ledger.arrive(request, identity_of(request), time.monotonic())
+        identity = identity_of(request, self.vllm_config.model_config.max_model_len)
+        self.ledger.arrive(request, identity, time.monotonic())
         if self.steering is not None:
             self.steering.arrive(request)
         super().add_request(request)
@@ -78,7 +79,7 @@ class RelQueryScheduling(_Base):
                     ledger.token(output.request_id, now_s)
                 if output.finish_reason is not None:
                     self._answered(output.request_id, now_s)
-        self.publisher.tick()
+        self._tick()
         return outputs
 
     def _answered(self, request_id: str, now_s: float) -> None:
@@ -99,14 +100,20 @@ class RelQueryScheduling(_Base):
         now_s = time.monotonic()
         for request_id in ended:
             self.ledger.end(request_id, now_s, aborted=True)
-        self.publisher.tick()
+        self._tick()
         return result
+
+    def _tick(self) -> None:
+        """See that what others read of this engine is not too old."""
+        self.publisher.tick()
+        if self.steering is not None:
+            self.steering.lengths.tick(is_idle=not len(self.ledger))
 
     def shutdown(self) -> None:
         """End; leaves the counters where the settings say, and no status."""
         self.publisher.close()
         if self.steering is not None:
-            self.steering.write_report()
+            self.steering.close()
         super().shutdown()
 
 
@@ -139,9 +146,14 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     return cls(vllm_config=vllm_config, **kwargs)
 
 
-def identity_of(request: Request) -> RelTag:
-    """The relQuery of a vLLM request."""
+def identity_of(request: Request, max_model_len: int) -> RelTag:
+    """The relQuery of a vLLM request.
+
+    Args:
+        max_model_len: tokens of prompt and output together, whatever the request's client allows.
+    """
     params = request.sampling_params
     if params is None:  # a pooling request
         return identify(request.request_id, None, 1)
-    return identify(request.request_id, params.extra_args, params.max_tokens)
+    room = max(max_model_len - request.num_prompt_tokens, 1)
+    return identify(request.request_id, params.extra_args, min(params.max_tokens or 1, room))

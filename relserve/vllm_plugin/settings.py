@@ -9,8 +9,10 @@ from typing import Any
 
 from relserve.errors import UsageError
 from relserve.machine.cost_file import find_cost
+from relserve.machine.length_file import lengths_path
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
+from relserve.settings import keeps_lengths
 
 KEY = "relserve"
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
@@ -28,6 +30,7 @@ class SchedulerSettings:
         starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
+        lengths_path: file in which learnt lengths of outputs are kept; "" keeps them nowhere.
         report_path: file to which the scheduler's counters are written at shutdown.
     """
 
@@ -36,6 +39,7 @@ class SchedulerSettings:
     starvation_s: float = 0.0
     sample_size: int = 10
     cost_path: str = ""
+    lengths_path: str = ""
     report_path: str = ""
 
     @property
@@ -48,8 +52,8 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     """The settings of an engine.
 
     Args:
-        model: as vLLM's configuration names it; its calibration on this machine is used where `cost_path` is
-            not given.
+        model: as vLLM's configuration names it; its calibration on this machine, and the lengths of its
+            outputs, are used where `cost_path` or `lengths_path` is not given.
 
     Raises:
         UsageError: an unknown setting or variant.
@@ -66,6 +70,10 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
         raise UsageError("starvation_s and patience are two guards against the same; leave one of them out")
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
-    if model and not settings.cost_path and settings.variant != "stock":
-        settings = replace(settings, cost_path=find_cost(model))
+    if model and settings.variant != "stock":
+        kept = str(lengths_path(model)) if keeps_lengths() else ""
+        settings = replace(
+            settings, cost_path=settings.cost_path or find_cost(model),
+            lengths_path=settings.lengths_path or kept,
+        )  # fmt: skip
     return settings

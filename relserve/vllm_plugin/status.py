@@ -1,7 +1,6 @@
 """Publishing what the engine is doing, for `relserve top`: a file renewed about once a second.
 
-The scheduler's thread only makes a snapshot; a thread of its own writes it, so that a slow or full disk
-costs no step anything.
+The scheduler's thread only makes a snapshot; a thread of its own writes it.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import itertools
 import json
 import logging
 import os
-import threading
 import time
 import weakref
 from itertools import islice, repeat
@@ -20,6 +18,7 @@ from typing import Protocol
 
 from relserve.machine.engine_status import EngineStatus, RelStatus, started_at, state_dir
 from relserve.policies.scheduling.driver import Outlook
+from relserve.vllm_plugin.background_file import BackgroundFile
 from relserve.vllm_plugin.host import Host, model_name, share_of_kv_used
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.steering import Steering
@@ -29,75 +28,28 @@ logger = logging.getLogger(__name__)
 EVERY_S = 1.0
 MAX_RELS = 32  # relQueries in a snapshot, which is made within a step
 MAX_ID = 200  # characters of a relQuery's id
-CLOSE_S = 0.5  # how long the engine's end may wait for the disk
 
 _numbers = itertools.count(1)
 
 
 class StatusFile:
-    """Writes the latest status to a file, in a thread of its own; the file goes when this does.
-
-    Failures are logged once and otherwise ignored.
-    """
+    """Writes the latest status to a file, in a thread of its own; the file goes when this does."""
 
     def __init__(self, folder: Path, every_s: float = EVERY_S) -> None:
         number = next(_numbers)  # two engines in one process have two files
         name = f"engine-{os.getpid()}.json" if number == 1 else f"engine-{os.getpid()}-{number}.json"
         self.path = folder / name
-        self._writer = StatusWriter(self.path, every_s)
-        # Also at the interpreter's end, and for a scheduler that was never shut down.
-        self._end = weakref.finalize(self, self._writer.close)
-        threading.Thread(target=self._writer.run, name="relserve-status", daemon=True).start()
+        self._file = BackgroundFile(
+            self.path, every_s, folder / f"{name}.tmp", "relserve top will not see this engine", keeps=False
+        )
 
     def put(self, status: EngineStatus) -> None:
         """Have this written, in place of what was put before and is not written yet; takes microseconds."""
-        self._writer.latest = status
-        self._writer.news.set()
+        self._file.put(lambda: json.dumps(status.as_dict()) + "\n")
 
     def close(self) -> None:
         """Remove the file, and write no more."""
-        self._end()
-
-
-class StatusWriter:
-    """What the scheduler's thread and the writing thread share."""
-
-    def __init__(self, path: Path, every_s: float) -> None:
-        self.path, self.every_s = path, every_s
-        self.latest: EngineStatus | None = None
-        self.news, self.closing, self.closed = threading.Event(), threading.Event(), threading.Event()
-        self._has_failed = False
-
-    def run(self) -> None:
-        """Write what comes, at most once in `every_s`."""
-        while not self.closing.is_set():
-            self.news.wait()
-            self.news.clear()
-            if not self.closing.is_set():
-                self._write()
-                self.closing.wait(self.every_s)
-        with contextlib.suppress(OSError):
-            self.path.unlink(missing_ok=True)
-        self.closed.set()
-
-    def _write(self) -> None:
-        status = self.latest
-        if status is None:
-            return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = self.path.with_name(self.path.name + ".tmp")
-            unfinished.write_text(json.dumps(status.as_dict()) + "\n", encoding="utf-8")
-            os.replace(unfinished, self.path)
-        except Exception as error:  # of any kind: it must not reach the engine's log as a traceback
-            if not self._has_failed:
-                logger.warning("relserve top will not see this engine: %s", error)
-            self._has_failed = True
-
-    def close(self) -> None:
-        self.closing.set()
-        self.news.set()
-        self.closed.wait(CLOSE_S)
+        self._file.close()
 
 
 class Watched(Host, Protocol):
@@ -166,7 +118,7 @@ class Publisher:
 def _status_of(rel: RelRecord, outlook: Outlook | None, now_s: float) -> RelStatus:
     priority, left_s = (None, _extrapolated_s(rel, now_s)) if outlook is None else outlook
     return RelStatus(
-        rel.rel_id[:MAX_ID], rel.num_rows, rel.num_finished, rel.num_aborted, rel.phase,
+        rel.rel_id[:MAX_ID], rel.num_announced, rel.num_finished, rel.num_aborted, rel.phase,
         priority, left_s, now_s - rel.arrival_s,
     )  # fmt: skip
 
@@ -175,5 +127,5 @@ def _extrapolated_s(rel: RelRecord, now_s: float) -> float | None:
     """Seconds left if rows go on being answered as fast as so far; None before one was."""
     if rel.first_scheduled_s is None or not rel.num_finished:
         return None
-    left = max(rel.num_rows - rel.num_finished - rel.num_aborted, 0)
+    left = max(rel.num_announced - rel.num_finished - rel.num_aborted, 0)
     return (now_s - rel.first_scheduled_s) * left / rel.num_finished

@@ -19,6 +19,7 @@ from relserve.policies.scheduling.state import FreeCapacity, Limits, StepDecisio
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.miss_ratio import MissRatios
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
@@ -31,6 +32,7 @@ class Steering:
 
     Attributes:
         driver: holds the policy and its cost model.
+        lengths: what is learnt of outputs' lengths, and its file.
         queue: what the scheduler admits from.
         busy_since_s: by perf_counter: the engine's latest rest, or step, ended then.
         policy_s: seconds spent on decisions so far.
@@ -39,7 +41,9 @@ class Steering:
     def __init__(self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings) -> None:
         self.scheduler, self.ledger, self.settings = scheduler, ledger, settings
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
-        self.driver = StepDriver(policy, OnlineCost(settings.first_cost))
+        path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
+        self.lengths = KeptLengths(path)
+        self.driver = StepDriver(policy, OnlineCost(settings.first_cost), self.lengths.learner)
         ledger.lengths_of = self.driver.lengths_of
         self.queue = RelQueue(ledger)
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
@@ -160,7 +164,8 @@ class Steering:
             ],
         }  # fmt: skip
 
-    def write_report(self) -> None:
-        """Leave the counters where the settings say."""
+    def close(self) -> None:
+        """The end: bring the file of lengths up to date, and leave the counters where the settings say."""
+        self.lengths.close()
         if self.settings.report_path:
             Path(self.settings.report_path).write_text(json.dumps(self.report()) + "\n")

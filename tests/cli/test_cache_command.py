@@ -151,3 +151,22 @@ def test_a_damaged_file_is_one_line_that_says_what_to_do(tmp_path: Path, args: l
 def test_help_teaches() -> None:
     done = relserve(Path("/nowhere"), "clear", "--help")
     assert all(word in done.stdout for word in ("--model", "--older-than", "--yes", "30d"))
+
+
+def test_learnt_lengths_are_shown_and_cleared_alone(tmp_path: Path, store: Store) -> None:
+    assert "lengths  none learnt yet" in relserve(tmp_path).stdout
+    assert "nothing to delete" in relserve(tmp_path, "clear", "--lengths").stdout
+    folder = tmp_path / "lengths"
+    folder.mkdir()
+    for name in ("a-0.json", "b-1.json"):
+        (folder / name).write_text("x" * 1200)
+    assert f"lengths  of answers of 2 models, 2.4 kB in {folder}" in relserve(tmp_path).stdout
+    refused = relserve(tmp_path, "clear", "--lengths", "--model", "tiny", "--yes")
+    assert (refused.returncode, "leave --model" in refused.stderr) == (1, True)
+    unasked = relserve(tmp_path, "clear", "--lengths")
+    assert "add --yes" in unasked.stderr
+    assert len(list(folder.iterdir())) == 2
+    done = relserve(tmp_path, "clear", "--lengths", "--yes")
+    assert (done.returncode, "of 2 models" in done.stdout) == (0, True)
+    assert not list(folder.iterdir())
+    assert sum(left(store).values()) == 5

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
 from relserve.machine.cost_file import cost_path
 from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.session.estimate import SAMPLE, by_cost, estimate, measure
 from relserve.session.history import History, QueryRecord
 from relserve.session.prompt_price import ExpectedWork
@@ -175,3 +177,55 @@ def test_a_local_engine_tells_without_being_started(monkeypatch: pytest.MonkeyPa
 
 def test_a_model_whose_files_are_not_here_has_no_encoder(tmp_path: Path) -> None:
     assert LocalEngine("x", str(tmp_path)).find_encoder() is None
+
+
+class Known:
+    """A model on this machine of which lengths of answers are known, and no pace but a calibration."""
+
+    model, max_num_seqs, block_size = "scripted", 8, 16
+
+    def __init__(self, *tokens: int) -> None:
+        self._tokens = tokens
+
+    def find_encoder(self) -> Words:
+        return Words()
+
+    def find_cost(self) -> CostModel:
+        return CostModel(0.0, 0.1, 0.0, 1.0, 1.0)  # a second a step, whatever is in it
+
+    def find_lengths(self) -> LengthLearner:
+        learner = LengthLearner()
+        lengths = learner.of("k", 10_000)
+        for tokens in self._tokens:
+            lengths.ended(tokens, is_whole=True)
+        return learner
+
+
+def seconds_of(engine: Any, num_rows: int, history: History | None = None, **more: Any) -> float:
+    prompts = [f"{i} a" for i in range(num_rows)]
+    asked = Submission("rel", prompts, Sampling(1000, **more), kind="k")
+    found = estimate(engine, asked, record(num_rows), history or History(), None)
+    assert found.max_output_tokens == num_rows * asked.sampling.output_cap
+    assert found.seconds is not None
+    return found.seconds
+
+
+def test_answers_are_taken_to_be_as_long_as_those_of_their_kind_were() -> None:
+    known = Known(*[10, 20] * 300)
+    assert seconds_of(Known(), 1) == pytest.approx(1000, abs=1)  # nothing is known: as the cap allows
+    assert 9 < seconds_of(known, 1) < 21
+    assert seconds_of(known, 8) == pytest.approx(20, abs=3)  # the longest of eight
+    assert seconds_of(known, 800) == pytest.approx(100 * 15, rel=0.1)  # steps are full all the time
+    assert seconds_of(known, 8, thinking=50) == pytest.approx(40, abs=6)  # thoughts are rows of their own
+
+
+def test_scored_choices_are_not_what_was_written() -> None:
+    choices = Grammar(("a", "b c d"))
+    assert seconds_of(Known(*[1] * 300), 1, grammar=choices, with_confidence=True) == pytest.approx(4)
+
+
+def test_lengths_of_their_kind_come_before_those_of_their_function() -> None:
+    history = History()
+    history.begin(done(100, 99, seconds=5))  # 2,000 tokens a second, one an answer
+    engine = Known(*[500] * 300)
+    assert seconds_of(engine, 100, history) == pytest.approx(100 * 500 / 2000, rel=0.2)

@@ -78,9 +78,10 @@ def test_a_deadline_in_time_changes_nothing() -> None:
 
 def test_the_deadline_and_the_workflow_are_in_the_tag() -> None:
     engine = ScriptedEngine(echo)
-    session_of(engine).submit(submission(workflow_id="w", stage="generate", deadline_s=9e9)).result()
+    given = submission(workflow_id="w", stage="generate", deadline_s=9e9, kind="k")
+    session_of(engine).submit(given).result()
     (seen,) = engine.submissions
-    assert seen.tag() == ("rel", 20, 8, "w", "generate", 9e9)
+    assert seen.tag() == ("rel", 20, 8, "w", "generate", 9e9, "k", None)
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.call.rel_tag import RelTag
+from relserve.call import rel_tag
+from relserve.call.rel_tag import MOST, RelTag
 from relserve.errors import EngineStartError
 from relserve.vllm_plugin.identity import identify
 from relserve.vllm_plugin.version import check_version
@@ -27,7 +28,8 @@ def test_extra_args_name_the_relquery():
         ({"rel_id": "r", "rel_rows": "many", "rel_ol": None}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_rows": float("inf"), "rel_ol": float("nan")}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_rows": [], "rel_ol": {}}, RelTag("r", 1, 16)),
-        ({"rel_id": "r", "rel_rows": "1" + 400 * "0", "rel_ol": 1e300}, RelTag("r", 1, 16)),
+        ({"rel_id": "r", "rel_rows": "1" + 400 * "0", "rel_ol": 1e300}, RelTag("r", MOST, 16)),
+        ({"rel_id": "r", "rel_rows": 10**9, "rel_ol": 10**12}, RelTag("r", MOST, 16)),
         ({"rel_id": "r", "rel_rows": True}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_ol": 99}, RelTag("r", 1, 16)),  # no more than max_tokens
         ({"rel_id": ""}, RelTag(ID, 1, 16)),
@@ -39,6 +41,14 @@ def test_extra_args_name_the_relquery():
 )
 def test_nonsense_is_left_aside(args, expected):
     assert identify(ID, args, 16) == expected
+
+
+def test_an_absurd_number_is_logged_once(caplog):
+    rel_tag._log_absurd.cache_clear()
+    for rows in (10**9, 10**10, "1" + 100 * "0"):
+        assert identify(ID, {"rel_id": "r", "rel_rows": rows}, 16).rows == MOST
+    (record,) = caplog.records
+    assert "rel_rows of more than 10,000,000" in record.getMessage()
 
 
 @pytest.mark.parametrize("max_tokens", [None, 0, -5])

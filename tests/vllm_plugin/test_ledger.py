@@ -2,39 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import hypothesis.strategies as st
 from hypothesis import given
 
 from relserve.call.rel_tag import RelTag
-from relserve.vllm_plugin.ledger import RowLedger
+from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.vllm_plugin.ledger import AT_FIRST, FOR_EACH, MOST_IDLE, RowLedger
 from tests.vllm_plugin.fake_request import request as row_of
 
-EVENTS = ("arrive", "schedule", "preempt", "token", "finish", "abort")
+EVENTS = ("arrive", "schedule", "preempt", "token", "finish", "abort", "look")
+SAID = (1, 2, 3, 40, 10**7)  # of rows and caps: too few, too many, and absurd
 steps = st.lists(
-    st.tuples(st.sampled_from(EVENTS), st.integers(0, 11), st.integers(0, 3)), max_size=80
-)  # what, which request; a request's relQuery is its number modulo 4
+    st.tuples(st.sampled_from(EVENTS), st.integers(0, 11), st.sampled_from(SAID), st.sampled_from(SAID)),
+    max_size=80,
+)  # what, which request, rows and cap that it tells; a request's relQuery is its number modulo 4
 
 
-@given(steps, st.integers(1, 3))
-def test_counts_agree_with_a_recount(events, rows):
-    ledger = RowLedger()
+@given(steps, st.sampled_from([2.0, 60.0]), st.booleans())
+def test_counts_agree_with_a_recount(events, linger_s, learns):
+    ledger = RowLedger(linger_s=linger_s)
+    if learns:
+        ledger.lengths_of = LengthLearner().of
     state: dict[str, str] = {}
-    for now, (event, request, _) in enumerate(events):
+    requests: dict[str, Any] = {}
+    for now, (event, request, rows, cap) in enumerate(events):
         rid = str(request)
         if event == "arrive":
-            ledger.arrive(row_of(rid), RelTag(f"rel{request % 4}", rows, 5), float(now))
+            tag = RelTag(f"rel{request % 4}", rows, cap, kind=f"kind {request % 2}")
+            requests.setdefault(rid, row_of(rid, max_tokens=10**7))
+            ledger.arrive(requests[rid], tag, float(now))
             state.setdefault(rid, "waiting")
         elif event == "schedule":
             ledger.run([rid], float(now))
             state.update({rid: "running"} if rid in state else {})
         elif event == "preempt":
-            ledger.wait(row_of(rid))
+            ledger.wait(requests.get(rid, row_of(rid)))
             state.update({rid: "waiting"} if rid in state else {})
         elif event == "token":
             ledger.token(rid, float(now))
+            if state.get(rid) == "running":
+                requests[rid].is_prefill_chunk = False
+                requests[rid].num_output_tokens += 3
+        elif event == "look":
+            ledger.news()
+            check_outputs(ledger)
         else:
             ledger.end(rid, float(now), aborted=event == "abort")
             state.pop(rid, None)
+            requests.pop(rid, None)
         check(ledger, state)
 
 
@@ -49,13 +66,27 @@ def check(ledger: RowLedger, state: dict[str, str]) -> None:
         mine = [s for rid, s in state.items() if of(rid) == rel.rel_id]
         assert (rel.num_waiting, rel.num_running) == (mine.count("waiting"), mine.count("running"))
         assert rel.num_arrived == rel.num_resident + rel.num_finished + rel.num_aborted
-        assert rel.num_rows >= rel.num_arrived
+        most = AT_FIRST + FOR_EACH * rel.num_arrived if mine else 0  # believed to be on the way
+        assert rel.num_rows == min(rel.num_announced, rel.num_arrived + most)
+        assert rel.num_announced >= rel.num_arrived
         assert rel.waiting_tokens == 10 * rel.num_waiting
         assert set(rel.running) == {rid for rid in state if state[rid] == "running" and of(rid) == rel.rel_id}
         if rel.phases is not None:
             assert min(rel.phases) >= 0
     for rel in ledger.done:
         assert rel.num_resident == 0
+
+
+def check_outputs(ledger: RowLedger) -> None:
+    """What rows have still to give is a number of tokens, and no cap stands that a row has exceeded."""
+    for rel in ledger.active.values():
+        given = [r.num_output_tokens for r in rel.running.values() if not r.is_prefill_chunk]
+        assert rel.num_decoding == len(given)
+        assert rel.output_cap > max(given, default=0)
+        assert len(given) <= rel.sum_decode_left < 1e12
+        assert (rel.max_decode_left >= 1) == bool(given)
+        assert 1 <= min(rel.row_output, rel.longest_output)
+        assert max(rel.row_output, rel.longest_output) < 1e12
 
 
 def test_phases_of_two_rows():
@@ -177,3 +208,61 @@ def test_rows_beyond_those_announced_are_counted():
             ledger.arrive(row_of(f"{identity.rel_id}-{i}"), identity, 0.1 * i)
     counts = {name: (rel.num_unannounced, rel.num_rows) for name, rel in ledger.active.items()}
     assert counts == {"announced": (0, 3), "listed": (1, 2)}
+
+
+def arrive(ledger: RowLedger, rel_id: str, announced: int, count: int, now_s: float = 0.0) -> list[str]:
+    first = len(ledger)
+    names = [f"{rel_id}-{first + i}" for i in range(count)]
+    for name in names:
+        ledger.arrive(row_of(name), RelTag(rel_id, announced, 4), now_s)
+    return names
+
+
+def test_rows_that_are_announced_are_believed_as_far_as_others_came():
+    ledger = RowLedger()
+    arrive(ledger, "honest", 100, 1)
+    rel = ledger.active["honest"]
+    assert rel.num_rows == 1 + AT_FIRST + FOR_EACH
+    arrive(ledger, "honest", 100, 19)
+    assert (rel.num_rows, rel.num_unseen) == (100, 80)
+    seen = rel.num_unannounced
+    arrive(ledger, "honest", 100, 80)
+    assert (rel.num_rows, rel.num_unannounced) == (100, seen)
+    arrive(ledger, "liar", 10**7, 50)
+    assert ledger.active["liar"].num_unseen == AT_FIRST + 50 * FOR_EACH
+
+
+def test_rows_of_which_nothing_is_to_be_seen_are_not_reckoned_with():
+    """Between two rounds: whoever comes meanwhile is not told to wait for them."""
+    ledger = RowLedger()
+    for name in arrive(ledger, "r", 30, 10):
+        ledger.end(name, 1.0)
+    rel = ledger.active["r"]
+    assert (rel.num_unseen, rel.num_announced) == (0, 30)
+    assert told(ledger)[0] == ["r"]
+    seen = rel.num_unannounced
+    arrive(ledger, "r", 30, 10, now_s=2.0)
+    assert (rel.num_unseen, rel.num_unannounced) == (10, seen + 1)
+
+
+def test_what_idle_relqueries_take_is_bounded():
+    ledger = RowLedger(kept=10)
+    for number in range(3 * MOST_IDLE):
+        (name,) = arrive(ledger, f"liar {number}", 10**7, 1)
+        ledger.end(name, 0.0)
+    assert len(ledger.active) == MOST_IDLE
+    assert f"liar {3 * MOST_IDLE - 1}" in ledger.active
+
+
+def test_a_cap_that_a_row_exceeds_is_given_up():
+    ledger, row = RowLedger(), row_of("a", max_tokens=1000)
+    ledger.arrive(row, RelTag("r", 1, 3), 0.0)
+    ledger.run(["a"], 1.0)
+    rel, row.is_prefill_chunk = ledger.active["r"], False
+    left = []
+    for row.num_output_tokens in (1, 2, 3, 50, 700):
+        ledger.news()
+        left.append(rel.max_decode_left)
+    assert left[:2] == [2, 1]
+    assert min(left[2:]) > 1
+    assert 700 < rel.output_cap <= 2 * 701

@@ -107,6 +107,21 @@ def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> No
     scheduler.shutdown()
 
 
+def test_the_seconds_left_go_by_the_lengths_of_answers_of_that_kind() -> None:
+    tag = {"rel_id": "r", "rel_rows": 8, "rel_kind": "k"}
+    arrivals = [Arrival(0, f"r-{row}", [row] * 40, 900, tag) for row in range(8)]
+    left_s = []
+    for tokens in (4, 400):
+        scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+        lengths = scheduler.steering.driver.lengths.of("k", 1000)
+        for _ in range(200):
+            lengths.ended(tokens, is_whole=True)
+        (rel,) = steps(scheduler, arrivals, 2).rels
+        left_s.append(rel.left_s)
+        scheduler.shutdown()
+    assert left_s[1] > 20 * left_s[0] > 0
+
+
 def test_a_scheduler_is_seen_from_start_to_shutdown() -> None:
     scheduler = scheduler_of(MODEL, "stock", False, 400)
     wait_until(lambda: [e.running for e in read_engines(state_dir())] == [0])

@@ -4,6 +4,7 @@ digits and keeps them exact; a JSON number would do neither.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class TextShape:
 
     words: str = "text"
     max_chars: int = TEXT_CHARS + 2
+    longest: None = None
 
     def regex(self) -> str:
         return rf'"{_PLAIN}*(\\["\\/bnrt]{_PLAIN}*)*"'
@@ -62,6 +64,7 @@ class BoolShape:
 
     words: str = "true or false"
     max_chars: int = 5
+    longest: str = "false"
 
     def regex(self) -> str:
         return "(true|false)"
@@ -90,6 +93,10 @@ class WholeShape:
     @property
     def max_chars(self) -> int:
         return min(MAX_DIGITS, len(str(self.hi))) + 1
+
+    @property
+    def longest(self) -> str:
+        return ("-" if self.lo < 0 else "") + str(min(self.hi, 10**MAX_DIGITS - 1))
 
     def regex(self) -> str:
         return ("-?" if self.lo < 0 else "") + up_to(min(self.hi, 10**MAX_DIGITS - 1))
@@ -120,6 +127,11 @@ class DecimalShape:
     @property
     def max_chars(self) -> int:
         return self.width + 5
+
+    @property
+    def longest(self) -> str:
+        whole = "9" * (self.width - self.scale) or "0"
+        return f'"-{whole}{"." if self.scale else ""}{"9" * self.scale}"'
 
     @property
     def _pattern(self) -> str:
@@ -153,6 +165,7 @@ class FloatShape:
     most: float
     words: str = "number"
     max_chars: int = 30
+    longest: str = '"-999999999999999.999999e-99"'
 
     def regex(self) -> str:
         return f'"{_FLOAT}"'
@@ -182,7 +195,11 @@ class EnumShape:
 
     @property
     def max_chars(self) -> int:
-        return max(len(value) for value in self.values) + 2
+        return len(self.longest)
+
+    @property
+    def longest(self) -> str:
+        return max((json.dumps(value, ensure_ascii=False) for value in self.values), key=len)
 
     def regex(self) -> str:
         return f"({'|'.join(map(literal, self.values))})"
@@ -234,6 +251,10 @@ class ClockShape:
     @property
     def max_chars(self) -> int:
         return len(self.words)
+
+    @property
+    def longest(self) -> str:
+        return f'"{_CLOCKS[self.sql_type].sample}"'
 
     def regex(self) -> str:
         return f'"{_CLOCKS[self.sql_type].pattern}"'

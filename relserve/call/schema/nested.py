@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -25,6 +26,11 @@ class ListShape:
     @property
     def max_chars(self) -> int:
         return 2 + (self.size or MAX_ITEMS) * (self.item.max_chars + 2)
+
+    @property
+    def longest(self) -> str | None:
+        item = self.item.longest
+        return None if self.size is None or item is None else f"[{', '.join([item] * self.size)}]"
 
     def regex(self) -> str:
         item = self.item.regex()
@@ -67,6 +73,14 @@ class StructShape:
     @property
     def max_chars(self) -> int:
         return 2 + sum(len(name) + 6 + shape.max_chars for name, shape in self.fields)
+
+    @property
+    def longest(self) -> str | None:
+        values = [(name, shape.longest) for name, shape in self.fields]
+        if any(value is None for _, value in values):
+            return None
+        fields = (f"{json.dumps(name, ensure_ascii=False)}: {value}" for name, value in values)
+        return f"{{{', '.join(fields)}}}"
 
     def regex(self) -> str:
         fields = (f"{literal(name)}: (null|{shape.regex()})" for name, shape in self.fields)
@@ -111,6 +125,10 @@ class NullableShape:
     @property
     def max_chars(self) -> int:
         return max(4, self.inner.max_chars)
+
+    @property
+    def longest(self) -> str | None:
+        return self.inner.longest
 
     def regex(self) -> str:
         return f"(null|{self.inner.regex()})"

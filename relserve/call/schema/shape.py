@@ -35,6 +35,10 @@ class Shape(Protocol):
     def max_chars(self) -> int:
         """Most characters that it takes in a reply."""
 
+    @property
+    def longest(self) -> str | None:
+        """The longest JSON of its values; None where texts or lists in it may have any length."""
+
     def regex(self) -> str:
         """Its JSON without needless spaces, which holds vLLM to it."""
 

@@ -30,7 +30,9 @@ from relserve.engines.local.unanswered import Unanswered
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, OptionError
 from relserve.machine.cost_file import find_cost
 from relserve.machine.hardware import gpus
+from relserve.machine.length_file import find_lengths
 from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.lengths import LengthLearner
 
 logger = logging.getLogger(__name__)
 
@@ -112,6 +114,10 @@ class LocalEngine:
         """See `Estimable`."""
         path = find_cost(self.path)
         return CostModel.load(Path(path)) if path else None
+
+    def find_lengths(self) -> LengthLearner:
+        """See `Estimable`."""
+        return find_lengths(self.path)
 
     async def fingerprint(self) -> str | None:
         """See `Engine.fingerprint`; while the engine runs, of what it has loaded."""

@@ -67,8 +67,8 @@ def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Sc
     )
 
 
-def _tag_of(submission: Submission, num_rows: int, output_cap: int) -> RelTag:
-    tag = submission.tag(len(submission.prompts) - num_rows, output_cap)
+def _tag_of(submission: Submission, num_rows: int, output_cap: int, likely: int | None = None) -> RelTag:
+    tag = submission.tag(len(submission.prompts) - num_rows, output_cap, likely)
     # Thoughts are a request of their own, which counts as a row.
     return tag._replace(rows=2 * tag.rows) if submission.sampling.thinking else tag
 
@@ -76,11 +76,10 @@ def _tag_of(submission: Submission, num_rows: int, output_cap: int) -> RelTag:
 def answer_cap(engine: RunningEngine, submission: Submission) -> int:
     """The most tokens of one answer, as the model's tokenizer tells."""
     sampling = submission.sampling
-    cap = sampling.max_tokens
+    longest = None
     if sampling.grammar is not None and sampling.grammar.choices:
-        spelled = [lead + choice for choice in sampling.grammar.choices for lead in ("", " ")]
-        cap = min(cap, max(engine.encoder.num_tokens(spelled)) + 1)
-    return cap
+        longest = sampling.grammar.most_tokens(engine.encoder.num_tokens)
+    return sampling.max_tokens if longest is None else min(sampling.max_tokens, longest)
 
 
 def sampling_params(
@@ -88,7 +87,8 @@ def sampling_params(
 ) -> Any:
     """vLLM's sampling parameters for every answer of a submission, of which `num_rows` are sent."""
     sampling, grammar = submission.sampling, submission.sampling.grammar
-    tag = _tag_of(submission, num_rows, answer_cap(engine, submission))
+    likely = sampling.likely_by(engine.encoder.num_tokens)
+    tag = _tag_of(submission, num_rows, answer_cap(engine, submission), likely)
     structured = host.structured_outputs(**structured_outputs_of(grammar, speakable)) if grammar else None
     return host.shared_sampling_params(
         max_tokens=sampling.max_tokens,

@@ -15,61 +15,38 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from relserve.policies.scheduling.length_bins import EDGES, GUESS, Rows, Table, bin_of
 
-Floats = NDArray[np.float64]
 Given = Callable[[], Iterable[tuple[int, int]]]  # tokens given so far, and how many rows gave so many
 
-EXACT, A_DOUBLING, LONGEST = 16, 8, 1 << 20  # bins of one token up to 16, then 8 a doubling
-GUESS_TOKENS, GUESS_SHAPE = 100.0, 3.0  # of a Lomax distribution: 26 tokens in the median, 50 on average
 GUESS_ROWS, GENERAL_ROWS, KIND_ROWS = 0.5, 1.0, 16.0  # rows that a level's word counts as, one level below
 KIND_MEMORY, GENERAL_MEMORY, KIND_VOICE = 512.0, 4096.0, 64  # ended rows remembered; of a kind in general
 MOST_KINDS = 1024
 LAST_ALIVE = 0.6  # rows expected to be alive when the last one is said to end
-TABLE = 4096  # tokens up to which is tabulated what is left
 DISBELIEF = 2  # what a row has given beyond its cap, times so much, is taken for the cap
-RARE = 1e-3  # rows are none
 RENEW_AFTER = 0.1  # share of the ended rows that is news
-
-
-def _edges() -> list[int]:
-    edges = list(range(EXACT + 1))
-    while edges[-1] < LONGEST:
-        edges.append(max(edges[-1] + 1, round(edges[-1] * 2 ** (1 / A_DOUBLING))))
-    return edges
-
-
-EDGES = _edges()  # bin b holds the lengths above EDGES[b], up to EDGES[b + 1]
-_STARTS, _WIDTHS = np.array(EDGES[:-1], dtype=float), np.diff(np.array(EDGES, dtype=float))
-_NUM_BINS = len(_WIDTHS)
-_GUESS: Floats = 1.0 - ((_STARTS + GUESS_TOKENS) / (_STARTS + _WIDTHS + GUESS_TOKENS)) ** GUESS_SHAPE
-_BIN_OF = [0, *(bisect_left(EDGES, tokens) - 1 for tokens in range(1, TABLE + 1))]
-
-
-def bin_of(tokens: int) -> int:
-    """The bin of a length."""
-    return _BIN_OF[tokens] if tokens <= TABLE else min(bisect_left(EDGES, tokens), _NUM_BINS) - 1
+SHARED = 8  # relQueries of a kind that begin with one table, whatever its running rows show meanwhile
+MOST_TABLES = 512  # of those that are shared
 
 
 class RelLengths(Protocol):
-    """What a scheduler takes the outputs of one relQuery's rows to be, in tokens.
+    """What a scheduler takes the outputs of one relQuery's rows to be, in tokens."""
 
-    Attributes:
-        row: of a row that has not begun, on average.
-        left: by tokens given so far, what a row has still to give on average; the last element goes on.
-    """
+    @property
+    def row(self) -> float:
+        """Of a row that has not begun, on average."""
 
-    row: float
-    left: Sequence[float]
+    @property
+    def left(self) -> Sequence[float]:
+        """By tokens given so far, what a row has still to give on average; the last element goes on."""
+
+    @property
+    def seen(self) -> float:
+        """The longest that there was of its kind; 0 where nothing was seen."""
 
     @property
     def is_outdated(self) -> bool:
         """Whether much more is known than when this was made up."""
-
-    @property
-    def seen(self) -> float:
-        """The longest that there was; 0 where nothing was seen."""
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """What the last of some rows to end has still to give, when all have given at least `tokens`."""
@@ -93,14 +70,14 @@ class CapLengths:
         self.allow(cap)
 
     @property
+    def seen(self) -> float:
+        """See `RelLengths.seen`; the cap is believed."""
+        return float(len(self.left))
+
+    @property
     def is_outdated(self) -> bool:
         """See `RelLengths.is_outdated`."""
         return False
-
-    @property
-    def seen(self) -> float:
-        """See `RelLengths.seen`: the cap is believed."""
-        return float(len(self.left))
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """See `RelLengths.longest_left`."""
@@ -120,61 +97,13 @@ class CapLengths:
             self.row, self.left = float(cap), range(cap, 0, -1)
 
 
-class Rows:
-    """How many rows ended in each bin of lengths, were cut short in it, and are in it now.
+class _Shared:
+    """A table with which relQueries begin, how many did, and how many rows had ended when it was made."""
 
-    Args:
-        memory: of about so many rows is remembered how they ended; what came before fades.
-    """
+    __slots__ = ("num_ended", "num_users", "table")
 
-    def __init__(self, memory: float) -> None:
-        self.num_ended = 0
-        self.ends, self.cuts, self.alive = np.zeros((3, _NUM_BINS))
-        self._fade, self._weight = 1.0 - 1.0 / memory, 1.0  # weighing new ones more spares fading the old
-
-    def add(self, place: int, is_whole: bool, weight: float = 1.0) -> None:
-        """A row ended, or was cut short."""
-        self.num_ended += 1
-        self._weight /= self._fade
-        (self.ends if is_whole else self.cuts)[place] += weight * self._weight
-        if self._weight > 1e9:
-            self.ends /= self._weight
-            self.cuts /= self._weight
-            self._weight = 1.0
-
-    @property
-    def longest(self) -> int:
-        """The longest output that is remembered, of the rows that ended or go on; 0 where there is none."""
-        places = np.flatnonzero(self.ends + self.cuts + self.alive > RARE * self._weight)
-        return EDGES[int(places[-1]) + 1] if len(places) else 0
-
-    def hazards(self, prior: Floats, num_rows: float) -> Floats:
-        """In each bin, the share that ends of the rows that get there, a prior counting as so many rows."""
-        ends, goes_on = self.ends / self._weight, self.cuts / self._weight + self.alive
-        reached = np.cumsum((ends + goes_on)[::-1])[::-1] - goes_on / 2
-        found: Floats = (ends + num_rows * prior) / (reached + num_rows)
-        return found
-
-    def as_dict(self) -> dict[str, dict[str, float]]:
-        """How many ended and were cut short, by bin."""
-        parts = {"ends": self.ends / self._weight, "cuts": self.cuts / self._weight}
-        return {
-            name: {str(EDGES[b + 1]): round(float(rows[b]), 3) for b in np.flatnonzero(rows > 5e-4).tolist()}
-            for name, rows in parts.items()
-        }
-
-    def load(self, parts: Mapping[str, Mapping[str, float]]) -> None:
-        """Take what `as_dict` gave.
-
-        Raises:
-            ValueError, TypeError, KeyError, AttributeError: it is something else.
-        """
-        for name, rows in (("ends", self.ends), ("cuts", self.cuts)):
-            for tokens, count in parts[name].items():
-                if not 0.0 <= float(count) < 1e6:
-                    raise ValueError(f"{count} rows")
-                rows[bin_of(min(max(int(tokens), 1), LONGEST))] += float(count)
-        self.num_ended = int(self.ends.sum() + self.cuts.sum())
+    def __init__(self, table: Table, num_ended: int) -> None:
+        self.table, self.num_ended, self.num_users = table, num_ended, 0
 
 
 class LengthLearner:
@@ -188,6 +117,7 @@ class LengthLearner:
     def __init__(self) -> None:
         self.kinds: OrderedDict[str, Rows] = OrderedDict()
         self.general = Rows(GENERAL_MEMORY)
+        self._shared: OrderedDict[tuple[str | None, int], _Shared] = OrderedDict()
 
     def of(self, kind: str | None, cap: int, likely: int | None = None) -> LearntLengths:
         """For a relQuery that comes.
@@ -198,13 +128,32 @@ class LengthLearner:
             likely: the most that it gives by what its client or its type says; not believed any more once a
                 row has given more.
         """
-        if kind is None:
-            return LearntLengths(Rows(KIND_MEMORY), self.general, cap, likely)
+        limit = max(cap if likely is None else min(likely, cap), 1)
+        rows = None if kind is None else self._rows_of(kind)
+        return LearntLengths(rows, self.general, cap, limit, self._beginning(kind, rows, limit))
+
+    def _rows_of(self, kind: str) -> Rows:
         rows = self.kinds.pop(kind, None) or Rows(KIND_MEMORY)
         self.kinds[kind] = rows
         while len(self.kinds) > MOST_KINDS:
             self.kinds.popitem(last=False)
-        return LearntLengths(rows, self.general, cap, likely)
+        return rows
+
+    def _beginning(self, kind: str | None, rows: Rows | None, limit: int) -> Table:
+        """What a relQuery is taken to give of which nothing has run: tens of thousands may come at once."""
+        num_ended = (self.general if rows is None else rows).num_ended
+        shared = self._shared.pop((kind, limit), None)
+        is_old = shared is None or num_ended - shared.num_ended > RENEW_AFTER * shared.num_ended
+        if shared is None or is_old or (rows is not None and shared.num_users >= SHARED):
+            general = self.general.hazards(GUESS, GUESS_ROWS)
+            hazards = general if rows is None else rows.hazards(general, GENERAL_ROWS)
+            seen = 0 if rows is None else rows.longest
+            shared = _Shared(Table.of(hazards, limit, seen), num_ended)
+        shared.num_users += 1
+        self._shared[(kind, limit)] = shared
+        while len(self._shared) > MOST_TABLES:
+            self._shared.popitem(last=False)
+        return shared.table
 
     def as_dict(self) -> dict[str, Any]:
         """All that was learnt, as JSON can hold it."""
@@ -231,48 +180,62 @@ class LengthLearner:
 class LearntLengths:
     """The lengths of one relQuery, as its kind and its own rows tell them; see `RelLengths`."""
 
-    def __init__(self, kind: Rows, general: Rows, cap: int, likely: int | None) -> None:
-        self._own, self._kind, self._general = Rows(1e9), kind, general
-        self._cap, self._limit = max(cap, 1), max(cap if likely is None else min(likely, cap), 1)
-        self._num_known, self._top = 0, -1
-        self._tabulate()
+    def __init__(self, kind: Rows | None, general: Rows, cap: int, limit: int, beginning: Table) -> None:
+        self._own: Rows | None = None  # until a row has run
+        self._kind, self._general = kind, general
+        self._cap, self._limit = max(cap, 1), limit
+        self._num_known, self._top = 0 if kind is None else kind.num_ended, -1
+        self._num_general = general.num_ended
+        self._table = beginning
 
-    def ended(self, tokens: int, is_whole: bool) -> None:
-        """See `RelLengths.ended`."""
-        place = bin_of(max(tokens, 1))
-        self._own.add(place, is_whole)
-        self._kind.add(place, is_whole)
-        self._general.add(place, is_whole, min(1.0, KIND_VOICE / self._kind.num_ended))
+    @property
+    def row(self) -> float:
+        """See `RelLengths.row`."""
+        return self._table.row
+
+    @property
+    def left(self) -> Sequence[float]:
+        """See `RelLengths.left`."""
+        return self._table.left
 
     @property
     def seen(self) -> float:
         """See `RelLengths.seen`."""
-        return self._seen
+        return self._table.seen
 
     @property
     def is_outdated(self) -> bool:
         """See `RelLengths.is_outdated`."""
         if self._num_known >= KIND_MEMORY:
             return False
-        if self._kind.num_ended:
+        if self._kind is not None and self._kind.num_ended:
             return self._kind.num_ended > 2 * self._num_known
         return self._general.num_ended > 2 * self._num_general
 
+    def ended(self, tokens: int, is_whole: bool) -> None:
+        """See `RelLengths.ended`."""
+        own, kind = self._levels()
+        place = bin_of(max(tokens, 1))
+        own.add(place, is_whole)
+        kind.add(place, is_whole)
+        self._general.add(place, is_whole, min(1.0, KIND_VOICE / kind.num_ended))
+
     def renew(self, most: int, given: Given) -> None:
         """See `RelLengths.renew`; does nothing while there is little news."""
-        num_new = self._kind.num_ended - self._num_known
+        num_new = 0 if self._kind is None else self._kind.num_ended - self._num_known
         top = bin_of(most + 1) if most >= 0 else -1
         if num_new <= RENEW_AFTER * self._num_known and top == self._top and not self.is_outdated:
             return
         self._top = top
-        self._kind.alive -= self._own.alive
-        self._own.alive[:] = 0.0
+        own, kind = self._levels()
+        kind.alive -= own.alive
+        own.alive[:] = 0.0
         for tokens, num_rows in given():
-            self._own.alive[bin_of(tokens + 1)] += num_rows
-        self._kind.alive += self._own.alive
+            own.alive[bin_of(tokens + 1)] += num_rows
+        kind.alive += own.alive
         if most >= self._limit:
             self._limit = self._cap if most < self._cap else DISBELIEF * (most + 1)
-        self._tabulate()
+        self._tabulate(own, kind)
 
     def allow(self, cap: int) -> None:
         """See `RelLengths.allow`."""
@@ -282,35 +245,32 @@ class LearntLengths:
 
     def longest_left(self, tokens: int, num_rows: int) -> float:
         """See `RelLengths.longest_left`."""
+        ends = self._table.ends
         alive = LAST_ALIVE / max(num_rows, 1) * self._alive_at(tokens)
-        place = bisect_left(self._ends, 1.0 - alive)
-        if place >= len(self._ends):
+        place = bisect_left(ends, 1.0 - alive)
+        if place >= len(ends):
             longest = float(self._limit)
         else:
-            before, after = self._ends[place - 1], self._ends[place]
+            before, after = ends[place - 1], ends[place]
             part = (1.0 - alive - before) / (after - before) if place else 0.0
             longest = EDGES[place - 1] + part * (EDGES[place] - EDGES[place - 1]) if place else 1.0
         return float(max(min(longest, self._limit) - tokens, 1.0))
 
     def _alive_at(self, tokens: int) -> float:
-        place = min(bin_of(tokens) + 1, len(self._ends) - 1) if tokens else 0
-        return max(1.0 - float(self._ends[place]), 1e-9)
+        ends = self._table.ends
+        place = min(bin_of(tokens) + 1, len(ends) - 1) if tokens else 0
+        return max(1.0 - float(ends[place]), 1e-9)
 
-    def _tabulate(self) -> None:
-        """From hazards to the share that has ended by each edge, and the mean of what is left."""
-        self._num_known, self._num_general = self._kind.num_ended, self._general.num_ended
-        self._seen = min(float(self._kind.longest), float(self._limit))
-        general = self._general.hazards(_GUESS, GUESS_ROWS)
-        hazards = self._own.hazards(self._kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
-        num_bins = bin_of(self._limit) + 1
-        hazards = hazards[:num_bins]
-        alive = np.maximum(np.concatenate(([1.0], np.cumprod(1.0 - hazards))), 1e-9)
-        widths = _WIDTHS[:num_bins].copy()
-        widths[-1] = self._limit - EDGES[num_bins - 1]
-        # A row gives its k-th token if it did not end before; inside a bin rows end evenly.
-        tokens = widths * (alive[:-1] - (alive[:-1] - alive[1:]) * (widths - 1) / (2 * widths))
-        left = np.cumsum(tokens[::-1])[::-1] / alive[:-1]
-        self._ends: list[float] = (1.0 - alive).tolist()
-        self.row = float(left[0])
-        places = np.arange(min(self._limit, TABLE))
-        self.left: Sequence[float] = np.maximum(np.interp(places, EDGES[:num_bins], left), 1.0).tolist()
+    def _levels(self) -> tuple[Rows, Rows]:
+        """Its own rows and those of its kind."""
+        if self._own is None:
+            self._own = Rows(1e9)
+        if self._kind is None:
+            self._kind = Rows(KIND_MEMORY)
+        return self._own, self._kind
+
+    def _tabulate(self, own: Rows, kind: Rows) -> None:
+        self._num_known, self._num_general = kind.num_ended, self._general.num_ended
+        general = self._general.hazards(GUESS, GUESS_ROWS)
+        hazards = own.hazards(kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
+        self._table = Table.of(hazards, self._limit, kind.longest)

@@ -29,10 +29,10 @@ class RelState:
 
     Attributes:
         arrival_s: when its first row arrived, in seconds.
-        num_rows: rows announced at arrival, req(R_0), or seen if that is more; some may be on their way.
+        num_rows: rows that it is taken to have, req(R_0): seen, or announced and believed to be on the way.
         output_cap: most output tokens of a row, OL(R).
         num_arrived, arrived_tokens: rows that have arrived, and their prompt tokens.
-        num_unannounced: of them, those that came when all that were announced had come.
+        num_unannounced: of them, those that showed that it has more rows than it was taken to have.
         num_waiting, waiting_tokens: rows not admitted (or preempted), and their tokens to compute.
         num_running: rows that hold KV cache; num_decoding of them have their whole prompt computed.
         prefill_left: prompt tokens that running rows have still to compute.

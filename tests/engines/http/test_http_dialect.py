@@ -94,7 +94,7 @@ def test_vllm_gets_the_grammar_and_the_relquery(fake):
     ask(engine, ["a", "b", "c"], grammar=YES_NO, max_tokens=100)
     assert last(server)["structured_outputs"] == {"grammar": 'root ::= " "? ("yes" | "no")'}
     xargs = last(server)["vllm_xargs"]
-    assert (xargs["rel_rows"], xargs["rel_ol"]) == (3, 4)
+    assert (xargs["rel_rows"], xargs["rel_ol"], xargs["rel_likely"]) == (3, 4, 4)
     assert len({body["vllm_xargs"]["rel_id"] for _, body in server.requests}) == 1
     assert (last(server)["repetition_penalty"], last(server)["top_k"], last(server)["top_p"]) == (1.0, 0, 1.0)
     ask(engine, ["a"], grammar=Grammar(regex="[0-9]"), max_tokens=3)

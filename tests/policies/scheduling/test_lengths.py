@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from relserve.policies.scheduling.lengths import CapLengths, LearntLengths, LengthLearner
+from relserve.policies.scheduling.lengths import (
+    MOST_TABLES,
+    SHARED,
+    CapLengths,
+    LearntLengths,
+    LengthLearner,
+)
 
 
 def nobody() -> list[tuple[int, int]]:
@@ -138,3 +144,31 @@ def test_kinds_are_bounded() -> None:
     for number in range(3000):
         learner.of(str(number), 10).ended(3, True)
     assert len(learner.kinds) == 1024
+
+
+@pytest.mark.parametrize("kind", [None, "a"])
+def test_relqueries_that_come_at_once_begin_with_one_table(kind: str | None) -> None:
+    learner = LengthLearner()
+    saw(learner.of(kind, 4096), between(25, 100, 200))
+    many = [learner.of(kind, 4096) for _ in range(SHARED)]
+    assert {id(each.left) for each in many} == {id(many[0].left)}
+    before = many[0].row
+    saw(many[1], [900] * 50)
+    assert many[1].row > 2 * before  # its own rows tell it, and whoever comes after it
+    assert learner.of(kind, 4096).row > 1.2 * before
+    assert many[0].row == before
+
+
+def test_what_runs_is_told_to_those_that_come_soon() -> None:
+    learner = LengthLearner()
+    saw(learner.of("a", 4096), [20] * 50)
+    before = learner.of("a", 4096).row
+    learner.of("a", 4096).renew(900, lambda: [(900, 40)])
+    assert [learner.of("a", 4096) for _ in range(SHARED + 1)][-1].row > 2 * before
+
+
+def test_tables_of_many_caps_are_bounded() -> None:
+    learner = LengthLearner()
+    for cap in range(1, 3 * MOST_TABLES):
+        assert learner.of(None, cap).row <= cap
+    assert len(learner._shared) == MOST_TABLES

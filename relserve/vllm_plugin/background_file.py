@@ -1,0 +1,95 @@
+"""A file that a thread of its own writes, so that a slow or full disk costs no step anything."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+CLOSE_S = 0.5  # how long the engine's end may wait for the disk
+
+MakeText = Callable[[], str]
+
+
+class BackgroundFile:
+    """Writes the latest text to a file; failures are logged once and otherwise ignored.
+
+    Args:
+        path: replaced at once, so that nobody reads half of it.
+        every_s: it is written at most once in so many seconds.
+        unfinished: the file that is written before it takes the place of `path`; nobody else's.
+        warning: what it means that it cannot be written.
+        keeps: whether the file stays, with the latest text, when this ends; else it is removed.
+    """
+
+    def __init__(self, path: Path, every_s: float, unfinished: Path, warning: str, keeps: bool) -> None:
+        self.path = path
+        self._writer = _Writer(path, every_s, unfinished, warning, keeps)
+        # Also at the interpreter's end, and for a scheduler that was never shut down.
+        self._end = weakref.finalize(self, self._writer.close)
+        threading.Thread(target=self._writer.run, name=f"relserve-{path.parent.name}", daemon=True).start()
+
+    def put(self, make_text: MakeText) -> None:
+        """Have this written, in place of what was put before and is not written yet; takes microseconds.
+
+        Args:
+            make_text: called by the writing thread.
+        """
+        self._writer.latest = make_text
+        self._writer.news.set()
+
+    def close(self) -> None:
+        """Write no more, and wait a moment until the file is as it is to stay."""
+        self._end()
+
+
+class _Writer:
+    """What the scheduler's thread and the writing thread share."""
+
+    def __init__(self, path: Path, every_s: float, unfinished: Path, warning: str, keeps: bool) -> None:
+        self.path, self.every_s, self.unfinished = path, every_s, unfinished
+        self.warning, self.keeps = warning, keeps
+        self.latest: MakeText | None = None
+        self.news, self.closing, self.closed = threading.Event(), threading.Event(), threading.Event()
+        self._has_failed = False
+
+    def run(self) -> None:
+        """Write what comes, at most once in `every_s`."""
+        while not self.closing.is_set():
+            self.news.wait()
+            self.news.clear()
+            if not self.closing.is_set():
+                self._write()
+                self.closing.wait(self.every_s)
+        if self.keeps:
+            self._write()
+        else:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+        self.closed.set()
+
+    def _write(self) -> None:
+        make_text, self.latest = self.latest, None
+        if make_text is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.unfinished.write_text(make_text(), encoding="utf-8")
+            os.replace(self.unfinished, self.path)
+        except Exception as error:  # of any kind: it must not reach the engine's log as a traceback
+            if not self._has_failed:
+                logger.warning("%s: %s", self.warning, error)
+            self._has_failed = True
+            with contextlib.suppress(OSError):
+                self.unfinished.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        self.closing.set()
+        self.news.set()
+        self.closed.wait(CLOSE_S)
