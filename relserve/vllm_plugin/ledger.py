@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,10 +16,8 @@ from relserve.vllm_plugin.host import Request, awaits_input
 KEPT = 256  # finished relQueries remembered
 LINGER_S = 60.0  # how long an idle relQuery may wait for rows that it announced
 MOST_IDLE = 1024  # relQueries that may do so at once
-AT_FIRST, FOR_EACH = (
-    16,
-    4,
-)  # rows that a client is believed to have on the way, and as many for each that came
+AT_FIRST, FOR_EACH = 16, 4  # rows believed to be on the way: at first, and for each that came
+LOOKS = 8  # waiting relQueries of which a step looks whether more is known of their lengths by now
 
 LengthsOf = Callable[[str | None, int, int | None], RelLengths]  # by kind, cap, and most that is likely
 
@@ -111,7 +109,7 @@ class RelRecord(RelState):
         lengths.renew(most, self._given)
         if most >= self.output_cap:  # the client's word, which a row has belied
             self.output_cap = DISBELIEF * (most + 1)
-        self.row_output = lengths.row
+        self.row_output, self.seen_output = lengths.row, lengths.seen
         self.longest_output = lengths.longest_left(0, self.num_waiting or self.num_rows)
         self.max_decode_left = lengths.longest_left(least, self.num_decoding) if self.num_decoding else 0.0
 
@@ -130,10 +128,14 @@ class _Row:
 
 
 class News(NamedTuple):
-    """What happened since the last news: relQueries that changed (all that run do), and known ones gone."""
+    """What happened since the last news: relQueries that changed (all that run do), and known ones gone.
+
+    Of those gone, some were `cancelled` before all their rows were answered.
+    """
 
     changed: Sequence[RelRecord]
     gone: Sequence[str]
+    cancelled: frozenset[str]
 
 
 class RowLedger:
@@ -155,6 +157,8 @@ class RowLedger:
         self._linger_s = linger_s
         self._changed: dict[str, RelRecord] = {}
         self._gone: list[str] = []
+        self._cancelled: set[str] = set()
+        self._round: Iterator[RelRecord] = iter(())
 
     def __len__(self) -> int:
         """Requests in the engine."""
@@ -173,11 +177,24 @@ class RowLedger:
         """What a policy has to be shown; each event is told of once."""
         for rel in self._running.values():
             rel.count_running()
+        self._look_round()
         for rel in self._changed.values():
             rel.is_known = True
         changed, gone = {**self._changed, **self._running}, self._gone
-        self._changed, self._gone = {}, []
-        return News(list(changed.values()), gone)
+        cancelled = frozenset(self._cancelled)
+        self._changed, self._gone, self._cancelled = {}, [], set()
+        return News(list(changed.values()), gone, cancelled)
+
+    def _look_round(self) -> None:
+        """Bring some relQueries up to date that only wait: rows of their kind may have ended."""
+        for _ in range(min(LOOKS, len(self.active))):
+            rel = next(self._round, None)
+            if rel is None:
+                self._round = iter(list(self.active.values()))
+                rel = next(self._round)
+            if rel.lengths.is_outdated and self.active.get(rel.rel_id) is rel:
+                rel.count_running()
+                self._changed[rel.rel_id] = rel
 
     def arrive(self, request: Request, identity: RelTag, now_s: float) -> None:
         """A request came, and waits."""
@@ -206,6 +223,7 @@ class RowLedger:
         num_rows = min(identity.rows, 1 + AT_FIRST + FOR_EACH)
         rel = RelRecord(identity.rel_id, now_s, num_rows, identity.output_cap, lengths=lengths)
         rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, num_rows)
+        rel.seen_output = lengths.seen
         self.active[identity.rel_id] = rel
         return rel
 
@@ -311,6 +329,8 @@ class RowLedger:
         del self.active[rel.rel_id]
         if rel.is_known:
             self._gone.append(rel.rel_id)
+            if rel.num_aborted:
+                self._cancelled.add(rel.rel_id)
         self.done.append(rel)
 
     def _forget_lingering(self, now_s: float, but: RelRecord | None = None) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Hashable
 
+from relserve.policies.scheduling.prefixes import num_known
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.host import Host, Request, num_cached_tokens
 from relserve.vllm_plugin.queue import RelQueue
@@ -13,10 +15,16 @@ SAMPLE_EVERY = 8  # steps between looks into the prefix cache for one relQuery
 
 
 class MissRatios:
-    """Measures miss ratios, without touching the cache; a ratio is kept for SAMPLE_EVERY steps."""
+    """Measures miss ratios, without touching the cache; a ratio is kept for SAMPLE_EVERY steps.
 
-    def __init__(self, scheduler: Host, queue: RelQueue, sample_size: int, seed: int = 0) -> None:
-        self._scheduler, self._queue = scheduler, queue
+    Args:
+        of_each_other: what one row has in common with those before it counts as cached, too.
+    """
+
+    def __init__(
+        self, scheduler: Host, queue: RelQueue, sample_size: int, seed: int = 0, of_each_other: bool = False
+    ) -> None:
+        self._scheduler, self._queue, self._of_each_other = scheduler, queue, of_each_other
         self._sample_size, self._random = sample_size, random.Random(seed)
         self._measured: dict[str, tuple[int, float]] = {}  # the step, and the ratio
 
@@ -35,8 +43,15 @@ class MissRatios:
 
     def _measure(self, rows: deque[Request]) -> float:
         sample = self._sample(rows)
-        cached = sum(num_cached_tokens(self._scheduler, row) for row in sample)
+        seen: set[Hashable] = set()
+        cached = sum(self._num_cached_tokens(row, seen) for row in sample)
         return 1.0 - cached / max(sum(row.num_tokens for row in sample), 1)
+
+    def _num_cached_tokens(self, row: Request, seen: set[Hashable]) -> int:
+        cached, size = num_cached_tokens(self._scheduler, row), self._scheduler.block_size
+        if not self._of_each_other:
+            return cached
+        return max(cached, num_known(row.block_hashes, cached // size, seen) * size)
 
     def _sample(self, rows: deque[Request]) -> list[Request]:
         if len(rows) <= self._sample_size:

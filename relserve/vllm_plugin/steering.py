@@ -53,7 +53,9 @@ class Steering:
         )  # fmt: skip
         self.busy_since_s = self.policy_s = 0.0
         self.num_steps = 0
-        self._miss_ratios = MissRatios(scheduler, self.queue, settings.sample_size)
+        self._miss_ratios = MissRatios(
+            scheduler, self.queue, settings.sample_size, of_each_other=policy.learns
+        )
         self._in_flight: dict[int, StepFeatures] = {}
 
     @property
@@ -99,7 +101,7 @@ class Steering:
         step = self.num_steps
         return StepView(
             news.changed, news.gone, free, self.limits, time.monotonic(), self.driver.model,
-            lambda state: self._miss_ratios.of(state, step),
+            lambda state: self._miss_ratios.of(state, step), news.cancelled,
         )  # fmt: skip
 
     def _split(self, decision: StepDecision) -> tuple[list[Request], list[Request]]:

@@ -93,4 +93,4 @@ def rows_of(rng: random.Random, count: int, longest: int) -> tuple[RowSpec, ...]
 @pytest.mark.parametrize("cap", [None, 1024], ids=["own caps", "caps of 1,024"])
 def test_the_promise_holds_whatever_the_caps(cap: int | None) -> None:
     assert worst_over_fcfs(0.0, cap) > 5
-    assert worst_over_fcfs(2.5, cap) < 2.75  # a row that was let past cannot always be stopped
+    assert worst_over_fcfs(2.5, cap) < 3.0  # a row that was let past cannot always be stopped
