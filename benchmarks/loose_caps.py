@@ -1,0 +1,127 @@
+"""What loose output caps cost: the default's mean latency with caps of 256 and 1,024 over that with own ones.
+
+The true outputs stay the same; only what each relQuery declares changes. "Own" are the paper's caps (5 to
+100 tokens). Nothing is known beforehand: every trace begins with an empty memory of output lengths, so each
+template's first relQuery is in the mean. Loads are shares of stock's capacity (see `at_loads`), KV memory is
+each machine's own.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.at_loads import at_load, capacity, drawn, on_all_cores, ours, served, stock
+from benchmarks.common import arguments, finish, table
+from benchmarks.outputs import SHAPES
+from benchmarks.relquery_workload import CAPS
+from benchmarks.simulated_runs import COUNT, SPECS
+
+LOADS = (1.0, 1.4)
+OWN = "own"
+STOCK = "stock"
+
+
+class Cell(NamedTuple):
+    """One setting: machine and load."""
+
+    model: str
+    load: float
+
+
+class Draw(NamedTuple):
+    """A trace to be served at all loads with all caps."""
+
+    model: str
+    number: int
+    outputs: str
+    loads: Sequence[float]
+    count: int
+
+
+Means = dict[str, float]  # seconds by declared caps, and of STOCK
+
+
+def serve_all(draw: Draw) -> list[tuple[Cell, Means]]:
+    """One trace at every load: mean latencies."""
+    trace, spec = drawn(draw.model, draw.number, draw.outputs, draw.count), SPECS[draw.model]
+    rate = capacity(trace, spec)
+    found = []
+    for load in draw.loads:
+        arriving = at_load(trace, load, rate)
+        means = {caps: served(arriving, spec, ours(), cap).mean_s for caps, cap in CAPS.items()}
+        found.append((Cell(draw.model, load), means | {STOCK: served(arriving, spec, stock()).mean_s}))
+    return found
+
+
+def means_of(draws: Iterable[Draw]) -> dict[Cell, list[Means]]:
+    """Serve all draws; by cell, the means of each trace."""
+    found: dict[Cell, list[Means]] = defaultdict(list)
+    for results in on_all_cores(serve_all, draws):
+        for cell, means in results:
+            found[cell].append(means)
+    return dict(found)
+
+
+def over_own(traces: Sequence[Means]) -> dict[str, float]:
+    """By caps that are not the own ones: the mean over all traces, over that with own caps."""
+    own = statistics.mean(means[OWN] for means in traces)
+    return {c: statistics.mean(means[c] for means in traces) / own for c in CAPS if c != OWN}
+
+
+def show(title: str, found: dict[Cell, list[Means]]) -> float:
+    """Print a row a machine and load; gives the largest ratio."""
+    rows, worst = [], 0.0
+    for cell, traces in found.items():
+        ratios = over_own(traces)
+        spreads = [statistics.pstdev([m[c] / m[OWN] for m in traces]) for c in ratios]
+        means = [statistics.mean(m[name] for m in traces) for name in (STOCK, *CAPS)]
+        rows.append([*cell, len(traces), *means, *ratios.values(), *spreads])
+        worst = max(worst, *ratios.values())
+    columns = [*(f"{c} / own" for c in CAPS if c != OWN), *(f"{c} spread" for c in CAPS if c != OWN)]
+    print(f"\n{title}: mean latency, s, and its ratio to that with own caps")
+    print(table(["machine", "load", "traces", STOCK, *CAPS, *columns], rows))
+    return worst
+
+
+def main() -> None:
+    """Print the tables, save all, end with one line of JSON."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--draws", type=int, default=16, help="traces of every machine")
+    parser.add_argument("--loads", type=float, nargs="+", default=list(LOADS))
+    parser.add_argument("--outputs", default="uniform", choices=list(SHAPES), help="shape of true lengths")
+    args = parser.parse_args()
+    count = 40 if args.quick else COUNT
+    if args.quick:
+        args.draws, args.loads = 2, [1.0]
+    draws = [Draw(m, n, args.outputs, args.loads, count) for n in range(args.draws) for m in SPECS]
+    found = means_of(draws)
+    headline: dict[str, Any] = {"worst_mean_ratio_simulated": round(show("Simulated", found), 3)}
+    details = {"simulated": [{**cell._asdict(), "mean_s": traces} for cell, traces in found.items()]}
+    finish("loose_caps", headline, details, args.quick, partial(plot, found))
+
+
+def plot(found: dict[Cell, list[Means]], path: Path) -> None:
+    """Mean latency over that with own caps, of every machine and load."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(7, 0.4 * len(found) + 1.5))
+    names = [f"{cell.model}, {cell.load:g}" for cell in found]
+    for caps in (c for c in CAPS if c != OWN):
+        axis.plot([over_own(traces)[caps] for traces in found.values()], names, "o", label=caps)
+    axis.axvline(1.0, color="black", linestyle=":")
+    axis.set_xlabel("mean latency over that with own caps")
+    axis.legend(title="declared caps")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    main()
