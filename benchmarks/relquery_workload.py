@@ -122,6 +122,15 @@ def relqueries(
     return trace
 
 
+def one_of_each_kind(num_rows: int, seed: int, encode: Encode, outputs: str = "uniform") -> list[RelSpec]:
+    """A relQuery of every table and template, all at time 0: who has served them has seen the templates."""
+    each = [
+        relqueries(1, num_rows, 1.0, seed, encode, None, (table,), num_rows, kind, outputs)[0]
+        for table in TABLES for kind in KINDS
+    ]  # fmt: skip
+    return [replace(rel, rel_id=f"q{i}", arrival_s=0.0) for i, rel in enumerate(each)]
+
+
 def declared(trace: Sequence[RelSpec], cap: int | None) -> list[RelSpec]:
     """The trace with another declared cap and the same true outputs; None leaves each its own."""
     return [rel if cap is None else replace(rel, output_cap=cap) for rel in trace]

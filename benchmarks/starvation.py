@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
-from benchmarks.relquery_latency import Worker
+from benchmarks.relquery_engines import Worker
 from benchmarks.relquery_workload import encoder, relqueries
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
