@@ -10,7 +10,7 @@ Caps are declared as users leave them: 256, llm()'s default, for answers of 1 to
 told the true lengths. Stock static priority and the paper's arrangement reckon with that cap; what they are
 with the paper's own caps is simulated, or measured with `--variants "vllm priority, own caps"`. The paper's
 arrangement is the one with the authors' admission check, which keeps memory free for all outputs, by their
-caps. Ours is the default with its guard; it has seen 16 rows of each template before (unless `--unseen`).
+caps. Ours is the default with its guard; it has seen rows of each template before (unless `--unseen`).
 
 Beside each variant stands the simulator's figure, with a cost model fitted to the steps of all runs at that
 load; below the table the true clairvoyant, simulated (the best of ours and the paper's, told every row's
@@ -63,7 +63,6 @@ from benchmarks.relquery_workload import encoder, one_of_each_kind, relqueries
 from relserve.simulator.workload import RelSpec, retimed
 
 VARIANTS = (STOCK, STATIC, PAPER, OURS)
-WARM_ROWS = 16
 
 
 class Progress:
@@ -101,7 +100,7 @@ def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[fl
     """
     encode, engine = encoder(), Engine(args.model_millions, args.async_scheduling)
     workers = [Worker(v, engine=engine) for v in args.variants]
-    warm = one_of_each_kind(WARM_ROWS, 999, encode, args.outputs)
+    warm = one_of_each_kind(args.warm_rows, 999, encode, args.outputs)
     for worker in workers:
         worker.serve(as_told(worker.variant, warm, args.cap))
     probe, capacity = Probe(workers[0], encode, max(args.max_rows * 6 // 10, 1)), []
@@ -131,7 +130,7 @@ def evaluate(measured: Measured, capacity: Sequence[float], args: argparse.Names
     """What one load's runs show, real and simulated."""
     runs = measured.runs
     spec = calibrated([run for r in runs.values() for run in r], Engine(args.model_millions).kv_tokens)
-    warm = [] if args.unseen else one_of_each_kind(WARM_ROWS, 999, encoder(), args.outputs)
+    warm = [] if args.unseen else one_of_each_kind(args.warm_rows, 999, encoder(), args.outputs)
     makespans_s = [len(trace) / rate for trace, rate in zip(measured.traces, capacity, strict=True)]
     replay = Replay(spec, warm, measured.traces, makespans_s, args.cap)
     variants = {v: statistics_of(r) for v, r in runs.items()}
@@ -199,6 +198,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--max-rows", type=int, default=100)
     parser.add_argument("--cap", type=int, default=256, help="that every relQuery declares")
     parser.add_argument("--outputs", default="uniform", choices=list(SHAPES), help="shape of true lengths")
+    parser.add_argument("--warm-rows", type=int, default=16, help="of each template, served beforehand")
     parser.add_argument("--unseen", action="store_true", help="no template was seen before a trace")
     parser.add_argument("--model-millions", type=int, choices=list(SIZES), help="a made-up model instead")
     parser.add_argument("--async-scheduling", action="store_true", help="vLLM plans a step ahead")
@@ -207,6 +207,7 @@ def options() -> argparse.Namespace:
     args.variants = list(dict.fromkeys([STOCK, *args.variants]))
     if args.quick:
         args.loads, args.seeds, args.relqueries, args.max_rows = args.loads[-1:], 2, 16, 16
+        args.warm_rows = 2
     return args
 
 

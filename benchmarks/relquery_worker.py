@@ -194,6 +194,10 @@ def summary(
     tokens: dict[str, list[int]],
 ) -> dict[str, Any]:
     """One run's results as JSON can hold them."""
+    for rel in trace:
+        for i, row in enumerate(rel.rows):
+            if len(tokens[f"{rel.rel_id}-{i}"]) != row.output_tokens:
+                raise RuntimeError(f"row {i} of {rel.rel_id} did not end at its {row.output_tokens} tokens")
     rels = {}
     for rel in trace:
         phases = phases_of(times[rel.rel_id])
