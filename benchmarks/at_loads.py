@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from benchmarks.relquery_workload import declared, relqueries
 from benchmarks.simulated_runs import COUNT, MAX_ROWS, SPECS, remembering_encoder
+from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.engine import EngineSpec
@@ -60,11 +61,22 @@ def drawn(model: str, draw: int, outputs: str = "uniform", count: int = COUNT) -
     return relqueries(count, MAX_ROWS, 1.0, seed, remembering_encoder(), outputs=outputs)
 
 
+def who_has_seen(templates: Sequence[RelSpec], spec: EngineSpec, cap: int) -> LengthLearner:
+    """What ours knows of output lengths when it has served such relQueries."""
+    learner = LengthLearner()
+    served(templates, spec, ours(), cap, learner)
+    return learner
+
+
 def served(
-    trace: Sequence[RelSpec], spec: EngineSpec, policy: SchedulingPolicy, cap: int | None = None
+    trace: Sequence[RelSpec],
+    spec: EngineSpec,
+    policy: SchedulingPolicy,
+    cap: int | None = None,
+    lengths: LengthLearner | None = None,
 ) -> Served:
-    """Serve a trace; every relQuery declares `cap` where that is given."""
-    outcome = simulate(declared(trace, cap), spec, policy)
+    """Serve a trace; every relQuery declares `cap` where that is given, `lengths` is known beforehand."""
+    outcome = simulate(declared(trace, cap), spec, policy, lengths=lengths)
     return Served({each.rel_id: each.latency_s for each in outcome.latencies}, outcome.num_preemptions)
 
 

@@ -31,6 +31,7 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 OURS, STOCK, STATIC, PAPER = "default", "vllm", "vllm priority", "dpu+aba checked"
+CLAIRVOYANTS = (DEFAULT, PAPER, PAPER.removesuffix(" checked"))  # the best of them, told all lengths
 OWN_CAPS = ", own caps"  # ends the name of a variant to which each relQuery declares its template's cap
 MAX_NUM_SEQS, MAX_TOKENS, BLOCK_SIZE = 256, 4096, 32
 KV_TOKENS, KV_TOKENS_MADE_UP = 200_000, 65_536  # both hold 256 rows of this workload
@@ -45,10 +46,12 @@ class Engine(NamedTuple):
     Attributes:
         millions: of parameters of a made-up model; None for the embedded one.
         plans_ahead: vLLM's async scheduling.
+        own_threads: instead of what relserve would choose.
     """
 
     millions: int | None = None
     plans_ahead: bool = False
+    own_threads: int | None = None
 
     @property
     def model(self) -> str:
@@ -57,7 +60,9 @@ class Engine(NamedTuple):
 
     @property
     def threads(self) -> int:
-        """What relserve would choose."""
+        """OpenMP threads of the engine's process."""
+        if self.own_threads is not None:
+            return self.own_threads
         return 1 if self.millions is None else num_threads(num_parameters(SHAPES[self.millions]), num_cores())
 
     @property

@@ -13,10 +13,10 @@ from scipy.stats import bootstrap, ttest_rel
 
 from benchmarks.relquery_engines import (
     BLOCK_SIZE,
+    CLAIRVOYANTS,
     MAX_NUM_SEQS,
     MAX_TOKENS,
     OURS,
-    PAPER,
     STOCK,
     Run,
     as_told,
@@ -27,7 +27,7 @@ from benchmarks.relquery_engines import (
 from relserve.policies.cost import MIN_BASE_S, CostModel, fit
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.state import Limits
-from relserve.policies.scheduling.variants import DEFAULT, make
+from relserve.policies.scheduling.variants import make
 from relserve.simulator.bound import jobs_of, shortest_first
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.run import simulate
@@ -139,7 +139,7 @@ class Replay:
         traces = list(map(lengths_known, self.traces))
         return min(
             statistics.mean(simulate(trace, self.spec, make(name)).mean_s for trace in traces)
-            for name in (DEFAULT, PAPER, PAPER.removesuffix(" checked"))
+            for name in CLAIRVOYANTS
         )
 
     def fluid_s(self) -> list[float]:

@@ -98,7 +98,7 @@ def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[fl
     Returns:
         Capacity in relQueries a second by seed; the seconds of all probes; what was measured by load.
     """
-    encode, engine = encoder(), Engine(args.model_millions, args.async_scheduling)
+    encode, engine = encoder(), Engine(args.model_millions, args.async_scheduling, args.threads)
     workers = [Worker(v, engine=engine) for v in args.variants]
     warm = one_of_each_kind(args.warm_rows, 999, encode, args.outputs)
     for worker in workers:
@@ -201,6 +201,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--warm-rows", type=int, default=16, help="of each template, served beforehand")
     parser.add_argument("--unseen", action="store_true", help="no template was seen before a trace")
     parser.add_argument("--model-millions", type=int, choices=list(SIZES), help="a made-up model instead")
+    parser.add_argument("--threads", type=int, help="of each engine, instead of what relserve chooses")
     parser.add_argument("--async-scheduling", action="store_true", help="vLLM plans a step ahead")
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), help=f"beside {STOCK}")
     args = parser.parse_args()

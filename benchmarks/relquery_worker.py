@@ -5,7 +5,7 @@ of results; with "forget" all that was learnt of output lengths is forgotten bef
 relQuery's rows are added when it arrives.
 
 A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
-true length is decided behind them, where vLLM looks for the end of a text (see `end_at_true_lengths`).
+true length is decided behind them, where vLLM looks for the end of a text (see `relquery_hooks`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from benchmarks.relquery_engines import BLOCK_SIZE
+from benchmarks.relquery_hooks import TRUE_TOKENS, end_at_true_lengths, plan_ahead_on_cpu
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import cpu_dtype
@@ -37,7 +38,6 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.step_features import step_features
 
 MAX_MODEL_LEN = 4096  # holds the longest prompt with the loosest cap
-TRUE_TOKENS = "benchmark_true_tokens"  # in extra_args; no scheduler reads it
 
 
 class Logged(OnlineCost):
@@ -82,35 +82,6 @@ class StockSteps:
 
         scheduler.add_request, scheduler.schedule = add_request, scheduled
         scheduler.update_from_output = update_from_output
-
-
-def end_at_true_lengths() -> None:
-    """Have vLLM end each row when it has said as many tokens as the trace says, as if by its own words."""
-    from vllm.v1.core.sched import scheduler
-    from vllm.v1.request import RequestStatus
-
-    check_stop = scheduler.check_stop
-
-    def check_stop_or_true_length(request: Any, max_model_len: int) -> bool:
-        if request.num_output_tokens >= request.sampling_params.extra_args[TRUE_TOKENS]:
-            request.status = RequestStatus.FINISHED_STOPPED
-            return True
-        return bool(check_stop(request, max_model_len))
-
-    scheduler.check_stop = check_stop_or_true_length
-
-
-def plan_ahead_on_cpu() -> None:
-    """Have vLLM plan a step while the one before runs, which its CPU platform turns off."""
-    from vllm.platforms.cpu import CpuPlatform
-
-    check = CpuPlatform.check_and_update_config
-
-    def check_and_update_config(vllm_config: Any) -> None:
-        check(vllm_config)
-        vllm_config.scheduler_config.async_scheduling = True
-
-    CpuPlatform.check_and_update_config = staticmethod(check_and_update_config)
 
 
 def build(args: argparse.Namespace) -> Any:
