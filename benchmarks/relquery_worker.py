@@ -234,7 +234,9 @@ class Served:
         self.engine.reset_prefix_cache()
         before = self.steering.policy_s if self.steering else 0.0
         self.steps.log = []
+        cpu_s = time.process_time()
         result = serve(self.engine, trace, self.variant)
+        result["cpu_s"] = time.process_time() - cpu_s
         result["steps"] = self.steps.log
         result["policy_s"] = self.steering.policy_s - before if self.steering else 0.0
         pool = self.scheduler.kv_cache_manager.block_pool

@@ -20,6 +20,7 @@ from benchmarks.relquery_engines import (
     at_speed,
     policy_of,
     scheduler_of,
+    share_without_processor,
 )
 from benchmarks.relquery_figures import Replay, interval, known_lengths, p99, ranked_otherwise, without_bases
 from relserve.policies.cost import CostModel
@@ -59,6 +60,12 @@ def test_a_run_is_told_in_seconds_of_another_speed() -> None:
     slow = at_speed(run(1.0) | {"probe_s": 2.0}, 4.0)
     assert slow["rels"]["q0"] == [1, 2.0, 0.0, 0.0, 0.0]
     assert (slow["makespan_s"], slow["steps"]) == (4.0, [[10, 0, 1.0]])
+
+
+def test_an_engine_that_waited_for_a_processor_is_found_out() -> None:
+    steps = {"steps": [[10, 0, 1.5], [0, 2, 0.5]]}
+    assert share_without_processor({"cpu_s": 1.5, **steps}) == 0.25
+    assert share_without_processor({"cpu_s": 3.5, **steps}) == 0.0  # two threads
 
 
 def test_pairs_that_the_simulator_ranks_otherwise_are_named() -> None:
