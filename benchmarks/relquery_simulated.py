@@ -60,6 +60,8 @@ PATIENCE = (3.0, 2.5, 2.0, 1.5, 1.0)  # ours, in predicted FCFS latencies
 GUARDS = [(threshold_s, 0.0) for threshold_s in THRESHOLDS_S] + [(0.0, patience) for patience in PATIENCE]
 OTHER_ARRIVALS = {name: POLICIES[name] for name in ("vllm", "sarathi", "static", "aba", OURS, "ours guarded")}
 ONE = ("OPT-13B", "beer")
+# The paper's one mean latency of FCFS in its text, with that of its own arrangement (section 1, seconds).
+PAPER_SETTING, PAPER_S = ("OPT-13B", "rotten", 1.0), {"vllm": 35.0, "aba": 13.0}
 TABLE_6_E2E_S = {0.5: 202.2, 0.6: 171.1, 0.7: 158.1, 0.8: 156.4, 0.9: 152.6, 1.0: 146.7}
 
 
@@ -112,6 +114,17 @@ def show_figure_9(rows: Sequence[dict[str, Any]]) -> None:
     print("\nRatios of mean latencies, and their standard deviation over traces")
     cells = [[*r["setting"], *(f"{m:.2f} ±{s:.2f}" for m, s in r["ratios"].values())] for r in rows]
     print(table(["model", "data", "rate", *(name.replace("_over_", "/") for name in RATIOS)], cells))
+
+
+def beside_the_paper(shown: Shown, settings: Sequence[Setting]) -> list[list[Any]]:
+    """Seconds at the one setting with figures in the paper's text: here, the spread, there."""
+    setting = Setting(*PAPER_SETTING)
+    if setting not in settings:
+        return []
+    rows = [[v, *_with_spread(shown.each(setting, POLICIES[v])), paper_s] for v, paper_s in PAPER_S.items()]
+    print(f"\nMean latency beside the paper's, s: {', '.join(map(str, PAPER_SETTING))} relQueries/s")
+    print(table(["variant", "here", "spread", "the paper"], rows))
+    return rows
 
 
 def headline_of(rows: Sequence[dict[str, Any]], num_draws: int) -> dict[str, Any]:
@@ -188,7 +201,8 @@ def main() -> None:
     shown = Shown(run_all(wanted(settings, rates), num_draws))
     rows = figure_9(shown, settings)
     show_figure_9(rows)
-    details = {"figure_9": rows, **figures_10_to_12(shown, rates), "arrivals": other_arrivals(shown, rates)}
+    details: dict[str, Any] = {"figure_9": rows, "beside_the_paper": beside_the_paper(shown, settings)}
+    details |= figures_10_to_12(shown, rates) | {"arrivals": other_arrivals(shown, rates)}
     details["cost_models"] = {model: str(MODELS[model].spec) for model in models}
     speeds = virtual_s_a_s(shown.found)
     print("\nVirtual seconds simulated a second of one process, policy included")

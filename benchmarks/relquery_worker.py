@@ -1,7 +1,11 @@
 """One engine of `relquery_latency`: a real vLLM in this process, told by JSON lines which trace to serve.
 
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
-of results; {"quit": 1} ends. A relQuery's rows are added when it arrives.
+of results; with "forget" all that was learnt of output lengths is forgotten before; {"quit": 1} ends. A
+relQuery's rows are added when it arrives.
+
+A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
+true length is decided behind them, where vLLM looks for the end of a text (see `relquery_hooks`).
 """
 
 from __future__ import annotations
@@ -22,13 +26,18 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+from benchmarks.relquery_engines import BLOCK_SIZE
+from benchmarks.relquery_hooks import TRUE_TOKENS, end_at_true_lengths, plan_ahead_on_cpu
+from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
-from relserve.policies.cost import CostModel, OnlineCost, StepSample
+from relserve.engines.local.cpu import cpu_dtype
+from relserve.policies.cost import CostModel, OnlineCost, StepFeatures, StepSample
+from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.step_features import step_features
 
-BLOCK_SIZE = 32
+MAX_MODEL_LEN = 4096  # holds the longest prompt with the loosest cap
 
 
 class Logged(OnlineCost):
@@ -50,6 +59,7 @@ class StockSteps:
     def __init__(self, scheduler: Any) -> None:
         self.log: list[StepSample] = []
         self.busy_since_s = 0.0
+        in_flight: dict[int, StepFeatures] = {}
         add, schedule, update = scheduler.add_request, scheduler.schedule, scheduler.update_from_output
 
         def add_request(request: Any) -> None:
@@ -60,13 +70,13 @@ class StockSteps:
         def scheduled(*args: Any) -> Any:
             output = schedule(*args)
             if output.total_num_scheduled_tokens:
-                self._step = step_features(output, scheduler.requests)
+                in_flight[id(output)] = step_features(output, scheduler.requests)
             return output
 
         def update_from_output(output: Any, *args: Any) -> Any:
             done, now_s = update(output, *args), time.perf_counter()
             if output.total_num_scheduled_tokens:
-                self.log.append(StepSample.of(self._step, now_s - self.busy_since_s))
+                self.log.append(StepSample.of(in_flight.pop(id(output)), now_s - self.busy_since_s))
             self.busy_since_s = now_s
             return done
 
@@ -74,22 +84,26 @@ class StockSteps:
         scheduler.update_from_output = update_from_output
 
 
-def build(variant: str, max_num_seqs: int, max_tokens: int, kv_tokens: int, more: dict[str, Any]) -> Any:
+def build(args: argparse.Namespace) -> Any:
     """An LLMEngine; "vllm" is stock FCFS, "vllm priority" stock with --scheduling-policy priority."""
     from vllm import EngineArgs
     from vllm.v1.engine.llm_engine import LLMEngine
     from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
+    end_at_true_lengths()
+    if args.async_scheduling:
+        plan_ahead_on_cpu()
     kwargs: dict[str, Any] = dict(
-        model=str(MODEL_DIR), enforce_eager=True, block_size=BLOCK_SIZE,
-        max_num_seqs=max_num_seqs, max_num_batched_tokens=max_tokens, max_model_len=1024,
-        num_gpu_blocks_override=kv_tokens // BLOCK_SIZE, distributed_executor_backend=UniProcExecutor,
+        model=args.model, dtype=cpu_dtype(args.model), enforce_eager=True, block_size=BLOCK_SIZE,
+        max_num_seqs=args.max_num_seqs, max_num_batched_tokens=args.max_tokens, max_model_len=MAX_MODEL_LEN,
+        num_gpu_blocks_override=args.kv_tokens // BLOCK_SIZE, distributed_executor_backend=UniProcExecutor,
     )  # fmt: skip
-    if variant == "vllm priority":
+    if args.variant == "vllm priority":
         kwargs["scheduling_policy"] = "priority"
-    elif variant != "vllm":
+    elif args.variant != "vllm":
         kwargs["scheduler_cls"] = "relserve.vllm_plugin.scheduler.make"
-        kwargs["additional_config"] = {"relserve": {"variant": variant, **more}}
+        settings = {"variant": args.variant, **json.loads(args.settings)}
+        kwargs["additional_config"] = {"relserve": settings}
     return LLMEngine.from_engine_args(EngineArgs(**kwargs))
 
 
@@ -111,12 +125,13 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
             began_s = time.perf_counter()
             rel = pending.pop()
             left[rel.rel_id], times[rel.rel_id] = len(rel.rows), []
-            extra = {"rel_id": rel.rel_id, "rel_rows": len(rel.rows), "rel_ol": rel.output_cap}
+            tag = RelTag(rel.rel_id, len(rel.rows), rel.output_cap, kind=rel.kind).args()
             total = sum(len(row.prompt) + rel.output_cap for row in rel.rows)
             for i, row in enumerate(rel.rows):
                 params = SamplingParams(
-                    max_tokens=row.output_tokens, temperature=0, ignore_eos=True, detokenize=False,
-                    output_kind=RequestOutputKind.FINAL_ONLY, extra_args=extra,
+                    max_tokens=rel.output_cap, temperature=0, ignore_eos=True, detokenize=False,
+                    output_kind=RequestOutputKind.FINAL_ONLY,
+                    extra_args={**tag, TRUE_TOKENS: row.output_tokens},
                 )  # fmt: skip
                 engine.add_request(
                     f"{rel.rel_id}-{i}", {"prompt_token_ids": list(row.prompt)}, params,
@@ -150,6 +165,10 @@ def summary(
     tokens: dict[str, list[int]],
 ) -> dict[str, Any]:
     """One run's results as JSON can hold them."""
+    for rel in trace:
+        for i, row in enumerate(rel.rows):
+            if len(tokens[f"{rel.rel_id}-{i}"]) != row.output_tokens:
+                raise RuntimeError(f"row {i} of {rel.rel_id} did not end at its {row.output_tokens} tokens")
     rels = {}
     for rel in trace:
         phases = phases_of(times[rel.rel_id])
@@ -166,6 +185,8 @@ def main() -> None:
     """Serve traces until told to quit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--variant", required=True)
+    parser.add_argument("--model", default=str(MODEL_DIR), help="folder of the model")
+    parser.add_argument("--async-scheduling", action="store_true")
     parser.add_argument("--max-num-seqs", type=int, default=64)
     parser.add_argument("--max-tokens", type=int, default=1024)
     parser.add_argument("--kv-tokens", type=int, default=12_000)
@@ -173,35 +194,54 @@ def main() -> None:
     args = parser.parse_args()
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # vLLM prints to stdout now and then; our lines keep it to themselves
-    engine = build(
-        args.variant, args.max_num_seqs, args.max_tokens, args.kv_tokens, json.loads(args.settings)
-    )
+    engine = build(args)
     scheduler = engine.engine_core.engine_core.scheduler
-    steering = getattr(scheduler, "steering", None)
-    steps: Logged | StockSteps
-    if steering:
-        steps = steering.cost = Logged(steering.cost.model)
-    else:
-        steps = StockSteps(scheduler)
-    out.write(json.dumps({"ready": True}) + "\n")
+    is_async = scheduler.scheduler_config.async_scheduling
+    out.write(json.dumps({"ready": True, "async_scheduling": is_async}) + "\n")
     out.flush()
+    served = Served(engine, scheduler, args.variant)
     for line in sys.stdin:
         command = json.loads(line)
         if "quit" in command:
             break
+        if command.get("forget"):
+            served.forget()
         with open(command["trace"], "rb") as file:
-            trace = pickle.load(file)
-        engine.reset_prefix_cache()
-        before = steering.policy_s if steering else 0.0
-        steps.log = []
-        result = serve(engine, trace, args.variant)
-        result["steps"] = steps.log
-        result["policy_s"] = steering.policy_s - before if steering else 0.0
-        pool = scheduler.kv_cache_manager.block_pool
-        result["leaked_blocks"] = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()
-        out.write(json.dumps(result) + "\n")
+            out.write(json.dumps(served.serve(pickle.load(file))) + "\n")
         out.flush()
     os._exit(0)
+
+
+class Served:
+    """An engine, and what is measured of its scheduler from trace to trace."""
+
+    def __init__(self, engine: Any, scheduler: Any, variant: str) -> None:
+        self.engine, self.scheduler, self.variant = engine, scheduler, variant
+        self.steering = getattr(scheduler, "steering", None)
+        self.steps: Logged | StockSteps
+        if self.steering:
+            self.steps = self.steering.cost = Logged(self.steering.cost.model)
+        else:
+            self.steps = StockSteps(scheduler)
+
+    def forget(self) -> None:
+        """Know nothing of output lengths."""
+        if self.steering:
+            self.steering.driver.lengths = LengthLearner()
+
+    def serve(self, trace: list[RelSpec]) -> dict[str, Any]:
+        """Replay a trace from an empty prefix cache."""
+        self.engine.reset_prefix_cache()
+        before = self.steering.policy_s if self.steering else 0.0
+        self.steps.log = []
+        cpu_s = time.process_time()
+        result = serve(self.engine, trace, self.variant)
+        result["cpu_s"] = time.process_time() - cpu_s
+        result["steps"] = self.steps.log
+        result["policy_s"] = self.steering.policy_s - before if self.steering else 0.0
+        pool = self.scheduler.kv_cache_manager.block_pool
+        result["leaked_blocks"] = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()
+        return result
 
 
 if __name__ == "__main__":

@@ -68,6 +68,14 @@ MODELS = {
     "Qwen2.5-32B": Hardware(2, 32.5e9, 61e9, 2 * 64 * 1024 * 2, 80e9, 0.55, 0.8),
     "Llama2-70B": Hardware(4, 69e9, 129e9, 2 * 80 * 1024 * 2, 160e9, 0.5, 0.75),
 }
+# This repository's development machine, one thread, the embedded model: fitted to all steps of
+# `benchmarks.relquery_latency` at load 1.0 (commit cef0602, its "engine" in benchmarks/results).
+CPU = EngineSpec(
+    CostModel(2.3207e-5, 4.7745e-3, 1.2081e-4, 1.4858e-3, 2.5942e-3),
+    Limits(256, 4096, 200_000, 32),
+    arrival_s_a_row=9.9125e-5,
+)
+SPECS = {**{name: hardware.spec for name, hardware in MODELS.items()}, "CPU": CPU}
 TOLD: dict[str, Callable[[Sequence[RelSpec]], Sequence[RelSpec]]] = {
     "cap": lambda trace: trace,
     "longest": longest_known,
@@ -137,12 +145,12 @@ def run_all(wanted: Iterable[tuple[Setting, Run]], num_draws: int) -> Found:
 def trace_of(setting: Setting, draw: int, count: int = COUNT) -> list[RelSpec]:
     """A trace of a setting: rows, their order, outputs and arrivals are drawn anew for each."""
     seed = zlib.crc32(f"{setting} {draw}".encode())
-    trace = relqueries(count, MAX_ROWS, 1.0, seed, _encoder(), tables=(setting.data,))
+    trace = relqueries(count, MAX_ROWS, 1.0, seed, remembering_encoder(), tables=(setting.data,))
     return retimed(trace, arrival_times(setting.arrivals, setting.rate, count, seed))
 
 
 @cache
-def _encoder() -> Encode:
+def remembering_encoder() -> Encode:
     """Token ids of prompts; each prompt of a table is encoded once a process."""
     encode, known = encoder(), dict[str, list[int]]()
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import random
 import statistics
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
-from benchmarks.relquery_latency import Worker
+from benchmarks.relquery_engines import Worker
 from benchmarks.relquery_workload import encoder, relqueries
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
@@ -36,7 +37,7 @@ def workload(num_small: int, seed: int) -> tuple[RelSpec, list[RelSpec]]:
     encode = encoder()
     large = relqueries(1, 1, 1.0, seed, encode, num_rows=100, kind="summarize")[0]
     small = relqueries(num_small, 8, 1.0, seed + 1000, encode)
-    return RelSpec(LARGE, 0.2, large.rows, large.output_cap), retimed(small, [0.0] * num_small)
+    return replace(large, rel_id=LARGE, arrival_s=0.2), retimed(small, [0.0] * num_small)
 
 
 def settings_of(quick: bool) -> list[dict[str, float]]:

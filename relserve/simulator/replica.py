@@ -7,6 +7,7 @@ from collections import deque
 
 from relserve.policies.cost import FixedCost
 from relserve.policies.scheduling.driver import StepDriver
+from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.state import StepView
 from relserve.simulator.engine import EngineSpec, SimEngine, StepWork
@@ -22,11 +23,15 @@ class Replica:
     Args:
         policy: decides the steps of this engine alone, from its first to its last.
         may_jump: whether decisions that cannot differ from the one before are repeated unasked.
+        lengths: what is known of output lengths; None: nothing.
     """
 
-    def __init__(self, spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True) -> None:
+    def __init__(
+        self, spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True,
+        lengths: LengthLearner | None = None,
+    ) -> None:  # fmt: skip
         self.spec, self.engine, self.outcome = spec, SimEngine(spec), Outcome()
-        self._driver = StepDriver(policy, FixedCost(spec.cost))
+        self._driver = StepDriver(policy, FixedCost(spec.cost), lengths)
         self._arrived: deque[RelSpec] = deque()
         self._num_arrived_rows = 0
         self._is_awake, self._repeats = False, False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.simulator.engine import EngineSpec
 from relserve.simulator.events import EventHeap, Fleet
@@ -15,8 +16,9 @@ from relserve.simulator.workload import RelSpec
 
 
 def simulate(
-    trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True
-) -> Outcome:
+    trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True,
+    lengths: LengthLearner | None = None,
+) -> Outcome:  # fmt: skip
     """Serve every relQuery of a trace on one engine.
 
     Args:
@@ -24,11 +26,12 @@ def simulate(
         engine_spec: what the engine is.
         policy: decides each step; a policy serves one run.
         may_jump: see `Replica`; the outcome is the same without, and takes longer.
+        lengths: what is known of output lengths beforehand, which learns more; None: nothing.
 
     Raises:
         RuntimeError: a row does not fit the engine's memory.
     """
-    return simulate_replicas(trace, [Replica(engine_spec, policy, may_jump)], RoundRobin())[0]
+    return simulate_replicas(trace, [Replica(engine_spec, policy, may_jump, lengths)], RoundRobin())[0]
 
 
 def simulate_replicas(trace: Sequence[RelSpec], replicas: Sequence[Replica], router: Router) -> list[Outcome]:
