@@ -28,6 +28,8 @@ class SchedulerSettings:
         starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
+        ranks: data parallel copies of the model that share the rows; vLLM does not tell a copy how many there
+            are. 0: not said.
         report_path: file to which the scheduler's counters are written at shutdown.
     """
 
@@ -37,6 +39,7 @@ class SchedulerSettings:
     sample_size: int = 10
     cost_path: str = ""
     report_path: str = ""
+    ranks: int = 0
 
     @property
     def first_cost(self) -> CostModel:
@@ -64,6 +67,11 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     settings = SchedulerSettings(**given)
     if settings.starvation_s and settings.patience:
         raise UsageError("starvation_s and patience are two guards against the same; leave one of them out")
+    if type(settings.ranks) is not int or settings.ranks < 0:
+        raise UsageError(
+            f"ranks is the number of data parallel copies, a whole number, not {settings.ranks!r}; "
+            "0 where it is not known"
+        )
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
     if model and not settings.cost_path and settings.variant != "stock":

@@ -30,11 +30,11 @@ def test_extra_args_name_the_relquery():
         ({"rel_id": "r", "rel_rows": "1" + 400 * "0", "rel_ol": 1e300}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_rows": True}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_ol": 99}, RelTag("r", 1, 16)),  # no more than max_tokens
-        ({"rel_id": ""}, RelTag(ID, 1, 16)),
-        ({"rel_id": ["r"]}, RelTag(ID, 1, 16)),
-        ({}, RelTag(ID, 1, 16)),
-        (None, RelTag(ID, 1, 16)),
-        ("rel_id", RelTag(ID, 1, 16)),
+        ({"rel_id": ""}, RelTag(ID, 1, 16, is_named=False)),
+        ({"rel_id": ["r"]}, RelTag(ID, 1, 16, is_named=False)),
+        ({}, RelTag(ID, 1, 16, is_named=False)),
+        (None, RelTag(ID, 1, 16, is_named=False)),
+        ("rel_id", RelTag(ID, 1, 16, is_named=False)),
     ],
 )
 def test_nonsense_is_left_aside(args, expected):
