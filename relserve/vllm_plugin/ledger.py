@@ -184,6 +184,7 @@ class RowLedger:
         """A relQuery comes."""
         lengths = self.lengths_of(identity.kind, identity.output_cap, identity.likely)
         rel = RelRecord(identity.rel_id, now_s, identity.rows, identity.output_cap, lengths=lengths)
+        rel.is_named = identity.is_named
         rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, identity.rows)
         self.active[identity.rel_id] = rel
         return rel

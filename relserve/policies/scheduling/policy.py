@@ -8,6 +8,7 @@ from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepCho
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.guard import Guard
 from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.priority import Priority, miss_ratios
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
 
@@ -19,6 +20,7 @@ class SchedulingPolicy:
     Attributes:
         reserve_share: admit a row only if this share of the outputs still to come fits too; None admits
             whatever fits now, as vLLM does.
+        ordinary: keeps the latency of requests without a relQuery; None treats them like relQueries.
         learns: whether outputs are taken to be as long as those before were; else as their caps allow.
         book: what it remembers of each relQuery between steps.
     """
@@ -29,6 +31,7 @@ class SchedulingPolicy:
     guard: Guard
     reserve_share: float | None = None
     learns: bool = False
+    ordinary: OrdinaryTraffic | None = None
     book: RelBook = field(default_factory=RelBook, repr=False)
 
     def decide(self, view: StepView) -> StepDecision:
@@ -40,10 +43,17 @@ class SchedulingPolicy:
         book = self.book
         book.take(view)
         values = self.guard.put_first(self.priority.values(view, book), view, book)
+        if self.ordinary is not None:
+            values = self.ordinary.put_first(values, view, book)
         return Order(book.states, book.slot_of, values, book.copy(book.arrival_s))
 
     def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
         """What the next step computes, in an order that `order` gave for the same view."""
+        if self.ordinary is not None:
+            return self.ordinary.plan(view, order, self._arranged)
+        return self._arranged(view, order)
+
+    def _arranged(self, view: StepView, order: Order[RelState]) -> StepDecision:
         totals = self.book.totals
         return self.arrangement.decide(StepChoices(
             order, order.sort([state for state in self.book.running if state.num_decoding]),
