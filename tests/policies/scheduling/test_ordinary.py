@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from relserve.policies.cost import CostModel
+from relserve.policies.cost import CostModel, FixedCost
+from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.ordinary import LEAST_USE, tokens_within
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.state import FreeCapacity, RelState, StepDecision
@@ -182,6 +183,16 @@ def test_a_list_of_prompts_in_one_call_is_a_relquery_once_more_of_it_came() -> N
     assert engine.step(listed).reason == "ordinary first"
     listed.num_rows = listed.num_arrived = listed.num_waiting = 40
     assert engine.step(listed).reason != "ordinary first"
+
+
+def test_no_priority_is_shown_of_them() -> None:
+    driver = StepDriver(make(DEFAULT, patience=2.5), FixedCost(COST))
+    states = [relation("big", 500), chat("c")]
+    driver.decide(view_of(states))
+    big, ordinary = driver.outlooks(states, LIMITS)
+    assert big.priority is not None
+    assert ordinary.priority is None
+    assert ordinary.left_s > 0
 
 
 def test_where_no_slot_is_free_nothing_stalls() -> None:
