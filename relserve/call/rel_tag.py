@@ -27,6 +27,7 @@ class RelTag(NamedTuple):
             the scheduler may be in another process or on another machine; None: never.
         kind: the answers of relQueries of one kind have lengths of one distribution; None: of no known kind.
         likely: the most tokens that an answer has as far as its type tells; None where it does not tell.
+        is_named: whether the request names the relQuery; else its client knows of none. It does not travel.
     """
 
     rel_id: str
@@ -37,6 +38,7 @@ class RelTag(NamedTuple):
     deadline_s: float | None = None
     kind: str | None = None
     likely: int | None = None
+    is_named: bool = True
 
     def args(self) -> dict[str, str | int | float]:
         """The tag as vLLM carries it: `extra_args` of a request in process, `vllm_xargs` of an HTTP body.

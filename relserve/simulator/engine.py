@@ -124,6 +124,8 @@ class SimEngine:
     def step(self, decision: StepDecision, now_s: float) -> StepWork:
         """Begin a step: decodes, then prompts in progress, then admissions, most urgent first.
 
+        A token budget limits prompts only: the rows of a relQuery decode together here.
+
         Raises:
             ValueError: the decision names requests; rows have no names here.
         """
@@ -131,7 +133,10 @@ class SimEngine:
             raise ValueError("a simulated engine holds back relQueries only, not single requests")
         work = StepWork(decision.order)
         self._decode(decision, work)
-        budget = self.limits.max_num_batched_tokens - work.num_decodes
+        budget = self.limits.max_num_batched_tokens
+        if decision.token_budget is not None:
+            budget = min(decision.token_budget, budget)
+        budget -= work.num_decodes
         for rel in self._sorted(decision.order, [rel for rel in self.rels.values() if rel.partial]):
             if decision.prefills(rel.spec.rel_id):
                 budget -= self._continue(rel, budget, work)

@@ -70,7 +70,7 @@ class SimRel:
         return RelState(
             spec.rel_id, spec.arrival_s, num_rows, spec.output_cap,
             num_arrived=num_rows, arrived_tokens=tokens, num_waiting=num_rows, waiting_tokens=tokens,
-            waiting_row_tokens=lambda: (row.num_tokens for row in waiting),
+            waiting_row_tokens=lambda: (row.num_tokens for row in waiting), is_named=spec.is_named,
         )  # fmt: skip
 
     def admit_next(self) -> SimRow:

@@ -35,6 +35,7 @@ class RelSpec:
 
     Attributes:
         knows_outputs: policies are told how many tokens each row will say; else only the cap.
+        is_named: it is a relQuery; else, with one row, an ordinary request of a client that knows of none.
         kind: relQueries of one kind have outputs of one length distribution; None: of none that comes again.
     """
 
@@ -43,6 +44,7 @@ class RelSpec:
     rows: tuple[RowSpec, ...]
     output_cap: int
     knows_outputs: bool = False
+    is_named: bool = True
     kind: str | None = None
 
 

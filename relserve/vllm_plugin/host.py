@@ -68,25 +68,17 @@ class Request(Protocol):
     def num_output_tokens(self) -> int: ...
 
 
-class NewRequest(Protocol):
-    """A row that a step admits for the first time."""
-
-    req_id: str
-
-
-class KnownRequests(Protocol):
-    """The rows of a step that the workers know; of them, those that come back after a preemption."""
-
-    resumed_req_ids: Iterable[str]
-
-
 class StepOutput(Protocol):
-    """What vLLM's scheduler decided for a step."""
+    """What vLLM's scheduler decided for a step.
+
+    Rows that it admits for the first time have a `req_id`; of those that the workers know, `resumed_req_ids`
+    come back after a preemption.
+    """
 
     total_num_scheduled_tokens: int
     num_scheduled_tokens: Mapping[str, int]
-    scheduled_new_reqs: Sequence[NewRequest]
-    scheduled_cached_reqs: KnownRequests
+    scheduled_new_reqs: Sequence[Any]
+    scheduled_cached_reqs: Any
     preempted_req_ids: Iterable[str] | None
 
 
@@ -226,11 +218,18 @@ def what_forbids_hiding(scheduler: Host) -> list[str]:
     reasons = {
         "speculative decoding": config.speculative_config is not None,
         "LoRA": config.lora_config is not None,
+        "data parallel ranks that step together": config.parallel_config.data_parallel_size > 1,
         "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
         "a KV connector": getattr(scheduler, "connector", None) is not None,
         "--scheduling-policy priority": config.scheduler_config.policy != "fcfs",
     }
     return [name for name, present in reasons.items() if present]
+
+
+def is_one_of_several(scheduler: Host) -> bool:
+    """Whether it serves one of several data parallel copies; a dense model's is told that it is alone."""
+    config = scheduler.vllm_config.parallel_config
+    return bool(config.data_parallel_size > 1 or config._data_parallel_master_port_list)
 
 
 def version() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 from typing import Any
 
 from relserve.call.rel_tag import RelTag, cap_of, read_tag
@@ -23,4 +24,14 @@ def identify(request_id: str, extra_args: Any, max_tokens: int | None) -> RelTag
     if tag is not None:
         return tag
     call = _LIST_CALL.fullmatch(request_id)
-    return RelTag(call["call"] if call else request_id, 1, cap_of(max_tokens))
+    return RelTag(call["call"] if call else request_id, 1, cap_of(max_tokens), is_named=False)
+
+
+def part_of(tag: RelTag, num_ranks: int | None) -> RelTag:
+    """What one of several data parallel ranks may expect of a relQuery: vLLM hands rows out evenly.
+
+    Args:
+        num_ranks: None where there are several and nobody said how many: then no row is expected before it
+            has come.
+    """
+    return tag if num_ranks == 1 else tag._replace(rows=ceil(tag.rows / num_ranks) if num_ranks else 1)

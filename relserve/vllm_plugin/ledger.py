@@ -222,6 +222,7 @@ class RowLedger:
         lengths = self.lengths_of(identity.kind, identity.output_cap, identity.likely)
         num_rows = min(identity.rows, 1 + AT_FIRST + FOR_EACH)
         rel = RelRecord(identity.rel_id, now_s, num_rows, identity.output_cap, lengths=lengths)
+        rel.is_named = identity.is_named
         rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, num_rows)
         rel.seen_output = lengths.seen
         self.active[identity.rel_id] = rel

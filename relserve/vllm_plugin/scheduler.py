@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from relserve.call.rel_tag import RelTag
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, RowOutput, Scheduler, StepResult
-from relserve.vllm_plugin.identity import identify
+from relserve.vllm_plugin.identity import identify, part_of
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import read
 from relserve.vllm_plugin.status import Publisher
@@ -41,11 +41,12 @@ class RelQueryScheduling(_Base):
         settings = read(self.vllm_config.additional_config, host.model_name(self))
         is_steered = _is_steered(self, settings.variant)
         self.steering = Steering(self, self.ledger, settings) if is_steered else None
+        self._num_ranks = _num_ranks(self, settings.ranks)
         self.publisher = Publisher(self, settings.variant if self.steering is not None else "stock")
 
     def add_request(self, request: Any) -> None:
         identity = identity_of(request, self.vllm_config.model_config.max_model_len)
-        self.ledger.arrive(request, identity, time.monotonic())
+        self.ledger.arrive(request, part_of(identity, self._num_ranks), time.monotonic())
         if self.steering is not None:
             self.steering.arrive(request)
         super().add_request(request)
@@ -125,6 +126,17 @@ def _is_steered(scheduler: Host, variant: str) -> bool:
     if reasons:
         logger.warning("relQueries are scheduled in vLLM's own order because of %s", ", ".join(reasons))
     return not reasons
+
+
+def _num_ranks(scheduler: Host, told: int) -> int | None:
+    """How many data parallel ranks share the rows; None where nobody said, which the log then tells once."""
+    if told > 0 or not host.is_one_of_several(scheduler):
+        return max(told, 1)
+    logger.warning(
+        "this is one of several data parallel ranks, and not told of how many: relQueries count as large as "
+        'what has come of them; say it with --additional-config \'{"relserve": {"ranks": N}}\''
+    )
+    return None
 
 
 class RelQueryScheduler(RelQueryScheduling, Scheduler):

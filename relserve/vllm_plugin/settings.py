@@ -31,6 +31,8 @@ class SchedulerSettings:
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
         lengths_path: file in which learnt lengths of outputs are kept; "" keeps them nowhere.
+        ranks: data parallel copies of the model that share the rows; vLLM does not tell a copy how many there
+            are. 0: not said.
         report_path: file to which the scheduler's counters are written at shutdown.
     """
 
@@ -41,6 +43,7 @@ class SchedulerSettings:
     cost_path: str = ""
     lengths_path: str = ""
     report_path: str = ""
+    ranks: int = 0
 
     @property
     def first_cost(self) -> CostModel:
@@ -68,6 +71,11 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     settings = SchedulerSettings(**given)
     if settings.starvation_s and settings.patience:
         raise UsageError("starvation_s and patience are two guards against the same; leave one of them out")
+    if type(settings.ranks) is not int or settings.ranks < 0:
+        raise UsageError(
+            f"ranks is the number of data parallel copies, a whole number, not {settings.ranks!r}; "
+            "0 where it is not known"
+        )
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
     if model and settings.variant != "stock":

@@ -125,17 +125,20 @@ class Steering:
     ) -> Any:
         """Have vLLM schedule the rows that are shown, and put everything back."""
         s = self.scheduler
-        cap = host.admission_cap(s)
+        cap, budget = host.admission_cap(s), s.max_num_scheduled_tokens
         most = cap - len(hidden)  # hidden rows keep their place in the workers
         if decision.max_admit is not None:
             most = min(most, len(shown) + decision.max_admit)
         s.running = shown
         self.queue.show(decision)
         host.set_admission_cap(s, max(most, len(shown)))
+        if decision.token_budget is not None:
+            s.max_num_scheduled_tokens = min(decision.token_budget, budget)
         try:
             return step()
         finally:
             host.set_admission_cap(s, cap)
+            s.max_num_scheduled_tokens = budget
             s.running = s.running + hidden
             self.queue.show_all()
 

@@ -32,11 +32,11 @@ def test_extra_args_name_the_relquery():
         ({"rel_id": "r", "rel_rows": 10**9, "rel_ol": 10**12}, RelTag("r", MOST, 16)),
         ({"rel_id": "r", "rel_rows": True}, RelTag("r", 1, 16)),
         ({"rel_id": "r", "rel_ol": 99}, RelTag("r", 1, 16)),  # no more than max_tokens
-        ({"rel_id": ""}, RelTag(ID, 1, 16)),
-        ({"rel_id": ["r"]}, RelTag(ID, 1, 16)),
-        ({}, RelTag(ID, 1, 16)),
-        (None, RelTag(ID, 1, 16)),
-        ("rel_id", RelTag(ID, 1, 16)),
+        ({"rel_id": ""}, RelTag(ID, 1, 16, is_named=False)),
+        ({"rel_id": ["r"]}, RelTag(ID, 1, 16, is_named=False)),
+        ({}, RelTag(ID, 1, 16, is_named=False)),
+        (None, RelTag(ID, 1, 16, is_named=False)),
+        ("rel_id", RelTag(ID, 1, 16, is_named=False)),
     ],
 )
 def test_nonsense_is_left_aside(args, expected):

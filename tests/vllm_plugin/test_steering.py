@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -98,6 +99,45 @@ def test_settings_are_checked() -> None:
         scheduler_of(MODEL, "nonsense", False, 40)
     with pytest.raises(UsageError, match="has no setting 'treshold'"):
         scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("variant", NAMES)
+def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
+    arrivals, rng = workload(11), random.Random(5)
+    scheduler = scheduler_of(MODEL, variant, is_async, 60)
+    policy, wide = scheduler.steering.driver.policy, scheduler.max_num_scheduled_tokens
+    plan = policy.plan
+    policy.plan = lambda view, order: replace(plan(view, order), token_budget=rng.choice([1, 7, 60, 10**6]))
+    check(arrivals, run(scheduler, arrivals, is_async), scheduler)
+    assert scheduler.max_num_scheduled_tokens == wide
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
+@pytest.mark.parametrize("abort_every", [0, 37], ids=["", "aborts"])
+def test_ordinary_requests_beside_relqueries_give_the_same_tokens(
+    is_async: bool, num_blocks: int, abort_every: int
+) -> None:
+    arrivals = workload(3, num_rels=30)
+    for i, arrival in enumerate(arrivals):
+        if i % 5 == 0:
+            arrival.extra_args["rel_rows"] -= 1  # which all rows of the relQuery share
+            arrival.extra_args = {}
+    scheduler = scheduler_of(MODEL, "dpu+marginal", is_async, num_blocks)
+    check(arrivals, run(scheduler, arrivals, is_async, abort_every), scheduler)
+    assert scheduler.steering.driver.reasons["ordinary first"] > 10
+
+
+def test_chats_are_answered_beside_a_long_relquery_and_it_goes_on() -> None:
+    long = [Arrival(0, f"q0-{i}", [i + 1] * 200, 30, {"rel_id": "long", "rel_rows": 60}) for i in range(60)]
+    chats = [Arrival(20 + i, f"c-{i}", [900 + i] * 60, 5, {}) for i in range(200)]
+    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    ran = run(scheduler, sorted([*long, *chats], key=lambda each: each.step), False)
+    check([*long, *chats], ran, scheduler)
+    order = ran.finished_order
+    assert order.index("c-19") < 40  # the first twenty of them are not behind the sixty rows
+    assert min(order.index(f"q0-{i}") for i in range(60)) < 150  # nor all of these behind the chats
 
 
 def test_requests_that_a_decision_names_do_not_run() -> None:

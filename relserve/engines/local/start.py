@@ -18,6 +18,7 @@ from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
+from relserve.vllm_plugin.settings import KEY
 from relserve.vllm_plugin.torch_extras import hide_misfits
 from relserve.vllm_plugin.version import check_version
 
@@ -118,7 +119,17 @@ def arguments_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, Any]:
     )
     if host.runs_on_cpu():
         ours |= cpu.arguments_for(path, engine_args)
-    return ours | dict(engine_args)
+    return with_ranks(ours | dict(engine_args))
+
+
+def with_ranks(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the number of data parallel copies told to the scheduler in each, if several."""
+    ranks = arguments.get("data_parallel_size") or 1
+    given = arguments.get("additional_config")
+    if ranks == 1 or not isinstance(given, Mapping | None):
+        return arguments
+    settings = {"ranks": ranks, **(given or {}).get(KEY, {})}
+    return arguments | {"additional_config": {**(given or {}), KEY: settings}}
 
 
 def variables_of(path: str, arguments: Mapping[str, Any]) -> dict[str, str]:

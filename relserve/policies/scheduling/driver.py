@@ -20,7 +20,7 @@ EVERYTHING = StepDecision(None, None, None, "everything")
 class Outlook(NamedTuple):
     """How a relQuery stands: the value that it is ordered by, and the predicted seconds that it has left.
 
-    `priority` is None where the order is that of arrival.
+    `priority` is None where the order is that of arrival, as among ordinary requests.
     """
 
     priority: float | None
@@ -91,6 +91,6 @@ class StepDriver:
         works = [pem(state, ratio, limits) for state, ratio in zip(states, ratios, strict=True)]
         left = [float(work.seconds(self.model.linear).alone_s) for work in works]
         return [
-            Outlook(None if value == arrival_s else value, left_s)
-            for (value, arrival_s, _), left_s in zip(urgencies, left, strict=True)
+            Outlook(None if state.is_ordinary or value == arrival_s else value, left_s)
+            for state, (value, arrival_s, _), left_s in zip(states, urgencies, left, strict=True)
         ]

@@ -9,6 +9,7 @@ from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.guard import Guard
 from relserve.policies.scheduling.load import ArrivingLoad
 from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.priority import Priority, alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
 
@@ -20,6 +21,7 @@ class SchedulingPolicy:
     Attributes:
         reserve_share: admit a row only if this share of the outputs still to come fits too; None admits
             whatever fits now, as vLLM does.
+        ordinary: keeps the latency of requests without a relQuery; None treats them like relQueries.
         learns: whether outputs are taken to be as long as those before were; else as their caps allow.
         book: what it remembers of each relQuery between steps.
     """
@@ -30,6 +32,7 @@ class SchedulingPolicy:
     guard: Guard
     reserve_share: float | None = None
     learns: bool = False
+    ordinary: OrdinaryTraffic | None = None
     book: RelBook = field(default_factory=RelBook, repr=False)
     load: ArrivingLoad = field(default_factory=ArrivingLoad, repr=False)
     _later: float = field(default=1.0, repr=False)
@@ -46,10 +49,17 @@ class SchedulingPolicy:
         if self.learns:
             self._count_load(view)
         values = self.guard.put_first(values, view, book)
+        if self.ordinary is not None:
+            values = self.ordinary.put_first(values, view, book)
         return Order(book.states, book.slot_of, values, book.copy(book.arrival_s))
 
     def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
         """What the next step computes, in an order that `order` gave for the same view."""
+        if self.ordinary is not None:
+            return self.ordinary.plan(view, order, self._arranged)
+        return self._arranged(view, order)
+
+    def _arranged(self, view: StepView, order: Order[RelState]) -> StepDecision:
         totals = self.book.totals
         return self.arrangement.decide(StepChoices(
             order, order.sort([state for state in self.book.running if state.num_decoding]),

@@ -42,6 +42,7 @@ class RelState:
         max_decode_left, sum_decode_left: output tokens that running rows have still to give, likewise.
         first_scheduled_s: when its first row was admitted; None before.
         waiting_row_tokens: the waiting rows one by one, for Algorithm 1 as published.
+        is_named: whether its requests name it; else it is a relQuery only for want of one.
     """
 
     rel_id: str
@@ -63,10 +64,16 @@ class RelState:
     first_scheduled_s: float | None = None
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
     num_unannounced: int = 0
+    is_named: bool = True
 
     def __post_init__(self) -> None:
         if not self.row_output:
             self.row_output = self.longest_output = self.seen_output = float(self.output_cap)
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether it is a single request of a client that knows nothing of relQueries."""
+        return not self.is_named and self.num_rows == 1
 
     @property
     def num_unseen(self) -> int:
@@ -121,6 +128,7 @@ class StepDecision:
         max_admit: most rows to admit; None for as many as fit.
         reason: the case that decided, for counters.
         held_requests: ids of requests that must not run, whatever their relQuery may.
+        token_budget: most tokens that the step computes; None for as many as the engine's limits allow.
         cache_type: the cache that admitted rows take; there is only "kv".
         order: in which the relQueries are served, and preempted from the end.
 
@@ -134,6 +142,7 @@ class StepDecision:
     reason: str
     held_requests: frozenset[str] = frozenset()
     cache_type: str = KV_CACHE
+    token_budget: int | None = None
     order: Order[RelState] = field(default=NO_ORDER, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from relserve.policies.scheduling.arrange import (
     by_total_latency,
 )
 from relserve.policies.scheduling.guard import Guard, NoGuard, PatienceGuard, StarvationGuard
+from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
 
@@ -42,7 +43,13 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
         "dpu+mixed", Dynamic(), Mixed(), guard, RESERVE_SHARE, learns=True
     ),
     "dpu+marginal": lambda guard: SchedulingPolicy(
-        "dpu+marginal", Dynamic(share_bases=True), Marginal(), guard, RESERVE_SHARE, learns=True
+        "dpu+marginal",
+        Dynamic(share_bases=True),
+        Marginal(),
+        guard,
+        RESERVE_SHARE,
+        learns=True,
+        ordinary=OrdinaryTraffic(),
     ),
 }
 NAMES = tuple(_MAKERS)

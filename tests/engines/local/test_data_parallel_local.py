@@ -1,0 +1,30 @@
+"""A local engine of two data parallel copies: each has a scheduler, which is told that there are two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from asking import ask, texts
+
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from tests.waiting import PATIENCE_S
+
+pytestmark = [pytest.mark.vllm, pytest.mark.long]
+PROMPTS = [f"Say something about number {i}." for i in range(120)]
+
+
+def test_two_copies_answer_as_one_does(model_path: Path, tmp_path: Path) -> None:
+    answers = {}
+    for copies in (2, 1):
+        log = tmp_path / f"{copies}.log"
+        engine = LocalEngine(
+            "tiny", str(model_path), engine_args={"data_parallel_size": copies}, log_path=log
+        )
+        answers[copies] = texts(ask(engine, PROMPTS, temperature=0.0))
+        spawn(engine.close()).result(timeout=PATIENCE_S)
+    assert answers[2] == answers[1]
+    said = (tmp_path / "2.log").read_text(encoding="utf-8")
+    assert "Traceback" not in said
+    assert "data parallel ranks" not in said
