@@ -31,6 +31,7 @@ from relserve.errors import EngineDeadError, EngineError, EngineStartError, Opti
 from relserve.machine.cost_file import find_cost
 from relserve.machine.hardware import gpus
 from relserve.policies.cost import CostModel
+from relserve.vllm_plugin.batches import takes_batches
 
 logger = logging.getLogger(__name__)
 
@@ -217,6 +218,7 @@ class LocalEngine:
         """See that an engine that came up answers; one that does not is stopped."""
         try:
             await running.ask(running.client.get_supported_tasks())
+            running.takes_batches = await running.ask(takes_batches(running.client))
         except BaseException:
             in_daemon_thread(lambda: running.stop(STOP_S))
             raise
