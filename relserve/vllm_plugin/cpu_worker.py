@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from relserve.vllm_plugin.host import CPUWorker, ModelRunner, sampler
+from relserve.vllm_plugin.norms import quicken
 
 
 class Worker(CPUWorker):
@@ -24,6 +25,11 @@ class Worker(CPUWorker):
         runner: Any = self.model_runner
         if hasattr(runner, "discard_request_mask"):  # not in vLLM's second model runner
             runner.sample_tokens = _SampleTokens(runner)
+
+    def load_model(self, *args: Any, **kwargs: Any) -> None:
+        super().load_model(*args, **kwargs)
+        if self.model_config.enforce_eager:
+            quicken(self.get_model())
 
 
 def rank_tokens_uncompiled() -> None:
