@@ -11,8 +11,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import psutil
+
+T = TypeVar("T")
 
 WORDS = 16  # most tokens of a free text
 
@@ -34,9 +38,14 @@ class Order(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run: seconds, tokens of prompts and of replies, and a hash of the replies in order."""
+    """One run: seconds, tokens of prompts and of replies, and a hash of the replies in order.
+
+    `front_s` and `engine_s` are seconds of CPU time of this process, and of the engine's.
+    """
 
     seconds: float
+    front_s: float
+    engine_s: float
     prompt_tokens: int
     reply_tokens: int
     replies: str
@@ -79,13 +88,11 @@ class Sql:
         from relserve.engines.loop import spawn
 
         spawn(self.engine.reset_prefix_cache()).result()
-        started = time.perf_counter()
-        rows = self.con.execute(self.query).fetchall()
-        seconds = time.perf_counter() - started
+        rows, times = timed(lambda: self.con.execute(self.query).fetchall())
         counted = self.con.execute(
             "SELECT prompt_tokens, output_tokens FROM llm_queries() ORDER BY started DESC LIMIT 1"
         ).fetchall()
-        return Run(seconds, *counted[0], hash_of([answer for _, answer in sorted(rows)]))
+        return Run(*times, *counted[0], hash_of([answer for _, answer in sorted(rows)]))
 
 
 class Vllm:
@@ -132,11 +139,9 @@ class Vllm:
     def run(self) -> Run:
         """See `Side`."""
         self.llm.reset_prefix_cache()
-        started = time.perf_counter()
-        outputs = self.llm.generate(self.prompts, self.sampling, use_tqdm=False)
-        seconds = time.perf_counter() - started
+        outputs, times = timed(lambda: self.llm.generate(self.prompts, self.sampling, use_tqdm=False))
         return Run(
-            seconds,
+            *times,
             sum(len(output.prompt_token_ids or []) for output in outputs),
             sum(len(output.outputs[0].token_ids) for output in outputs),
             hash_of([output.outputs[0].text for output in outputs]),
@@ -152,6 +157,20 @@ def create_source(con: Any, num_rows: int) -> None:
         "CREATE TABLE source AS SELECT min(id) AS id, review FROM beer WHERE trim(review) <> '' "
         f"GROUP BY review ORDER BY 1 LIMIT {num_rows}"
     )
+
+
+def timed(work: Callable[[], T]) -> tuple[T, list[float]]:
+    """What some work gives, and its seconds as `Run` begins."""
+    before = [time.perf_counter(), *cpu_seconds()]
+    result = work()
+    after = [time.perf_counter(), *cpu_seconds()]
+    return result, [end - start for start, end in zip(before, after, strict=True)]
+
+
+def cpu_seconds() -> tuple[float, float]:
+    """CPU time so far of this process, and of those that it has started."""
+    started = psutil.Process().children(recursive=True)
+    return time.process_time(), sum(sum(each.cpu_times()[:2]) for each in started)
 
 
 def hash_of(replies: Sequence[str | None]) -> str:
