@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from types import SimpleNamespace
 from typing import Any
 
@@ -135,3 +136,29 @@ def test_an_engine_that_died_refuses_no_row() -> None:
     client.errored = True
     with pytest.raises(ValueError, match="unlucky"):
         asyncio.run(batches.SingleSender(client).send([batches.Row("bad", [13], None, print)]))
+
+
+def parameters(function: Any) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def test_the_installed_release_has_what_both_ends_touch() -> None:
+    """Run on every supported release by benchmarks.vllm_releases."""
+    core = pytest.importorskip("vllm.v1.engine.core", reason="vLLM is not installed").EngineCoreProc
+    clients = pytest.importorskip("vllm.v1.engine.core_client")
+    front = pytest.importorskip("vllm.v1.engine.async_llm").AsyncLLM
+    outputs = pytest.importorskip("vllm.v1.engine.output_processor").OutputProcessor
+    inputs = pytest.importorskip("vllm.v1.engine.input_processor").InputProcessor
+    assert parameters(core.preprocess_add_request) == ["self", "request"]
+    assert parameters(core._handle_request_preproc_error) == ["self", "request"]
+    assert parameters(core.add_request)[:3] == ["self", "request", "request_wave"]
+    assert parameters(clients.AsyncMPClient.call_utility_async) == ["self", "method", "args"]
+    assert parameters(front._run_output_handler) == ["self"]
+    assert parameters(outputs.add_request) == [
+        "self", "request", "prompt", "parent_req", "request_index", "queue"
+    ]  # fmt: skip
+    assert parameters(inputs.process_inputs)[:5] == [
+        "self", "request_id", "prompt", "params", "supported_tasks"
+    ]  # fmt: skip
+    batches.install()
+    assert getattr(core, batches.METHOD) is batches.add_rows
