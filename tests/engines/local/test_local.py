@@ -19,7 +19,7 @@ from relserve import api
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, phases_of
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.flight import CHUNK, FIRST_CHUNK, Flight, _chunks
+from relserve.engines.local.flight import Flight
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind
 from relserve.session.estimate import estimate
@@ -342,26 +342,3 @@ def test_an_unknown_engine_argument_is_a_start_error(model_path):
     engine = LocalEngine("tiny", str(model_path), engine_args={"max_modle_len": 5})
     with pytest.raises(EngineStartError, match="max_modle_len"):
         ask(engine, ["hi"])
-
-
-def test_rows_one_by_one_are_answered_as_rows_in_messages(engine, monkeypatch):
-    said = texts(ask(engine, PROMPTS, max_tokens=8))
-    assert engine.running.takes_batches
-    monkeypatch.setattr(engine.running, "takes_batches", False)
-    assert texts(ask(engine, PROMPTS, max_tokens=8)) == said
-
-
-def test_sampling_parameters_that_vllm_refuses_fail_their_rows_alone(engine):
-    bad = Grammar(regex="(unclosed")
-    for reply in ask(engine, PROMPTS[:3], grammar=bad):
-        assert reply.failure is not None
-        assert reply.failure.kind is FailureKind.REFUSED
-    assert [reply.failure for reply in ask(engine, PROMPTS[:3], max_tokens=4)] == [None] * 3
-
-
-def test_rows_are_submitted_in_parts_the_first_one_small():
-    assert _chunks([]) == []
-    assert _chunks([3, 1]) == [[3, 1]]
-    parts = _chunks(range(700))
-    assert [len(part) for part in parts] == [FIRST_CHUNK, CHUNK, CHUNK, 700 - FIRST_CHUNK - 2 * CHUNK]
-    assert [index for part in parts for index in part] == list(range(700))
