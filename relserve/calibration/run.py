@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 from rich.table import Table
 
 from relserve.calibration.fitting import Calibration
+from relserve.engines.local import cpu
 from relserve.engines.local.log import last_error, size_of
 from relserve.engines.registry import HUB_ID
 from relserve.errors import EngineStartError, ModelError
@@ -67,6 +69,7 @@ def measure(
         worker = subprocess.Popen(
             [sys.executable, "-m", WORKER], text=True, stderr=log, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env={**cpu.ALLOCATOR, **os.environ},  # read before a process can set them for itself
         )  # fmt: skip
     assert worker.stdin is not None
     assert worker.stdout is not None

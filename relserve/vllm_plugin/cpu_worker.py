@@ -1,5 +1,7 @@
 """vLLM's CPU worker, corrected: a seeded request must not end the engine, nor probabilities stop it for 10 s.
 
+And quickened, with the same bits: see `norms.py` and `bitmask.py`.
+
 When a step computes only a part of a prompt, vLLM throws the sampled token away and turns the request's
 random generator back by an offset, which CPU generators do not have ("CPU Generator does not use offset",
 seen in 0.32): one `seed := 1` with temperature over a few hundred rows was enough.
@@ -12,7 +14,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from relserve.vllm_plugin.bitmask import quicken_masks
 from relserve.vllm_plugin.host import CPUWorker, ModelRunner, sampler
+from relserve.vllm_plugin.norms import quicken
 
 
 class Worker(CPUWorker):
@@ -21,9 +25,15 @@ class Worker(CPUWorker):
     def init_device(self) -> None:
         super().init_device()  # type: ignore[no-untyped-call]
         rank_tokens_uncompiled()
+        quicken_masks()
         runner: Any = self.model_runner
         if hasattr(runner, "discard_request_mask"):  # not in vLLM's second model runner
             runner.sample_tokens = _SampleTokens(runner)
+
+    def load_model(self, *args: Any, **kwargs: Any) -> None:
+        super().load_model(*args, **kwargs)
+        if self.model_config.enforce_eager:
+            quicken(self.get_model())
 
 
 def rank_tokens_uncompiled() -> None:

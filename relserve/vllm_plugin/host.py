@@ -1,4 +1,4 @@
-"""The seam to vLLM: every attribute of it that relserve touches; no other part of an engine imports it.
+"""The seam to vLLM: every attribute of it that relserve touches, but for those of `batches.py`.
 
 It is imported when first asked for. What differs between releases (see `version.py`) is dealt with here.
 """
@@ -244,15 +244,6 @@ def runs_on_cpu() -> bool:
     return bool(current_platform.is_cpu())
 
 
-class Collector(Protocol):
-    """Where the outputs of one request arrive; `ready` is set when there are any."""
-
-    output: Any
-    ready: Any
-
-    def get_nowait(self) -> RequestOutput | None: ...
-
-
 class Completion(Protocol):
     """An answer to a request."""
 
@@ -291,7 +282,7 @@ class Client(Protocol):
     engine_core: Any
 
     def get_tokenizer(self) -> Any: ...
-    async def add_request(self, request_id: str, prompt: Any, params: Any) -> Collector: ...
+    async def add_request(self, request_id: str, prompt: Any, params: Any) -> Any: ...
     async def abort(self, request_id: str | Iterable[str]) -> None: ...
     async def get_supported_tasks(self) -> Any: ...
     async def reset_prefix_cache(self) -> Any: ...

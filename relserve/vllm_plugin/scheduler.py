@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relserve.call.rel_tag import RelTag
-from relserve.vllm_plugin import host
+from relserve.vllm_plugin import batches, host
 from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import identify, part_of
 from relserve.vllm_plugin.ledger import RowLedger
@@ -154,6 +154,7 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
         EngineStartError: this vLLM was not tested.
     """
     check_version(host.version())
+    batches.install()
     cls = AsyncRelQueryScheduler if host.plans_ahead(vllm_config) else RelQueryScheduler
     return cls(vllm_config=vllm_config, **kwargs)
 

@@ -33,6 +33,7 @@ from relserve.machine.hardware import gpus
 from relserve.machine.length_file import find_lengths
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.vllm_plugin.batches import takes_batches
 
 logger = logging.getLogger(__name__)
 
@@ -223,6 +224,7 @@ class LocalEngine:
         """See that an engine that came up answers; one that does not is stopped."""
         try:
             await running.ask(running.client.get_supported_tasks())
+            running.takes_batches = await running.ask(takes_batches(running.client))
         except BaseException:
             in_daemon_thread(lambda: running.stop(STOP_S))
             raise

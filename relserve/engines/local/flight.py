@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from textwrap import shorten
 
 from relserve.call.relquery import Reply, Submission
@@ -17,11 +18,12 @@ from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.sampling import talk_of
 from relserve.errors import Failure, FailureKind
-from relserve.vllm_plugin.host import Collector, RequestOutput
+from relserve.vllm_plugin.batches import Row as NewRow
+from relserve.vllm_plugin.host import RequestOutput
 
-ENCODE_CHUNK = 512  # prompts tokenised at once, while the chunk before is submitted
+CHUNK = 256  # prompts tokenised, and then submitted, at once, while the chunk after is tokenised
+FIRST_CHUNK = 32  # so that the engine has work at once
 MAX_WHY = 120  # characters of vLLM's reason to give a request up; it may quote all of a grammar
-YIELD_EVERY = 16  # requests submitted between looks at the event loop, about 2 ms
 
 _numbers = itertools.count(1)
 
@@ -42,7 +44,6 @@ class _Request:
 
     index: int
     place: int
-    collector: Collector | None = None
 
 
 class Flight:
@@ -63,16 +64,18 @@ class Flight:
         find_cause: Callable[[str], str],
     ) -> None:
         self._engine, self._submission, self._indices = engine, submission, indices
+        self._sender = engine.sender()
         self._find_cause, self._cause = find_cause, ""
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self._request_numbers = itertools.count()
         self.pending: dict[str, _Request] = {}
         self._rows: dict[int, _Row] = {}
-        self._ready: list[str] = []
+        self._ready: list[tuple[str, RequestOutput | Exception]] = []
         self._next: list[tuple[int, Sequence[Ask]]] = []  # asked about rows of which outputs have come
         self._unwanted: list[str] = []  # of rows that failed
         self._failed: list[Reply] = []
+        self._sending: set[asyncio.Future[None]] = set()
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
@@ -106,9 +109,10 @@ class Flight:
                 self._wake.clear()
         finally:
             self._engine.on_death.discard(self.wake)
-            feeder.cancel()
-            with contextlib.suppress(BaseException):
-                await feeder
+            for task in (feeder, *self._sending):
+                task.cancel()
+                with contextlib.suppress(BaseException):
+                    await task
             await self._abort()
 
     async def _abort(self) -> None:
@@ -119,7 +123,7 @@ class Flight:
 
     async def _feed(self) -> None:
         """Tokenise and submit, a chunk being tokenised while the one before is submitted."""
-        chunks = [self._indices[i : i + ENCODE_CHUNK] for i in range(0, len(self._indices), ENCODE_CHUNK)]
+        chunks = _chunks(self._indices)
         talk = await in_daemon_thread(lambda: talk_of(self._engine, self._submission, len(self._indices)))
         encoding = self._encode(chunks[0]) if chunks else None
         for number, chunk in enumerate(chunks):
@@ -131,13 +135,12 @@ class Flight:
                 problem = f"the prompt could not be rendered: {one_line(encoded)}"
                 self._fail(chunk, Failure(FailureKind.REFUSED, problem))
                 continue
-            for i, (index, ids) in enumerate(zip(chunk, encoded, strict=True)):
-                if not ids:
-                    self._fail([index], Failure(FailureKind.REFUSED, "the prompt is empty"))
-                    continue
-                await self._begin(index, talk(index, ids))
-                if i % YIELD_EVERY == 0:
-                    await asyncio.sleep(0)
+            self._fail(
+                [index for index, ids in zip(chunk, encoded, strict=True) if not ids],
+                Failure(FailureKind.REFUSED, "the prompt is empty"),
+            )
+            begun = ((index, talk(index, ids)) for index, ids in zip(chunk, encoded, strict=True) if ids)
+            await self._send(self._requests(self._begin(begun)))
 
     def _encode(self, chunk: Sequence[int]) -> asyncio.Future[list[list[int]] | Exception]:
         prompts = [self._submission.prompts[i] for i in chunk]
@@ -151,15 +154,18 @@ class Flight:
 
         return in_daemon_thread(encode)
 
-    async def _begin(self, index: int, dialogue: Dialogue) -> None:
-        """Submit what is first asked about a row, of which it may be known already that it fails."""
-        try:
-            asks = next(dialogue)
-        except StopIteration as end:
-            self._failed.append(end.value)
-            return self.wake()
-        row = self._rows[index] = _Row(dialogue)
-        return await self._submit(index, row, asks)
+    def _begin(self, dialogues: Iterable[tuple[int, Dialogue]]) -> list[tuple[int, Sequence[Ask]]]:
+        """What is first asked about rows, of some of which it may be known already that they fail."""
+        asked = []
+        for index, dialogue in dialogues:
+            try:
+                asked.append((index, next(dialogue)))
+            except StopIteration as end:
+                self._failed.append(end.value)
+                self.wake()
+                continue
+            self._rows[index] = _Row(dialogue)
+        return asked
 
     async def _go_on(self) -> None:
         """Submit what rows ask next, and abort what failed rows had asked."""
@@ -167,51 +173,59 @@ class Flight:
             unwanted, self._unwanted = self._unwanted, []
             await self._engine.client.abort(unwanted)
         asked, self._next = self._next, []
-        for i, (index, asks) in enumerate(asked):
-            if index in self._rows:
-                await self._submit(index, self._rows[index], asks)
-            if i % YIELD_EVERY == 0:
-                await asyncio.sleep(0)
+        # Not awaited: an engine takes rows between two steps, and replies go out meanwhile.
+        sending = asyncio.ensure_future(self._send(self._requests(asked)))
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
 
-    async def _submit(self, index: int, row: _Row, asks: Sequence[Ask]) -> None:
-        """Submit what is asked about a row; one request that cannot be submitted fails the row."""
+    async def _send(self, requests: Sequence[NewRow]) -> None:
+        """Submit requests; one that cannot be submitted fails its row."""
+        if not requests:
+            return
+        try:
+            refused = await self._engine.ask(self._sender.send(requests))
+        except EngineGone:
+            return
+        except Exception as problem:
+            if self._engine.dead or self._engine.client.errored:
+                self._engine.mark_dead(one_line(problem))
+                return
+            given_up = self._given_up(one_line(problem))
+            for request in requests:
+                self._refuse(request.request_id, given_up)
+            return
+        for request_id, error in refused.items():
+            self._refuse(request_id, Failure(FailureKind.REFUSED, one_line(error)))
+
+    def _requests(self, asked: Sequence[tuple[int, Sequence[Ask]]]) -> list[NewRow]:
+        """The requests of rows, which are pending from now on."""
+        return [each for index, asks in asked for each in self._requests_of(index, asks)]
+
+    def _requests_of(self, index: int, asks: Sequence[Ask]) -> list[NewRow]:
+        """Those of a row; none where it failed, or fails now."""
+        row, limit = self._rows.get(index), self._engine.max_model_len
+        if row is None:
+            return []
+        longest = max(len(ask.ids) for ask in asks)
+        if longest >= limit:
+            del self._rows[index]
+            problem = f"the prompt has {longest} tokens, the model's context holds {limit}"
+            self._fail([index], Failure(FailureKind.OVER_CONTEXT, problem))
+            return []
         row.request_ids = [f"{self._prefix}.{next(self._request_numbers)}" for _ in asks]
         row.num_awaited, row.outputs = len(asks), [None] * len(asks)
-        for place, ask in enumerate(asks):
-            if index not in self._rows:  # it failed while it was submitted
-                return None
-            failure = await self._request(row.request_ids[place], _Request(index, place), ask)
-            if failure is not None and index in self._rows:
-                self._forget(index)
-                return self._fail([index], failure)
-        return None
+        self.pending |= {each: _Request(index, place) for place, each in enumerate(row.request_ids)}
+        return [
+            NewRow(request_id, ask.ids, ask.params, partial(self._notice, request_id))
+            for request_id, ask in zip(row.request_ids, asks, strict=True)
+        ]
 
-    async def _request(self, request_id: str, request: _Request, ask: Ask) -> Failure | None:
-        limit = self._engine.max_model_len
-        if len(ask.ids) >= limit:
-            problem = f"the prompt has {len(ask.ids)} tokens, the model's context holds {limit}"
-            return Failure(FailureKind.OVER_CONTEXT, problem)
-        self.pending[request_id] = request
-        try:
-            # What Renderer.render_cmpl makes of a TokensPrompt: with a type, vLLM needs no thread for it.
-            prompt = {"type": "token", "prompt_token_ids": ask.ids}
-            collector = await self._engine.client.add_request(request_id, prompt, ask.params)
-        except Exception as error:
-            if self._engine.dead or self._engine.client.errored:
-                self._engine.mark_dead(one_line(error))
-                return None
-            self.pending.pop(request_id, None)
-            await self._engine.client.abort(request_id)
-            return Failure(FailureKind.REFUSED, one_line(error))
-        if request_id not in self.pending:  # its row failed meanwhile
-            self._unwanted.append(request_id)
-        request.collector = collector
-        # The collector sets this event when it has something. Ours wakes the flight, which saves a task and
-        # a wake-up for each request.
-        collector.ready = ReplyNotifier(self, request_id)
-        if collector.output is not None:
-            self._notice(request_id)
-        return None
+    def _refuse(self, request_id: str, failure: Failure) -> None:
+        """Fail the row of a request that was not submitted."""
+        request = self.pending.get(request_id)
+        if request is not None:
+            self._forget(request.index)
+            self._fail([request.index], failure)
 
     def _forget(self, index: int) -> None:
         """Ask no more about a row; what is still asked is aborted with the next requests."""
@@ -220,31 +234,29 @@ class Flight:
 
     def _fail(self, indices: Sequence[int], failure: Failure) -> None:
         self._failed += [Reply(i, None, failure) for i in indices]
-        self.wake()
+        if indices:
+            self.wake()
 
-    def _notice(self, request_id: str) -> None:
-        self._ready.append(request_id)
+    def _notice(self, request_id: str, output: RequestOutput | Exception) -> None:
+        self._ready.append((request_id, output))
         self.wake()
 
     def _take(self) -> list[Reply]:
         """The replies that are whole; what rows ask next is kept for `_go_on`."""
-        ids, self._ready = self._ready, []
+        ready, self._ready = self._ready, []
         replies, self._failed = self._failed, []
-        for request_id in ids:
+        for request_id, output in ready:
             request = self.pending.get(request_id)
-            if request is None or request.collector is None:
+            if request is None:
                 continue
-            try:
-                output = request.collector.get_nowait()
-            except Exception as error:
-                if self._engine.client.errored:  # every collector gets what ended vLLM's output loop
-                    self._engine.mark_dead(one_line(error))
+            if isinstance(output, Exception):
+                if self._engine.client.errored:  # every row gets what ended vLLM's output loop
+                    self._engine.mark_dead(one_line(output))
                     continue
                 # From vLLM 0.33 on also what is wrong with this request alone.
-                replies.append(Reply(request.index, None, self._given_up(one_line(error))))
+                replies.append(Reply(request.index, None, self._given_up(one_line(output))))
                 self._forget(request.index)
-                continue
-            if output is not None and output.finished:
+            elif output.finished:
                 del self.pending[request_id]
                 if (reply := self._hand_over(request, output)) is not None:
                     replies.append(reply)
@@ -277,16 +289,8 @@ class Flight:
         return Failure(FailureKind.ENGINE, f"the engine gave the request up ({why})")
 
 
-class ReplyNotifier:
-    """Stands in for the asyncio.Event of one request."""
-
-    __slots__ = ("_flight", "_request_id")
-
-    def __init__(self, flight: Flight, request_id: str) -> None:
-        self._flight, self._request_id = flight, request_id
-
-    def set(self) -> None:
-        self._flight._notice(self._request_id)
-
-    def clear(self) -> None:
-        """Nothing to clear: what is ready is taken once."""
+def _chunks(indices: Sequence[int]) -> list[Sequence[int]]:
+    """Parts to be submitted one after another, the first one small."""
+    rest = indices[FIRST_CHUNK:]
+    first = [indices[:FIRST_CHUNK]] if indices else []
+    return [*first, *(rest[i : i + CHUNK] for i in range(0, len(rest), CHUNK))]

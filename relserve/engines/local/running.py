@@ -18,6 +18,7 @@ from relserve.engines.local.log import EngineGone, last_error, one_line
 from relserve.engines.local.prompts import PromptEncoder
 from relserve.engines.local.spellings import vocabulary_of
 from relserve.errors import EngineError
+from relserve.vllm_plugin.batches import BatchSender, RowSender, SingleSender
 from relserve.vllm_plugin.host import Client, message_context
 
 T = TypeVar("T")
@@ -33,6 +34,7 @@ class RunningEngine:
         variables: of the environment of its process, those that relserve chose.
         pid: of the engine's process.
         on_death: called when it is known to have ended, on the event loop.
+        takes_batches: whether rows go to it in one message; see `relserve.vllm_plugin.batches`.
         dead: whether it is known to have ended.
         closed: whether it was ended on purpose.
         fingerprint: of the model that it has loaded; see `Engine.fingerprint`.
@@ -47,7 +49,7 @@ class RunningEngine:
         self.max_model_len: int = client.vllm_config.model_config.max_model_len
         self.pid = process.pid
         self.on_death: set[Callable[[], None]] = set()
-        self.closed = False
+        self.takes_batches = self.closed = False
         self.fingerprint: str | None = None
         self._death = asyncio.Event()
         self._why_dead = ""
@@ -68,6 +70,10 @@ class RunningEngine:
                 "this model's tokenizer is of a kind of which min_confidence cannot be told "
                 f"({one_line(error)}); leave min_confidence out or name another model"
             ) from error
+
+    def sender(self) -> RowSender:
+        """What submits the rows of one flight."""
+        return BatchSender(self.client) if self.takes_batches else SingleSender(self.client)
 
     @property
     def dead(self) -> bool:

@@ -201,13 +201,13 @@ def test_a_config_that_is_no_object_is_an_error(tmp_path):
 
 
 def test_the_users_own_variables_win(monkeypatch):
-    for name in (cpu.THREADS, cpu.KV_GIB, cpu.BIND):
+    for name in (cpu.THREADS, cpu.KV_GIB, cpu.BIND, *cpu.ALLOCATOR):
         monkeypatch.delenv(name, raising=False)
-    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.THREADS, cpu.KV_GIB, cpu.BIND}
+    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.THREADS, cpu.KV_GIB, cpu.BIND, *cpu.ALLOCATOR}
     assert cpu.variables_for(str(MODEL_DIR), {})[cpu.THREADS] == "1"
     assert cpu.KV_GIB not in cpu.variables_for(str(MODEL_DIR), {"kv_cache_memory_bytes": GIB})
     monkeypatch.setenv(cpu.THREADS, "3")
-    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.KV_GIB, cpu.BIND}
+    assert set(cpu.variables_for(str(MODEL_DIR), {})) == {cpu.KV_GIB, cpu.BIND, *cpu.ALLOCATOR}
 
 
 def test_two_engines_of_one_process_have_their_own_threads(monkeypatch):

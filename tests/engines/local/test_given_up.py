@@ -84,8 +84,8 @@ def test_an_error_of_one_request_costs_neither_the_engine_nor_the_row(hasty_engi
 
     async def fail() -> None:
         (flight,) = hasty_engine._flights
-        request = next(each for each in flight.pending.values() if each.index == 1)
-        request.collector.put(ValueError("as vLLM 0.33 says it"))
+        request_id = next(id for id, each in flight.pending.items() if each.index == 1)
+        flight._notice(request_id, ValueError("as vLLM 0.33 says it"))
 
     spawn(fail()).result(timeout=TIMEOUT_S)
     replies = asked.result(timeout=TIMEOUT_S)
