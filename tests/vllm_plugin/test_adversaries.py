@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
-from relserve.policies.scheduling.guard import fcfs_s
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.testing import Arrival, Ran, Worker, deliver, run, scheduler_of
@@ -55,8 +54,8 @@ def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
     for arrival in rows("victim", 20, 50):
         scheduler.add_request(arrival.request())
     scheduler.schedule()
-    book = scheduler.steering.driver.policy.book
-    found = fcfs_s(book)[book.slot_of["victim"]]
+    steering = scheduler.steering
+    found = steering.driver.policy.guard.shadow.forecast(steering.cost.model, steering.limits)["victim"]
     scheduler.shutdown()
     return float(found)
 
