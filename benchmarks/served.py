@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from relserve.tiny import MODEL_DIR
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
 NAME = "tiny"
 START_S, END_S = 300.0, 20.0
+PR_SET_PDEATHSIG = 1
 ENV = {
     "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1",
@@ -39,7 +41,7 @@ class Served:
         self._log = tempfile.NamedTemporaryFile(prefix="vllm-serve-", suffix=".log")
         self._process = subprocess.Popen(
             [*self._command(is_ours), *arguments], env={**os.environ, **ENV}, stdout=self._log,
-            stderr=subprocess.STDOUT, start_new_session=True,
+            stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_end_with_parent,
         )  # fmt: skip
         self._wait_until_up()
 
@@ -88,6 +90,12 @@ class Served:
 
     def _said(self) -> str:
         return Path(self._log.name).read_text(encoding="utf-8", errors="replace")[-6000:]
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end the server when the benchmark ends, even by kill -9 (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _free_port() -> int:
