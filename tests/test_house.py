@@ -31,7 +31,7 @@ def test_imports_for_type_checking_count() -> None:
     circles = next(c for c in LINTER["contracts"] if c["type"] == "acyclic_siblings")
     assert set(circles["ancestors"]) == {"relserve.*", "relserve_duckdb"}
     ignoring = [each["name"] for each in LINTER["contracts"] if "ignore_imports" in each]
-    assert ignoring == ["only the plug-in's host knows vLLM"]
+    assert ignoring == ["only the plug-in's seam knows vLLM"]
 
 
 def test_at_most_six_modules_lie_loose() -> None:

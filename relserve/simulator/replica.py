@@ -22,7 +22,8 @@ class Replica:
 
     Args:
         policy: decides the steps of this engine alone, from its first to its last.
-        may_jump: whether decisions that cannot differ from the one before are repeated unasked.
+        may_jump: whether decisions that cannot differ from the one before are repeated unasked; not where the
+            policy learns from every step.
         lengths: what is known of output lengths; None: nothing.
     """
 
@@ -35,7 +36,7 @@ class Replica:
         self._arrived: deque[RelSpec] = deque()
         self._num_arrived_rows = 0
         self._is_awake, self._repeats = False, False
-        self._may_jump = may_jump and not policy.guard.keeps_time
+        self._may_jump = may_jump and not (policy.learns or policy.guard.keeps_time)
         self._reason = ""
 
     @property

@@ -69,5 +69,5 @@ def test_most_decisions_are_spared_where_nothing_waits(monkeypatch: pytest.Monke
     begin_step = Replica.begin_step
     monkeypatch.setattr(Replica, "begin_step", lambda *a: decisions.append(1) or begin_step(*a))
     trace: list[RelSpec] = bursty_trace(5, count=4)
-    outcome = simulate(trace, engine_for("dpu+marginal", 100_000, 256), make("dpu+marginal"))
+    outcome = simulate(trace, engine_for("dpu+aba", 100_000, 256), make("dpu+aba"))
     assert len(decisions) < 0.5 * outcome.num_steps

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.state import Limits, RelState
 
 LEAST_ROWS = 1e-6  # less of a row is none
 LEAST_S = 1e-6  # of a step
+AT_ONCE = 64  # relQueries of which a step admits rows
 
 
 @dataclass(slots=True)
@@ -18,18 +20,23 @@ class _Rel:
     Attributes:
         state: the true one, which tells what its outputs are taken to be.
         tokens: uncached prompt tokens of a row.
-        num_rows, num_waiting, num_decoding: rows that came in all, are not admitted, and decode.
+        num_admitted, num_decoding: rows that were admitted so far, and that decode.
         admitted: rows admitted in one step, and that step's number.
         is_wanted: whether somebody will ask for its latency.
     """
 
     state: RelState
     tokens: float
-    num_rows: int
-    num_waiting: float
+    num_admitted: float = 0.0
     num_decoding: float = 0.0
     admitted: list[tuple[float, int]] = field(default_factory=list)
     is_wanted: bool = True
+
+    @property
+    def num_waiting(self) -> float:
+        """Rows that are not admitted, of those that it is taken to have."""
+        left = self.state.num_rows - self.num_admitted
+        return left if left >= LEAST_ROWS else 0.0
 
     @property
     def held_tokens(self) -> float:
@@ -86,12 +93,10 @@ class FcfsShadow:
         if rel is None:
             if not self._rels:
                 self._clock_s = max(self._clock_s, state.arrival_s)
-            rel = _Rel(state, max(state.mean_tokens * miss_ratio, 1.0), 0, 0.0)
+            rel = _Rel(state, max(state.mean_tokens * miss_ratio, 1.0))
             self._rels[state.rel_id] = rel
             self.latency_s.pop(state.rel_id, None)
-        if state.num_rows > rel.num_rows:
-            rel.num_waiting += state.num_rows - rel.num_rows
-            rel.num_rows = state.num_rows
+        if rel.num_waiting:
             self._waiting[state.rel_id] = rel
 
     def leave(self, rel_id: str, is_done: bool) -> None:
@@ -146,11 +151,10 @@ class FcfsShadow:
         return max(seconds, LEAST_S)
 
     def _admit(self, rel: _Rel, num_rows: float) -> None:
-        rel.num_waiting -= num_rows
+        rel.num_admitted += num_rows
         rel.admitted.append((num_rows, self._num_steps))
         self._decoding[rel.state.rel_id] = rel
-        if rel.num_waiting < LEAST_ROWS:
-            rel.num_waiting = 0.0
+        if not rel.num_waiting:
             del self._waiting[rel.state.rel_id]
 
     def _admitted(self, num_decoding: float, limits: Limits) -> tuple[list[tuple[_Rel, float]], float]:
@@ -159,7 +163,10 @@ class FcfsShadow:
         slots = limits.max_num_seqs - num_decoding
         memory = limits.kv_tokens - sum([r.num_decoding * r.held_tokens for r in self._decoding.values()])
         admitted: list[tuple[_Rel, float]] = []
-        for rel in self._waiting.values():
+        for rel in list(islice(self._waiting.values(), AT_ONCE)):
+            if not rel.num_waiting:  # fewer rows are believed to come than were
+                del self._waiting[rel.state.rel_id]
+                continue
             num_rows = min(rel.num_waiting, tokens_left / rel.tokens, slots, memory / rel.held_tokens)
             if not self._decoding and not admitted:  # an empty engine takes a row, however large
                 num_rows = max(num_rows, min(rel.num_waiting, 1.0))
