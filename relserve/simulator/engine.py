@@ -176,9 +176,14 @@ class SimEngine:
         work.num_decodes = sum([len(rel.decoding) for rel in work.decoded])
 
     def _grow(self, rel: SimRel, rels: list[SimRel], work: StepWork) -> bool:
-        """Give a relQuery's decoding rows the blocks of this step, preempting the least urgent."""
+        """Give a relQuery's decoding rows the blocks of this step, preempting the least urgent.
+
+        Of one relQuery a half-done prompt goes before a row that decodes.
+        """
         while (needed := rel.blocks_of_next_decode) > self.pool.num_free:
-            victim = next((r for r in reversed(rels) if r.decoding and r not in work.decoded), None)
+            victim = next(
+                (r for r in reversed(rels) if r.partial or (r.decoding and r not in work.decoded)), None
+            )
             if victim is None:
                 return False
             self._preempt(victim, work)
@@ -189,7 +194,7 @@ class SimEngine:
 
     def _preempt(self, rel: SimRel, work: StepWork) -> None:
         row = rel.preempt_last()
-        self._free(row, row.num_tokens - 1)
+        self._free(row, row.num_tokens - 1 if row.generated else 0)
         self.num_waiting += 1
         self.num_preemptions += 1
         work.preempted += 1

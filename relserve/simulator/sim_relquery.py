@@ -82,12 +82,17 @@ class SimRel:
         return row
 
     def preempt_last(self) -> SimRow:
-        """The row that began to decode last loses its memory; it waits again, before all others."""
-        row = next(reversed(self.decoding))
-        self.finish[row.joined + row.num_output - row.generated].remove(row)
-        self.end_decode(row)
+        """The row that was admitted last loses its memory; it waits again, before all others."""
+        if self.partial:
+            row = next(reversed(self.partial))
+            del self.partial[row]
+            row.prefill_left = 0
+        else:
+            row = next(reversed(self.decoding))
+            self.finish[row.joined + row.num_output - row.generated].remove(row)
+            self.end_decode(row)
+            row.num_tokens = row.num_prompt + row.generated
         self.waiting.appendleft(row)
-        row.num_tokens = row.num_prompt + row.generated
         self.state.waiting_tokens += row.num_tokens
         self._waiting_outputs += row.num_output - row.generated
         return row
@@ -133,7 +138,7 @@ class SimRel:
         state, lengths, clock, starts = self.state, self.lengths, self.clock, self.starts
         lengths.renew(clock - min(starts) if starts else -1, self._given)
         state.row_output, state.seen_output = lengths.row, lengths.seen
-        state.longest_output = lengths.longest_left(0, state.num_waiting or state.num_rows)
+        state.longest_output = lengths.longest_left(0, state.num_rows)
         state.max_decode_left = state.sum_decode_left = 0.0
         if starts:
             left, last = lengths.left, len(lengths.left) - 1
@@ -149,5 +154,6 @@ class SimRel:
         left = [(clock - self.clock, len(rows)) for clock, rows in self.finish.items() if rows]
         state.max_decode_left = max((steps for steps, _ in left), default=0)
         state.sum_decode_left = sum(steps * num_rows for steps, num_rows in left)
-        state.row_output = self._waiting_outputs / max(state.num_waiting, 1)
-        state.longest_output = max((row.num_output - row.generated for row in self.waiting), default=1)
+        if self.waiting:
+            state.row_output = self._waiting_outputs / len(self.waiting)
+            state.longest_output = max(row.num_output - row.generated for row in self.waiting)

@@ -110,7 +110,7 @@ class RelRecord(RelState):
         if most >= self.output_cap:  # the client's word, which a row has belied
             self.output_cap = DISBELIEF * (most + 1)
         self.row_output, self.seen_output = lengths.row, lengths.seen
-        self.longest_output = lengths.longest_left(0, self.num_waiting or self.num_rows)
+        self.longest_output = lengths.longest_left(0, self.num_rows)
         self.max_decode_left = lengths.longest_left(least, self.num_decoding) if self.num_decoding else 0.0
 
     def _given(self) -> Iterable[tuple[int, int]]:

@@ -51,7 +51,8 @@ class MissRatios:
         cached, size = num_cached_tokens(self._scheduler, row), self._scheduler.block_size
         if not self._of_each_other:
             return cached
-        return max(cached, num_known(row.block_hashes, cached // size, seen) * size)
+        known = num_known(row.block_hashes, cached // size, seen) * size
+        return min(max(cached, known), row.num_tokens)
 
     def _sample(self, rows: deque[Request]) -> list[Request]:
         if len(rows) <= self._sample_size:

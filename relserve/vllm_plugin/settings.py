@@ -25,8 +25,8 @@ class SchedulerSettings:
 
     Attributes:
         variant: a name of `relserve.policies.scheduling.variants.NAMES`, or "stock" for vLLM's own order.
-        patience: a relQuery goes first once it would else take more than so many times the latency that FCFS
-            would have given it, as predicted when it came; 0 for no such guard.
+        patience: no relQuery takes longer than so many times the latency that FCFS would have given it, and
+            a second, as far as that can be foreseen; 0 for no such guard.
         starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.

@@ -83,6 +83,7 @@ class Steering:
         decision = self.driver.decide(self._view())
         shown, hidden = self._split(decision)
         self.policy_s += time.perf_counter() - began
+        shown, hidden = self._with_victims(shown, hidden, decision)
         output = self._narrowed(step, shown, hidden, decision)
         began = time.perf_counter()
         has_scheduled = output.total_num_scheduled_tokens > 0
@@ -104,11 +105,15 @@ class Steering:
             lambda state: self._miss_ratios.of(state, step), news.cancelled,
         )  # fmt: skip
 
+    def _by_urgency(self, running: Sequence[Request], decision: StepDecision) -> list[Request]:
+        rel_of = self.ledger.rel_of
+        rank = {rel.rel_id: place for place, rel in enumerate(decision.order.sort(self.ledger.running))}
+        return sorted(running, key=lambda request: rank[rel_of(request).rel_id])
+
     def _split(self, decision: StepDecision) -> tuple[list[Request], list[Request]]:
         """The running rows in order of urgency: those that may run, and those that are held back."""
         rel_of = self.ledger.rel_of
-        rank = {rel.rel_id: place for place, rel in enumerate(decision.order.sort(self.ledger.running))}
-        running = sorted(self.scheduler.running, key=lambda request: rank[rel_of(request).rel_id])
+        running = self._by_urgency(self.scheduler.running, decision)
         if decision.holds_nothing_back:
             return running, []
         shown: list[Request] = []
@@ -119,6 +124,20 @@ class Steering:
             is_held = request.request_id in decision.held_requests
             (shown if may_run and not is_held else hidden).append(request)
         return shown, hidden
+
+    def _with_victims(
+        self, shown: list[Request], hidden: list[Request], decision: StepDecision
+    ) -> tuple[list[Request], list[Request]]:
+        """Show half-done prompts that are held back where memory is short: vLLM preempts what it is shown.
+
+        One that is less urgent then loses its memory before a decode does.
+        """
+        halves = [request for request in hidden if request.is_prefill_chunk]
+        size = self.scheduler.block_size
+        needed = sum([not r.is_prefill_chunk and r.num_computed_tokens % size == 0 for r in shown])
+        if not halves or needed * size <= host.num_free_kv_tokens(self.scheduler):
+            return shown, hidden
+        return self._by_urgency(shown + halves, decision), [r for r in hidden if not r.is_prefill_chunk]
 
     def _narrowed(
         self, step: Callable[[], Any], shown: list[Request], hidden: list[Request], decision: StepDecision

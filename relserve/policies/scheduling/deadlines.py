@@ -26,7 +26,8 @@ def shortest_in_time(jobs: Sequence[Job]) -> list[Job] | None:
     """The order; None where that of the values keeps everybody in time.
 
     From the last place to the first: of those that may be done as late as that, the one of the greatest value
-    takes it. Where none may, the one that may be the latest does, and is too late by the least.
+    takes it, of equals the one that may be later. Where none may, the one that may be the latest does, and
+    is too late by the least.
     """
     done_s = 0.0
     for job in sorted(jobs):
@@ -38,12 +39,12 @@ def shortest_in_time(jobs: Sequence[Job]) -> list[Job] | None:
 
 def _by_smith(jobs: Sequence[Job], done_s: float) -> list[Job]:
     coming = sorted(jobs, key=lambda job: job.latest_s)
-    may: list[tuple[float, int, Job]] = []  # take the last place that is free
+    may: list[tuple[float, float, int, Job]] = []  # take the last place that is free
     backwards: list[Job] = []
     while coming or may:
         while coming and (not may or coming[-1].latest_s >= done_s):
             job = coming.pop()
-            heapq.heappush(may, (-job.value, job.slot, job))
+            heapq.heappush(may, (-job.value, -job.latest_s, job.slot, job))
         job = heapq.heappop(may)[-1]
         backwards.append(job)
         done_s -= job.work_s

@@ -98,7 +98,7 @@ class PatienceGuard:
         """See `Guard.put_first`; among many relQueries the plan is renewed every few steps."""
         self._follow(view, book)
         at_most = book.column("at_most", blank=INFINITE)
-        self._steps_until_plan -= 1
+        self._steps_until_plan = min(self._steps_until_plan - 1, len(at_most) // PLAN_AT_ONCE)
         if self._steps_until_plan <= 0:
             self._steps_until_plan = len(at_most) // PLAN_AT_ONCE
             self._plan(values, view, book)
@@ -107,7 +107,12 @@ class PatienceGuard:
     def _follow(self, view: StepView, book: RelBook) -> None:
         """Tell the shadow who came and left, and have it serve until now."""
         longest_s = view.cost.linear.step(view.limits.max_num_batched_tokens, view.limits.max_num_seqs)
-        self._pace_s += NEWS * (min(view.now_s - self._now_s, longest_s) - self._pace_s)
+        were_here = vector(book.column("were_here", blank=0.0))
+        if not were_here.any():
+            self.shadow.rest()
+        else:
+            self._pace_s += NEWS * (min(view.now_s - self._now_s, longest_s) - self._pace_s)
+        were_here[:] = 1.0
         self._now_s = view.now_s
         for rel_id in view.gone:
             self.shadow.leave(rel_id, is_done=rel_id not in view.cancelled)
@@ -121,13 +126,14 @@ class PatienceGuard:
         at_most, shared = vector(book.column("at_most", blank=INFINITE)), shared_s(book)
         at_most[:] = INFINITE
         latencies_s = self.shadow.forecast(view.cost.linear, view.limits) | self.shadow.latency_s
-        fcfs_s = np.array([latencies_s[state.rel_id] for state in book.states])
+        fcfs_s = np.array([latencies_s.get(state.rel_id, INFINITE) for state in book.states])
         latest_s = vector(book.arrival_s) + HASTE * self.patience * fcfs_s + self.grace_s - view.now_s
         own_steps_s = np.minimum(self._pace_s * vector(book.column("decodes")), fcfs_s)
         own_steps_s = np.maximum(own_steps_s, vector(alone_s(book)))
         latest_s -= np.maximum(own_steps_s - shared, 0.0)  # they come one after the other, whoever goes first
         columns = (np.asarray(values), shared, latest_s)
         jobs = [Job(*job) for job in zip(*(c.tolist() for c in columns), range(len(shared)), strict=True)]
+        jobs = [job for job in jobs if job.work_s and not book.states[job.slot].is_ordinary]
         bound = INFINITE
         for job in reversed(shortest_in_time(jobs) or ()):
             bound = min(job.value, float(np.nextafter(bound, -INFINITE)))

@@ -62,7 +62,7 @@ class Rows:
     @property
     def longest(self) -> int:
         """The longest output that is remembered, of rows that ended or go on; 0 where there is none."""
-        places = np.flatnonzero(self.ends + self.cuts + self.alive > RARE * self._weight)
+        places = np.flatnonzero((self.ends + self.cuts) / self._weight + self.alive > RARE)
         return EDGES[int(places[-1]) + 1] if len(places) else 0
 
     def hazards(self, prior: Floats, num_rows: float) -> Floats:

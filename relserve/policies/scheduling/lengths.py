@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from relserve.policies.scheduling.length_bins import EDGES, GUESS, Rows, Table, bin_of
@@ -130,7 +131,7 @@ class LengthLearner:
         """
         limit = max(cap if likely is None else min(likely, cap), 1)
         rows = None if kind is None else self._rows_of(kind)
-        return LearntLengths(rows, self.general, cap, limit, self._beginning(kind, rows, limit))
+        return LearntLengths(rows, self.general, cap, limit, partial(self._beginning, kind, rows))
 
     def _rows_of(self, kind: str) -> Rows:
         rows = self.kinds.pop(kind, None) or Rows(KIND_MEMORY)
@@ -180,13 +181,15 @@ class LengthLearner:
 class LearntLengths:
     """The lengths of one relQuery, as its kind and its own rows tell them; see `RelLengths`."""
 
-    def __init__(self, kind: Rows | None, general: Rows, cap: int, limit: int, beginning: Table) -> None:
+    def __init__(
+        self, kind: Rows | None, general: Rows, cap: int, limit: int, beginning: Callable[[int], Table]
+    ) -> None:
         self._own: Rows | None = None  # until a row has run
         self._kind, self._general = kind, general
         self._cap, self._limit = max(cap, 1), limit
         self._num_known, self._top = 0 if kind is None else kind.num_ended, -1
         self._num_general = general.num_ended
-        self._table = beginning
+        self._beginning, self._table = beginning, beginning(limit)
 
     @property
     def row(self) -> float:
@@ -223,10 +226,14 @@ class LearntLengths:
     def renew(self, most: int, given: Given) -> None:
         """See `RelLengths.renew`; does nothing while there is little news."""
         num_new = 0 if self._kind is None else self._kind.num_ended - self._num_known
-        top = bin_of(most + 1) if most >= 0 else -1
+        top = (most + 1).bit_length() if most >= 0 else -1
         if num_new <= RENEW_AFTER * self._num_known and top == self._top and not self.is_outdated:
             return
         self._top = top
+        if self._own is None and most < 0:  # nothing of it has run
+            self._num_known = 0 if self._kind is None else self._kind.num_ended
+            self._num_general, self._table = self._general.num_ended, self._beginning(self._limit)
+            return
         own, kind = self._levels()
         kind.alive -= own.alive
         own.alive[:] = 0.0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
+from collections import OrderedDict
 
 LOOK_BACK = 32  # arrivals
 
@@ -16,16 +15,20 @@ class ArrivingLoad:
     """
 
     def __init__(self) -> None:
-        self._arrivals: deque[tuple[float, float]] = deque(maxlen=LOOK_BACK)
+        self._arrivals: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def add(self, arrivals: Iterable[tuple[float, float]]) -> None:
-        """relQueries have come: when, and how long each takes alone."""
-        self._arrivals.extend(arrivals)
+    def add(self, rel_id: str, arrival_s: float, alone_s: float) -> None:
+        """A relQuery has come that takes so long alone, or is found to take longer than was known."""
+        _, known_s = self._arrivals.get(rel_id, (arrival_s, 0.0))
+        self._arrivals[rel_id] = arrival_s, max(alone_s, known_s)
+        if len(self._arrivals) > LOOK_BACK:
+            self._arrivals.popitem(last=False)
 
     def of(self, now_s: float, ahead_s: float) -> float:
         """The load, at least 1, when the engine has work for so many seconds."""
         if not self._arrivals:
             return 1.0
-        span_s = max(now_s - self._arrivals[0][0], ahead_s)
-        came_s = sum([alone_s for _, alone_s in self._arrivals])
+        first_s, _ = next(iter(self._arrivals.values()))
+        span_s = max(now_s - first_s, ahead_s)
+        came_s = sum([alone_s for _, alone_s in self._arrivals.values()])
         return max(came_s / span_s, 1.0) if span_s > 0 else 1.0

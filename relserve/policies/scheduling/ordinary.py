@@ -119,7 +119,7 @@ class OrdinaryTraffic:
         decision = arranged(limits.narrowed(view, totals.num_decoding), self._behind())
         decode, num_decodes = decision.decode, totals.num_decoding
         if decode is not None:
-            decode |= self._running.keys()
+            decode = decode.union(self._running)
             num_decodes = sum([state.num_decoding for state in self._book.running if state.rel_id in decode])
         return limits.bound(replace(decision, decode=decode, order=order), num_decodes, view.cost.linear)
 
@@ -127,11 +127,15 @@ class OrdinaryTraffic:
         """What the next step may take."""
         if not self._has_others or not (self._here or self._traffic.is_expected(view.now_s)):
             return UNLIMITED
-        cost, traffic = view.cost.linear, self._traffic
-        missing = max(min(traffic.most_at_once(), int(SHARE * view.limits.max_num_seqs)) - len(self._here), 0)
-        row_tokens = traffic.prompt_tokens + view.limits.block_size
-        kv_tokens = min(int(missing * row_tokens), int(SHARE * view.limits.kv_tokens))
-        return StepLimits(self._step_s(cost), FreeCapacity(missing, kv_tokens))
+        cost, traffic, share = view.cost.linear, self._traffic, int(SHARE * view.limits.max_num_seqs)
+        missing = max(min(traffic.most_at_once(), share) - len(self._here), 0)
+        kv_tokens = missing * (traffic.prompt_tokens + view.limits.block_size)
+        if self._goes_first:  # those that could not be taken in yet
+            waiting = self._waiting.values()
+            missing += min(sum([state.num_waiting for state in waiting]), max(share - len(self._running), 0))
+            kv_tokens += sum([state.waiting_tokens for state in waiting])
+        kept = min(int(kv_tokens), int(SHARE * view.limits.kv_tokens))
+        return StepLimits(self._step_s(cost), FreeCapacity(missing, kept))
 
     def _behind(self) -> Order[RelState]:
         """The order with ordinary requests last: their decodes join whatever relQueries do, and delay none.
@@ -164,7 +168,7 @@ class OrdinaryTraffic:
     @property
     def _has_others(self) -> bool:
         """Whether a relQuery is at work."""
-        return self._book.totals.at_work > len(self._here)
+        return self._book.totals.at_work > len(self._waiting.keys() | self._running.keys())
 
     def _take(self, view: StepView, book: RelBook) -> None:
         """Note which ordinary requests came, which run, and which left."""
@@ -231,11 +235,12 @@ class OrdinaryTraffic:
         tokens = rows = 0.0
         for state in self._waiting.values():
             uncached = state.prefill_left + state.waiting_tokens * ratios[self._book.slot_of[state.rel_id]]
+            if taken and tokens + uncached > most:
+                break
+            if rows + state.num_waiting > slots or state.waiting_tokens > kv_tokens:
+                continue
             kv_tokens -= state.waiting_tokens
             rows += state.num_waiting
-            if rows > slots or kv_tokens < 0 or (taken and tokens + uncached > most):
-                rows -= state.num_waiting
-                break
             taken.append(state.rel_id)
             tokens += uncached
         if not taken:

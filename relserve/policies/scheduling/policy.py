@@ -69,11 +69,13 @@ class SchedulingPolicy:
         ))  # fmt: skip
 
     def _count_load(self, view: StepView) -> None:
-        """Renew, when somebody comes or has left, what a second saved is worth to those that will come."""
+        """Renew what a second saved is worth to those that will come."""
         book = self.book
         if book.newcomers:
             alone = alone_s(book)
-            self.load.add((book.arrival_s[slot], alone[slot]) for slot in book.newcomers)
+            for slot in sorted(book.newcomers, key=book.arrival_s.__getitem__):
+                if not book.states[slot].is_ordinary:
+                    self.load.add(book.states[slot].rel_id, book.arrival_s[slot], alone[slot])
         self._later = self.load.of(view.now_s, float(shared_s(book).sum()))
 
     def candidates(self, view: StepView, order: Order[RelState]) -> list[Candidate]:

@@ -9,7 +9,6 @@ from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.state import Limits, RelState
 
 LEAST_ROWS = 1e-6  # less of a row is none
-LEAST_S = 1e-6  # of a step
 AT_ONCE = 64  # relQueries of which a step admits rows
 
 
@@ -20,13 +19,14 @@ class _Rel:
     Attributes:
         state: the true one, which tells what its outputs are taken to be.
         tokens: uncached prompt tokens of a row.
-        num_admitted, num_decoding: rows that were admitted so far, and that decode.
+        num_rows, num_admitted, num_decoding: rows that it is taken to have, that were admitted, that decode.
         admitted: rows admitted in one step, and that step's number.
         is_wanted: whether somebody will ask for its latency.
     """
 
     state: RelState
     tokens: float
+    num_rows: int = 0
     num_admitted: float = 0.0
     num_decoding: float = 0.0
     admitted: list[tuple[float, int]] = field(default_factory=list)
@@ -34,8 +34,8 @@ class _Rel:
 
     @property
     def num_waiting(self) -> float:
-        """Rows that are not admitted, of those that it is taken to have."""
-        left = self.state.num_rows - self.num_admitted
+        """Rows that are not admitted."""
+        left = self.num_rows - self.num_admitted
         return left if left >= LEAST_ROWS else 0.0
 
     @property
@@ -84,40 +84,62 @@ class FcfsShadow:
         self._rels: dict[str, _Rel] = {}
         self._waiting: dict[str, _Rel] = {}  # in order of arrival
         self._decoding: dict[str, _Rel] = {}
+        self._done: dict[str, _Rel] = {}  # those of `latency_s`
         self._clock_s = self._prefill_s = 0.0  # of the latest step that computed prompts
         self._num_steps = 0
 
     def arrive(self, state: RelState, miss_ratio: float) -> None:
         """A relQuery has come, or more rows of it than were known."""
-        rel = self._rels.get(state.rel_id)
-        if rel is None:
-            if not self._rels:
-                self._clock_s = max(self._clock_s, state.arrival_s)
+        rel = self._rels.get(state.rel_id) or self._done.pop(state.rel_id, None)
+        if rel is None or rel.state is not state:  # an id may come again while its first rows are served here
+            self._drop(state.rel_id)
             rel = _Rel(state, max(state.mean_tokens * miss_ratio, 1.0))
-            self._rels[state.rel_id] = rel
-            self.latency_s.pop(state.rel_id, None)
+        self.latency_s.pop(state.rel_id, None)
+        if not self._rels:
+            self._clock_s = max(self._clock_s, state.arrival_s)
+        self._rels[state.rel_id] = rel
+        rel.num_rows = max(state.num_rows, rel.num_rows)
         if rel.num_waiting:
             self._waiting[state.rel_id] = rel
+        else:
+            self._decoding[state.rel_id] = rel
 
     def leave(self, rel_id: str, is_done: bool) -> None:
         """It left the true engine; one that was not done leaves this one, too."""
         self.latency_s.pop(rel_id, None)
-        if rel_id in self._rels:
+        self._done.pop(rel_id, None)
+        if not is_done:
+            self._drop(rel_id)
+        elif rel_id in self._rels:
             self._rels[rel_id].is_wanted = False
-            if not is_done:
-                for rels in (self._rels, self._waiting, self._decoding):
-                    rels.pop(rel_id, None)
+
+    def rest(self) -> None:
+        """The true engine has nothing to do; so would this one, for neither is ever idle without need."""
+        for rels in (self._rels, self._waiting, self._decoding, self._done, self.latency_s):
+            rels.clear()
 
     def advance(self, now_s: float, cost: CostModel, limits: Limits) -> None:
         """Serve until now."""
         while self._rels and self._clock_s < now_s:
-            self._clock_s += self._step(cost, limits)
+            step_s = self._step(cost, limits)
+            self._clock_s += step_s
             for rel in [rel for rel in self._decoding.values() if self._is_done(rel)]:
-                del self._decoding[rel.state.rel_id], self._rels[rel.state.rel_id]
-                if rel.is_wanted:
-                    self.latency_s[rel.state.rel_id] = self._clock_s - rel.state.arrival_s
-        if not self._rels:
+                self._end(rel)
+            if not step_s:
+                break
+        if not self._waiting and not self._decoding:
             self._clock_s = max(self._clock_s, now_s)
+
+    def _end(self, rel: _Rel) -> None:
+        rel_id = rel.state.rel_id
+        self._drop(rel_id)
+        if rel.is_wanted:
+            self.latency_s[rel_id] = self._clock_s - rel.state.arrival_s
+            self._done[rel_id] = rel
+
+    def _drop(self, rel_id: str) -> None:
+        for rels in (self._rels, self._waiting, self._decoding):
+            rels.pop(rel_id, None)
 
     def forecast(self, cost: CostModel, limits: Limits) -> dict[str, float]:
         """Latencies of those that are not done: their prompts at the latest pace, then their last row."""
@@ -134,7 +156,7 @@ class FcfsShadow:
         return found
 
     def _is_done(self, rel: _Rel) -> bool:
-        return not rel.num_waiting and rel.steps_left(self._num_steps) <= 0
+        return not rel.num_waiting and (not rel.admitted or rel.steps_left(self._num_steps) <= 0)
 
     def _step(self, cost: CostModel, limits: Limits) -> float:
         """Compute a step; gives how long it takes."""
@@ -148,7 +170,7 @@ class FcfsShadow:
         seconds = cost.step(tokens, num_decoding)
         if tokens:
             self._prefill_s = seconds
-        return max(seconds, LEAST_S)
+        return seconds
 
     def _admit(self, rel: _Rel, num_rows: float) -> None:
         rel.num_admitted += num_rows
@@ -164,8 +186,9 @@ class FcfsShadow:
         memory = limits.kv_tokens - sum([r.num_decoding * r.held_tokens for r in self._decoding.values()])
         admitted: list[tuple[_Rel, float]] = []
         for rel in list(islice(self._waiting.values(), AT_ONCE)):
-            if not rel.num_waiting:  # fewer rows are believed to come than were
-                del self._waiting[rel.state.rel_id]
+            rel.num_rows = min(rel.num_rows, rel.state.num_rows)  # fewer may be believed to come than were
+            if not rel.num_waiting:
+                self._decoding[rel.state.rel_id] = self._waiting.pop(rel.state.rel_id)
                 continue
             num_rows = min(rel.num_waiting, tokens_left / rel.tokens, slots, memory / rel.held_tokens)
             if not self._decoding and not admitted:  # an empty engine takes a row, however large

@@ -30,7 +30,7 @@ class RecentTraffic:
         """One came, of whose prompt so much is not in the prefix cache."""
         if self._came_s and at_s - self._came_s[-1] > LONGEST_GAP_S:
             self._came_s.clear()  # what was before that says nothing of now
-        self._came_s.append(at_s)
+        self._came_s.append(max(at_s, self._came_s[-1]) if self._came_s else at_s)
         self._uncached.append(uncached_tokens)
         self._prompts.append(prompt_tokens)
         self.uncached_tokens, self.prompt_tokens = median(self._uncached), median(self._prompts)
@@ -53,7 +53,7 @@ class RecentTraffic:
         if len(self._came_s) < 2 or not self._stays_s:
             return 1
         mean = sum(self._stays_s) / len(self._stays_s) / max(self._mean_gap_s, 1e-9)  # Little's law
-        return ceil(mean + DEVIATIONS * sqrt(mean))
+        return min(ceil(mean + DEVIATIONS * sqrt(mean)), 2 * len(self._came_s))  # a few tell little of a rate
 
     @property
     def _mean_gap_s(self) -> float:

@@ -60,7 +60,7 @@ def make(name: str, starvation_s: float = 0.0, patience: float = 0.0) -> Schedul
 
     Args:
         starvation_s: threshold of the paper's starvation guard in seconds per row; 0 for none.
-        patience: of our guard, in predicted FCFS latencies; 0 for none. At most one guard can be chosen.
+        patience: of our guard, in FCFS latencies; 0 for none. At most one guard can be chosen.
 
     Raises:
         ValueError: no such variant (the message lists them), or two guards.

@@ -100,3 +100,49 @@ def test_a_row_larger_than_memory_does_not_stop_it() -> None:
     shadow.arrive(relation("r", 3), 1.0)
     shadow.advance(1e6, COST, Limits(4, 64, 10))
     assert "r" in shadow.latency_s
+
+
+def test_an_id_that_comes_again_is_another_relquery() -> None:
+    shadow = FcfsShadow()
+    shadow.arrive(relation("large", 200), 1.0)
+    shadow.arrive(relation("x", 1), 1.0)
+    shadow.leave("x", is_done=True)
+    shadow.arrive(relation("x", 1, 0.5), 1.0)
+    assert "x" in shadow.forecast(COST, LIMITS)
+    shadow.advance(1e6, COST, LIMITS)
+    assert set(shadow.latency_s) == {"large", "x"}
+
+
+def test_rows_that_come_after_the_others_are_done_are_all_that_is_served() -> None:
+    shadow, state = FcfsShadow(), relation("r", 100)
+    shadow.arrive(state, 1.0)
+    shadow.advance(1e3, COST, LIMITS)
+    state.num_rows = 101
+    shadow.advance(2e3, COST, LIMITS)
+    before = shadow._num_steps
+    shadow.arrive(state, 1.0)
+    shadow.advance(3e3, COST, LIMITS)
+    assert shadow._num_steps - before < 15
+    assert shadow.latency_s["r"] > 1e3
+
+
+def test_fewer_rows_than_were_announced_do_not_keep_it_busy() -> None:
+    shadow, state, late = FcfsShadow(), relation("r", 400), relation("late", 5, 1.0)
+    shadow.arrive(state, 1.0)
+    shadow.advance(0.1, COST, LIMITS)
+    state.num_rows = 10
+    shadow.advance(1e5, COST, LIMITS)
+    state.num_rows = 20
+    shadow.arrive(late, 1.0)
+    shadow.advance(2e5, COST, LIMITS)
+    assert shadow._num_steps < 500
+    assert set(shadow.latency_s) == {"r", "late"}
+
+
+def test_it_rests_when_the_true_engine_does() -> None:
+    shadow = FcfsShadow()
+    shadow.arrive(relation("r", 1000), 1.0)
+    shadow.rest()
+    shadow.arrive(relation("s", 1, 5.0), 1.0)
+    shadow.advance(1e6, COST, LIMITS)
+    assert shadow.latency_s["s"] < 0.3
