@@ -65,7 +65,8 @@ class _Rel:
             else:
                 num_decoding += num_rows if left >= spread else num_rows * share * left / spread
         del self.admitted[: min(num_ended, len(self.admitted) - 1)]
-        self.num_decoding = num_decoding
+        # Rows that turned out not to come are served no more.
+        self.num_decoding = num_decoding * min(self.state.num_rows / max(self.num_admitted, 1.0), 1.0)
 
 
 class FcfsShadow:
