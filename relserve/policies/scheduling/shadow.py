@@ -34,8 +34,8 @@ class _Rel:
 
     @property
     def num_waiting(self) -> float:
-        """Rows that are not admitted."""
-        left = self.num_rows - self.num_admitted
+        """Rows that are not admitted, of those that are still believed to come."""
+        left = min(self.num_rows, self.state.num_rows) - self.num_admitted
         return left if left >= LEAST_ROWS else 0.0
 
     @property
