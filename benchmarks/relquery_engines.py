@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.made_up_llama import SHAPES, folder_of, num_parameters
 from benchmarks.relquery_workload import Encode, declared, relqueries
+from relserve.engines.local.cpu import ALLOCATOR
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
 from relserve.policies.scheduling.policy import SchedulingPolicy
@@ -32,6 +33,7 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 OURS, STOCK, STATIC, PAPER = "default", "vllm", "vllm priority", "dpu+aba checked"
+LOCAL = "local engine"  # OURS as relserve runs it on a CPU: with its own worker, whose steps are cheaper
 CLAIRVOYANTS = (DEFAULT, PAPER, PAPER.removesuffix(" checked"))  # the best of them, told all lengths
 OWN_CAPS = ", own caps"  # ends the name of a variant to which each relQuery declares its template's cap
 MAX_NUM_SEQS, MAX_TOKENS, BLOCK_SIZE = 256, 4096, 32
@@ -81,15 +83,15 @@ EMBEDDED = Engine()
 
 
 def scheduler_of(variant: str) -> tuple[str, dict[str, Any]]:
-    """The worker's name of a variant, and the settings of relserve's scheduler; only OURS has a guard."""
+    """The worker's name of a variant, and the settings of relserve's scheduler; only OURS and LOCAL have a guard."""
     name = variant.removesuffix(OWN_CAPS)
-    return (DEFAULT, {}) if name == OURS else (name, {"patience": 0.0})
+    return (DEFAULT, {}) if name in (OURS, LOCAL) else (name, {"patience": 0.0})
 
 
 def policy_of(variant: str) -> SchedulingPolicy:
     """The variant's policy for the simulator."""
     name = variant.removesuffix(OWN_CAPS)
-    if name == OURS:
+    if name in (OURS, LOCAL):
         return make(DEFAULT, patience=SchedulerSettings().patience)
     return make({STOCK: "fcfs", STATIC: "static"}.get(name, name))
 
@@ -114,11 +116,11 @@ class Worker:
             sys.executable, "-m", "benchmarks.relquery_worker", "--variant", name,
             "--model", engine.model, *(["--async-scheduling"] if engine.plans_ahead else []),
             "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS),
-            "--kv-tokens", str(engine.kv_tokens),
+            "--kv-tokens", str(engine.kv_tokens), *(["--local-worker"] if variant == LOCAL else []),
             "--settings", json.dumps(own_settings if settings is None else settings),
         ]  # fmt: skip
         self.variant = variant
-        environment = os.environ | {"OMP_NUM_THREADS": str(engine.threads)}
+        environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": str(engine.threads)}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )

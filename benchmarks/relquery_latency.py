@@ -11,6 +11,8 @@ told the true lengths. Stock static priority and the paper's arrangement reckon 
 with the paper's own caps is simulated, or measured with `--variants "vllm priority, own caps"`. The paper's
 arrangement is the one with the authors' admission check, which keeps memory free for all outputs, by their
 caps. Ours is the default with its guard; it has seen rows of each template before (unless `--unseen`).
+"default" is the scheduler alone, in a vLLM that is stock but for it; "local engine" has relserve's worker for
+CPUs too, as SQL on this machine gets it. All engines have the allocator's settings that relserve uses.
 
 Beside each variant stands the simulator's figure, with a cost model fitted to the steps of all runs at that
 load; below the table the true clairvoyant, simulated (the best of ours and the paper's, told every row's
@@ -36,6 +38,7 @@ from benchmarks.made_up_llama import SHAPES as SIZES
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_engines import (
     OURS,
+    LOCAL,
     OWN_CAPS,
     PAPER,
     STATIC,
@@ -62,7 +65,7 @@ from benchmarks.relquery_figures import (
 from benchmarks.relquery_workload import encoder, one_of_each_kind, relqueries
 from relserve.simulator.workload import RelSpec, retimed
 
-VARIANTS = (STOCK, STATIC, PAPER, OURS)
+VARIANTS = (STOCK, STATIC, PAPER, OURS, LOCAL)
 
 
 class Progress:
@@ -129,13 +132,18 @@ def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[fl
 def evaluate(measured: Measured, capacity: Sequence[float], args: argparse.Namespace) -> dict[str, Any]:
     """What one load's runs show, real and simulated."""
     runs = measured.runs
-    spec = calibrated([run for r in runs.values() for run in r], Engine(args.model_millions).kv_tokens)
+    kv_tokens = Engine(args.model_millions).kv_tokens
+    spec = calibrated([run for v, r in runs.items() if v != LOCAL for run in r], kv_tokens)
     warm = [] if args.unseen else one_of_each_kind(args.warm_rows, 999, encoder(), args.outputs)
     makespans_s = [len(trace) / rate for trace, rate in zip(measured.traces, capacity, strict=True)]
     replay = Replay(spec, warm, measured.traces, makespans_s, args.cap)
+    replays = {v: replay for v in runs}
+    if LOCAL in runs:  # its steps take another time
+        local = calibrated(runs[LOCAL], kv_tokens)
+        replays[LOCAL] = Replay(local, warm, measured.traces, makespans_s, args.cap)
     variants = {v: statistics_of(r) for v, r in runs.items()}
     for variant, found in variants.items():
-        found["simulated_s"] = replay.mean_s(variant)
+        found["simulated_s"] = replays[variant].mean_s(variant)
         found["simulated/real"] = found["simulated_s"] / found["mean_s"]
     mean_s = {v: [statistics_of([run])["mean_s"] for run in r] for v, r in runs.items()}
     own = [name + OWN_CAPS for name in (STATIC, PAPER)]
@@ -156,6 +164,7 @@ def ratios(runs: Runs) -> dict[str, Interval]:
     wanted = {
         "vllm_over_default": (stock, ours, np.mean), "p99_over_vllm": (ours, stock, p99),
         "static_over_default": (runs.get(STATIC, []), ours, np.mean),
+        "vllm_over_local_engine": (stock, runs.get(LOCAL, []), np.mean),
         "default_over_paper": (ours, runs.get(PAPER, []), np.mean),
     }  # fmt: skip
     return {name: interval(a, b, statistic) for name, (a, b, statistic) in wanted.items() if a and b}

@@ -30,7 +30,7 @@ from benchmarks.relquery_engines import BLOCK_SIZE
 from benchmarks.relquery_hooks import TRUE_TOKENS, end_at_true_lengths, plan_ahead_on_cpu
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
-from relserve.engines.local.cpu import cpu_dtype
+from relserve.engines.local.cpu import WORKER, cpu_dtype
 from relserve.policies.cost import CostModel, OnlineCost, StepFeatures, StepSample
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.simulator.workload import RelSpec
@@ -98,6 +98,8 @@ def build(args: argparse.Namespace) -> Any:
         max_num_seqs=args.max_num_seqs, max_num_batched_tokens=args.max_tokens, max_model_len=MAX_MODEL_LEN,
         num_gpu_blocks_override=args.kv_tokens // BLOCK_SIZE, distributed_executor_backend=UniProcExecutor,
     )  # fmt: skip
+    if args.local_worker:
+        kwargs["worker_cls"] = WORKER
     if args.variant == "vllm priority":
         kwargs["scheduling_policy"] = "priority"
     elif args.variant != "vllm":
@@ -190,6 +192,7 @@ def main() -> None:
     parser.add_argument("--max-num-seqs", type=int, default=64)
     parser.add_argument("--max-tokens", type=int, default=1024)
     parser.add_argument("--kv-tokens", type=int, default=12_000)
+    parser.add_argument("--local-worker", action="store_true", help="relserve's worker for CPUs")
     parser.add_argument("--settings", default="{}", help="further settings of the scheduler, as JSON")
     args = parser.parse_args()
     out = os.fdopen(os.dup(1), "w")

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import threading
+from collections import deque
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,7 @@ class BackgroundFile:
         Args:
             make_text: called by the writing thread.
         """
-        self._writer.latest = make_text
+        self._writer.latest.append(make_text)
         self._writer.news.set()
 
     def close(self) -> None:
@@ -55,7 +56,7 @@ class _Writer:
     def __init__(self, path: Path, every_s: float, unfinished: Path, warning: str, keeps: bool) -> None:
         self.path, self.every_s, self.unfinished = path, every_s, unfinished
         self.warning, self.keeps = warning, keeps
-        self.latest: MakeText | None = None
+        self.latest: deque[MakeText] = deque(maxlen=1)  # appended to and popped by different threads
         self.news, self.closing, self.closed = threading.Event(), threading.Event(), threading.Event()
         self._has_failed = False
 
@@ -75,9 +76,9 @@ class _Writer:
         self.closed.set()
 
     def _write(self) -> None:
-        make_text, self.latest = self.latest, None
-        if make_text is None:
+        if not self.latest:
             return
+        make_text = self.latest.pop()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.unfinished.write_text(make_text(), encoding="utf-8")

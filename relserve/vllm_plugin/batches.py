@@ -8,6 +8,7 @@ each row makes a copy; rows come as lists of ids and tokens. What is done with a
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -215,5 +216,5 @@ def add_rows(
 def _copied(request: Any, request_id: str, token_ids: list[int]) -> Any:
     made = copy.copy(request)
     made.request_id = made.external_req_id = request_id
-    made.prompt_token_ids = token_ids
+    made.prompt_token_ids, made.arrival_time = token_ids, time.time()  # of the wall clock, as vLLM's own
     return made

@@ -19,9 +19,9 @@ from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
 
 NO_GUARD = NoGuard()
 DEFAULT = "dpu+marginal"
-RESERVE_SHARE = (
-    0.25  # outputs end before their caps; measured in the simulator: 0 preempts more, 1 admits too few
-)
+# Of the outputs to come, for rows end one after the other. In the simulator, with tight memory: none preempts
+# ten times as often and is 1 to 4 % slower on average, a half 1 to 5 %, all 3 to 12 %.
+RESERVE_SHARE = 0.25
 
 _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
     "fcfs": lambda _: SchedulingPolicy("fcfs", Arrival(), Mixed(), NO_GUARD),
