@@ -83,7 +83,7 @@ EMBEDDED = Engine()
 
 
 def scheduler_of(variant: str) -> tuple[str, dict[str, Any]]:
-    """The worker's name of a variant, and the settings of relserve's scheduler; only OURS and LOCAL have a guard."""
+    """The worker's name of a variant, and the settings of relserve's scheduler; only ours have a guard."""
     name = variant.removesuffix(OWN_CAPS)
     return (DEFAULT, {}) if name in (OURS, LOCAL) else (name, {"patience": 0.0})
 

@@ -37,8 +37,8 @@ from benchmarks.common import arguments, finish, table
 from benchmarks.made_up_llama import SHAPES as SIZES
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_engines import (
-    OURS,
     LOCAL,
+    OURS,
     OWN_CAPS,
     PAPER,
     STATIC,
@@ -137,7 +137,7 @@ def evaluate(measured: Measured, capacity: Sequence[float], args: argparse.Names
     warm = [] if args.unseen else one_of_each_kind(args.warm_rows, 999, encoder(), args.outputs)
     makespans_s = [len(trace) / rate for trace, rate in zip(measured.traces, capacity, strict=True)]
     replay = Replay(spec, warm, measured.traces, makespans_s, args.cap)
-    replays = {v: replay for v in runs}
+    replays = dict.fromkeys(runs, replay)
     if LOCAL in runs:  # its steps take another time
         local = calibrated(runs[LOCAL], kv_tokens)
         replays[LOCAL] = Replay(local, warm, measured.traces, makespans_s, args.cap)

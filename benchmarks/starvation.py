@@ -2,9 +2,9 @@
 
 A relQuery of 100 rows comes first but for a few; then small ones of 1 to 8 rows come as a Poisson process at
 the given share of capacity, measured in the same invocation. For every threshold the largest's latency stands
-beside its bound: patience times its measured FCFS latency and a second; or the threshold's wait and its latency
-on an engine of its own, twice over (what was admitted before it runs on beside it). The stream is so long
-that without a guard the largest misses the default's bound.
+beside its bound: patience times its measured FCFS latency and a second; or the threshold's wait and its
+latency on an engine of its own, twice over (what was admitted before it runs on beside it). The stream is so
+long that without a guard the largest misses the default's bound.
 """
 
 from __future__ import annotations

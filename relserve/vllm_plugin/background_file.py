@@ -6,8 +6,8 @@ import contextlib
 import logging
 import os
 import threading
-from collections import deque
 import weakref
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
