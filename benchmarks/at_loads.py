@@ -39,6 +39,16 @@ class Served(NamedTuple):
         return sum(self.latency_s.values()) / len(self.latency_s)
 
 
+class Draw(NamedTuple):
+    """A trace to be served at several loads in all settings of a machine."""
+
+    model: str
+    number: int
+    outputs: str
+    loads: Sequence[float]
+    count: int
+
+
 def ours() -> SchedulingPolicy:
     """The default policy with its guard, as nobody has used it yet."""
     return make(DEFAULT, patience=SchedulerSettings().patience)

@@ -19,7 +19,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.at_loads import at_load, capacity, drawn, on_all_cores, ours, served, stock, who_has_seen
+from benchmarks.at_loads import (
+    Draw,
+    at_load,
+    capacity,
+    drawn,
+    on_all_cores,
+    ours,
+    served,
+    stock,
+    who_has_seen,
+)
 from benchmarks.common import arguments, finish, table
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_engines import (
@@ -50,16 +60,6 @@ class Cell(NamedTuple):
 
     model: str
     load: float
-
-
-class Draw(NamedTuple):
-    """A trace to be served at all loads with all caps."""
-
-    model: str
-    number: int
-    outputs: str
-    loads: Sequence[float]
-    count: int
 
 
 Means = dict[str, float]  # seconds by declared caps, of STOCK, of SEEN, and of the CLAIRVOYANTS

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.at_loads import (
+    Draw,
     Served,
     at_load,
     capacity,
@@ -66,16 +67,6 @@ class Figures(NamedTuple):
     p99: float
     preempted: float
     preempted_stock: float
-
-
-class Draw(NamedTuple):
-    """A trace to be served in all cells of a machine."""
-
-    model: str
-    number: int
-    outputs: str
-    loads: Sequence[float]
-    count: int
 
 
 def serve_all(draw: Draw) -> list[tuple[Cell, Pair]]:

@@ -11,17 +11,17 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, Any
+from typing import Any
 
 from benchmarks.common import arguments, finish, table
 from benchmarks.made_up_llama import folder_of
 from benchmarks.plots import bars
 from benchmarks.provenance import ROOT
+from benchmarks.side import Side
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
 from relserve.tiny import MODEL_DIR
@@ -31,10 +31,9 @@ BETWEEN = (10, 25, 60, 120)
 TOKENS = {5: 60_000, 10: 40_000, 25: 20_000, 60: 10_000, 120: 6_000, 250: 4_000}  # of one turn, about
 TOKENS_OF_PROMPT = 1_000  # about
 NUM_TURNS = 9
-PREFIXES = ("OMP_", "VLLM_", "GOMP_", "KMP_")
 
 
-class Side:
+class Prefiller(Side):
     """An engine that prefills on demand.
 
     Args:
@@ -42,37 +41,15 @@ class Side:
     """
 
     def __init__(self, model: str, own: str, environment: Mapping[str, str]) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIXES)}
         ours = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.threads_child"], cwd=ROOT, text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=kept | ours | dict(environment),
-        )  # fmt: skip
-        assert self._told(json.dumps({"model": model, "own": own})) == "ready"
+        program = "benchmarks.threads_child"
+        super().__init__([sys.executable, "-m", program], ROOT, ours | dict(environment), program)
+        assert self.told(json.dumps({"model": model, "own": own})) == "ready"
 
     def rate(self, num_prompts: int) -> float:
         """Prompt tokens a second."""
-        tokens, seconds = self._told(str(num_prompts))
+        tokens, seconds = self.told(str(num_prompts))
         return float(tokens / seconds)
-
-    def close(self) -> None:
-        """End it; its own end comes with that of its input."""
-        for pipe in self._pipes():
-            pipe.close()
-        self.process.wait(timeout=60)
-
-    def _told(self, line: str) -> Any:
-        into, out = self._pipes()
-        into.write(line + "\n")
-        into.flush()
-        said = out.readline()
-        assert said, "an engine ended; run benchmarks.threads_child by hand to see why"
-        return json.loads(said)
-
-    def _pipes(self) -> tuple[IO[str], IO[str]]:
-        assert self.process.stdin
-        assert self.process.stdout
-        return self.process.stdin, self.process.stdout
 
 
 @dataclass

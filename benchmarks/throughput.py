@@ -11,18 +11,17 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
 from benchmarks.provenance import ROOT
-from benchmarks.threads import PREFIXES
+from benchmarks.side import Side
 from benchmarks.throughput_child import Order, Run
 
 OURS, VLLM, BEFORE = "SQL", "vllm.LLM", "SQL before"
@@ -30,47 +29,25 @@ WORKLOADS = ("choice", "text")
 COLUMNS = ("workload", "side", "tokens/s", "least", "greatest", "of vllm.LLM", "least", "greatest")
 
 
-class Child:
-    """A side in processes of its own.
+class Child(Side):
+    """relserve or vLLM.
 
     Args:
         checkout: of relserve, whose code it runs.
-        variables: of its environment, over those here without any of vLLM's.
+        variables: of its environment.
     """
 
     def __init__(self, order: Order, checkout: Path, variables: Mapping[str, str]) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIXES)}
         folders = os.pathsep.join(str(checkout / part) for part in ("", "duckdb_ext", "kernels"))
         ours = {"VLLM_LOGGING_LEVEL": "ERROR", "HF_HUB_OFFLINE": "1", "PYTHONPATH": folders}
-        program = str(ROOT / "benchmarks" / "throughput_child.py")
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", program], cwd=checkout, text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=kept | ours | dict(variables),
-        )  # fmt: skip
-        self.about: dict[str, Any] = self._told(json.dumps(order._asdict()))
+        program = "benchmarks/throughput_child.py"
+        command = [sys.executable, "-P", str(ROOT / program)]
+        super().__init__(command, checkout, ours | dict(variables), program)
+        self.about: dict[str, Any] = self.told(json.dumps(order._asdict()))
 
     def run(self) -> Run:
         """One run."""
-        return Run(*self._told("run"))
-
-    def close(self) -> None:
-        """End it; its own end comes with that of its input."""
-        for pipe in self._pipes():
-            pipe.close()
-        self.process.wait(timeout=60)
-
-    def _told(self, line: str) -> Any:
-        into, out = self._pipes()
-        into.write(line + "\n")
-        into.flush()
-        said = out.readline()
-        assert said, "a side ended; run benchmarks/throughput_child.py by hand to see why"
-        return json.loads(said)
-
-    def _pipes(self) -> tuple[IO[str], IO[str]]:
-        assert self.process.stdin
-        assert self.process.stdout
-        return self.process.stdin, self.process.stdout
+        return Run(*self.told("run"))
 
 
 def measure(workload: str, num_rows: int, num_turns: int, before: Path | None) -> dict[str, list[Run]]:
