@@ -71,7 +71,7 @@ def unbound(threads: int) -> dict[str, str]:
 
 
 def sides(cores: int, with_binding: bool) -> dict[str, tuple[str, dict[str, str]]]:
-    """What runs, by its name in the table; see `Side`."""
+    """What runs, by its name in the table; see `Prefiller`."""
     found: dict[str, tuple[str, dict[str, str]]] = {
         "relserve": ("relserve", {}),
         "vLLM, 1 thread": ("nobind", unbound(1)),
@@ -88,11 +88,11 @@ def sides(cores: int, with_binding: bool) -> dict[str, tuple[str, dict[str, str]
 def measure(millions: int, todo: Mapping[str, tuple[str, dict[str, str]]], num_turns: int) -> Measured:
     """All sides of a model, in turns."""
     model = str(MODEL_DIR) if millions == TINY else str(folder_of(millions))
-    started: dict[str, Side] = {}
+    started: dict[str, Prefiller] = {}
     found = Measured(millions, {name: [] for name in todo})
     try:
         for name, (own, environment) in todo.items():
-            started[name] = Side(model, own, environment)
+            started[name] = Prefiller(model, own, environment)
         for turn in range(num_turns):
             for name in list(todo)[:: -1 if turn % 2 else 1]:
                 found.rates[name].append(started[name].rate(TOKENS[millions] // TOKENS_OF_PROMPT))
