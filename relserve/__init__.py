@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from relserve.call.options import ROW_FUNCTIONS as _FUNCTIONS
+from relserve.version import VERSION
 
 if TYPE_CHECKING:
     from relserve.api import Connection, attach, close_engines, connect
@@ -61,7 +62,7 @@ _HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
     "EngineStartError", "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError",

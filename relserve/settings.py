@@ -15,7 +15,8 @@ from relserve.errors import UsageError
 
 PREFIX = "RELSERVE_"
 # Variables that the tests, benchmarks and the engine's own child process read.
-NOT_SETTINGS = ("RELSERVE_DATA", "RELSERVE_ENGINE_PARENT", "RELSERVE_ENGINE_LOG")
+NOT_SETTINGS = ("RELSERVE_DATA", "RELSERVE_ENGINE_PARENT", "RELSERVE_ENGINE_LOG", "RELSERVE_RESIDENT_LOCK")
+SHARED, OWN = "shared", "own"
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
@@ -43,6 +44,19 @@ def _at_least(least: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def _engine(text: str) -> str:
+    if text.strip().lower() not in (SHARED, OWN):
+        raise ValueError("neither")
+    return text.strip().lower()
+
+
+def _minutes(text: str) -> float:
+    minutes = float(text)
+    if not 0 <= minutes < math.inf:
+        raise ValueError("below 0, or without end")
+    return minutes
 
 
 def _seconds(text: str) -> float:
@@ -74,6 +88,11 @@ def names_a_model() -> bool:
     return bool(os.environ.get(PREFIX + "MODEL"))
 
 
+def prefer_shared() -> None:
+    """Have this process use shared engines, unless the user decided."""
+    os.environ.setdefault(PREFIX + "ENGINE", SHARED)
+
+
 @dataclass(frozen=True)
 class Settings:
     """Every setting. RELSERVE_MODEL sets `model`, and so on."""
@@ -87,6 +106,15 @@ class Settings:
     max_in_flight: int = _setting(256, "HTTP requests at once to one server, from 1", _at_least(1))
     engine_args: Mapping[str, Any] = _setting(
         None, 'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}', _json_object
+    )
+    engine: str = _setting(
+        OWN,
+        "who runs a local model: 'shared', one process for all of this user's, started on demand, or 'own', "
+        "this process for itself (default: own; the commands sql, explain and shell: shared)",
+        _engine,
+    )
+    engine_idle_min: float = _setting(
+        15.0, "minutes without work after which a shared engine ends; 0: never", _minutes
     )
     cache_dir: Path = _setting(
         None,

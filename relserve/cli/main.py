@@ -1,4 +1,4 @@
-"""The command line: `relserve demo`, `sql`, `explain`, `models`, `cache`, `top` and `calibrate`.
+"""The command line: `relserve demo`, `sql`, `explain`, `engine`, `models`, `cache`, `top` and `calibrate`.
 
 Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
 HTTP client.
@@ -15,6 +15,7 @@ import typer
 
 import relserve
 from relserve.cli.cache import app as cache_app
+from relserve.cli.engine import app as engine_app
 from relserve.cli.formats import Format
 from relserve.cli.models import app as models_app
 from relserve.errors import Cancelled, RelserveError, RelserveWarning
@@ -29,6 +30,7 @@ app = typer.Typer(
 )
 app.add_typer(cache_app, name="cache")
 app.add_typer(models_app, name="models")
+app.add_typer(engine_app, name="engine")
 
 Model = Annotated[
     str | None,

@@ -11,6 +11,7 @@ from relserve.cli.console import console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
 from relserve.errors import UsageError
+from relserve.settings import prefer_shared
 
 
 def run(
@@ -64,6 +65,7 @@ def text_of(text: str) -> str:
 
 
 def _connect(db: Path | None, model: str | None, examples: bool, cache: bool) -> api.Connection:
+    prefer_shared()
     con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
     con.raw.execute("SET enable_progress_bar = false")  # DuckDB writes its bar between the rows on stdout
     if examples:

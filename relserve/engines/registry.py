@@ -6,7 +6,9 @@ import logging
 import re
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
 
@@ -16,8 +18,11 @@ from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError
-from relserve.settings import Settings
+from relserve.settings import SHARED, Settings
 from relserve.tiny import MODEL_DIR
+
+if TYPE_CHECKING:
+    from relserve.engines.shared.engine import SharedEngine
 
 logger = logging.getLogger(__name__)
 
@@ -68,14 +73,24 @@ class Engines:
 
 
 def _make(name: str, settings: Settings) -> Engine:
-    if name == "scripted":
-        return ScriptedEngine(remembers=False)
-    if re.match(r"https?://", name):
-        url, _, served = name.partition("#")
-        return HttpEngine(
-            url, served_model=served or None, api_key=settings.api_key or None, timeout_s=settings.timeout_s,
-            max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
-        )  # fmt: skip
+    if is_local(name) and settings.engine == SHARED:
+        return shared_engine(name, settings)
+    return own_engine(name, path_of(name), settings, announce)
+
+
+def is_local(name: str) -> bool:
+    """Whether a model's name means one that vLLM runs on this machine."""
+    return name != "scripted" and not re.match(r"https?://", name)
+
+
+def path_of(name: str) -> str:
+    """The folder or hub id of a local model, whose name may be relative; of any other model its name.
+
+    Raises:
+        ModelError: the name leads to no model.
+    """
+    if not is_local(name):
+        return name
     path = MODEL_DIR if name == "tiny" else Path(name).expanduser()
     if not path.is_dir() and (not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~"))):
         raise ModelError(
@@ -84,9 +99,35 @@ def _make(name: str, settings: Settings) -> Engine:
         )
     if path.is_dir() and not (path / "config.json").is_file():
         raise ModelError(f"the folder {name!r} holds no model: it has no config.json")
+    return str(path.absolute()) if path.is_dir() else name
+
+
+def own_engine(name: str, path: str, settings: Settings, announce: Callable[[str], None]) -> Engine:
+    """An engine that this process runs; `path` as of `path_of`."""
+    if name == "scripted":
+        return ScriptedEngine(remembers=False)
+    if not is_local(name):
+        url, _, served = name.partition("#")
+        return HttpEngine(
+            url, served_model=served or None, api_key=settings.api_key or None, timeout_s=settings.timeout_s,
+            max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
+        )  # fmt: skip
     return LocalEngine(
-        name, str(path) if path.is_dir() else name, engine_args=settings.engine_args,
-        announce=announce, log_path=_log_path(name, settings),
+        name, path, engine_args=settings.engine_args, announce=announce, log_path=_log_path(name, settings)
+    )
+
+
+def shared_engine(name: str, settings: Settings) -> SharedEngine:
+    """The resident engine of a model, as this process sees it.
+
+    Raises:
+        ModelError: the name leads to no model.
+    """
+    from relserve.engines.shared.engine import SharedEngine  # needs a system with Unix sockets
+
+    return SharedEngine(
+        name, path_of(name), engine_args=settings.engine_args, idle_min=settings.engine_idle_min,
+        cache_dir=settings.cache_dir, announce=announce, log_path=_log_path(name, settings),
     )  # fmt: skip
 
 
@@ -95,16 +136,21 @@ def announce(text: str) -> None:
     tqdm.write(f"relserve: {text}", file=sys.stderr)
 
 
+def log_path_of(name: str, settings: Settings) -> Path:
+    """The log of a model's engines; it need not exist."""
+    plain = re.sub(r"[^\w.-]+", "_", name)[-40:]
+    return settings.cache_dir / "logs" / f"engine-{plain}.log"
+
+
 def _log_path(name: str, settings: Settings) -> Path | None:
     """Where the engine's own output goes; None when the cache folder cannot be used."""
-    folder = settings.cache_dir / "logs"
+    path = log_path_of(name, settings)
+    folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         logs = sorted(folder.glob("engine-*.log"), key=lambda p: p.stat().st_mtime)
         for old in logs[:-KEPT_LOGS]:
             old.unlink(missing_ok=True)
-        plain = re.sub(r"[^\w.-]+", "_", name)[-40:]
-        path = folder / f"engine-{plain}.log"
         with path.open("a") as file:
             file.write("")
         return path

@@ -29,20 +29,26 @@ def set_up() -> bool:
     Returns:
         Whether it did: not in processes of others, and not twice.
     """
-    global _is_set_up
     parent = os.environ.get(PARENT_VARIABLE, "")
     if _is_set_up or not parent.isdigit():
         return False
     if not multiprocessing.current_process().name.startswith(PROCESS_NAME):
         return False
+    set_up_forked()
+    return True
+
+
+def set_up_forked() -> None:
+    """The same for an engine's process that was forked off its parent, before it is called what it is."""
+    global _is_set_up
     _is_set_up = True
-    _end_if_orphaned(int(parent))
+    parent = int(os.environ[PARENT_VARIABLE])
+    _end_if_orphaned(parent)
     with contextlib.suppress(OSError):
         os.setsid()
     if path := os.environ.get(LOG_VARIABLE):
         _log_to(path)
-    threading.Thread(target=_watch, args=(int(parent),), name="relserve-parent-watch", daemon=True).start()
-    return True
+    threading.Thread(target=_watch, args=(parent,), name="relserve-parent-watch", daemon=True).start()
 
 
 def own_resource_tracker() -> None:
@@ -82,11 +88,16 @@ def _log_to(path: str) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.close(log)
+    lose_what_does_not_fit()
+
+
+def lose_what_does_not_fit() -> None:
+    """Have what this process prints dropped where the disk is full: a log must not end an engine."""
     sys.stdout, sys.stderr = _LossyStream(sys.stdout), _LossyStream(sys.stderr)
 
 
 class _LossyStream:
-    """A text stream that drops what a full disk does not take: a log must not end an engine."""
+    """A text stream that drops what a full disk does not take."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

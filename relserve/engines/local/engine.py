@@ -126,6 +126,14 @@ class LocalEngine:
             return self._running.fingerprint
         return await in_daemon_thread(self._fingerprint)
 
+    async def start(self) -> None:
+        """Start the engine if it is not up, and wait until it is.
+
+        Raises:
+            EngineStartError, EngineDeadError: as of `answer`.
+        """
+        await self._up()
+
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`; an engine that dies is restarted once and asked only what is unanswered.
 

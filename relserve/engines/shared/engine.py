@@ -1,0 +1,189 @@
+"""A model on this machine that a resident process serves to all processes of one user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from relserve.call.relquery import Reply, Submission
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.unanswered import Unanswered
+from relserve.engines.shared.place import Place, place_of
+from relserve.engines.shared.start import Line, Resident, connect, error_of, reach
+from relserve.engines.shared.wire import (
+    Asked,
+    Ended,
+    Replied,
+    Said,
+    read_json,
+    read_object,
+    write_json,
+    write_object,
+)
+from relserve.errors import EngineDeadError
+from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.version import VERSION
+
+HUNG_UP = (OSError, asyncio.IncompleteReadError, EOFError)
+
+
+class SharedEngine:
+    """Answers from the resident engine of a model, started when it is first asked; see `Engine`.
+
+    Args:
+        model: the name by which users ask for it.
+        path: a local folder or a Hugging Face hub id.
+        engine_args: further arguments of vLLM's AsyncEngineArgs; a resident engine with others is refused.
+        idle_min: minutes without work after which a process that this engine starts ends.
+        cache_dir: the cache folder; those with another one have resident engines of their own.
+        announce: told in one line when the process is started, is ready, or ended.
+        log_path: file to whose end the process writes its output.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        path: str,
+        *,
+        engine_args: Mapping[str, Any],
+        idle_min: float,
+        cache_dir: Path,
+        announce: Callable[[str], None],
+        log_path: Path | None,
+    ) -> None:
+        self.model = model
+        self.resident = Resident(model, path, engine_args, idle_min, VERSION, log_path)
+        self._cache_dir, self._announce = cache_dir, announce
+        self._files = LocalEngine(model, path, engine_args=engine_args)  # tells of the model; never started
+        self._lines: set[Line] = set()
+        self._closed = False
+
+    @property
+    def place(self) -> Place:
+        """Where the resident engine is found; raises EngineStartError where that is no place for it."""
+        return place_of(self.resident.path, self._cache_dir)
+
+    @property
+    def max_num_seqs(self) -> int | None:
+        """See `Estimable`."""
+        return self._files.max_num_seqs
+
+    @property
+    def block_size(self) -> int:
+        """See `Estimable`."""
+        return self._files.block_size
+
+    def find_encoder(self) -> Any:
+        """See `Estimable`: made of the model's files."""
+        return self._files.find_encoder()
+
+    def find_cost(self) -> CostModel | None:
+        """See `Estimable`."""
+        return self._files.find_cost()
+
+    def find_lengths(self) -> LengthLearner:
+        """See `Estimable`."""
+        return self._files.find_lengths()
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`: of what the resident engine has loaded, while it is up."""
+        line = await connect(self.place, self.resident.hello("fingerprint"))
+        if line is None:
+            return await self._files.fingerprint()
+        try:
+            found: str | None = (await read_json(line.reader)).get("fingerprint")
+            return found
+        except HUNG_UP:
+            return await self._files.fingerprint()
+        finally:
+            await line.close()
+
+    async def start(self) -> None:
+        """Have the resident engine started and wait until it is ready.
+
+        Raises:
+            EngineStartError: it did not come up, or refuses.
+        """
+        line = await self._reach("start")
+        try:
+            await write_json(line.writer, {})
+            async for _ in self._messages(line):
+                pass
+        except HUNG_UP:
+            raise EngineDeadError(f"the shared engine for {self.model} ended while it started") from None
+        finally:
+            await line.close()
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`; a process that dies is started anew once and asked only what is unanswered."""
+        unanswered, has_died = Unanswered(len(submission.prompts)), False
+        while unanswered.indices:
+            line = await self._reach("engine")
+            self._lines.add(line)
+            rest, indices = _rest_of(submission, list(unanswered.indices))
+            try:
+                await write_object(line.writer, Asked(rest))
+                async for replies in self._messages(line):
+                    own = [replace(reply, index=indices[reply.index]) for reply in replies]
+                    for reply in own:
+                        del unanswered.indices[reply.index]
+                    yield own
+            except HUNG_UP:
+                self._give_up_or_go_on(has_died)
+                has_died = True
+            finally:
+                self._lines.discard(line)
+                await line.close()
+
+    async def close(self) -> None:
+        """Hang up; relQueries under way end with EngineDeadError. The process goes on for others."""
+        self._closed = True
+        for line in list(self._lines):
+            line.writer.transport.abort()
+
+    async def _reach(self, service: str) -> Line:
+        self._closed = False
+        line, is_new = await reach(self.place, self.resident, service)
+        if is_new:
+            self._announce(f"starting the shared engine for {self.model} ...")
+        return line
+
+    async def _messages(self, line: Line) -> AsyncIterator[list[Reply]]:
+        """The replies that come over a line until all have come.
+
+        Raises:
+            RelserveError: as the resident engine raised it.
+        """
+        while True:
+            message = await read_object(line.reader)
+            if isinstance(message, Said):
+                self._announce(message.text)
+            elif isinstance(message, Replied):
+                yield message.replies
+            elif isinstance(message, Ended):
+                if message.error:
+                    raise error_of(message.error, message.message)
+                return
+
+    def _give_up_or_go_on(self, has_died: bool) -> None:
+        if self._closed:
+            raise EngineDeadError(f"the engine for {self.model} was closed while it worked") from None
+        if has_died:
+            raise EngineDeadError(
+                f"the shared engine for {self.model} ended twice during one query; `relserve engine logs "
+                f"--model {self.model}` shows its log"
+            ) from None
+        self._announce(f"the shared engine for {self.model} ended; starting it anew ...")
+
+
+def _rest_of(submission: Submission, indices: list[int]) -> tuple[Submission, list[int]]:
+    """What is still to be asked, and the indices of its prompts in the submission."""
+    if len(indices) == len(submission.prompts):
+        return submission, indices
+    num_answered = len(submission.prompts) - len(indices)
+    rows = None if submission.rows is None else submission.rows - num_answered
+    return replace(submission, prompts=[submission.prompts[i] for i in indices], rows=rows), indices

@@ -1,0 +1,206 @@
+"""Reaching the resident engine of a model: connect to it, or start its process first."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from relserve.engines.local.daemon_thread import in_daemon_thread
+from relserve.engines.local.log import last_error, size_of
+from relserve.engines.shared.place import Place, describe, is_held, take_lock
+from relserve.engines.shared.wire import is_own, read_json, write_json
+from relserve.errors import (
+    EngineDeadError,
+    EngineError,
+    EngineStartError,
+    ModelError,
+    OptionError,
+    RelserveError,
+)
+
+PROTOCOL = 1  # of the messages; a resident engine of another one is refused
+POLL_S = 0.02
+GREETING_S = 20.0  # how long a process that listens may take to answer a greeting
+COME_UP_S = 60.0  # how long a process may take until it listens; its model is loaded after that
+LOCK_VARIABLE = "RELSERVE_RESIDENT_LOCK"  # the file descriptor of the lock that the process is to keep
+MODULE = "relserve.resident"
+
+
+_ERRORS: dict[str, type[RelserveError]] = {
+    kind.__name__: kind for kind in (EngineStartError, EngineDeadError, ModelError, OptionError)
+}
+
+
+class Resident(NamedTuple):
+    """What a resident engine is to be, or is, started with."""
+
+    model: str
+    path: str
+    engine_args: Mapping[str, Any]
+    idle_min: float
+    version: str
+    log_path: Path | None
+
+    def hello(self, service: str) -> dict[str, Any]:
+        """The first message to it."""
+        return {
+            "service": service, "protocol": PROTOCOL, "relserve": self.version,
+            "engine_args": json.loads(json.dumps(dict(self.engine_args), default=str)),
+        }  # fmt: skip
+
+
+class Line(NamedTuple):
+    """A connection to a resident engine that has answered the greeting."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def close(self) -> None:
+        """Hang up; what was asked on it is given up."""
+        self.writer.close()
+        with contextlib.suppress(OSError):
+            await self.writer.wait_closed()
+
+
+async def connect(place: Place, hello: Mapping[str, Any]) -> Line | None:
+    """A line to the resident engine of a place; None where nothing listens.
+
+    Raises:
+        EngineStartError: it is another user's, or it refuses: the message says why and how to mend it.
+    """
+    try:
+        reader, writer = await asyncio.open_unix_connection(place.socket)
+    except OSError:
+        return None
+    line = Line(reader, writer)
+    try:
+        if not is_own(writer.get_extra_info("socket")):
+            raise EngineStartError(f"{place.socket} is another user's; remove it or set RELSERVE_ENGINE=own")
+        await write_json(writer, dict(hello))
+        answer = await asyncio.wait_for(read_json(reader), GREETING_S)
+        if error := answer.get("error"):
+            raise EngineStartError(str(error))
+    except TimeoutError:
+        line.writer.transport.abort()
+        raise EngineStartError(
+            f"what listens at {place.socket} does not answer: end that process, or set RELSERVE_ENGINE=own"
+        ) from None
+    except (OSError, asyncio.IncompleteReadError):  # it ends just now
+        await line.close()
+        return None
+    except BaseException:
+        await line.close()
+        raise
+    return line
+
+
+async def reach(place: Place, resident: Resident, service: str) -> tuple[Line, bool]:
+    """A line to the resident engine of a model, whose process is started if there is none.
+
+    Returns:
+        The line, and whether this call started the process.
+
+    Raises:
+        EngineStartError: no process came up, or the one that is there refuses.
+    """
+    log_start, started_here = size_of(resident.log_path), False
+    deadline_s = time.monotonic() + COME_UP_S
+    while (line := await connect(place, resident.hello(service))) is None:
+        lock = take_lock(place)  # None: a process is coming up, or about to end
+        if lock is not None and started_here:
+            os.close(lock)
+            raise _ended_at_once(resident, log_start)
+        if lock is not None:
+            started_here = True
+            await in_daemon_thread(partial(_launch, place, resident, lock))
+        if time.monotonic() > deadline_s:
+            raise EngineStartError(
+                f"the shared engine for {resident.model} does not listen after {COME_UP_S:g} s"
+                f"{_see(resident.log_path)}"
+            )
+        await asyncio.sleep(POLL_S)
+    return line, started_here
+
+
+def _launch(place: Place, resident: Resident, lock: int) -> None:
+    """Start the process, which keeps the lock for as long as it lives and is nobody's child; blocks."""
+    with contextlib.suppress(FileNotFoundError):
+        place.socket.unlink()  # left behind: nobody holds the lock
+    task = {
+        "model": resident.model, "path": resident.path, "engine_args": dict(resident.engine_args),
+        "idle_min": resident.idle_min, "socket": str(place.socket),
+        "log_path": str(resident.log_path) if resident.log_path is not None else None,
+    }  # fmt: skip
+    log = subprocess.DEVNULL if resident.log_path is None else os.open(
+        resident.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644
+    )  # fmt: skip
+    try:
+        paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
+        subprocess.run(  # it forks at once, and the process that goes on is the init process's child
+            [sys.executable, "-m", MODULE, json.dumps(task, default=str)],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", pass_fds=[lock],
+            start_new_session=True, env={**os.environ, LOCK_VARIABLE: str(lock), "PYTHONPATH": paths},
+        )  # fmt: skip
+    except OSError as error:
+        raise EngineStartError(f"cannot start a process for {resident.model}: {error.strerror}") from error
+    finally:
+        os.close(lock)
+        if log != subprocess.DEVNULL:
+            os.close(log)
+
+
+def _ended_at_once(resident: Resident, log_start: int) -> EngineStartError:
+    why = last_error(resident.log_path, log_start) or "its process ended as soon as it was started"
+    return EngineStartError(
+        f"the shared engine for {resident.model} did not start: {why}{_see(resident.log_path)}"
+    )
+
+
+def _see(log_path: Path | None) -> str:
+    return f"; its log is {log_path}" if log_path is not None else ""
+
+
+def refusal(mine: Mapping[str, Any], theirs: Mapping[str, Any], model: str) -> str | None:
+    """Why a resident engine does not serve a client, with how to mend it; None where it does.
+
+    Args:
+        mine, theirs: greetings: of the engine, if it were a client, and of the client.
+    """
+    mend = (
+        f"`relserve engine stop --model {model}` ends it for everybody, RELSERVE_ENGINE=own starts another "
+        "for this process alone"
+    )
+    if any(theirs.get(name) != mine[name] for name in ("protocol", "relserve")):
+        version = theirs.get("relserve") or "another release"
+        return f"the shared engine for {model} runs relserve {mine['relserve']}, this is {version}; {mend}"
+    args, wanted = mine["engine_args"], theirs.get("engine_args") or {}
+    if args != wanted:
+        return (
+            f"the shared engine for {model} was started with the engine arguments {describe(args)}, this "
+            f"process has {describe(wanted)}; {mend}"
+        )
+    return None
+
+
+async def wait_until_ended(place: Place, timeout_s: float) -> bool:
+    """Wait until no process lives at a place; whether that came in time."""
+    deadline_s = time.monotonic() + timeout_s
+    while is_held(place):
+        if time.monotonic() > deadline_s:
+            return False
+        await asyncio.sleep(POLL_S)
+    return True
+
+
+def error_of(name: str, message: str) -> RelserveError:
+    """The error that a resident engine told by its class's name."""
+    return _ERRORS.get(name, EngineError)(message)

@@ -1,0 +1,187 @@
+"""The resident process: it listens, greets, hands each connection to its service, and ends when idle."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from relserve.engines.loop import engine_loop, spawn
+from relserve.engines.protocol import Engine
+from relserve.engines.registry import own_engine
+from relserve.engines.shared.start import PROTOCOL, Resident, refusal
+from relserve.engines.shared.wire import is_own, read_json, write_json
+from relserve.errors import EngineError, RelserveError
+from relserve.resident import fork
+from relserve.resident.answers import Answers
+from relserve.resident.listeners import Listeners
+from relserve.settings import OWN, load
+from relserve.version import VERSION
+from relserve.vllm_plugin.child_process import lose_what_does_not_fit
+
+CHECK_S = 0.2  # how often it looks whether it has been idle for long enough
+HUNG_UP = (OSError, asyncio.IncompleteReadError, EngineError)
+OPEN_TO_ALL = ("status", "stop")  # services for every release of relserve
+
+Handler = Callable[[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def serve(task: Mapping[str, Any]) -> None:
+    """Serve until idle for long enough, told to stop, or terminated; then end the process."""
+    log_path = Path(task["log_path"]) if task["log_path"] else None
+    resident = Resident(task["model"], task["path"], task["engine_args"], task["idle_min"], VERSION, log_path)
+    lose_what_does_not_fit()
+    process = Process(resident, Path(task["socket"]))
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda *_: process.stop())
+    served = spawn(process.run())
+    while not served.done():  # a signal's handler runs between two looks
+        time.sleep(CHECK_S)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1 if served.exception() else 0)  # vLLM's own clearing up would take seconds
+
+
+class Process:
+    """One resident engine; runs on the engine loop.
+
+    Args:
+        engine: what answers; None: the one that the task names.
+    """
+
+    def __init__(self, resident: Resident, socket: Path, engine: Engine | None = None) -> None:
+        self.resident, self._socket = resident, socket
+        self.listeners = Listeners()
+        self.engine = engine or _engine_of(resident, self.listeners.say)
+        self._answers = Answers(self.engine, self.listeners)
+        self._services: dict[str, Handler] = {
+            "engine": self._answers.serve, "start": self._answers.start,
+            "fingerprint": self._fingerprint, "status": self._status, "stop": self._stop,
+        }  # fmt: skip
+        self._busy, self._idle_since, self._started = 0, time.monotonic(), datetime.now(timezone.utc)
+        self._done = asyncio.Event()
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Listen until there is a reason to end."""
+        server = await asyncio.start_unix_server(self._connected, self._socket)
+        fork.close_in_child([each.fileno() for each in server.sockets])
+        starting = asyncio.ensure_future(self._answers.start_engine())
+        await self._until_done()
+        with contextlib.suppress(OSError):
+            self._socket.unlink()  # before it stops to listen: who comes now waits for the lock
+        server.close()
+        starting.cancel()
+        await self._answers.stop()
+        for task in list(self._connections):
+            task.cancel()
+        if self._connections:
+            await asyncio.wait(self._connections, timeout=1)
+        await self.engine.close()
+
+    def stop(self) -> None:
+        """End soon; may be called from a signal's handler."""
+        engine_loop().call_soon_threadsafe(self._done.set)
+
+    async def _until_done(self) -> None:
+        while not self._done.is_set() and not self._is_idle():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._done.wait(), CHECK_S)
+
+    def _is_idle(self) -> bool:
+        """Whether it has been idle for long enough, or will never be of use."""
+        if self._busy:
+            return False
+        idle_s = time.monotonic() - self._idle_since
+        return self._answers.has_failed or (0 < self.resident.idle_min * 60 < idle_s)
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """While inside, the process is not idle."""
+        self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            self._idle_since = time.monotonic()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        connection = writer.get_extra_info("socket")
+        forget = fork.close_in_child([connection.fileno()])
+        try:
+            if is_own(connection):
+                await self._greet(reader, writer)
+        except HUNG_UP:
+            pass
+        finally:
+            forget()
+            self._connections.discard(task)
+            writer.close()
+
+    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        hello = await read_json(reader)
+        service = str(hello.get("service"))
+        if (why := self._refusal(service, hello)) is not None:
+            await write_json(writer, {"error": why})
+            return
+        await write_json(writer, {"ok": True, "relserve": VERSION, "model": self.resident.model})
+        if service in ("engine", "start"):
+            with self.working():
+                await self._services[service](hello, reader, writer)
+        else:
+            await self._services[service](hello, reader, writer)
+
+    def _refusal(self, service: str, hello: dict[str, Any]) -> str | None:
+        if service not in self._services:
+            return f"the shared engine for {self.resident.model} has no service {service!r}"
+        if service in OPEN_TO_ALL:
+            return None
+        return refusal(self.resident.hello(service), hello, self.resident.model)
+
+    async def _fingerprint(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        try:
+            found = await self.engine.fingerprint()
+        except RelserveError:
+            found = None
+        await write_json(writer, {"fingerprint": found})
+
+    async def _status(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        idle_s = 0.0 if self._busy else time.monotonic() - self._idle_since
+        await write_json(
+            writer,
+            {
+                "protocol": PROTOCOL, "relserve": VERSION, "pid": os.getpid(),
+                "engine_pid": getattr(self.engine, "pid", None), "model": self.resident.model,
+                "path": self.resident.path, "engine_args": dict(self.resident.engine_args),
+                "started": self._started.isoformat(timespec="seconds"), "queries": self._answers.num_running,
+                "answered": self._answers.num_answered, "idle_s": round(idle_s, 1),
+                "idle_min": self.resident.idle_min, "log": str(self.resident.log_path or ""),
+            },
+        )  # fmt: skip
+
+    async def _stop(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._done.set()
+
+
+def _engine_of(resident: Resident, announce: Callable[[str], None]) -> Engine:
+    """The engine that a task names."""
+    settings = replace(load(), engine_args=resident.engine_args, engine=OWN)
+    return own_engine(resident.model, resident.path, settings, announce)

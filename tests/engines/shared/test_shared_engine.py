@@ -1,0 +1,261 @@
+"""A shared engine as its clients see it, and what can go wrong: real processes, the scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import Future
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from asking import TIMEOUT_S, ask, submission_of, texts
+
+from relserve.call.relquery import Reply, Submission
+from relserve.engines.loop import spawn
+from relserve.engines.registry import shared_engine
+from relserve.engines.scripted import ScriptedEngine
+from relserve.engines.shared import place as place_module
+from relserve.engines.shared import start as start_module
+from relserve.engines.shared import wire
+from relserve.engines.shared.engine import SharedEngine
+from relserve.engines.shared.place import is_held, places, run_folder
+from relserve.engines.shared.start import connect, wait_until_ended
+from relserve.engines.shared.wire import read_json
+from relserve.errors import EngineDeadError, EngineStartError
+from relserve.settings import load
+from tests.waiting import wait_until
+
+PROMPTS = [f"How was dish {i}?" for i in range(300)]
+MANY = [f"How was dish {i}?" for i in range(150_000)]
+
+
+async def status_of(engine: SharedEngine) -> dict[str, Any]:
+    line = await connect(engine.place, {"service": "status"})
+    assert line is not None
+    try:
+        return await read_json(line.reader)
+    finally:
+        await line.close()
+
+
+def pid_of(engine: SharedEngine) -> int:
+    return int(spawn(status_of(engine)).result(timeout=TIMEOUT_S)["pid"])
+
+
+def do(engine: SharedEngine, service: str) -> None:
+    """Have the engine do something that it does not answer."""
+
+    async def say() -> None:
+        line = await connect(engine.place, {"service": service})
+        assert line is not None
+        await line.close()
+
+    spawn(say()).result(timeout=TIMEOUT_S)
+
+
+def ended(engine: SharedEngine) -> bool:
+    return spawn(wait_until_ended(engine.place, TIMEOUT_S)).result()
+
+
+def started(engine: SharedEngine, submission: Submission) -> tuple[Future[list[Reply]], list[Reply]]:
+    """A query under way, of which some replies have come."""
+    came: list[Reply] = []
+
+    async def take() -> list[Reply]:
+        async with aclosing(engine.answer(submission)) as stream:
+            async for replies in stream:
+                came.extend(replies)
+        return came
+
+    asked = spawn(take())
+    wait_until(lambda: came or asked.done())
+    return asked, came
+
+
+def test_it_answers_as_the_engine_itself_does(make):
+    expected = texts(ask(ScriptedEngine(), PROMPTS))
+    assert texts(ask(make(), PROMPTS)) == expected
+    assert texts(ask(make(), PROMPTS[:3])) == expected[:3]
+
+
+def test_two_clients_share_one_process(make):
+    first, second = make(), make()
+    ask(first, PROMPTS)
+    ask(second, PROMPTS)
+    assert pid_of(first) == pid_of(second)
+    assert spawn(status_of(first)).result()["answered"] == 2 * len(PROMPTS)
+
+
+def test_ten_clients_that_start_it_at_once_share_one(run_dir, tmp_path):
+    env = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "relserve", "engine", "start", "--model", "scripted", "--print-socket"]
+    clients = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(10)]
+    sockets = {client.communicate(timeout=TIMEOUT_S)[0] for client in clients}
+    assert [client.returncode for client in clients] == [0] * 10
+    assert len(sockets) == 1
+    (place,) = places()
+    assert sockets == {f"{place.socket}\n"}
+    commands = [" ".join(p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])]
+    assert sum(str(place.socket) in command for command in commands) == 1
+
+
+def test_a_process_that_was_killed_has_a_successor_though_its_socket_is_left(make):
+    engine = make()
+    ask(engine, PROMPTS)
+    first = pid_of(engine)
+    os.kill(first, signal.SIGKILL)
+    assert ended(engine)
+    assert engine.place.socket.exists()
+    assert len(ask(engine, PROMPTS)) == len(PROMPTS)
+    assert pid_of(engine) != first
+
+
+def test_rows_that_a_killed_process_left_are_asked_of_its_successor(make, said):
+    engine = make()
+    asked, _ = started(engine, submission_of(MANY))
+    os.kill(pid_of(engine), signal.SIGKILL)
+    replies = asked.result(timeout=TIMEOUT_S)
+    assert sorted(reply.index for reply in replies) == list(range(len(MANY)))
+    last = sorted(replies, key=lambda reply: reply.index)[-5:]
+    assert texts(last) == texts(ask(ScriptedEngine(), MANY[-5:]))
+    assert any("ended; starting it anew" in line for line in said)
+
+
+def test_stopped_in_mid_query_it_says_so_and_is_not_started_anew(make):
+    engine = make()
+    asked, _ = started(engine, submission_of(MANY))
+    do(engine, "stop")
+    with pytest.raises(EngineDeadError, match="was stopped while it worked"):
+        asked.result(timeout=TIMEOUT_S)
+    assert ended(engine)
+    assert not engine.place.socket.exists()
+
+
+def test_a_client_that_hangs_up_ends_its_work(make):
+    engine = make()
+    asked, _ = started(engine, submission_of(MANY))
+    asked.cancel()
+    wait_until(lambda: spawn(status_of(engine)).result()["queries"] == 0)
+    assert spawn(status_of(engine)).result()["answered"] < len(MANY)
+
+
+def test_closing_the_client_ends_its_queries_and_leaves_the_process(make):
+    engine = make()
+    asked, _ = started(engine, submission_of(MANY))
+    spawn(engine.close()).result(timeout=TIMEOUT_S)
+    with pytest.raises(EngineDeadError, match="was closed while it worked"):
+        asked.result(timeout=TIMEOUT_S)
+    assert is_held(engine.place)
+    assert len(ask(engine, PROMPTS)) == len(PROMPTS)
+
+
+def test_it_ends_when_it_has_been_idle(make):
+    engine = make(idle_min=0.01)
+    ask(engine, PROMPTS)
+    assert ended(engine)
+    assert places() == []
+
+
+def test_another_release_is_refused_and_may_stop_it(make):
+    engine = make()
+    ask(engine, PROMPTS)
+    other = make()
+    other.resident = other.resident._replace(version="9.9.9")
+    with pytest.raises(EngineStartError, match=r"runs relserve .*, this is 9\.9\.9; `relserve engine stop"):
+        ask(other, PROMPTS)
+    do(other, "stop")
+    assert ended(engine)
+
+
+def test_other_engine_arguments_are_refused(make):
+    ask(make(), PROMPTS)
+    with pytest.raises(EngineStartError, match=r'arguments none, this process has {"max_num_seqs": 4}'):
+        ask(make(engine_args={"max_num_seqs": 4}), PROMPTS)
+
+
+def test_a_full_disk_under_its_log_does_not_end_it(make):
+    engine = make(log_path=Path("/dev/full"))
+    ask(engine, PROMPTS)
+    assert len(ask(engine, PROMPTS)) == len(PROMPTS)
+
+
+def test_a_process_that_cannot_start_is_told_with_its_error(make, monkeypatch):
+    monkeypatch.setattr(start_module, "MODULE", "relserve.no_such_module")
+    with pytest.raises(EngineStartError, match="did not start"):
+        ask(make(), PROMPTS)
+    assert places() == []
+
+
+def test_another_users_folder_is_refused(make, run_dir, monkeypatch):
+    run_folder()
+    monkeypatch.setattr(place_module.os, "getuid", lambda: 54321)
+    with pytest.raises(EngineStartError, match="belongs to another user"):
+        ask(make(), PROMPTS)
+
+
+def test_a_folder_that_others_may_enter_is_refused(make, run_dir):
+    run_folder().chmod(0o755)
+    with pytest.raises(EngineStartError, match="chmod 700"):
+        ask(make(), PROMPTS)
+    (run_dir / "relserve").chmod(0o700)
+
+
+def test_another_users_process_is_refused(make, monkeypatch):
+    engine = make()
+    ask(engine, PROMPTS)
+    monkeypatch.setattr(start_module, "is_own", lambda connection: False)
+    with pytest.raises(EngineStartError, match="is another user's"):
+        ask(make(), PROMPTS)
+
+
+def test_the_peers_user_is_what_the_kernel_says():
+    one, other = socket.socketpair()
+    with one, other:
+        assert wire.is_own(one)
+
+
+def test_what_never_answers_is_not_waited_for(make, monkeypatch):
+    engine = make()
+    monkeypatch.setattr(start_module, "GREETING_S", 0.3)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(engine.place.socket))
+        listening.listen()
+        with pytest.raises(EngineStartError, match="does not answer"):
+            ask(engine, PROMPTS)
+
+
+def test_what_is_no_engine_is_told(make):
+    engine = make()
+
+    async def talk_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+
+    async def serve() -> asyncio.Server:
+        return await asyncio.start_unix_server(talk_http, engine.place.socket)
+
+    server = spawn(serve()).result()
+    with pytest.raises(Exception, match="no engine of relserve"):
+        ask(engine, PROMPTS)
+
+    async def close() -> None:
+        server.close()
+
+    spawn(close()).result()
+
+
+def test_the_setting_chooses_it(monkeypatch, run_dir, tmp_path):
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RELSERVE_ENGINE", "shared")
+    from relserve.engines.registry import Engines
+
+    assert isinstance(Engines().find("tiny", load()), SharedEngine)
+    assert not isinstance(Engines().find("scripted", load()), SharedEngine)
+    assert shared_engine("tiny", load()).place.folder == run_dir / "relserve"
