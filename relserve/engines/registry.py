@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tqdm.auto import tqdm
 
-from relserve.engines.http.engine import HttpEngine
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
@@ -107,6 +106,8 @@ def own_engine(name: str, path: str, settings: Settings, announce: Callable[[str
     if name == "scripted":
         return ScriptedEngine(remembers=False)
     if not is_local(name):
+        from relserve.engines.http.engine import HttpEngine  # and openai with it, in half a second
+
         url, _, served = name.partition("#")
         return HttpEngine(
             url, served_model=served or None, api_key=settings.api_key or None, timeout_s=settings.timeout_s,

@@ -21,6 +21,7 @@ from relserve.engines.shared.wire import (
 )
 from relserve.errors import EngineDeadError, EngineStartError, RelserveError
 from relserve.resident.listeners import Listeners
+from relserve.resident.milestones import Milestones
 from relserve.resident.variables import METHOD
 
 SCHEDULED = "starting engine for"  # what LocalEngine announces first, and a client has said already
@@ -34,8 +35,8 @@ class Answers:
         num_running, num_answered: submissions under way, and prompts answered.
     """
 
-    def __init__(self, engine: Engine, listeners: Listeners) -> None:
-        self._engine, self._listeners = engine, listeners
+    def __init__(self, engine: Engine, listeners: Listeners, milestones: Milestones) -> None:
+        self._engine, self._listeners, self._milestones = engine, listeners, milestones
         self.has_failed = False
         self.num_running = self.num_answered = 0
         self._writers: set[asyncio.StreamWriter] = set()
@@ -46,6 +47,7 @@ class Answers:
         if isinstance(self._engine, LocalEngine):
             try:
                 await self._engine.start()
+                self._milestones.reach("ready")
             except RelserveError as error:
                 self.has_failed = isinstance(error, EngineStartError)
                 self._listeners.say(str(error))

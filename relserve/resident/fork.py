@@ -16,6 +16,11 @@ _descriptors: set[int] = set()
 _owner: list[int] = []  # pid of the process that listens
 
 
+def tell_before(tell: Callable[[], None]) -> None:
+    """Have this called before each fork."""
+    os.register_at_fork(before=tell)
+
+
 def close_in_child(descriptors: Iterable[int]) -> Callable[[], None]:
     """Have these closed in processes that are forked off; gives what takes that back."""
     if not _owner:

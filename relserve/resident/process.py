@@ -23,6 +23,7 @@ from relserve.errors import EngineError, RelserveError
 from relserve.resident import fork
 from relserve.resident.answers import Answers
 from relserve.resident.listeners import Listeners
+from relserve.resident.milestones import Milestones
 from relserve.settings import OWN, load
 from relserve.version import VERSION
 from relserve.vllm_plugin.child_process import lose_what_does_not_fit
@@ -39,7 +40,7 @@ def serve(task: Mapping[str, Any]) -> None:
     log_path = Path(task["log_path"]) if task["log_path"] else None
     resident = Resident(task["model"], task["path"], task["engine_args"], task["idle_min"], VERSION, log_path)
     lose_what_does_not_fit()
-    process = Process(resident, Path(task["socket"]))
+    process = Process(resident, Path(task["socket"]), Milestones(task["asked"]))
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: process.stop())
@@ -52,17 +53,13 @@ def serve(task: Mapping[str, Any]) -> None:
 
 
 class Process:
-    """One resident engine; runs on the engine loop.
+    """One resident engine; runs on the engine loop."""
 
-    Args:
-        engine: what answers; None: the one that the task names.
-    """
-
-    def __init__(self, resident: Resident, socket: Path, engine: Engine | None = None) -> None:
-        self.resident, self._socket = resident, socket
-        self.listeners = Listeners()
-        self.engine = engine or _engine_of(resident, self.listeners.say)
-        self._answers = Answers(self.engine, self.listeners)
+    def __init__(self, resident: Resident, socket: Path, milestones: Milestones) -> None:
+        self.resident, self._socket, self._milestones = resident, socket, milestones
+        listeners = Listeners()
+        self.engine = _engine_of(resident, listeners.say)
+        self._answers = Answers(self.engine, listeners, milestones)
         self._services: dict[str, Handler] = {
             "engine": self._answers.serve, "start": self._answers.start,
             "fingerprint": self._fingerprint, "status": self._status, "stop": self._stop,
@@ -74,6 +71,8 @@ class Process:
     async def run(self) -> None:
         """Listen until there is a reason to end."""
         server = await asyncio.start_unix_server(self._connected, self._socket)
+        self._milestones.reach("listening")
+        fork.tell_before(lambda: self._milestones.reach("forked"))
         fork.close_in_child([each.fileno() for each in server.sockets])
         starting = asyncio.ensure_future(self._answers.start_engine())
         await self._until_done()
@@ -171,7 +170,8 @@ class Process:
                 "path": self.resident.path, "engine_args": dict(self.resident.engine_args),
                 "started": self._started.isoformat(timespec="seconds"), "queries": self._answers.num_running,
                 "answered": self._answers.num_answered, "idle_s": round(idle_s, 1),
-                "idle_min": self.resident.idle_min, "log": str(self.resident.log_path or ""),
+                "start_s": self._milestones.seconds, "idle_min": self.resident.idle_min,
+                "log": str(self.resident.log_path or ""),
             },
         )  # fmt: skip
 

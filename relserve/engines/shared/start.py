@@ -138,7 +138,7 @@ def _launch(place: Place, resident: Resident, lock: int) -> None:
     task = {
         "model": resident.model, "path": resident.path, "engine_args": dict(resident.engine_args),
         "idle_min": resident.idle_min, "socket": str(place.socket),
-        "log_path": str(resident.log_path) if resident.log_path is not None else None,
+        "asked": time.time(), "log_path": str(resident.log_path) if resident.log_path is not None else None,
     }  # fmt: skip
     log = subprocess.DEVNULL if resident.log_path is None else os.open(
         resident.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644
