@@ -3,8 +3,8 @@
 "First row" is the first byte on stdout after Enter. Cold: no engine is up, and the command starts the shared
 one, of which the table shows where the seconds go. Warm: it is up. Own: as it was before there was a shared
 engine, each process starts its own. Then two processes use one shared engine as two notebooks do: one has
-5,000 rows classified, the other asks about five 2 s later; on an engine with vLLM's own order, and on one with
-relserve's. Each run has rows of its own, so that the prefix cache serves none.
+5,000 rows classified, the other asks about five 2 s later; on an engine with vLLM's own order, and on one
+with relserve's. Each run has rows of its own, so that the prefix cache serves none.
 """
 
 from __future__ import annotations
