@@ -61,6 +61,11 @@ class Engines:
                 self._engines[name] = _make(name, settings)
             return self._engines[name]
 
+    def put(self, name: str, engine: Engine) -> None:
+        """Have a model's name mean this engine."""
+        with self._lock:
+            self._engines[name] = engine
+
     def close(self, model: str | None = None) -> list[str]:
         """End the engine of a model, or all, and free what they hold; as `relserve.close_engines` says."""
         with self._lock:
