@@ -18,7 +18,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from relserve.call.options import FUNCTIONS
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA
-from relserve_duckdb.text.call_limits import MAX_VALUES
+from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import UNSET, sql_type_of
 
@@ -69,6 +69,7 @@ class Functions:
         """Create the TEMP macros on one connection."""
         for function in FUNCTIONS:
             con.execute(f"CREATE OR REPLACE TEMP MACRO {function}{self._signature(function)}")
+        con.execute(f"CREATE OR REPLACE TEMP MACRO {AGGREGATE_LIST}{self._list_signature()}")
         for name in ("llm_queries", "llm_errors"):
             call = f"SELECT unnest({self.udf_name(name)}(0), max_depth := 2)"
             con.execute(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
@@ -82,6 +83,11 @@ class Functions:
     def _keep(self, call: Callable[..., Any]) -> Callable[..., Any]:
         _kept.setdefault(self.number, []).append(call)
         return call
+
+    def _list_signature(self) -> str:
+        """llm_agg over a list, whose order stays unless it is to be ascending."""
+        signature = self._signature(AGGREGATE).replace(_GROUP, f"value::VARCHAR[], {ASCENDING}")
+        return signature.replace("(prompt, value", f"(prompt, value, {ASCENDING} := false", 1)
 
     def _signature(self, function: str) -> str:
         spec = FUNCTIONS[function]
