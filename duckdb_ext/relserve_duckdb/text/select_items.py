@@ -33,7 +33,7 @@ def select_items(tokens: Tokens) -> Iterator[Span]:
         if kind in OPENING:
             nested.append(_Brackets())
             continue
-        ends = kind in CLOSING or (kind in _ENDING and not _is_distinct_from(tokens, i))
+        ends = kind in CLOSING or (kind in _ENDING and not _is_within_item(tokens, i))
         if inside.item is not None and inside.item < i and (ends or kind is TokenType.COMMA):
             yield Span(inside.item, i - 1)
             inside.item = None if ends else i + 1
@@ -55,6 +55,9 @@ def _first_item(tokens: Tokens, i: int) -> int:
     return i
 
 
-def _is_distinct_from(tokens: Tokens, i: int) -> bool:
-    """Whether a FROM is that of `a IS [NOT] DISTINCT FROM b`."""
-    return tokens[i].token_type is TokenType.FROM and tokens[i - 1].token_type is TokenType.DISTINCT
+def _is_within_item(tokens: Tokens, i: int) -> bool:
+    """Whether a word is a name, as in `t.limit AS offset`, or the FROM of `a IS [NOT] DISTINCT FROM b`."""
+    before = tokens[i - 1].token_type if i else None
+    if before is TokenType.DISTINCT:
+        return tokens[i].token_type is TokenType.FROM
+    return before in (TokenType.DOT, TokenType.ALIAS)

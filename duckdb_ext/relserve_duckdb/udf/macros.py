@@ -28,7 +28,7 @@ _numbers = itertools.count(1)
 _kept: dict[int, list[Callable[..., Any]]] = {}
 _SQL_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "timestamp[us]": "TIMESTAMP"}
 # In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
-_GROUP = "list(value::VARCHAR ORDER BY value::VARCHAR) FILTER (WHERE value IS NOT NULL)"
+_GROUP = "list(value::VARCHAR ORDER BY value::VARCHAR ASC) FILTER (WHERE value IS NOT NULL)"
 # A schema as from_json takes it: JSON text. Given may be one of DuckDB's types or a STRUCT, too; where
 # nothing is given, the UDF says so.
 _SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
+from relserve_duckdb.text.aggregate_calls import tokens_of
 from relserve_duckdb.text.aggregate_text import aggregate_text
 from relserve_duckdb.text.quoted_errors import quoting_the_user
+from sql_cases import aggregates
 
 from relserve.errors import UsageError
 
@@ -66,6 +70,21 @@ def test_every_other_text_runs_as_it_is(text: str) -> None:
     assert aggregate_text(text, named) is None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_spaces_and_comments_between_tokens_change_nothing(seed: int) -> None:
+    draw = Random(seed)
+    gaps = [" ", "\n", "\t\n ", " /* llm_agg('J', x ORDER BY y), ( */ ", " -- ) FILTER (\n"]
+    for case in aggregates.CASES:
+        parts = [case.sql[token.start : token.end + 1] for token in tokens_of(case.sql)]
+        spaced = "".join(part + draw.choice(gaps) for part in parts)
+        found, expected = (aggregate_text(text, lambda item: "n") for text in (spaced, case.sql))
+        assert found is not None
+        assert expected is not None
+        assert [(token.token_type, token.text) for token in tokens_of(found.text)] == [
+            (token.token_type, token.text) for token in tokens_of(expected.text)
+        ]
+
+
 def test_only_items_with_such_a_call_are_named() -> None:
     asked: list[str] = []
 
@@ -73,8 +92,8 @@ def test_only_items_with_such_a_call_are_named() -> None:
         asked.append(item)
 
     aggregate_text(
-        "WITH c AS (SELECT a, b FROM t) SELECT DISTINCT ON (a, b) a, [b, ?], f(?, llm_agg('J', x) OVER "
-        "(ORDER BY y)) FROM c WHERE a IS DISTINCT FROM b UNION SELECT b, c, (SELECT d, "
+        "WITH c AS (SELECT a, b FROM t) SELECT DISTINCT ON (a, b) a, [b, ?] AS limit, t.from, f(?, "
+        "llm_agg('J', x) OVER (ORDER BY y)) FROM c WHERE a IS DISTINCT FROM b UNION SELECT b, c, (SELECT d, "
         "1 + llm_agg('K', x ORDER BY y) LIMIT 1), e GROUP BY ALL",
         noted,
     )
