@@ -20,6 +20,7 @@ Tokens = Sequence[Token]
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _NAMED = (TokenType.COLON_EQ, TokenType.FARROW)
+_PARAMETERS = ("prompt", "value")
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 
 
@@ -104,23 +105,25 @@ def _read(tokens: Tokens, name: int) -> AggregateCall | None:
     if not (distinct or order is not None or last > end):
         return None
     arguments = list(_arguments(tokens, first, end if order is None else order.first))
-    named = {tokens[each.first].text.lower(): each for each in arguments if _is_named(tokens, each)}
-    given = [each for each in arguments if not _is_named(tokens, each)]
-    for parameter in ("prompt", "value"):
-        if parameter in named:
-            first, last_of = named.pop(parameter)
-            given.append(Span(first + 2, last_of))
+    options = tuple(each for each in arguments if _name_of(tokens, each) not in (None, *_PARAMETERS))
+    template, value = _template_and_value(tokens, arguments)
+    after = Span(end + 1, last) if last > end else None
+    return AggregateCall(Span(name, last), distinct, template, value, options, order, after)
+
+
+def _template_and_value(tokens: Tokens, arguments: list[Span]) -> tuple[Span, Span]:
+    given = [each for each in arguments if _name_of(tokens, each) is None]
+    for parameter in _PARAMETERS:
+        given += [Span(e.first + 2, e.last) for e in arguments if _name_of(tokens, e) == parameter]
     if len(given) != 2:
         raise UsageError(one_value_only(max(len(given) - 1, 0)))
     template, value = given
-    after = Span(end + 1, last) if last > end else None
-    return AggregateCall(Span(name, last), distinct, template, value, tuple(named.values()), order, after)
+    return template, value
 
 
 def _end_of_clauses(tokens: Tokens, end: int) -> int:
     """The last token of the FILTER and OVER that follow a call, the call's own when there is none."""
-    following = iter(((TokenType.FILTER, True), (TokenType.OVER, False)))
-    for kind, needs_bracket in following:
+    for kind, needs_bracket in ((TokenType.FILTER, True), (TokenType.OVER, False)):
         if end + 2 >= len(tokens) or tokens[end + 1].token_type is not kind:
             continue
         has_bracket = tokens[end + 2].token_type is TokenType.L_PAREN
@@ -153,5 +156,7 @@ def _outside_brackets(tokens: Tokens, first: int, end: int) -> Iterator[int]:
             yield i
 
 
-def _is_named(tokens: Tokens, argument: Span) -> bool:
-    return argument.first + 1 < argument.last and tokens[argument.first + 1].token_type in _NAMED
+def _name_of(tokens: Tokens, argument: Span) -> str | None:
+    """The name of `name := value`, None for a value alone."""
+    is_named = argument.first + 1 < argument.last and tokens[argument.first + 1].token_type in _NAMED
+    return tokens[argument.first].text.lower() if is_named else None

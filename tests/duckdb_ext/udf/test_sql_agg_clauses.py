@@ -230,6 +230,7 @@ def test_errors_while_it_runs_and_of_explain_llm_do_too(said: Made) -> None:
         ("SELECT llm_agg('J {} {}', x, g ORDER BY k) FROM s", UsageError, "one value .* not 2; .* concat_ws"),
         ("SELECT llm_agg('J {}') FILTER (k > 1) FROM s", UsageError, "not 0"),
         ("SELECT llm_agg() OVER () FROM s", UsageError, "not 0"),
+        ("SELECT llm_agg('J {}', x, seed := 1, seed := 2 ORDER BY k) FROM s", duckdb.BinderException, "seed"),
         ("SELECT llm_agg('J', x ORDER BY k) FROM s", TemplateError, "argument 1 has no placeholder"),
         ("SELECT llm_agg('J {}', x, choices := ['a'] ORDER BY k) FROM s", OptionError, "no option 'choices'"),
         ("SELECT llm_agg(DISTINCT 'J {}', x, max_chars := 0) FROM s", OptionError, "must be from 1"),
