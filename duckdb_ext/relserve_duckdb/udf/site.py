@@ -16,7 +16,7 @@ from relserve.call.template import Binding, Template, text_of
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
 from relserve.session.aggregate import numbered
-from relserve_duckdb.text.call_limits import MAX_VALUES, too_many_values, varying_template
+from relserve_duckdb.text.call_limits import ASCENDING, MAX_VALUES, too_many_values, varying_template
 from relserve_duckdb.udf.groups import distinct_groups
 
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
@@ -81,8 +81,10 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
     if template is None:
         return None
     if FUNCTIONS[function].aggregate:
-        ascending = len(columns) > 3 and bool(columns[3][0].as_py())
-        return _read_groups(find_site(function, template, options, 1, None), columns[2], ascending)
+        ascending = set().union(*(column.to_pylist() for column in columns[3:]))
+        if len(ascending) > 1:
+            raise OptionError(f"{function}(): {ASCENDING} must be the same for all rows of a call")
+        return _read_groups(find_site(function, template, options, 1, None), columns[2], ascending == {True})
     values, fields = _row_columns(template, given)
     site = find_site(function, template, options, len(given), fields)
     lists = list(map(values_of, values))

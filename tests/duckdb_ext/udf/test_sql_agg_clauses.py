@@ -169,6 +169,8 @@ def test_a_list_of_ones_own(said: Made) -> None:
     assert (
         said.rows("SELECT llm_agg_list('L {}', v) FROM (VALUES (NULL), ([]), ([NULL])) t(v)") == [(None,)] * 3
     )
+    with pytest.raises(OptionError, match="ascending must be the same for all rows"):
+        said.rows("SELECT llm_agg_list('L {}', ['b'], ascending := k > 2) FROM s")
     with pytest.raises(OptionError, match="max_tokens must be from 1"):
         said.rows("SELECT llm_agg_list('L {}', ['b'], max_tokens := 0)")
 
