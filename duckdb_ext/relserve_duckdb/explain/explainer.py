@@ -23,6 +23,7 @@ from relserve_duckdb.text.calls import Call, by_name, template_text
 from relserve_duckdb.text.checked import parse_checked
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.plans import stops_early
+from relserve_duckdb.text.quoted_errors import EXPLAINED
 from relserve_duckdb.text.statements import Statement, explained, read_select, split
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
@@ -50,7 +51,7 @@ class Explainer:
             ModelError: a call's model is not to be had.
             duckdb.Error: the statement is wrong.
         """
-        statements = parse_checked(self.raw, query, parameters, self.state.client.warn_of_constant)
+        statements = self.parse(query, parameters)
         if len(statements) != 1:
             raise UsageError(f"explain_llm() takes one statement, not {len(statements)}")
         (statement,) = statements
@@ -78,6 +79,13 @@ class Explainer:
             return Explanation((), ("something below it can be read only once, so it was not read",))
         return self._explain(statement, partial(self.rehearsals.of_relation, relation, statement), {})
 
+    def parse(self, query: Any, parameters: Any = None) -> list[Statement]:
+        """The statements of a text, their calls checked; raises as `parse_checked` does."""
+        statements = parse_checked(self.raw, query, parameters, self.state.client.warn_of_constant)
+        if stand_ins := [each.stand_in for each in statements if each.stand_in is not None]:
+            self.state.stand_ins = stand_ins
+        return statements
+
     def has_calls_row(self, statement: Statement) -> bool:
         """Whether a statement is a plain EXPLAIN of llm calls, whose result is to have a row about them."""
         body = explained(statement.text)
@@ -89,7 +97,7 @@ class Explainer:
         The plans are DuckDB's, drawn by us.
         """
         body = explained(statement.text)
-        run = partial(variables.call, self.raw.execute, f"EXPLAIN (FORMAT JSON) {body}", parameters)
+        run = partial(variables.call, self.raw.execute, f"{EXPLAINED}{body}", parameters)
         plans = plan_only(self.state, run).fetchall()
         told = self._in_words(partial(self.explain, variables, body, parameters))
         values = [*((key, plan_tree(plan, screen_width())) for key, plan in plans), (KEY, told)]

@@ -15,7 +15,12 @@ _TOKENS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+\(|[()\[\]{},]|[^'\
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _UNSET = (f"{{'{UNSET}': true}}", "struct_pack(true)")  # as planned, and as bound
 _OPTIONS = re.compile(r"\s*CAST\(to_json\(\{(.*)\}\) AS VARCHAR\)", re.S)  # as bound; as planned it is text
-_GROUP = re.compile(r"\s*list\((.*) ORDER BY .*\) FILTER \(WHERE .*\)", re.S)
+# what llm_agg stands for as it is, and with DISTINCT, ORDER BY, FILTER or OVER
+_GROUP = re.compile(
+    r"\s*list\((CAST\((?P<value>.*) AS VARCHAR\)|(?P<text>.*)) ORDER BY \1 .*\)"
+    r" FILTER \(WHERE \(((?P=value)|(?P=text)) IS NOT NULL\)\)", re.S,
+)  # fmt: skip
+_LIST = re.compile(r"CAST\((.*) AS VARCHAR\[\]\)", re.S)
 _TYPED = tuple(f"{name}(" for name, spec in FUNCTIONS.items() if spec.schema or "schema" in spec.options)
 
 
@@ -58,9 +63,34 @@ def _call(head: str, arguments: list[str]) -> str:
     function = CALL.sub(r"\1", head)
     template, options, *values = arguments
     if FUNCTIONS[function].aggregate:
-        values = [_GROUP.sub(r"\1", each) for each in values]
+        return _aggregate(function, template.strip(), values[0].strip(), _named(options.strip()))
     given = [each.strip() for each in values if each.strip() not in _UNSET]
     return f"{function}({', '.join([template.strip(), *given, *_named(options.strip())])})"
+
+
+def _aggregate(function: str, template: str, group: str, named: list[str]) -> str:
+    """A call about the values of a group, which are `list(..)` as it is planned, or already a column."""
+    if plain := _GROUP.fullmatch(group):
+        return f"{function}({', '.join([template, plain[1], *named])})"
+    group = _LIST.sub(r"\1", group)
+    tokens = _tokens(group)
+    if next(tokens, "") != "list(":
+        return f"{function}({', '.join([template, group, *named])})"
+    value, order = _split_order(",".join(_arguments(tokens)))
+    distinct = "DISTINCT " if value.startswith("DISTINCT ") else ""
+    arguments = ", ".join([distinct + template, value.removeprefix(distinct), *named])
+    return f"{function}({arguments}{order}){''.join(tokens)}"
+
+
+def _split_order(arguments: str) -> tuple[str, str]:
+    """What stands before ORDER BY, and the rest."""
+    depth, before = 0, ""
+    for token in _tokens(arguments):
+        if depth == 0 and token == "ORDER":
+            break
+        depth += (token[-1] in _CLOSING) - (token in _CLOSING.values())
+        before += token
+    return before.rstrip(), f" {arguments[len(before) :]}" if len(before) < len(arguments) else ""
 
 
 def _named(options: str) -> list[str]:

@@ -13,6 +13,7 @@ from relserve_duckdb.rehearse.filter_shape import FilterShape, find_filter_shape
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.text.calls import are_independent, by_name, look_alike_behind_guards
 from relserve_duckdb.text.indirect_calls import IndirectCalls, is_word
+from relserve_duckdb.text.quoted_errors import EXPLAINED
 from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.macros import Functions
@@ -56,7 +57,7 @@ class RehearsalBuilder:
             raise CannotRehearse(str(error)) from error
 
         def plan() -> str:
-            rows = variables.call(con.execute, f"EXPLAIN (FORMAT JSON) {text}", values).fetchall()
+            rows = variables.call(con.execute, f"{EXPLAINED}{text}", values).fetchall()
             return str(rows[-1][1])
 
         def batches() -> Iterable[Any]:

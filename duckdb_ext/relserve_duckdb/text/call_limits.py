@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 MAX_VALUES = 8  # values a call may give after its template
+AGGREGATE = "llm_agg"
+AGGREGATE_LIST = "llm_agg_list"  # the same over a list: what llm_agg with ORDER BY and the like runs as
+ASCENDING = "ascending"  # its argument that puts the values in order
 
 
 def too_many_values(function: str) -> str:
     return f"{function}() takes at most {MAX_VALUES} values after the template"
+
+
+def one_value_only(num_values: int) -> str:
+    return (
+        f"{AGGREGATE}() takes one value after the template, the column to aggregate, not {num_values}; "
+        f"put several into one: {AGGREGATE}('{{}}', concat_ws(', ', a, b))"
+    )
+
+
+def only_in_a_text() -> str:
+    return (
+        f"{AGGREGATE}() takes DISTINCT, ORDER BY and FILTER in SQL that this connection runs, written "
+        f"{AGGREGATE}('template', value ..), not behind a dot. A view or macro made elsewhere has to be made "
+        "again here, with CREATE OR REPLACE"
+    )
 
 
 def varying_template(function: str) -> str:

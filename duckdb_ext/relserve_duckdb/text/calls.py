@@ -11,7 +11,15 @@ from sqlglot import exp
 from relserve.call.options import FUNCTIONS, OPTIONS, parse_options
 from relserve.call.template import Template
 from relserve.errors import UsageError
-from relserve_duckdb.text.call_limits import MAX_VALUES, too_many_values, varying_template
+from relserve_duckdb.text.call_limits import (
+    AGGREGATE,
+    AGGREGATE_LIST,
+    ASCENDING,
+    MAX_VALUES,
+    one_value_only,
+    too_many_values,
+    varying_template,
+)
 
 _UNKNOWN = object()  # an expression whose value only DuckDB can tell
 _GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.Or, exp.And)
@@ -32,7 +40,8 @@ class Call:
 
 def find_calls(tree: exp.Expr) -> list[Call]:
     """The llm calls of a parsed statement."""
-    return [_read(node) for node in tree.find_all(exp.Anonymous) if node.name.lower() in FUNCTIONS]
+    nodes = ((node, _function_of(node)) for node in tree.find_all(exp.Anonymous))
+    return [_read(node, function) for node, function in nodes if function in FUNCTIONS]
 
 
 def check_call(call: Call, parameters: Parameters) -> None:
@@ -44,8 +53,8 @@ def check_call(call: Call, parameters: Parameters) -> None:
     """
     if isinstance(call.node.parent, exp.Dot):
         return  # `template.llm(value)` or `main.llm(..)`: DuckDB alone knows what it is given
-    if FUNCTIONS[call.function].aggregate:
-        _check_aggregate(call)
+    if FUNCTIONS[call.function].aggregate and len(call.values) != 1:
+        raise UsageError(one_value_only(len(call.values)))
     if len(call.values) > MAX_VALUES:
         raise UsageError(too_many_values(call.function))
     if call.template is None:
@@ -136,8 +145,13 @@ def _may_be_row(value: exp.Expr, parameters: Parameters) -> bool:
     return constant is _UNKNOWN or isinstance(constant, Mapping)
 
 
-def _read(node: exp.Anonymous) -> Call:
-    function = node.name.lower()
+def _function_of(node: exp.Anonymous) -> str:
+    """The function that a node calls, as users name it."""
+    name = node.name.lower()
+    return AGGREGATE if name == AGGREGATE_LIST else name
+
+
+def _read(node: exp.Anonymous, function: str) -> Call:
     positional, named = [], {}
     for argument in node.expressions:
         if isinstance(argument, (exp.PropertyEQ, exp.Kwarg)):
@@ -148,29 +162,9 @@ def _read(node: exp.Anonymous) -> Call:
     values = positional[1:]
     if FUNCTIONS[function].aggregate and "value" in named:
         values.append(named.pop("value"))
+    if node.name.lower() == AGGREGATE_LIST:
+        named.pop(ASCENDING, None)
     return Call(node, function, template, tuple(values), named)
-
-
-def _check_aggregate(call: Call) -> None:
-    """Refuse what DuckDB's own aggregates take and ours does not, with the way to write it."""
-    name, values = call.function, call.values
-    around: dict[type, str] = {exp.Filter: "FILTER", exp.Window: "OVER", exp.WithinGroup: "WITHIN GROUP"}
-    if (found := around.get(type(call.node.parent))) and call.node.arg_key == "this":
-        raise UsageError(
-            f"{name}() takes no {found}. For some of the rows: {name}('{{}}', CASE WHEN .. THEN column END), "
-            "which skips NULLs; for each row its group's answer: join the table with its groups"
-        )
-    if any(isinstance(each, (exp.Order, exp.Distinct)) for each in (call.template, *values)):
-        raise UsageError(
-            f"{name}() takes no ORDER BY and no DISTINCT: its values come in ascending order. For an order "
-            "of your own: llm('{}', string_agg(column, chr(10) ORDER BY ..)); for distinct values: FROM ("
-            "SELECT DISTINCT ..)"
-        )
-    if len(values) != 1:
-        raise UsageError(
-            f"{name}() takes one value after the template, the column to aggregate, not {len(values)}; "
-            f"put several into one: {name}('{{}}', concat_ws(', ', a, b))"
-        )
 
 
 def _check_options(call: Call, parameters: Parameters) -> None:

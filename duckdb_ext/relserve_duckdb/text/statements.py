@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ from duckdb import StatementType as Type
 from sqlglot import ErrorLevel, exp
 
 from relserve.errors import UsageError
+from relserve_duckdb.text.aggregate_text import AggregateText, aggregate_text
 from relserve_duckdb.text.calls import Call, find_calls
 
 log = logging.getLogger(__name__)
@@ -26,6 +28,8 @@ _PARSED = re.compile(
     _LEAD + r"[(\s]*(select|from|with|values|insert|update|delete|copy|merge|pivot|unpivot"
     r"|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?(table|view))\b"
 )
+_NAMED_WINDOW = re.compile(r"(?i)\bover\s+(\w+|\"(?:[^\"]|\"\")*\")")
+_COLUMNS = re.compile(r"(?i)\bcolumns\s*\(")
 _SUMMARIZE = re.compile(_LEAD + r"summarize\b(.*)")
 
 
@@ -34,7 +38,8 @@ class Statement:
     """One statement of a text.
 
     Attributes:
-        runnable: what to hand to DuckDB: the user's own text, or DuckDB's parsed statement.
+        runnable: what to hand to DuckDB: the user's own text, DuckDB's parsed statement, or a stand-in.
+        text: the text of that.
         plans_only: it is planned or stored, not run: its calls must ask nothing.
         reads: it only reads, so that DuckDB makes a lazy relation of it.
         rehearsal: a SELECT that makes the statement's llm calls, "" when there is none.
@@ -51,6 +56,7 @@ class Statement:
     root: exp.Expr | None
     calls: tuple[Call, ...]
     parameter_names: frozenset[str]
+    stand_in: AggregateText | None = None  # what runs instead of the user's text, None where that runs itself
 
 
 def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
@@ -61,15 +67,41 @@ def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
         UsageError: a text with half a surrogate pair, which UTF-8 cannot hold.
     """
     if not isinstance(query, str):
-        return [_read(query, query)]
+        return [_stand_in(con, query, query)]
     try:
         query.encode()
     except UnicodeEncodeError as error:
         raise UsageError(f"character {error.start} of the query is half a surrogate pair") from error
     parsed = con.extract_statements(query)
     if len(parsed) == 1 or any(each.type == Type.MULTI for each in parsed):
-        return [_read(each, query) for each in parsed[:1]]
-    return [_read(each, each) for each in parsed]
+        return [_stand_in(con, each, query) for each in parsed[:1]]
+    return [_stand_in(con, each, each) for each in parsed]
+
+
+def _stand_in(con: duckdb.DuckDBPyConnection, parsed: duckdb.Statement, runnable: Any) -> Statement:
+    """A statement, or the one that runs in its place."""
+    written = runnable if isinstance(runnable, str) else parsed.query
+    stand_in = aggregate_text(written, partial(_name_of_item, con))
+    if stand_in is None:
+        return _read(parsed, runnable)
+    (parsed, *_) = con.extract_statements(stand_in.text)
+    return replace(_read(parsed, stand_in.text), stand_in=stand_in)
+
+
+def _name_of_item(con: duckdb.DuckDBPyConnection, item: str) -> str | None:
+    """The name that DuckDB gives a SELECT list's item; None when it has an alias or is several columns."""
+    windows = {name.lower() for name in _NAMED_WINDOW.findall(item)}
+    clause = f" WINDOW {', '.join(f'{name} AS ()' for name in windows)}" if windows else ""
+    try:
+        con.extract_statements(f"SELECT {item} AS name{clause}")
+    except duckdb.ParserException:
+        return None
+    if _COLUMNS.search(item):
+        return None
+    try:
+        return str(duckdb.SQLExpression(item).get_name())
+    except duckdb.Error:  # a window that the statement names elsewhere
+        return item
 
 
 def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:

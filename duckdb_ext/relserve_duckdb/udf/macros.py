@@ -7,9 +7,9 @@ instance, so their names carry a number.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -18,7 +18,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from relserve.call.options import FUNCTIONS
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA
-from relserve_duckdb.text.call_limits import MAX_VALUES
+from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import UNSET, sql_type_of
 
@@ -27,8 +27,23 @@ _numbers = itertools.count(1)
 # (duckdb-python#530), so the callables of each number live here until they are removed from the catalog
 _kept: dict[int, list[Callable[..., Any]]] = {}
 _SQL_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "timestamp[us]": "TIMESTAMP"}
+
+
+class Slots(NamedTuple):
+    """What a macro takes between its template and its options, and what it gives its UDF for that."""
+
+    taken: Sequence[str]
+    given: Sequence[str]
+
+
+# One more than allowed, so that a ninth value meets an error of ours and not an option.
+_VALUES = [f"a{i}" for i in range(MAX_VALUES + 1)]
+_ROW = Slots([f"{slot} := {{'{UNSET}': true}}" for slot in _VALUES], _VALUES)
 # In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
-_GROUP = "list(value::VARCHAR ORDER BY value::VARCHAR) FILTER (WHERE value IS NOT NULL)"
+_GROUP = Slots(
+    ["value"], ["list(value::VARCHAR ORDER BY value::VARCHAR ASC) FILTER (WHERE value IS NOT NULL)"]
+)
+_LIST = Slots(["value", f"{ASCENDING} := false"], ["value::VARCHAR[]", f"{ASCENDING}::BOOLEAN"])
 # A schema as from_json takes it: JSON text. Given may be one of DuckDB's types or a STRUCT, too; where
 # nothing is given, the UDF says so.
 _SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'
@@ -68,7 +83,9 @@ class Functions:
     def create_macros(self, con: duckdb.DuckDBPyConnection) -> None:
         """Create the TEMP macros on one connection."""
         for function in FUNCTIONS:
-            con.execute(f"CREATE OR REPLACE TEMP MACRO {function}{self._signature(function)}")
+            slots = _GROUP if FUNCTIONS[function].aggregate else _ROW
+            con.execute(f"CREATE OR REPLACE TEMP MACRO {function}{self._signature(function, slots)}")
+        con.execute(f"CREATE OR REPLACE TEMP MACRO {AGGREGATE_LIST}{self._signature(AGGREGATE, _LIST)}")
         for name in ("llm_queries", "llm_errors"):
             call = f"SELECT unnest({self.udf_name(name)}(0), max_depth := 2)"
             con.execute(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
@@ -83,22 +100,16 @@ class Functions:
         _kept.setdefault(self.number, []).append(call)
         return call
 
-    def _signature(self, function: str) -> str:
+    def _signature(self, function: str, slots: Slots) -> str:
         spec = FUNCTIONS[function]
         named = [f"{name} := NULL" for name in spec.options]
         fields = ", ".join(f"'{name}': {name}" for name in spec.options)
-        if spec.aggregate:
-            taken, given = ["value"], [_GROUP]
-        else:
-            # one slot more than allowed, so that a ninth value meets an error of ours and not an option
-            given = [f"a{i}" for i in range(MAX_VALUES + 1)]
-            taken = [f"{slot} := {{'{UNSET}': true}}" for slot in given]
-        call = f"{self.udf_name(function)}(prompt, to_json({{{fields}}})::VARCHAR, {', '.join(given)})"
+        call = f"{self.udf_name(function)}(prompt, to_json({{{fields}}})::VARCHAR, {', '.join(slots.given)})"
         schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
         if schema:
             call = f"from_json({call}, {schema})"
         # the barrier makes DuckDB evaluate the cheap predicates of a WHERE first
-        return f"(prompt, {', '.join(taken + named)}) AS __internal_barrier({call})"
+        return f"(prompt, {', '.join([*slots.taken, *named])}) AS __internal_barrier({call})"
 
 
 def _call(state: ConnectionState, function: str, *columns: Any) -> Any:

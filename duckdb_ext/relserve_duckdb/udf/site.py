@@ -16,7 +16,8 @@ from relserve.call.template import Binding, Template, text_of
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
 from relserve.session.aggregate import numbered
-from relserve_duckdb.text.call_limits import MAX_VALUES, too_many_values, varying_template
+from relserve_duckdb.text.call_limits import ASCENDING, MAX_VALUES, too_many_values, varying_template
+from relserve_duckdb.udf.groups import distinct_groups
 
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
 ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}
@@ -56,7 +57,8 @@ def sql_type_of(function: str) -> str:
 def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
     """Read the columns of a UDF call: template, options as JSON, eight values, the ninth value.
 
-    Of an aggregate: template, options, the values of each group as a list of texts.
+    Of an aggregate: template, options, the values of each group as a list of texts, and whether to put those
+    in order.
 
     Returns:
         The chunk, or None when the template is NULL, which makes every answer NULL.
@@ -79,7 +81,10 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
     if template is None:
         return None
     if FUNCTIONS[function].aggregate:
-        return _read_groups(find_site(function, template, options, 1, None), columns[2])
+        ascending = set().union(*(column.to_pylist() for column in columns[3:]))
+        if len(ascending) > 1:
+            raise OptionError(f"{function}(): {ASCENDING} must be the same for all rows of a call")
+        return _read_groups(find_site(function, template, options, 1, None), columns[2], ascending == {True})
     values, fields = _row_columns(template, given)
     site = find_site(function, template, options, len(given), fields)
     lists = list(map(values_of, values))
@@ -107,11 +112,12 @@ def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[
     return list(map(binding.render, rows))
 
 
-def _read_groups(site: CallSite, column: Any) -> Chunk:
+def _read_groups(site: CallSite, column: Any, ascending: bool) -> Chunk:
     """A chunk of groups; a group's prompt is that of all its values, however many prompts it will take."""
-    groups = [texts or None for texts in values_of(column)]
+    groups, numbers = distinct_groups(column, ascending)
     lists = [None if texts is None else numbered(texts) for texts in groups]
-    return Chunk(site, [groups], _prompts(site.binding, [lists], len(groups)))
+    prompts = _prompts(site.binding, [lists], len(groups))
+    return Chunk(site, [[groups[i] for i in numbers]], [prompts[i] for i in numbers])
 
 
 def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str, ...] | None]:

@@ -17,6 +17,7 @@ from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
+from relserve_duckdb.text.call_limits import AGGREGATE
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client, Variables
@@ -107,9 +108,9 @@ class Connection:
         with self._lock, self._asking():
             self._result_owner.take()
             self._state.start_statement()
-            self._runner.parse(query)
+            runnable = self._runner.runnable(query)
             with self.changing():
-                variables.call(self.raw.executemany, query, parameters)
+                variables.call(self.raw.executemany, runnable, parameters)
         return self
 
     def sql(self, query: Any, **kwargs: Any) -> Relation | None:
@@ -166,6 +167,10 @@ class Connection:
         """Prefetch what a relation of this connection will ask, then run what reads it."""
         with self._lock, self._asking():
             return self._runner.perform(relation, reading, run)
+
+    def runnable(self, query: str) -> str:
+        """What to hand to DuckDB for a text that a relation is given."""
+        return str(self._runner.runnable(query)) if AGGREGATE in query.lower() else query
 
     def variables(self, frame: FrameType) -> Variables:
         """The variables that a text may name when it is run from this frame."""

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 import duckdb
 
-from relserve.errors import Cancelled, RelserveError
+from relserve.errors import Cancelled, RelserveError, UsageError
+from relserve_duckdb.text.call_limits import AGGREGATE, only_in_a_text
+from relserve_duckdb.text.quoted_errors import quoting_the_user
 from relserve_duckdb.udf.connection_state import ConnectionState
 
 
@@ -18,6 +20,7 @@ def own_errors(state: ConnectionState) -> Iterator[None]:
     Raises:
         duckdb.InterruptException: the statement was interrupted.
         RelserveError, KeyboardInterrupt: what a UDF raised, instead of DuckDB's text about it.
+        duckdb.Error: quoting the user's text, where another one stands in for it.
     """
     try:
         yield
@@ -26,12 +29,24 @@ def own_errors(state: ConnectionState) -> Iterator[None]:
     except duckdb.Error as error:
         ours = _behind(error, state)
         if ours is None:
-            raise
+            told = _told(error, state)
+            if told is None:
+                raise
+            raise told from error
         if isinstance(ours, Cancelled):
             raise duckdb.InterruptException("INTERRUPT Error: Interrupted!") from error
         raise ours from error
     finally:
         state.error = None  # its traceback holds the connection, which holds the state through DuckDB
+
+
+def _told(error: duckdb.Error, state: ConnectionState) -> Exception | None:
+    """What to tell instead of DuckDB's error about a text of ours; None where that says it well."""
+    message = str(error)
+    if f'Function "{AGGREGATE}" is a Macro Function' in message:
+        return UsageError(only_in_a_text())
+    told = [quoting_the_user(message, text) for text in state.stand_ins]
+    return next((type(error)(each) for each in told if each != message), None)
 
 
 def _behind(error: duckdb.Error, state: ConnectionState) -> BaseException | None:

@@ -21,6 +21,7 @@ _EXECUTING = frozenset(
     "write_csv to_csv write_parquet to_parquet materialize".split()
 )
 _SHOWING = frozenset(["show", "preview", "_repr_html_", "_repr_mimebundle_"])
+_PROJECTING = frozenset("aggregate project select".split())  # whose first text is a SELECT list
 _WRITING = frozenset("create to_table insert insert_into update".split())
 MAX_SHOWN = 10_000  # DuckDB evaluates so many rows to show some of them
 
@@ -36,6 +37,9 @@ class Owner(Protocol):
 
     def explained(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
         """The relation's plan and what reading it would ask; "" where it makes no llm call."""
+
+    def runnable(self, query: str) -> str:
+        """What to hand to DuckDB for a text."""
 
     def changing(self) -> AbstractContextManager[None]:
         """What may change data runs inside."""
@@ -98,13 +102,22 @@ class Relation:
             sys._getframe(1)
         )  # `filter("x IN (FROM my_dataframe)")` names one of them
         named = {key: unwrapped(value) for key, value in kwargs.items()}
-        run = partial(variables.call, method, *map(unwrapped, args), **named)
+        run = partial(variables.call, method, *map(unwrapped, self._runnable(name, args)), **named)
         if name in _SHOWING:
             return self._show(run)
         with self._owner.changing() if name in _WRITING else nullcontext():
             result = self._perform(run) if name in _EXECUTING else run()
         others = [arg for arg in (*args, *kwargs.values()) if isinstance(arg, Relation)]
         return self._wrap(result, *others)
+
+    def _runnable(self, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a method, those that are SQL as DuckDB can run them."""
+        match name, args:
+            case "query", (str(view), str(query)):
+                return view, self._owner.runnable(query)
+            case _, (str(items), *others) if name in _PROJECTING:
+                return self._owner.runnable(f"SELECT {items}").removeprefix("SELECT "), *others
+        return args
 
     def _perform(self, run: Callable[[], Any]) -> Any:
         return self._owner.perform(self._raw, self._reading, run)

@@ -15,7 +15,6 @@ from relserve_duckdb.rehearse.prefetch import prefetch
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
-from relserve_duckdb.text.checked import parse_checked
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.statements import Statement, read_select
 from relserve_duckdb.udf.client import Variables
@@ -77,7 +76,14 @@ class Runner:
 
     def parse(self, query: Any, parameters: Any = None) -> list[Statement]:
         """The statements of a text, their calls checked; raises as `parse_checked` does."""
-        return parse_checked(self.raw, query, parameters, self.state.client.warn_of_constant)
+        return self.explainer.parse(query, parameters)
+
+    def runnable(self, query: Any) -> Any:
+        """What to hand to DuckDB for a whole text, which is checked; raises as `parse_checked` does."""
+        statements = self.parse(query)
+        if all(statement.stand_in is None for statement in statements):
+            return query
+        return "".join(statement.text for statement in statements)
 
     def reading_of(self, variables: Variables, text: str) -> Reading:
         """How to read a relation over this text."""

@@ -20,6 +20,8 @@ CALLS = [
     "llm_score('{}', body, lo := 1, hi := 3)",
     "llm_extract('{}', body, schema := {'a': 'VARCHAR', 'b': 'INTEGER'})",
     "llm_agg('J {}', body)",
+    "llm_agg('J {}', body ORDER BY id DESC NULLS LAST)",
+    "llm_agg(DISTINCT 'J {}', id, max_tokens := 9) FILTER (WHERE (id > 5))",
     "llm('o {}', llm('i {}', body, seed := 3))",
     "llm('{}{}{}{}{}{}{}{}', id, g, body, title, d, x, l, id)",
 ]
@@ -44,6 +46,19 @@ def test_a_relations_plan_too(made: Made, call: str) -> None:
     plan = relation.explain()
     assert call in " ".join(plan.split())
     assert not any(word in plan for word in HIDDEN)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "llm_agg('J {}', body ORDER BY id DESC NULLS LAST, title ASC NULLS LAST)",
+        "llm_agg(DISTINCT 'J {}', id, max_tokens := 9) FILTER (WHERE (title > body))",
+        "llm_agg('J {}', llm('a, ORDER BY {}', body) ORDER BY llm('o {}', body) DESC NULLS LAST)",
+    ],
+)
+def test_an_aggregate_that_is_no_column(made: Made, call: str) -> None:
+    plan = made.rows(f"EXPLAIN SELECT count(*) FROM p HAVING {call} = 'x'")[0][1]
+    assert call in " ".join(plan.split())
 
 
 def test_parameters_and_answers_that_decide_the_plan(made: Made) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sql_cases import clauses, expressions, joins, large, sources, subqueries, values, writing
+from sql_cases import aggregates, clauses, expressions, joins, large, sources, subqueries, values, writing
 from sql_cases.case import ORACLE, SMALL_TABLES, Case, by_digit
 
-LARGE = large.CASES
+LARGE = large.CASES + aggregates.CASES
 SMALL = [
     case
     for subject in (expressions, clauses, joins, subqueries, sources, values, writing)

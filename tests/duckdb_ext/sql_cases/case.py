@@ -90,6 +90,9 @@ ORACLE = "\n".join(
         ),
         _macro("llm_filter", "", "(digit({}) % 2 = 0)"),
         _macro("llm_classify", ", choices := NULL", "choices[digit({}) % len(choices) + 1]"),
+        "CREATE MACRO texts(l) AS list_filter(l::VARCHAR[], lambda v: v IS NOT NULL);",
+        "CREATE MACRO agg(t, l) AS CASE WHEN len(texts(l)) > 0 THEN replace(t, '{}', list_aggregate("
+        "list_transform(texts(l), lambda v, i: chr(10) || i || '. ' || v), 'string_agg', '')) END;",
         _macro("llm_score", ", lo := 0, hi := 10", "(lo + digit({}) % (hi - lo + 1))::DOUBLE"),
     ]
 )

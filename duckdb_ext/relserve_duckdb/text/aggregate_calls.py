@@ -1,0 +1,162 @@
+"""llm_agg calls with DISTINCT, ORDER BY, FILTER or OVER in a text, found by its tokens.
+
+DuckDB's parser takes them for every function, its binder for aggregates alone. Tokens, not a tree: a call is
+found in whatever statement it stands, and where each of its parts begins and ends is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from sqlglot import Token, TokenType
+from sqlglot.dialects.duckdb import DuckDB
+
+from relserve.errors import UsageError
+from relserve_duckdb.text.call_limits import AGGREGATE, one_value_only
+
+Tokens = Sequence[Token]
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_NAMED = (TokenType.COLON_EQ, TokenType.FARROW)
+_PARAMETERS = ("prompt", "value")
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+
+
+class _Tokenizer(DuckDB.Tokenizer):
+    """Reads the text behind EXPLAIN or PREPARE too; sqlglot's own leaves it whole."""
+
+    COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+class Span(NamedTuple):
+    """Tokens from the first to the last, by their numbers."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """A call with DISTINCT, ORDER BY, FILTER or OVER.
+
+    Attributes:
+        span: the whole of it, FILTER and OVER included.
+        options: the named arguments, `name := value`.
+        order: ORDER BY with what follows inside the parentheses, None where there is none.
+        after: FILTER (..) and OVER, behind the parentheses.
+    """
+
+    span: Span
+    distinct: bool
+    template: Span
+    value: Span
+    options: tuple[Span, ...]
+    order: Span | None
+    after: Span | None
+
+
+def tokens_of(text: str) -> Tokens:
+    """The tokens of a statement.
+
+    Raises:
+        sqlglot.errors.SqlglotError: sqlglot cannot read it.
+    """
+    return list(_Tokenizer(DuckDB()).tokenize(text))
+
+
+def find_aggregate_calls(tokens: Tokens) -> dict[int, AggregateCall]:
+    """The calls by the number of their first token; those inside others' arguments too.
+
+    A call behind a dot (`schema.llm_agg(..)`, `template.llm_agg(..)`) is left to DuckDB.
+
+    Raises:
+        UsageError: a call has not one value.
+    """
+    calls = {}
+    for i, token in enumerate(tokens[:-1]):
+        is_name = token.token_type in _NAMES and token.text.lower() == AGGREGATE
+        behind_dot = i > 0 and tokens[i - 1].token_type is TokenType.DOT
+        if is_name and not behind_dot and tokens[i + 1].token_type is TokenType.L_PAREN:
+            call = _read(tokens, i)
+            if call is not None:
+                calls[i] = call
+    return calls
+
+
+def closing(tokens: Tokens, opening: int) -> int:
+    """The number of the token that closes a bracket; DuckDB has parsed the text, so there is one."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        depth += (tokens[i].token_type in OPENING) - (tokens[i].token_type in CLOSING)
+        if depth == 0:
+            return i
+    return len(tokens) - 1
+
+
+def _read(tokens: Tokens, name: int) -> AggregateCall | None:
+    """The call whose name this is, None when it has none of the four."""
+    first, end = name + 2, closing(tokens, name + 1)
+    last = _end_of_clauses(tokens, end)
+    distinct = tokens[first].token_type is TokenType.DISTINCT
+    first += distinct or tokens[first].token_type is TokenType.ALL
+    order = _order(tokens, first, end)
+    if not (distinct or order is not None or last > end):
+        return None
+    arguments = list(_arguments(tokens, first, end if order is None else order.first))
+    options = tuple(each for each in arguments if _name_of(tokens, each) not in (None, *_PARAMETERS))
+    template, value = _template_and_value(tokens, arguments)
+    after = Span(end + 1, last) if last > end else None
+    return AggregateCall(Span(name, last), distinct, template, value, options, order, after)
+
+
+def _template_and_value(tokens: Tokens, arguments: list[Span]) -> tuple[Span, Span]:
+    given = [each for each in arguments if _name_of(tokens, each) is None]
+    for parameter in _PARAMETERS:
+        given += [Span(e.first + 2, e.last) for e in arguments if _name_of(tokens, e) == parameter]
+    if len(given) != 2:
+        raise UsageError(one_value_only(max(len(given) - 1, 0)))
+    template, value = given
+    return template, value
+
+
+def _end_of_clauses(tokens: Tokens, end: int) -> int:
+    """The last token of the FILTER and OVER that follow a call, the call's own when there is none."""
+    for kind, needs_bracket in ((TokenType.FILTER, True), (TokenType.OVER, False)):
+        if end + 2 >= len(tokens) or tokens[end + 1].token_type is not kind:
+            continue
+        has_bracket = tokens[end + 2].token_type is TokenType.L_PAREN
+        if has_bracket or not needs_bracket:
+            end = closing(tokens, end + 2) if has_bracket else end + 2
+    return end
+
+
+def _order(tokens: Tokens, first: int, end: int) -> Span | None:
+    for i in _outside_brackets(tokens, first, end):
+        if tokens[i].token_type is TokenType.ORDER_BY:
+            return Span(i, end - 1)
+    return None
+
+
+def _arguments(tokens: Tokens, first: int, end: int) -> Iterator[Span]:
+    """What stands between commas."""
+    for i in [i for i in _outside_brackets(tokens, first, end) if tokens[i].token_type is TokenType.COMMA]:
+        yield Span(first, i - 1)
+        first = i + 1
+    if first < end:
+        yield Span(first, end - 1)
+
+
+def _outside_brackets(tokens: Tokens, first: int, end: int) -> Iterator[int]:
+    depth = 0
+    for i in range(first, end):
+        depth += (tokens[i].token_type in OPENING) - (tokens[i].token_type in CLOSING)
+        if depth == 0:
+            yield i
+
+
+def _name_of(tokens: Tokens, argument: Span) -> str | None:
+    """The name of `name := value`, None for a value alone."""
+    is_named = argument.first + 1 < argument.last and tokens[argument.first + 1].token_type in _NAMED
+    return tokens[argument.first].text.lower() if is_named else None

@@ -1,0 +1,174 @@
+"""A text whose llm_agg calls have DISTINCT, ORDER BY, FILTER or OVER, as DuckDB can run it.
+
+llm_agg is a macro, and a macro cannot take them; DuckDB's list() can. So `llm_agg('t', x ORDER BY y) FILTER
+(WHERE c)` becomes `llm_agg_list('t', list(x ORDER BY y) FILTER (WHERE c))`, where it stands. Columns keep the
+names that the user's text gives them, and where each character comes from is known, so that errors quote it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sqlglot import TokenType
+from sqlglot.errors import SqlglotError
+
+from relserve_duckdb.text.aggregate_calls import AggregateCall, Span, Tokens, find_aggregate_calls, tokens_of
+from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING
+from relserve_duckdb.text.select_items import select_items
+
+log = logging.getLogger(__name__)
+
+NameOf = Callable[[str], str | None]
+
+
+class Piece(NamedTuple):
+    """A part of a text that runs.
+
+    Attributes:
+        text: what was put in; None for what stands so in the user's text.
+        start, end: where in the user's text it stands, or what it was put in for.
+    """
+
+    text: str | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class AggregateText:
+    """What runs instead of a user's text."""
+
+    written: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(map(self._text_of, self.pieces))
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Where in the user's text a part of `text` comes from; of what was put in, what it is for."""
+        return self._origin(start)[0], self._origin(end - 1)[1]
+
+    def _origin(self, position: int) -> tuple[int, int]:
+        for piece in self.pieces:
+            size = len(self._text_of(piece))
+            if position < size and piece.text is None:
+                return piece.start + position, piece.start + position + 1
+            if position < size:
+                return piece.start, piece.end
+            position -= size
+        return len(self.written), len(self.written)
+
+    def _text_of(self, piece: Piece) -> str:
+        return self.written[piece.start : piece.end] if piece.text is None else piece.text
+
+
+def aggregate_text(written: str, name_of: NameOf) -> AggregateText | None:
+    """What to run for a statement, None when it runs as it is written.
+
+    Args:
+        name_of: the name that DuckDB gives an item of a SELECT list, None when it has an alias.
+
+    Raises:
+        UsageError: a call has not one value.
+    """
+    if AGGREGATE not in written.lower():
+        return None
+    try:
+        tokens = tokens_of(written)
+    except SqlglotError as error:
+        log.debug("sqlglot cannot read %r: %s", written[:200], error)
+        return None
+    calls = find_aggregate_calls(tokens)
+    if not calls:
+        return None
+    numbers = _parameter_numbers(written, tokens)
+    names = {}
+    for item in select_items(tokens):
+        if any(item.first <= first <= item.last for first in calls):
+            plain = _Writer(written, tokens, {}, numbers, {})
+            plain.write(item)
+            names[item.last] = name_of(AggregateText(written, tuple(plain.pieces)).text)
+    writer = _Writer(written, tokens, calls, numbers, names)
+    writer.copy(0, tokens[0].start)
+    writer.write(Span(0, len(tokens) - 1))
+    writer.copy(tokens[-1].end + 1, len(written))
+    return AggregateText(written, tuple(writer.pieces))
+
+
+def _parameter_numbers(written: str, tokens: Tokens) -> dict[int, int]:
+    """The number of each `?`, by token: a call's parts change places, and its parameters must not."""
+    marks = [i for i, token in enumerate(tokens) if token.token_type is TokenType.PLACEHOLDER]
+    plain = [i for i in marks if not written[tokens[i].end + 1 : tokens[i].end + 2].isdigit()]
+    return {i: number for number, i in enumerate(plain, 1)}
+
+
+@dataclass
+class _Writer:
+    """Writes a text's tokens, the calls among them changed.
+
+    Attributes:
+        names: what to call the item of a SELECT list that ends with a token.
+    """
+
+    written: str
+    tokens: Tokens
+    calls: Mapping[int, AggregateCall]
+    numbers: Mapping[int, int]
+    names: Mapping[int, str | None]
+    pieces: list[Piece] = field(default_factory=list)
+
+    def copy(self, start: int, end: int) -> None:
+        last = self.pieces[-1] if self.pieces else None
+        if last is not None and last.text is None and last.end == start:
+            self.pieces[-1] = Piece(None, last.start, end)
+        elif start < end:
+            self.pieces.append(Piece(None, start, end))
+
+    def write(self, span: Span, whole: Span | None = None) -> None:
+        """Write the tokens of a span and what stands between them.
+
+        Args:
+            whole: the call whose part this is; an item of a SELECT list may end where the call does.
+        """
+        i = span.first
+        while i <= span.last:
+            if i > span.first:
+                self.copy(self.tokens[i - 1].end + 1, self.tokens[i].start)
+            if i in self.calls:
+                self._write_call(self.calls[i])
+                i = self.calls[i].span.last
+            elif i in self.numbers:
+                self._put(f"${self.numbers[i]}", i)
+            else:
+                self.copy(self.tokens[i].start, self.tokens[i].end + 1)
+            if (name := self.names.get(i)) and (whole is None or i < whole.last):
+                self._put(f' AS "{name.replace(chr(34), chr(34) * 2)}"', i)
+            i += 1
+
+    def _write_call(self, call: AggregateCall) -> None:
+        first = call.span.first
+        self._put(f"{AGGREGATE_LIST}(", first)
+        self.write(call.template, call.span)
+        self._put(f", list({'DISTINCT ' * call.distinct}", first)
+        self.write(call.value, call.span)
+        self._write_part(" ", call.order, call.span)
+        self._put(")", first)
+        self._write_part(" ", call.after, call.span)
+        for option in call.options:
+            self._write_part(", ", option, call.span)
+        if call.order is None:  # a group must give the same prompt twice
+            self._put(f", {ASCENDING} := true", first)
+        self._put(")", first)
+
+    def _write_part(self, before: str, part: Span | None, whole: Span) -> None:
+        if part is not None:
+            self._put(before, whole.first)
+            self.write(part, whole)
+
+    def _put(self, text: str, token: int) -> None:
+        found = self.tokens[token]
+        self.pieces.append(Piece(text, found.start, found.end + 1))

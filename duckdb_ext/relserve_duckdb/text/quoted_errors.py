@@ -1,0 +1,69 @@
+"""DuckDB's error messages about a text that stands in for the user's, quoting the user's."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import east_asian_width
+
+from relserve_duckdb.text.aggregate_text import AggregateText
+
+MAX_QUOTED = 120  # characters of a line that are shown, as by DuckDB
+EXPLAINED = "EXPLAIN (FORMAT JSON) "  # what stands before a text that is only planned
+_QUOTE = re.compile(r"(?s)LINE (\d+): ([^\n]*)\n( *)(\^+)")
+
+
+def quoting_the_user(message: str, text: AggregateText) -> str:
+    """The message with the line and place of the user's text; as it is, where it quotes something else."""
+    quote = _QUOTE.search(message)
+    place = None if quote is None else _place(quote, text.text)
+    if quote is None or place is None:
+        return message
+    start, end = text.origin(*place)
+    return message[: quote.start()] + _quoted(text.written, start, end) + message[quote.end() :]
+
+
+def _place(quote: re.Match[str], text: str) -> tuple[int, int] | None:
+    """Where in the text that ran the error begins and ends."""
+    number, shown, margin = int(quote[1]), quote[2], len(quote[3]) - len(f"LINE {quote[1]}: ")
+    lines = text.split("\n")
+    if number > len(lines):
+        return None
+    line = lines[number - 1]
+    for before in (EXPLAINED, "..."):
+        if shown.startswith(before) and not line.startswith(before):
+            shown, margin = shown.removeprefix(before), margin - len(before)
+    begin = line.find(shown if shown in line else shown.removesuffix("..."))
+    if begin < 0:
+        return None
+    first = begin + _num_characters(line[begin:], margin)
+    end = first + max(_num_characters(line[first:], len(quote[4])), 1)
+    above = sum(len(each) + 1 for each in lines[: number - 1])
+    return above + first, above + end
+
+
+def _quoted(written: str, start: int, stop: int) -> str:
+    """The line of a place in the user's text, cut around it where it is long, and carets below the place."""
+    before = written[:start].split("\n")
+    line = written.split("\n")[len(before) - 1]
+    column = len(before[-1])
+    begin = max(0, min(column - MAX_QUOTED // 2, len(line) - MAX_QUOTED))
+    end = begin + MAX_QUOTED
+    head = f"LINE {len(before)}: {'...' if begin else ''}"
+    marked = line[column : min(column + stop - start, end)]
+    margin = " " * (len(head) + _width(line[begin:column]))
+    tail = "..." if end < len(line) else ""
+    return f"{head}{line[begin:end]}{tail}\n{margin}{'^' * max(_width(marked), 1)}"
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _num_characters(text: str, width: int) -> int:
+    """How many characters of a text take so many columns."""
+    for i, character in enumerate(text):
+        if width <= 0:
+            return i
+        width -= _width(character)
+    return len(text)
