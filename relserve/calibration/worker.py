@@ -20,7 +20,7 @@ from relserve.engines.local import cpu, start
 from relserve.errors import EngineStartError
 from relserve.machine.cost_file import cost_path
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
-from relserve.vllm_plugin import host
+from relserve.vllm_plugin import engines, host
 
 MAX_ROUNDS = 8
 VARIANT = "fcfs"  # steps of both kinds may be mixed, no row is held back
@@ -43,7 +43,7 @@ class Bench:
 
     def __init__(self, path: str, engine_args: dict[str, Any]) -> None:
         self.engine = build(path, engine_args)
-        scheduler = self._scheduler = host.scheduler_in(self.engine)
+        scheduler = self._scheduler = engines.scheduler_in(self.engine)
         if scheduler.steering is None:
             raise EngineStartError("these engine arguments leave the order of requests to vLLM (see its log)")
         self.recorder = scheduler.steering.cost = Recorder(scheduler.steering.cost.model)
@@ -107,7 +107,7 @@ def build(path: str, engine_args: dict[str, Any]) -> Any:
         import torch  # it came with vLLM and read the variable then, which was too early
 
         torch.set_num_threads(int(variables[cpu.THREADS]))
-    return host.engine_in_this_process(arguments)
+    return engines.engine_in_this_process(arguments)
 
 
 def measure(bench: Bench, seconds: float, out: TextIO) -> list[StepSample]:

@@ -106,8 +106,10 @@ def path_of(name: str) -> str:
     return str(path.absolute()) if path.is_dir() else name
 
 
-def own_engine(name: str, path: str, settings: Settings, announce: Callable[[str], None]) -> Engine:
-    """An engine that this process runs; `path` as of `path_of`."""
+def own_engine(
+    name: str, path: str, settings: Settings, announce: Callable[[str], None], forks: bool = False
+) -> Engine:
+    """An engine that this process runs; `path` as of `path_of`, `forks` as of `LocalEngine`."""
     if name == "scripted":
         return ScriptedEngine(remembers=False)
     if not is_local(name):
@@ -119,8 +121,9 @@ def own_engine(name: str, path: str, settings: Settings, announce: Callable[[str
             max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
         )  # fmt: skip
     return LocalEngine(
-        name, path, engine_args=settings.engine_args, announce=announce, log_path=_log_path(name, settings)
-    )
+        name, path, engine_args=settings.engine_args, announce=announce, log_path=_log_path(name, settings),
+        forks=forks,
+    )  # fmt: skip
 
 
 def shared_engine(name: str, settings: Settings) -> SharedEngine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+import gc
 from contextlib import aclosing
 from typing import Any
 
@@ -22,7 +22,6 @@ from relserve.engines.shared.wire import (
 from relserve.errors import EngineDeadError, EngineStartError, RelserveError
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
-from relserve.resident.variables import METHOD
 
 SCHEDULED = "starting engine for"  # what LocalEngine announces first, and a client has said already
 
@@ -51,7 +50,7 @@ class Answers:
             except RelserveError as error:
                 self.has_failed = isinstance(error, EngineStartError)
                 self._listeners.say(str(error))
-            os.environ[METHOD] = "spawn"  # from now on there are threads, whose locks a fork would copy
+        gc.enable()
 
     async def start(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -7,6 +7,7 @@ engine of relserve does.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections.abc import Callable, Iterable
 
@@ -16,9 +17,14 @@ _descriptors: set[int] = set()
 _owner: list[int] = []  # pid of the process that listens
 
 
-def tell_before(tell: Callable[[], None]) -> None:
-    """Have this called before each fork."""
-    os.register_at_fork(before=tell)
+def prepare(tell: Callable[[], None]) -> None:
+    """Call `tell` before each fork, and leave what was imported out of both processes' garbage collection."""
+
+    def before() -> None:
+        tell()
+        gc.freeze()
+
+    os.register_at_fork(before=before, after_in_child=gc.enable)
 
 
 def close_in_child(descriptors: Iterable[int]) -> Callable[[], None]:

@@ -24,6 +24,7 @@ from relserve.resident import fork
 from relserve.resident.answers import Answers
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
+from relserve.resident.variables import is_cpu_build
 from relserve.settings import OWN, load
 from relserve.version import VERSION
 from relserve.vllm_plugin.child_process import lose_what_does_not_fit
@@ -72,7 +73,7 @@ class Process:
         """Listen until there is a reason to end."""
         server = await asyncio.start_unix_server(self._connected, self._socket)
         self._milestones.reach("listening")
-        fork.tell_before(lambda: self._milestones.reach("forked"))
+        fork.prepare(lambda: self._milestones.reach("forked"))
         fork.close_in_child([each.fileno() for each in server.sockets])
         starting = asyncio.ensure_future(self._answers.start_engine())
         await self._until_done()
@@ -184,4 +185,4 @@ class Process:
 def _engine_of(resident: Resident, announce: Callable[[str], None]) -> Engine:
     """The engine that a task names."""
     settings = replace(load(), engine_args=resident.engine_args, engine=OWN)
-    return own_engine(resident.model, resident.path, settings, announce)
+    return own_engine(resident.model, resident.path, settings, announce, forks=is_cpu_build())

@@ -7,14 +7,11 @@ has to be there before that.
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from relserve.engines.local import cpu
-
-METHOD = "VLLM_WORKER_MULTIPROC_METHOD"  # how vLLM starts an engine's process
 
 
 def variables_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, str]:
@@ -23,8 +20,6 @@ def variables_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, str]:
         return {}
     found = cpu.variables_for(path, engine_args)
     found.pop(cpu.KV_GIB, None)  # follows from the memory that is free when the engine starts
-    if METHOD not in os.environ:
-        found[METHOD] = "fork"
     return found
 
 

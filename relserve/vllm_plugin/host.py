@@ -1,4 +1,5 @@
-"""The seam to vLLM: every attribute of it that relserve touches, but for those of `batches.py`.
+"""The seam to vLLM: every attribute of it that relserve touches, but for those of `engines.py`
+and `batches.py`.
 
 It is imported when first asked for. What differs between releases (see `version.py`) is dealt with here.
 """
@@ -6,7 +7,6 @@ It is imported when first asked for. What differs between releases (see `version
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -286,35 +286,6 @@ class Client(Protocol):
     async def abort(self, request_id: str | Iterable[str]) -> None: ...
     async def get_supported_tasks(self) -> Any: ...
     async def reset_prefix_cache(self) -> Any: ...
-
-
-def start_client(arguments: Mapping[str, Any], stat_logger: type) -> Client:
-    """Start an engine in a process of its own, with statistics of ours; raises whatever vLLM raises."""
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    client: Any = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments), stat_loggers=[stat_logger])
-    # Its traceback when the engine dies says less than the line that LocalEngine announces.
-    logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
-    return client  # type: ignore[no-any-return]
-
-
-def message_context(client: Client) -> Any:
-    """The ZeroMQ context over which a client and its engine talk."""
-    return client.engine_core.resources.ctx
-
-
-def engine_in_this_process(arguments: Mapping[str, Any]) -> Any:
-    """An LLMEngine, to be stepped by hand."""
-    from vllm import EngineArgs
-    from vllm.v1.engine.llm_engine import LLMEngine
-
-    return LLMEngine.from_engine_args(EngineArgs(**arguments))
-
-
-def scheduler_in(engine: Any) -> Any:
-    """The scheduler of an `engine_in_this_process`."""
-    return engine.engine_core.engine_core.scheduler
 
 
 def sampling_params(**fields: Any) -> Any:

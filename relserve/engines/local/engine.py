@@ -56,6 +56,8 @@ class LocalEngine:
         engine_args: further arguments of vLLM's AsyncEngineArgs, over the defaults.
         announce: told in one line when an engine starts, is ready, or died; default: the module's logger.
         log_path: file to whose end the engine's process writes its output; default: the caller's stderr.
+        forks: fork its first process off this one, which is then to have no threads that hold locks; those
+            that follow are spawned, as all are without it. Saves importing vLLM a second time.
     """
 
     def __init__(
@@ -66,11 +68,12 @@ class LocalEngine:
         engine_args: Mapping[str, Any] = NO_ARGS,
         announce: Callable[[str], None] | None = None,
         log_path: Path | None = None,
+        forks: bool = False,
     ) -> None:
         self.model, self.path = model, path
         self._engine_args = dict(engine_args)
         self._announce = announce or logger.info
-        self._log_path = log_path
+        self._log_path, self._forks = log_path, forks
         self._running: RunningEngine | None = None
         self._flights: set[Flight] = set()  # the submissions that are with it
         self._starting: asyncio.Task[RunningEngine] | None = None
@@ -239,7 +242,8 @@ class LocalEngine:
 
     def _launch(self) -> RunningEngine:
         before = self._fingerprint()
-        running = launch(self.path, self._engine_args, self._log_path)
+        forks, self._forks = self._forks, False
+        running = launch(self.path, self._engine_args, self._log_path, forks)
         running.fingerprint = self._fingerprint()
         if before is not None and running.fingerprint != before:
             running.fingerprint = None  # changed while it was read: nobody knows what was loaded

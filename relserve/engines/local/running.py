@@ -19,7 +19,8 @@ from relserve.engines.local.prompts import PromptEncoder
 from relserve.engines.local.spellings import vocabulary_of
 from relserve.errors import EngineError
 from relserve.vllm_plugin.batches import BatchSender, RowSender, SingleSender
-from relserve.vllm_plugin.host import Client, message_context
+from relserve.vllm_plugin.engines import message_context
+from relserve.vllm_plugin.host import Client
 
 T = TypeVar("T")
 

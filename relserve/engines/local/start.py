@@ -16,7 +16,7 @@ from typing import Any
 from relserve.engines.local import cpu
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
-from relserve.vllm_plugin import host
+from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
 from relserve.vllm_plugin.settings import KEY
 from relserve.vllm_plugin.torch_extras import hide_misfits
@@ -26,7 +26,7 @@ SCHEDULER = "relserve.vllm_plugin.scheduler.make"
 ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
     "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    engines.METHOD: "spawn",
     # Grammars are bounded when calls are bound (call/grammar_size.py), but on a busy machine even 0.5 s of
     # CPU time can exceed vLLM's own 5 s, after which it gives the row up.
     "VLLM_REGEX_COMPILATION_TIMEOUT_S": "60",
@@ -36,8 +36,13 @@ ENVIRONMENT = {
 _starting = threading.Lock()
 
 
-def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> RunningEngine:
+def launch(
+    path: str, engine_args: Mapping[str, Any], log_path: Path | None, forks: bool = False
+) -> RunningEngine:
     """Start an engine and wait until it is ready; blocks for many seconds.
+
+    Args:
+        forks: see `LocalEngine`.
 
     Raises:
         EngineStartError: vLLM is not installed or not of a tested version.
@@ -51,7 +56,7 @@ def launch(path: str, engine_args: Mapping[str, Any], log_path: Path | None) -> 
         children = set(multiprocessing.active_children())
         variables = variables_of(path, arguments)
         with _child_environment(variables, log_path), _setup_as_main():
-            client = host.start_client(arguments, _statistics_logger())
+            client = engines.start_client(arguments, _statistics_logger(), forks)
         started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
         if not started:
             client.shutdown()

@@ -213,12 +213,12 @@ def test_the_users_own_variables_win(monkeypatch):
 def test_two_engines_of_one_process_have_their_own_threads(monkeypatch):
     seen = []
 
-    def start_client(arguments, _):
+    def start_client(arguments, *_):
         seen.append(os.environ[cpu.THREADS])
         raise InterruptedError
 
     monkeypatch.delenv(cpu.THREADS, raising=False)
-    monkeypatch.setattr(start.host, "start_client", start_client)
+    monkeypatch.setattr(start.engines, "start_client", start_client)
     monkeypatch.setattr(start, "arguments_of", lambda path, engine_args: {"model": path})
     monkeypatch.setattr(start, "variables_of", lambda path, arguments: {cpu.THREADS: path})
     for path in ("1", "8"):

@@ -1,0 +1,54 @@
+"""The seam to vLLM where engines are started: in a process of their own, or in this one."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from relserve.vllm_plugin.host import Client
+
+METHOD = "VLLM_WORKER_MULTIPROC_METHOD"  # how vLLM starts a process
+
+
+def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -> Client:
+    """Start an engine in a process of its own, with statistics of ours; raises whatever vLLM raises.
+
+    Args:
+        forks: fork that process off this one, which has imported vLLM already, whatever vLLM would do.
+    """
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    given = AsyncEngineArgs(**arguments)
+    config = given.create_engine_config()  # on a CPU it sets the method to "spawn"
+    if forks:
+        os.environ[METHOD] = "fork"
+    client: Any = AsyncLLM.from_vllm_config(
+        config, stat_loggers=[stat_logger], disable_log_stats=given.disable_log_stats,
+        enable_log_requests=given.enable_log_requests,
+    )  # fmt: skip
+    if forks:
+        os.environ[METHOD] = "spawn"
+    # Its traceback when the engine dies says less than the line that LocalEngine announces.
+    logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
+    return client  # type: ignore[no-any-return]
+
+
+def message_context(client: Client) -> Any:
+    """The ZeroMQ context over which a client and its engine talk."""
+    return client.engine_core.resources.ctx
+
+
+def engine_in_this_process(arguments: Mapping[str, Any]) -> Any:
+    """An LLMEngine, to be stepped by hand."""
+    from vllm import EngineArgs
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+    return LLMEngine.from_engine_args(EngineArgs(**arguments))
+
+
+def scheduler_in(engine: Any) -> Any:
+    """The scheduler of an `engine_in_this_process`."""
+    return engine.engine_core.engine_core.scheduler
