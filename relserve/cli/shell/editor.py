@@ -54,6 +54,11 @@ class Editor:
             search_ignore_case=True,
         )
 
+    @property
+    def typed(self) -> str:
+        """What stands at the prompt just now."""
+        return self._session.default_buffer.text
+
     def ask(self) -> str:
         """What was typed.
 
@@ -61,8 +66,11 @@ class Editor:
             Emptied: Ctrl-C.
             EOFError: Ctrl-D on an empty line.
         """
-        with patch_stdout(raw=True):  # a line from the engine's thread goes above the prompt
-            return self._session.prompt()
+        try:
+            with patch_stdout(raw=True):  # a line from the engine's thread goes above the prompt
+                return self._session.prompt()
+        except KeyboardInterrupt as error:  # before the prompt was there
+            raise Emptied(was_empty=True) from error
 
 
 def _keys() -> KeyBindings:
@@ -85,6 +93,7 @@ def _keys() -> KeyBindings:
         event.current_buffer.newline(copy_margin=False)
 
     @keys.add("c-c")
+    @keys.add("<sigint>")
     def clear(event: KeyPressEvent) -> None:
         was_empty = not event.current_buffer.text
         event.app.exit(exception=Emptied(was_empty), style="class:aborting")
