@@ -13,6 +13,7 @@ from relserve.cli.shell.proposals import propose
 from relserve.cli.shell.screen_commands import MODES
 from relserve.cli.shell.shell import Shell
 
+_MOST = 1000  # proposals shown: more letters lead on, not more lines
 _MEANING_LENGTH = 60  # characters shown of what a proposal is
 
 
@@ -44,7 +45,7 @@ class ShellCompleter(Completer):
         found = propose(document.text_before_cursor, document.text_after_cursor, self.names)
         if found.is_path:
             yield from self._paths.get_completions(Document(found.prefix), event)
-        for text, what in found.found:
+        for text, what in found.found[:_MOST]:
             yield Completion(text, -len(found.prefix), display_meta=what[:_MEANING_LENGTH])
 
     def _of_command(self, line: str, event: CompleteEvent) -> Iterator[Completion]:
@@ -52,7 +53,8 @@ class ShellCompleter(Completer):
         if not arguments:
             for command in COMMANDS.values():
                 if command.name.startswith(name.lower()):
-                    yield Completion(command.name, -len(name), display_meta=command.help)
+                    rest = " " if command.usage else ""
+                    yield Completion(command.name + rest, -len(name), command.name, command.help)
             return
         usage = COMMANDS[name].usage.split() if name in COMMANDS else []
         if len(arguments) > len(usage):

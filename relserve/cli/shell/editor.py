@@ -7,6 +7,7 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.filters import completion_is_selected
+from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -19,6 +20,7 @@ from relserve.cli.shell.shell import Shell
 
 PROMPT = "relserve> "
 MORE = "     ...> "
+_WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit"}
 
 
 class Emptied(Exception):
@@ -40,7 +42,7 @@ class Editor:
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", PROMPT)],
             multiline=True,
-            prompt_continuation=[("class:prompt.more", MORE)],
+            prompt_continuation=_continuation,
             lexer=PygmentsLexer(ShellLexer),
             style=STYLE,
             include_default_pygments_style=False,
@@ -68,9 +70,19 @@ class Editor:
         """
         try:
             with patch_stdout(raw=True):  # a line from the engine's thread goes above the prompt
-                return self._session.prompt()
+                return as_command(self._session.prompt())
         except KeyboardInterrupt as error:  # before the prompt was there
             raise Emptied(was_empty=True) from error
+
+
+def as_command(text: str) -> str:
+    """The dot command that a single word means which is typed in every shell; any other text as it is."""
+    return _WORDS.get(text.strip().lower(), text)
+
+
+def _continuation(width: int, line: int, num_wrapped: int) -> AnyFormattedText:
+    """What stands before a further line; nothing where a long one goes on."""
+    return " " * width if num_wrapped else [("class:prompt.more", MORE)]
 
 
 def _keys() -> KeyBindings:
@@ -79,7 +91,7 @@ def _keys() -> KeyBindings:
     @keys.add("enter", filter=~completion_is_selected)
     def end_line(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if is_complete(buffer.text):
+        if is_complete(buffer.text) or as_command(buffer.text) != buffer.text:
             buffer.validate_and_handle()
         else:
             buffer.newline(copy_margin=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 
@@ -10,6 +11,10 @@ from rich.text import Text
 
 from relserve.cli.console import console
 from relserve.errors import Cancelled, RelserveError
+
+_KIND = re.compile(r"\A[A-Z][\w ]* Error:")
+_FIRST_LINE = re.compile(r"\A.*")
+_CARETS = re.compile(r"(?m)^ *\^+ *$")
 
 
 def is_cancelled(error: BaseException) -> bool:
@@ -26,14 +31,16 @@ def text_of(error: BaseException) -> str:
 
 def tell(error: BaseException) -> None:
     """Write an error to stderr; on a terminal its first words and its carets are red."""
-    screen = console(stderr=True)
-    screen.print(highlighted(text_of(error)), highlight=False, soft_wrap=True)
+    text = text_of(error)
+    has_place = _CARETS.search(text) is not None  # which a broken line would move
+    console(stderr=True).print(highlighted(text), highlight=False, soft_wrap=has_place)
     sys.stderr.flush()
 
 
 def highlighted(text: str) -> Text:
     """A message with what to look at first in colour: what kind of error, and the caret's line."""
     shown = Text(text)
-    shown.highlight_regex(r"\A[A-Z][\w ]* Error:", "bold red")
-    shown.highlight_regex(r"(?m)^ *\^+ *$", "bold red")
+    if not shown.highlight_regex(_KIND, "bold red"):
+        shown.highlight_regex(_FIRST_LINE, "red")
+    shown.highlight_regex(_CARETS, "bold red")
     return shown

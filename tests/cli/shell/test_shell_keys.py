@@ -90,7 +90,7 @@ def test_alt_enter_breaks_a_line_that_is_complete(typed: Typed) -> None:
     ("SELECT count(*) AS n FROM fil", "SELECT count(*) AS n FROM films", ";", '"n"\n80\n'),
     ("SELECT min(tit", "SELECT min(title", ") AS t FROM films WHERE id = 1;", '"t"\n"The Door"\n'),
     ("SELECT llm('{}', 1, choi", "SELECT llm('{}', 1, choices := ", "['x']) AS a;", '"a"\n"x"\n'),
-    (".time", ".timer", " on\r.timer", "timer: on\n"),
+    (".time", ".timer ", "on\r.timer", "timer: on\n"),
     (".mode mark", ".mode markdown", "\rSELECT 1 AS a;", "| a |\n| ---: |\n| 1 |\n"),
     ("FROM 'a file.c", "FROM 'a file.csv", "';", '"x"\n7\n'),
 ])  # fmt: skip
@@ -109,7 +109,7 @@ def test_ctrl_c_empties_the_line_and_leaves_when_pressed_twice_after(typed: Type
     assert typed(CTRL_C, "SELECT 1 AS a;\r", CTRL_C, CTRL_C) == '"a"\n1\n' + 2 * (repl.AGAIN + "\n")
 
 
-@pytest.mark.parametrize("keys", [".quit\r", ".exit\r", ".q\r", CTRL_D])
+@pytest.mark.parametrize("keys", [".quit\r", ".exit\r", ".q\r", "quit\r", " Exit\r", CTRL_D])
 def test_ways_to_leave(typed: Typed, keys: str) -> None:
     assert typed(keys, "SELECT 1;\r") == ""
 
