@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
+from relserve.cli.columns import NAME_WIDTH, fitting, shortened
 from relserve.cli.console import console
 from relserve.cli.formats import Format
 
@@ -54,22 +55,48 @@ def print_table(
     """Show the first rows of a result; of EXPLAIN, the plan as DuckDB draws it.
 
     Args:
-        hint: where not all are shown, how to have them.
+        hint: where not all rows or columns are shown, how to have them.
     """
     if table.column_names == EXPLAINED:
         for plan in table.column(1).to_pylist():
             console.print(plan, markup=False, highlight=False, soft_wrap=True)
         return
+    rows = [[_cell(value) for value in row] for row in _rows(table.slice(0, max_rows), _table_column)]
+    columns = [_Column.of(field, [row[i] for row in rows]) for i, field in enumerate(table.schema)]
+    kept = fitting([column.width for column in columns], console.width)
     shown = Table(header_style="bold")
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        is_short = kinds.is_primitive(column.type) or kinds.is_decimal(column.type)
-        side: Literal["left", "right"] = "right" if is_short else "left"
-        shown.add_column(name, no_wrap=is_short, justify=side, min_width=min(len(name), 12))
-    for row in _rows(table.slice(0, max_rows), _table_column):
-        shown.add_row(*map(_cell, row))
+    for index in kept:
+        shown.add_column("…") if index is None else columns[index].add_to(shown)
+    for row in rows:
+        shown.add_row(*("…" if index is None else row[index] for index in kept))
     console.print(shown, markup=False)
+    left_out = []
     if table.num_rows > max_rows:
-        console.print(f"({max_rows:,} of {table.num_rows:,} rows shown; {hint})", markup=False)
+        left_out.append(f"{max_rows:,} of {table.num_rows:,} rows")
+    if None in kept:
+        left_out.append(f"{len(kept) - 1} of {len(columns)} columns")
+    if left_out:
+        console.print(f"({', '.join(left_out)} shown; {hint})", markup=False)
+
+
+class _Column(NamedTuple):
+    """A column of a table for people; `width` is the least that it needs."""
+
+    name: str
+    is_short: bool
+    width: int
+
+    @classmethod
+    def of(cls, field: pa.Field, cells: list[str]) -> _Column:
+        is_short = kinds.is_primitive(field.type) or kinds.is_decimal(field.type)
+        widest = max(map(cell_len, cells), default=0)
+        name = shortened(field.name, widest) if is_short else field.name
+        width = max(widest, cell_len(name)) if is_short else min(max(widest, cell_len(name)), NAME_WIDTH)
+        return cls(name, is_short, width)
+
+    def add_to(self, table: Table) -> None:
+        side: Literal["left", "right"] = "right" if self.is_short else "left"
+        table.add_column(self.name, no_wrap=self.is_short, justify=side, min_width=self.width)
 
 
 def _write_lines(table: pa.Table, out: TextIO) -> None:

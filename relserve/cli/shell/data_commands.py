@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -63,10 +64,10 @@ def schema(shell: Shell, arguments: list[str]) -> None:
 
 def import_file(shell: Shell, arguments: list[str]) -> None:
     """Put a file's rows into a table, which is made if it is not there."""
-    path, table = Path(arguments[0]).expanduser(), arguments[1]
+    path, table = os.path.expanduser(arguments[0]), arguments[1]  # or a URL
     name = table if _PLAIN.fullmatch(table) else quoted(table)
-    file = "'" + str(path).replace("'", "''") + "'"
-    stem = path.name.lower().removesuffix(".gz").removesuffix(".zst")
+    file = "'" + path.replace("'", "''") + "'"
+    stem = path.lower().removesuffix(".gz").removesuffix(".zst")
     source = file if stem.endswith(_KNOWN) else f"read_csv({file})"
     try:
         shell.ask(f"DESCRIBE {name}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -18,7 +20,7 @@ from relserve.cli.output import EXPLAINED, MAX_ROWS, print_table, write
 from relserve.errors import UsageError
 
 PAGED_ROWS = 1000  # of a table that a pager shows
-HINT = "all of them: .maxrows {rows}, or .mode csv and .output FILE"
+HINT = ".mode line shows all, .maxrows N more rows"
 
 
 class Display:
@@ -36,11 +38,6 @@ class Display:
         self.timer = False
         self.max_rows: int | None = None
         self._file: TextIO | None = None
-
-    @property
-    def file_name(self) -> str | None:
-        """The file that results go to; None: the screen."""
-        return None if self._file is None else self._file.name
 
     def redirect(self, path: Path | None) -> None:
         """Write results to a new file from now on, or to the screen again.
@@ -62,15 +59,18 @@ class Display:
         self._file = None
 
     def show(self, table: pa.Table) -> None:
-        """A result."""
-        out = self._file or sys.stdout
+        """A result.
+
+        Raises:
+            UsageError: the file that results go to cannot be written any more; they go to the screen then.
+        """
         is_table = self.mode is Format.table or table.column_names == EXPLAINED
         if not self._pages:
-            if is_table:
-                self._print(console(file=out), table, MAX_ROWS)
-            else:
-                write(table, self.mode, out)
-            out.flush()
+            with self._writing() as out:
+                if is_table:
+                    self._print(console(file=out), table, MAX_ROWS)
+                else:
+                    write(table, self.mode, out)
         elif is_table:
             screen = console()
             with screen.capture() as shown:
@@ -83,14 +83,30 @@ class Display:
             self._page(kept.read())
 
     def say(self, what: RenderableType) -> None:
-        """Something other than a result: help, a setting, the text of a view."""
+        """Something other than a result: help, a setting, the text of a view; raises as `show`."""
         screen = console(file=self._file)
         with screen.capture() as shown:
             screen.print(what, markup=False, highlight=False, soft_wrap=True)
         if self._pages:
             self._page(shown.get())
         else:
-            screen.file.write(shown.get())
+            with self._writing() as out:
+                out.write(shown.get())
+
+    @contextmanager
+    def _writing(self) -> Iterator[TextIO]:
+        file = self._file
+        try:
+            yield file or sys.stdout
+            (file or sys.stdout).flush()
+        except OSError as error:
+            if file is None:
+                raise
+            self._file = None
+            with suppress(OSError):
+                file.close()
+            reason = f"cannot write {file.name}: {error.strerror}"
+            raise UsageError(f"{reason}; results go to the screen again") from error
 
     @property
     def _pages(self) -> bool:
@@ -98,7 +114,7 @@ class Display:
 
     def _print(self, screen: Console, table: pa.Table, num_rows: int) -> None:
         num_rows = num_rows if self.max_rows is None else self.max_rows
-        print_table(screen, table, num_rows, HINT.format(rows=table.num_rows))
+        print_table(screen, table, num_rows, HINT)
 
     def _page(self, text: str) -> None:
         if text.count("\n") < console().height:

@@ -10,7 +10,6 @@ from pathlib import Path
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
 FILE_NAME = "shell_history"
-KEPT = 10_000  # entries in the file; it is cut to them when a shell starts
 
 
 class _Kept(FileHistory):

@@ -15,6 +15,7 @@ from relserve.cli.shell.faults import is_cancelled, text_of
 from relserve.cli.shell.interpreter import lines_of, run_lines
 from relserve.cli.shell.shell import Leave, Shell
 from relserve.cli.sql import connect
+from relserve.errors import UsageError
 
 
 def run(
@@ -29,8 +30,13 @@ def run(
         cache: use kept answers, and keep new ones.
 
     Raises:
+        UsageError: the format is Arrow's.
         typer.Exit: with status 1, after an error in a script.
     """
+    if format is Format.arrow:
+        raise UsageError(
+            "an Arrow stream holds one result, not those of a shell: relserve sql --format arrow"
+        )
     is_interactive = command is None and sys.stdin.isatty() and sys.stdout.isatty()
     open_database = partial(connect, model=model, examples=examples, cache=cache)
     shell = Shell(open_database, database, Display(format, pager=is_interactive), is_interactive)
@@ -54,7 +60,7 @@ def _run_script(shell: Shell, command: str | None) -> None:
     except Leave:
         return
     except Exception as error:
-        if is_cancelled(error):
+        if is_cancelled(error) or isinstance(error, BrokenPipeError):
             raise
         sys.stdout.flush()
         sys.stderr.write(f"relserve: {text_of(error)}\n")

@@ -62,16 +62,29 @@ SELECT 1 AS one, 'two' AS longer FROM range(2)""")  # fmt: skip
     ("SELECT 1;\n.timer perhaps", [".timer takes on or off, not 'perhaps'"]),
     ("SELECT 1;\n.maxrows 0", [".maxrows takes a whole number above 0"]),
     ("SELECT 1;\n.output /nowhere/x", ["cannot write /nowhere/x: No such file"]),
+    (".output /dev/full\n.mode csv\nSELECT 2;\nSELECT 3;", ["cannot write /dev/full: No space left"]),
     ("SELECT 1;\nSELECT 'never closed", ["unterminated", "line 2"]),
     (b"SELECT 1;\nSELECT 'K\xe4se'", ["cannot read stdin: byte 0xe4 in line 2 is not UTF-8"]),
 ])  # fmt: skip
 def test_the_first_error_ends_a_script_with_status_1(sql: str | bytes, messages: list[str]) -> None:
     done = shell(stdin=sql)
     assert done.exit_code == 1
-    assert done.stdout.count("┃") == 2, done.stdout  # of SELECT 1
+    assert done.stdout.count("┃") == (2 if "SELECT 1;" in str(sql) else 0), done.stdout
     assert done.stderr.startswith("relserve: ")
     assert all(message in done.stderr for message in messages), done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_arrow_is_no_format_of_several_results() -> None:
+    done = process("--format", "arrow", "-c", "SELECT 1")
+    assert (done.returncode, done.stdout, "relserve sql --format arrow" in done.stderr) == (1, "", True)
+
+
+def test_a_reader_that_goes_away_ends_the_script() -> None:
+    script = ".mode csv\n" + 20 * "FROM range(10000);\n"
+    command = f"{sys.executable} -m relserve shell --model scripted | head -n 2"
+    done = subprocess.run(["sh", "-c", command], input=script, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ('"range"\n0\n', "")
 
 
 def test_command_option_and_file(tmp_path: Path) -> None:
@@ -143,10 +156,7 @@ FROM range(1, 90) t(i);
     assert (done.exit_code, done.stdout) == (0, '"c"\n3\n'), done.stderr
     assert (tmp_path / "out.csv").read_text() == '"a"\n"é"\n"b"\n2\n'
     tables = (tmp_path / "table.txt").read_text()
-    assert (
-        "│ 40 │\n└────┘\n(40 of 89 rows shown; all of them: .maxrows 89, or .mode csv and .output FILE)\n"
-        in tables
-    )
+    assert "│ 40 │\n└────┘\n(40 of 89 rows shown; .mode line shows all, .maxrows N more rows)\n" in tables
     assert "│ 50 │\n└────┘\n(50 of 89 rows shown" in tables
 
 
