@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -94,19 +94,18 @@ def _candidates(
         yield from _sources(names)
     elif last in _BEFORE_SETTINGS:
         yield from names.settings.items()
+    elif not seen:
+        yield from _cased(names.keywords if prefix else _STARTS, prefix)
     else:
         if call is not None and last in ("(", ",") and call.function in FUNCTIONS:
             yield from _options(call)
         mentioned = {name: columns for name, columns in tables.items() if columns}
         yield from _columns(mentioned or names.tables)
-        if seen:
-            yield from ((name, "table") for name in (*tables, *names.tables))
-            yield from ((name + "(", "relserve") for name in FUNCTIONS)
+        yield from ((name, "table") for name in (*tables, *names.tables))
+        yield from ((name + "(", "relserve") for name in FUNCTIONS)
         if prefix:
             yield from ((name + "(", what) for name, what in names.functions.items())
             yield from _cased(names.keywords, prefix)
-        elif not seen:
-            yield from ((word, "keyword") for word in _STARTS)
 
 
 def _call_around(seen: list[Token]) -> _Call | None:
@@ -174,7 +173,7 @@ def _texts(seen: list[Token], start: int, number: int) -> list[str]:
     return [token.text.lower() for token in seen[start : start + number]]
 
 
-def _cased(keywords: Mapping[str, str], prefix: str) -> Iterator[tuple[str, str]]:
+def _cased(keywords: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
     """Keywords in the letters in which they are being typed."""
     return ((word if prefix.islower() else word.upper(), "keyword") for word in keywords)
 

@@ -72,6 +72,11 @@ def test_columns_of_the_tables_at_hand_only(con: Connection) -> None:
     assert "brewery" in texts(con, "SELECT br|")  # no table is named yet
 
 
+def test_a_statement_begins_with_a_keyword(con: Connection) -> None:
+    assert texts(con, "SELECT 1; |")[:2] == ["SELECT", "FROM"]
+    assert "title" not in texts(con, "ti|")
+
+
 def test_a_string_offers_files_and_a_comment_nothing(con: Connection) -> None:
     found = proposed(con, "FROM 'reviews.c|")
     assert (found.prefix, found.found, found.is_path) == ("reviews.c", [], True)

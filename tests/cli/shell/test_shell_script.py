@@ -1,6 +1,7 @@
 """`relserve shell` without a terminal: a script, in a process of its own, with the scripted engine."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,18 @@ def test_the_first_error_ends_a_script_with_status_1(sql: str | bytes, messages:
 def test_arrow_is_no_format_of_several_results() -> None:
     done = process("--format", "arrow", "-c", "SELECT 1")
     assert (done.returncode, done.stdout, "relserve sql --format arrow" in done.stderr) == (1, "", True)
+
+
+def test_ctrl_c_ends_a_script_with_status_130() -> None:
+    script = "SELECT 'ongoing'; SELECT sum(sin(i)) FROM range(1000000000000) t(i); SELECT 'never';"
+    options = ["--model", "scripted", "--format", "csv", "-c", script]
+    command = [sys.executable, "-m", "relserve", "shell", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert [running.stdout.readline() for _ in range(2)] == ["\"'ongoing'\"\n", '"ongoing"\n']
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, out, "Traceback" in err) == (130, "", False)
 
 
 def test_a_reader_that_goes_away_ends_the_script() -> None:
