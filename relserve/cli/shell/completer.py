@@ -51,7 +51,7 @@ class ShellCompleter(Completer):
     def _of_command(self, line: str, event: CompleteEvent) -> Iterator[Completion]:
         name, *arguments = line.split(" ")
         if not arguments:
-            for command in COMMANDS.values():
+            for _, command in sorted(COMMANDS.items()):
                 if command.name.startswith(name.lower()):
                     rest = " " if command.usage else ""
                     yield Completion(command.name + rest, -len(name), command.name, command.help)

@@ -14,6 +14,10 @@ from relserve.cli.shell.lexer import Kind, Token, tokens
 _BEFORE_TABLES = frozenset("from join into update table describe desc summarize view".split())
 _BEFORE_SETTINGS = frozenset("set reset pragma global session".split())
 _STARTS = "SELECT FROM WITH INSERT CREATE COPY UPDATE DELETE DESCRIBE SUMMARIZE EXPLAIN".split()
+_COMMON = (  # keywords that go before functions
+    "from where group by order limit join left on using as and or not in is null like between having desc "
+    "distinct case when then else end union all with select true false values offset qualify over"
+).split()
 _PLACEHOLDER = re.compile(r"\{(\w*)\Z")
 
 
@@ -104,6 +108,7 @@ def _candidates(
         yield from ((name, "table") for name in (*tables, *names.tables))
         yield from ((name + "(", "relserve") for name in FUNCTIONS)
         if prefix:
+            yield from _cased(_COMMON, prefix)
             yield from ((name + "(", what) for name, what in names.functions.items())
             yield from _cased(names.keywords, prefix)
 
@@ -175,7 +180,7 @@ def _texts(seen: list[Token], start: int, number: int) -> list[str]:
 
 def _cased(keywords: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
     """Keywords in the letters in which they are being typed."""
-    return ((word if prefix.islower() else word.upper(), "keyword") for word in keywords)
+    return ((word.lower() if prefix.islower() else word.upper(), "keyword") for word in keywords)
 
 
 def _in_string(seen: list[Token], after: str, names: Names) -> Proposals:

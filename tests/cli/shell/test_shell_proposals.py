@@ -43,6 +43,8 @@ def texts(con: Connection, text: str) -> list[str]:
     ("SELECT de| FROM s.inner_one", ["deep"]),
     ("SELECT llm_cl|", ["llm_classify("]),
     ("sel|", ["select"]),
+    ("select * fr|", ["from"]),
+    ("SELECT * FROM films WHE|", ["WHERE", "WHEN"]),
     ("SEL|", ["SELECT"]),
     ("SET mem|", ["memory_limit"]),
     ("SELECT llm_classify('{}', title, |) FROM films", ["choices := "]),
