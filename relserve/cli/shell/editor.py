@@ -6,7 +6,8 @@ from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.filters import completion_is_selected
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import completion_is_selected, has_focus
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
@@ -20,6 +21,7 @@ from relserve.cli.shell.shell import Shell
 
 PROMPT = "relserve> "
 MORE = "     ...> "
+_IS_TYPING = has_focus(DEFAULT_BUFFER)  # and not searching the history
 _WORDS = {"help": ".help", "quit": ".quit", "exit": ".quit"}
 
 
@@ -88,7 +90,7 @@ def _continuation(width: int, line: int, num_wrapped: int) -> AnyFormattedText:
 def _keys() -> KeyBindings:
     keys = KeyBindings()
 
-    @keys.add("enter", filter=~completion_is_selected)
+    @keys.add("enter", filter=_IS_TYPING & ~completion_is_selected)
     def end_line(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if is_complete(buffer.text) or as_command(buffer.text) != buffer.text:
@@ -96,15 +98,15 @@ def _keys() -> KeyBindings:
         else:
             buffer.newline(copy_margin=False)
 
-    @keys.add("enter", filter=completion_is_selected)
+    @keys.add("enter", filter=_IS_TYPING & completion_is_selected)
     def take_completion(event: KeyPressEvent) -> None:
         event.current_buffer.complete_state = None
 
-    @keys.add("escape", "enter")
+    @keys.add("escape", "enter", filter=_IS_TYPING)
     def break_line(event: KeyPressEvent) -> None:
         event.current_buffer.newline(copy_margin=False)
 
-    @keys.add("c-c")
+    @keys.add("c-c", filter=_IS_TYPING)
     @keys.add("<sigint>")
     def clear(event: KeyPressEvent) -> None:
         was_empty = not event.current_buffer.text

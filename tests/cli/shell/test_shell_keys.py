@@ -24,7 +24,8 @@ from relserve.cli.shell.shell import Shell
 from relserve.cli.sql import connect
 from tests.waiting import wait_until
 
-CTRL_C, CTRL_D, TAB, BACKSPACE, UP, ALT_ENTER = "\x03", "\x04", "\t", "\x7f", "\x1b[A", "\x1b\r"
+CTRL_C, CTRL_D, CTRL_R, TAB, BACKSPACE = "\x03", "\x04", "\x12", "\t", "\x7f"
+UP, ALT_ENTER = "\x1b[A", "\x1b\r"
 Typed = Callable[..., str]
 
 
@@ -139,6 +140,13 @@ def test_the_history_lasts_and_is_its_users_alone(typed: Typed, tmp_path: Path) 
     os.chmod(path, 0o644)
     assert typed("x", CTRL_D, CTRL_C, CTRL_D) == ""
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_history_is_searched(typed: Typed) -> None:
+    assert typed("SELECT 1 AS a;\r", "SELECT 2 AS b;\r", CTRL_D)
+    first = Until("SELECT 1 AS a;")
+    assert typed(*READY, CTRL_R, "1 AS", "\r", first, "\r", CTRL_D) == '"a"\n1\n'
+    assert typed(*READY, CTRL_R, "1 AS", CTRL_C, Until(""), "SELECT 3 AS c;\r", CTRL_D) == '"c"\n3\n'
 
 
 def test_a_shell_works_where_no_history_can_be_kept(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
