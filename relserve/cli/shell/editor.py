@@ -55,6 +55,7 @@ class Editor:
             key_bindings=_keys(),
             enable_suspend=True,
             enable_open_in_editor=True,
+            tempfile_suffix=".sql",
             search_ignore_case=True,
         )
 

@@ -25,6 +25,7 @@ from relserve.cli.sql import connect
 from tests.waiting import wait_until
 
 CTRL_C, CTRL_D, CTRL_R, TAB, BACKSPACE = "\x03", "\x04", "\x12", "\t", "\x7f"
+CTRL_X, CTRL_E = "\x18", "\x05"
 UP, ALT_ENTER = "\x1b[A", "\x1b\r"
 Typed = Callable[..., str]
 
@@ -147,6 +148,13 @@ def test_the_history_is_searched(typed: Typed) -> None:
     first = Until("SELECT 1 AS a;")
     assert typed(*READY, CTRL_R, "1 AS", "\r", first, "\r", CTRL_D) == '"a"\n1\n'
     assert typed(*READY, CTRL_R, "1 AS", CTRL_C, Until(""), "SELECT 3 AS c;\r", CTRL_D) == '"c"\n3\n'
+
+
+def test_the_editor_of_the_user_changes_what_was_typed(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "sed -i s/1/7/")
+    edited = ("SELECT 1 AS a;", Until("SELECT 1 AS a;"), CTRL_X + CTRL_E, Until("SELECT 7 AS a;"))
+    assert typed(*edited, "\r", CTRL_D).endswith('"a"\n7\n')
 
 
 def test_a_shell_works_where_no_history_can_be_kept(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
