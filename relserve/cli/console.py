@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TextIO
+
 from rich.console import Console
 
 PLAIN_WIDTH = 140  # columns where the output is not a terminal
 
 
-def console(stderr: bool = False) -> Console:
-    """A console as wide as the terminal; where there is none, wide enough for a table."""
-    console = Console(stderr=stderr, emoji=False)
-    return console if console.is_terminal else Console(stderr=stderr, emoji=False, width=PLAIN_WIDTH)
+def console(stderr: bool = False, file: TextIO | None = None) -> Console:
+    """A console as wide as the terminal; where there is none, wide enough for a table.
+
+    Args:
+        stderr: write to stderr.
+        file: write to this instead of stdout or stderr.
+    """
+    console = Console(stderr=stderr, file=file, emoji=False)
+    return (
+        console if console.is_terminal else Console(stderr=stderr, file=file, emoji=False, width=PLAIN_WIDTH)
+    )

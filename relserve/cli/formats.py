@@ -6,9 +6,11 @@ from enum import StrEnum
 
 
 class Format(StrEnum):
-    """How a result is written: a table for people; CSV, JSON lines and Arrow for programs."""
+    """How a result is written: a table or lines for people, Markdown for pages, the others for programs."""
 
-    table = "table"
+    table = "table"  # the first rows, long cells cut
+    line = "line"  # a line a value, whole
+    markdown = "markdown"
     csv = "csv"
-    json = "json"
+    json = "json"  # an object a line
     arrow = "arrow"

@@ -1,4 +1,5 @@
-"""The command line: `relserve demo`, `sql`, `explain`, `engine`, `models`, `cache`, `top` and `calibrate`.
+"""The command line: `relserve sql`, `shell`, `explain`, `engine`, `demo`, `models`, `cache`, `top`
+and `calibrate`.
 
 Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
 HTTP client.
@@ -81,6 +82,37 @@ def sql_command(
     from relserve.cli import sql
 
     sql.run(text, db, model, format, examples, stats, cache)
+
+
+@app.command("shell")
+def shell_command(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="DuckDB database file (default: in memory).")
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option("--command", "-c", metavar="SQL", help="Run this and leave.")
+    ] = None,
+    model: Model = None,
+    format: Annotated[
+        Format, typer.Option("--format", help="How to write results at first; .mode changes it.")
+    ] = Format.table,
+    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+) -> None:
+    """Type SQL with llm functions at a prompt.
+
+    With completion, a history, dot commands as DuckDB's shell has them (`.help` lists them), and Ctrl-C to
+    cancel a query. Without a terminal, or with -c, it runs a script, up to its first error (status 1).
+
+    Examples:
+
+    * `relserve shell shop.db`
+    * `relserve shell --examples --model http://127.0.0.1:8000/v1`
+    * `relserve shell shop.db < report.sql > report.txt`
+    """
+    from relserve.cli.shell import start
+
+    start.run(file, command, model, format, examples, cache)
 
 
 @app.command("explain")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -22,16 +23,21 @@ def show(context: typer.Context) -> None:
     """Say which models a call can name, and which one is the default; `check` tries one."""
     if context.invoked_subcommand is not None:
         return
+    console().print(models_page())
+
+
+def models_page() -> RenderableType:
+    """What `relserve models` shows."""
     from relserve.engines.registry import KINDS
 
     table = Table("model", "what it is", box=None, header_style="bold")
     for name, what in KINDS.items():
         table.add_row(Text(name), Text(what))
-    screen = console()
-    screen.print(table)
-    screen.print(f"\nThe default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:")
-    screen.print("  SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')", markup=False)
-    screen.print("Try one: relserve models check NAME", markup=False)
+    how = f"""
+The default is {load().model!r}. Change it with --model, RELSERVE_MODEL, or per call:
+  SELECT llm('..', x, model := 'http://127.0.0.1:8000/v1')
+Try one: relserve models check NAME"""
+    return Group(table, Text(how))
 
 
 @app.command("check")

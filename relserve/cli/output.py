@@ -1,64 +1,137 @@
-"""Results as the command line writes them: a table for people; CSV, JSON lines and Arrow for programs."""
+"""Results as the command line writes them: tables and lines for people; CSV, JSON and Arrow for programs."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO
 
 import duckdb
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.types as kinds
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
+from relserve.cli.columns import NAME_WIDTH, fitting, shortened
 from relserve.cli.console import console
 from relserve.cli.formats import Format
 
 MAX_CELL = 100  # characters of a cell that a table shows
 MAX_ROWS = 40  # rows that a table shows
+EXPLAINED = ["explain_key", "explain_value"]  # the columns of EXPLAIN
 
 
-def write(table: pa.Table, format: Format) -> None:
-    """Write a result to stdout."""
-    if format is Format.table:
-        print_table(console(), table)
-    elif format is Format.csv:
-        pyarrow.csv.write_csv(_in_duckdb(table, _csv_column), sys.stdout.buffer)
+def write(table: pa.Table, format: Format, out: TextIO | None = None) -> None:
+    """Write a result to a text stream, by default stdout; CSV and Arrow go to the bytes below it."""
+    out = sys.stdout if out is None else out
+    is_plan = table.column_names == EXPLAINED and format in (Format.line, Format.markdown)
+    if format is Format.table or is_plan:
+        print_table(console(file=out), table)
+    elif format is Format.line:
+        _write_lines(table, out)
+    elif format is Format.markdown:
+        _write_markdown(table, out)
     elif format is Format.json:
-        _write_json(table)
+        _write_json(table, out)
     else:
-        with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as writer:
+        out.flush()
+        _write_bytes(table, format, out.buffer)
+
+
+def _write_bytes(table: pa.Table, format: Format, out: BinaryIO) -> None:
+    if format is Format.csv:
+        pyarrow.csv.write_csv(_in_duckdb(table, _csv_column), out)
+    else:
+        with pa.ipc.new_stream(out, table.schema) as writer:
             writer.write_table(table)
 
 
-def print_table(console: Console, table: pa.Table) -> None:
-    """Show the first rows of a result; of EXPLAIN, the plan as DuckDB draws it."""
-    if table.column_names == ["explain_key", "explain_value"]:
+def print_table(
+    console: Console, table: pa.Table, max_rows: int = MAX_ROWS, hint: str = "--format csv writes all"
+) -> None:
+    """Show the first rows of a result; of EXPLAIN, the plan as DuckDB draws it.
+
+    Args:
+        hint: where not all rows or columns are shown, how to have them.
+    """
+    if table.column_names == EXPLAINED:
         for plan in table.column(1).to_pylist():
             console.print(plan, markup=False, highlight=False, soft_wrap=True)
         return
+    rows = [[_cell(value) for value in row] for row in _rows(table.slice(0, max_rows), _table_column)]
+    columns = [_Column.of(field, [row[i] for row in rows]) for i, field in enumerate(table.schema)]
+    kept = fitting([column.width for column in columns], console.width)
     shown = Table(header_style="bold")
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        is_short = kinds.is_primitive(column.type) or kinds.is_decimal(column.type)
-        side: Literal["left", "right"] = "right" if is_short else "left"
-        shown.add_column(name, no_wrap=is_short, justify=side, min_width=min(len(name), 12))
-    cells = _in_duckdb(table.slice(0, MAX_ROWS), _table_column)
-    for row in zip(*(column.to_pylist() for column in cells.columns), strict=True):
-        shown.add_row(*map(_cell, row))
+    for index in kept:
+        shown.add_column("…") if index is None else columns[index].add_to(shown)
+    for row in rows:
+        shown.add_row(*("…" if index is None else row[index] for index in kept))
     console.print(shown, markup=False)
-    if table.num_rows > MAX_ROWS:
-        console.print(f"({MAX_ROWS} of {table.num_rows:,} rows shown; --format csv writes all)")
+    left_out = []
+    if table.num_rows > max_rows:
+        left_out.append(f"{max_rows:,} of {table.num_rows:,} rows")
+    if None in kept:
+        left_out.append(f"{len(kept) - 1} of {len(columns)} columns")
+    if left_out:
+        console.print(f"({', '.join(left_out)} shown; {hint})", markup=False)
 
 
-def _write_json(table: pa.Table) -> None:
+class _Column(NamedTuple):
+    """A column of a table for people; `width` is the least that it needs."""
+
+    name: str
+    is_short: bool
+    width: int
+
+    @classmethod
+    def of(cls, field: pa.Field, cells: list[str]) -> _Column:
+        is_short = kinds.is_primitive(field.type) or kinds.is_decimal(field.type)
+        widest = max(map(cell_len, cells), default=0)
+        name = shortened(field.name, widest) if is_short else field.name
+        width = max(widest, cell_len(name)) if is_short else min(max(widest, cell_len(name)), NAME_WIDTH)
+        return cls(name, is_short, width)
+
+    def add_to(self, table: Table) -> None:
+        side: Literal["left", "right"] = "right" if self.is_short else "left"
+        table.add_column(self.name, no_wrap=self.is_short, justify=side, min_width=self.width)
+
+
+def _write_lines(table: pa.Table, out: TextIO) -> None:
+    """A line a value, its column's name before it, and an empty line between rows."""
+    width = max(map(cell_len, table.column_names), default=0)
+    heads = [" " * (width - cell_len(name)) + name + " = " for name in table.column_names]
+    below = "\n" + " " * (width + 3)
+    for number, row in enumerate(_rows(table, _text_column)):
+        out.write("\n" if number else "")
+        for head, value in zip(heads, row, strict=True):
+            out.write(head + ("NULL" if value is None else value.replace("\n", below)) + "\n")
+
+
+def _write_markdown(table: pa.Table, out: TextIO) -> None:
+    sides = ["---:" if _is_number(field.type) else "---" for field in table.schema]
+    for cells in (table.column_names, sides, *_rows(table, _text_column)):
+        out.write("| " + " | ".join(map(_markdown_cell, cells)) + " |\n")
+
+
+def _markdown_cell(text: str | None) -> str:
+    if text is None:
+        return "NULL"
+    return "<br>".join(text.replace("\\", "\\\\").replace("|", "\\|").splitlines())
+
+
+def _write_json(table: pa.Table, out: TextIO) -> None:
     heads = [json.dumps(name, ensure_ascii=False) for name in _distinct(table.column_names)]
-    for batch in _in_duckdb(table, _json_column).to_batches():
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            fields = (f"{head}: {value or 'null'}" for head, value in zip(heads, row, strict=True))
-            sys.stdout.write("{" + ", ".join(fields) + "}\n")
+    for row in _rows(table, _json_column):
+        fields = (f"{head}: {value or 'null'}" for head, value in zip(heads, row, strict=True))
+        out.write("{" + ", ".join(fields) + "}\n")
+
+
+def _rows(table: pa.Table, expression: Callable[[str, pa.DataType], str]) -> Iterator[tuple[Any, ...]]:
+    for batch in _in_duckdb(table, expression).to_batches():
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _in_duckdb(table: pa.Table, expression: Callable[[str, pa.DataType], str]) -> pa.Table:
@@ -72,8 +145,7 @@ def _in_duckdb(table: pa.Table, expression: Callable[[str, pa.DataType], str]) -
 
 
 def _csv_column(name: str, kind: pa.DataType) -> str:
-    plain = kinds.is_integer(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind) or _is_float(kind)
-    return name if plain else f"{name}::VARCHAR"
+    return name if _is_number(kind) or kinds.is_boolean(kind) else f"{name}::VARCHAR"
 
 
 def _json_column(name: str, kind: pa.DataType) -> str:
@@ -81,8 +153,16 @@ def _json_column(name: str, kind: pa.DataType) -> str:
     return f"CASE WHEN isfinite({name}) THEN {text} END" if _is_float(kind) else text
 
 
+def _text_column(name: str, kind: pa.DataType) -> str:
+    return f"{name}::VARCHAR"
+
+
 def _table_column(name: str, kind: pa.DataType) -> str:
     return name if _is_float(kind) else f"{name}::VARCHAR"
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(kinds.is_integer(kind) or kinds.is_decimal(kind) or kinds.is_floating(kind))
 
 
 def _is_float(kind: pa.DataType) -> bool:

@@ -29,7 +29,7 @@ def run(
     Raises:
         UsageError: the text cannot be read.
     """
-    with _connect(db, model, examples, cache) as con:
+    with connect(db, model, examples, cache) as con:
         relation = con.sql(text_of(text))
         if relation is not None:
             write(relation.to_arrow_table(), format)
@@ -39,7 +39,7 @@ def run(
 
 def explain(text: str, db: Path | None, model: str | None, examples: bool) -> None:
     """Print what a statement's llm calls would ask; arguments as for `run`."""
-    with _connect(db, model, examples, cache=True) as con:
+    with connect(db, model, examples, cache=True) as con:
         console().print(str(con.explain_llm(text_of(text))), markup=False, highlight=False, soft_wrap=True)
 
 
@@ -57,14 +57,19 @@ def text_of(text: str) -> str:
     except OSError as error:
         raise UsageError(f"cannot read {where}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise UsageError(
-            f"cannot read {where}: byte 0x{error.object[error.start]:02x} in line {line} is not UTF-8; "
-            "save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
-        ) from error
+        raise not_utf8(where, error, error.object.count(b"\n", 0, error.start) + 1) from error
 
 
-def _connect(db: Path | None, model: str | None, examples: bool, cache: bool) -> api.Connection:
+def not_utf8(where: str, error: UnicodeDecodeError, line: int) -> UsageError:
+    """The error of a text that is not UTF-8."""
+    return UsageError(
+        f"cannot read {where}: byte 0x{error.object[error.start]:02x} in line {line} is not UTF-8; "
+        "save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
+    )
+
+
+def connect(db: Path | None, model: str | None, examples: bool, cache: bool) -> api.Connection:
+    """Open a database for the command line, with the shipped tables on it where they are wanted."""
     prefer_shared()
     con = api.connect(str(db) if db else ":memory:", model=model, cache=cache)
     con.raw.execute("SET enable_progress_bar = false")  # DuckDB writes its bar between the rows on stdout

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from relserve.cli.columns import fitting
 from relserve.cli.console import PLAIN_WIDTH
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
@@ -70,3 +71,39 @@ def test_explain_shows_the_plan_as_it_is_drawn() -> None:
     assert "Function: RANGE" in text
     assert "explain_value" not in text
     assert len(text.splitlines()) > 4
+
+
+@pytest.mark.parametrize(("widths", "room", "kept"), [
+    ([10, 10, 10], 40, [0, 1, 2]),
+    ([10, 10, 10], 39, [0, None, 2]),
+    ([10, 10, 10], 31, [0, None, 2]),
+    ([10, 10, 10], 30, [0, None]),
+    ([10, 10, 10], 5, [0, None]),
+    ([50], 20, [0, None]),
+    ([5] * 9, 60, [0, 1, 2, None, 6, 7, 8]),
+])  # fmt: skip
+def test_columns_that_a_screen_has_room_for(widths: list[int], room: int, kept: list[int | None]) -> None:
+    assert fitting(widths, room) == kept
+
+
+def test_a_wide_result_leaves_columns_out_and_says_so() -> None:
+    columns = ", ".join(f"{i} AS a_rather_long_name_{i}, 'text {i}' AS t{i}" for i in range(20))
+    screen = io.StringIO()
+    print_table(Console(file=screen, width=80, emoji=False), result(f"SELECT {columns}"), hint="all: x")
+    *table, said = screen.getvalue().splitlines()
+    assert max(map(len, table)) <= 80
+    assert "a_rather_lo…" in table[1]
+    assert "│ text 19 │" in table[3]
+    assert said == "(6 of 40 columns shown; all: x)"
+
+
+def test_lines_and_markdown_hold_every_value_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = "'a|b' || chr(10) || '\\' AS größe, repeat('x', 200) AS x, NULL::INTEGER AS n"
+    table = result(f"SELECT {columns} FROM range(2)")
+    write(table, Format.line)
+    row = ["größe = a|b", "        \\", f"    x = {'x' * 200}", "    n = NULL"]
+    assert capsys.readouterr().out.splitlines() == [*row, "", *row]
+    write(table, Format.markdown)
+    head, sides, *rows = capsys.readouterr().out.splitlines()
+    assert (head, sides) == ("| größe | x | n |", "| --- | --- | ---: |")
+    assert rows == 2 * [f"| a\\|b<br>\\\\ | {'x' * 200} | NULL |"]
