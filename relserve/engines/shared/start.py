@@ -140,9 +140,10 @@ def _launch(place: Place, resident: Resident, lock: int) -> None:
         "idle_min": resident.idle_min, "socket": str(place.socket),
         "asked": time.time(), "log_path": str(resident.log_path) if resident.log_path is not None else None,
     }  # fmt: skip
-    log = subprocess.DEVNULL if resident.log_path is None else os.open(
-        resident.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644
-    )  # fmt: skip
+    log = subprocess.DEVNULL
+    with contextlib.suppress(OSError):  # an engine without a log is better than none
+        if resident.log_path is not None:
+            log = os.open(resident.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
         subprocess.run(  # it forks at once, and the process that goes on is the init process's child
