@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import loose_caps
 from benchmarks.at_loads import Served
-from benchmarks.never_worse import Cell, Figures, Pair, figures_of, worst_cells, worst_of
+from benchmarks.never_worse import Cell, Figures, Pair, figures_of, ratios_of, worst_cells
 
 
 def pair(ours_s: list[float], stock_s: list[float]) -> Pair:
@@ -18,8 +18,8 @@ def pair(ours_s: list[float], stock_s: list[float]) -> Pair:
 
 
 def test_a_relquery_is_measured_by_its_own_latency_under_stock() -> None:
-    assert worst_of(pair([3.0, 9.0], [1.0, 8.0])) == 2.0  # (3 - 1) / 1, not 9 / 8
-    assert worst_of(pair([0.5], [0.1])) == 0.0  # a second is spared
+    assert ratios_of(pair([3.0, 9.0], [1.0, 8.0])) == [2.0, 1.0]
+    assert ratios_of(pair([0.5], [0.1])) == [0.0]  # a second is spared
 
 
 def test_a_cell_weighs_its_traces_by_their_latencies() -> None:
@@ -31,13 +31,14 @@ def test_a_cell_weighs_its_traces_by_their_latencies() -> None:
 
 def test_the_99th_percentile_has_an_aim_up_to_load_one_only() -> None:
     low, high = Cell("m", "roomy", 1.0, "own"), Cell("m", "roomy", 1.4, "own")
-    worst = worst_cells({low: Figures(0.5, 2.0, 1.1, 0, 0), high: Figures(0.4, 3.0, 2.0, 0, 0)})
+    worst = worst_cells({low: Figures(0.5, 2.0, 1.1, 0.01, 0, 0), high: Figures(0.4, 3.0, 2.0, 0, 0, 0)})
     assert worst == {
         "worst_mean_over_stock": (0.5, low),
         "worst_over_own_fcfs": (3.0, high),
+        "worst_late_share": (0.01, low),
         "worst_p99_over_stock": (1.1, low),
     }
-    assert "worst_p99_over_stock" not in worst_cells({high: Figures(0.4, 3.0, 2.0, 0, 0)})
+    assert "worst_p99_over_stock" not in worst_cells({high: Figures(0.4, 3.0, 2.0, 0, 0, 0)})
 
 
 def test_loose_caps_are_compared_over_all_traces_together() -> None:
