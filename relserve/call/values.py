@@ -35,6 +35,14 @@ def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     return _in_duckdb(array, "to_json(v)::VARCHAR" if kinds.is_map(kind) else "v::VARCHAR")
 
 
+def texts_of(column: pa.Array | pa.ChunkedArray) -> list[str | None]:
+    """The column's values, one a row, as DuckDB's cast to VARCHAR prints them."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if kinds.is_null(array.type):
+        return [None] * len(array)
+    return _in_duckdb(array, "v::VARCHAR")
+
+
 def constant_of(column: pa.Array | pa.ChunkedArray) -> tuple[bool, Any]:
     """Whether all rows hold the same value, and that value; the column is text and not empty."""
     first = column[0]

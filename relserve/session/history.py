@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from typing import Any
 
 import pyarrow as pa
 
@@ -115,23 +116,29 @@ class History:
         with self._lock:
             return list(self._errors)
 
-    def queries_table(self) -> pa.Table:
-        """llm_queries(): one row a relQuery, columns of `QUERY_SCHEMA`."""
-        rows = [_query_row(q) for q in self.queries()]
-        return pa.Table.from_pylist(rows, QUERY_SCHEMA)
+    def query_rows(self) -> list[dict[str, Any]]:
+        """One row a relQuery, columns of `QUERY_SCHEMA`."""
+        return [_query_row(q) for q in self.queries()]
 
-    def errors_table(self) -> pa.Table:
-        """llm_errors(): one row a failed prompt, columns of `ERROR_SCHEMA`."""
-        rows = [
+    def error_rows(self) -> list[dict[str, Any]]:
+        """One row a failed prompt, columns of `ERROR_SCHEMA`."""
+        return [
             dict(rel_id=e.rel_id, function=e.function, kind=str(e.failure.kind),
                  message=e.failure.message, prompt=e.prompt, rows=e.num_rows,
                  statement=e.statement, failed_at=e.at)
             for e in self.errors()
         ]  # fmt: skip
-        return pa.Table.from_pylist(rows, ERROR_SCHEMA)
+
+    def queries_table(self) -> pa.Table:
+        """llm_queries(): see `query_rows`."""
+        return pa.Table.from_pylist(self.query_rows(), QUERY_SCHEMA)
+
+    def errors_table(self) -> pa.Table:
+        """llm_errors(): see `error_rows`."""
+        return pa.Table.from_pylist(self.error_rows(), ERROR_SCHEMA)
 
 
-def _query_row(q: QueryRecord) -> dict[str, object]:
+def _query_row(q: QueryRecord) -> dict[str, Any]:
     phases = q.phases
     return dict(
         rel_id=q.rel_id, function=q.function, template=q.template, model=q.model, state=q.state,

@@ -32,3 +32,7 @@ def varying_template(function: str) -> str:
         f"the template of {function}() must be the same for all rows; "
         f"give what varies as a value: {function}('{{}}', column)"
     )
+
+
+def varying_option(function: str) -> str:
+    return f"{function}(): an option must be the same for all rows of a call"

@@ -21,20 +21,24 @@ class Variables(Protocol):
         """Names of variables that can be read only once, such as a RecordBatchReader."""
 
 
-class Client(Protocol):
-    """Brings the variables, watches for interrupts, shows progress and gets the warnings."""
-
-    def variables(self, frame: FrameType) -> Variables:
-        """The variables that a text may name when it is run from this frame."""
-
-    def watching(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
-        """While inside, call `interrupt` when the caller wants the statement to stop."""
+class Teller(Protocol):
+    """Tells whoever waits for a statement how far it is, and what failed."""
 
     def progress(self) -> AbstractContextManager[Progress | None]:
         """What shows how far one relQuery is; None: nobody looks."""
 
     def warn_of_failures(self, history: History, statement: int) -> bool:
         """Tell that rows of a statement failed; whether any did."""
+
+
+class Client(Teller, Protocol):
+    """Brings the variables, too, watches for interrupts and gets the warnings."""
+
+    def variables(self, frame: FrameType) -> Variables:
+        """The variables that a text may name when it is run from this frame."""
+
+    def watching(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
+        """While inside, call `interrupt` when the caller wants the statement to stop."""
 
     def warn_of_constant(self, function: str) -> None:
         """Tell that a call has no column, so that every row gets the same answer."""

@@ -38,12 +38,12 @@ class Slots(NamedTuple):
 
 # One more than allowed, so that a ninth value meets an error of ours and not an option.
 _VALUES = [f"a{i}" for i in range(MAX_VALUES + 1)]
-_ROW = Slots([f"{slot} := {{'{UNSET}': true}}" for slot in _VALUES], _VALUES)
+ROW = Slots([f"{slot} := {{'{UNSET}': true}}" for slot in _VALUES], _VALUES)
 # In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
-_GROUP = Slots(
+GROUP = Slots(
     ["value"], ["list(value::VARCHAR ORDER BY value::VARCHAR ASC) FILTER (WHERE value IS NOT NULL)"]
 )
-_LIST = Slots(["value", f"{ASCENDING} := false"], ["value::VARCHAR[]", f"{ASCENDING}::BOOLEAN"])
+LIST = Slots(["value", f"{ASCENDING} := false"], ["value::VARCHAR[]", f"{ASCENDING}::BOOLEAN"])
 # A schema as from_json takes it: JSON text. Given may be one of DuckDB's types or a STRUCT, too; where
 # nothing is given, the UDF says so.
 _SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'
@@ -83,9 +83,9 @@ class Functions:
     def create_macros(self, con: duckdb.DuckDBPyConnection) -> None:
         """Create the TEMP macros on one connection."""
         for function in FUNCTIONS:
-            slots = _GROUP if FUNCTIONS[function].aggregate else _ROW
+            slots = GROUP if FUNCTIONS[function].aggregate else ROW
             con.execute(f"CREATE OR REPLACE TEMP MACRO {function}{self._signature(function, slots)}")
-        con.execute(f"CREATE OR REPLACE TEMP MACRO {AGGREGATE_LIST}{self._signature(AGGREGATE, _LIST)}")
+        con.execute(f"CREATE OR REPLACE TEMP MACRO {AGGREGATE_LIST}{self._signature(AGGREGATE, LIST)}")
         for name in ("llm_queries", "llm_errors"):
             call = f"SELECT unnest({self.udf_name(name)}(0), max_depth := 2)"
             con.execute(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
@@ -101,15 +101,29 @@ class Functions:
         return call
 
     def _signature(self, function: str, slots: Slots) -> str:
-        spec = FUNCTIONS[function]
-        named = [f"{name} := NULL" for name in spec.options]
-        fields = ", ".join(f"'{name}': {name}" for name in spec.options)
-        call = f"{self.udf_name(function)}(prompt, to_json({{{fields}}})::VARCHAR, {', '.join(slots.given)})"
-        schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
-        if schema:
-            call = f"from_json({call}, {schema})"
         # the barrier makes DuckDB evaluate the cheap predicates of a WHERE first
-        return f"(prompt, {', '.join([*slots.taken, *named])}) AS __internal_barrier({call})"
+        body = body_of(function, slots, self.udf_name(function))
+        return f"{parameters_of(function, slots)} AS __internal_barrier({body})"
+
+
+def parameters_of(function: str, slots: Slots) -> str:
+    """The parameters of a function's macro: the template, the values, and each option as a named one."""
+    named = [f"{name} := NULL" for name in FUNCTIONS[function].options]
+    return f"(prompt, {', '.join([*slots.taken, *named])})"
+
+
+def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = ()) -> str:
+    """What a function's macro stands for: a call of its UDF, and what makes the type of the answer.
+
+    Args:
+        hidden: arguments before the values that have nothing to do with them.
+    """
+    spec = FUNCTIONS[function]
+    fields = ", ".join(f"'{name}': {name}" for name in spec.options)
+    given = ", ".join([*hidden, *slots.given])
+    call = f"{udf_name}(prompt, to_json({{{fields}}})::VARCHAR, {given})"
+    schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
+    return f"from_json({call}, {schema})" if schema else call
 
 
 def _call(state: ConnectionState, function: str, *columns: Any) -> Any:

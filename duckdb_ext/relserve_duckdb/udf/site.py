@@ -16,7 +16,13 @@ from relserve.call.template import Binding, Template, text_of
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
 from relserve.session.aggregate import numbered
-from relserve_duckdb.text.call_limits import ASCENDING, MAX_VALUES, too_many_values, varying_template
+from relserve_duckdb.text.call_limits import (
+    ASCENDING,
+    MAX_VALUES,
+    too_many_values,
+    varying_option,
+    varying_template,
+)
 from relserve_duckdb.udf.groups import distinct_groups
 
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
@@ -68,8 +74,6 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
         TemplateError, OptionError: as `Template.bind` and `parse_options` do.
     """
     given = [column for column in columns[2:] if not _is_unset(column.type)]
-    if len(given) > MAX_VALUES:
-        raise UsageError(too_many_values(function))
     if kinds.is_nested(columns[0].type):
         raise UsageError(f"the template of {function}() must be text, not {columns[0].type}")
     same, template = constant_of(columns[0])
@@ -77,18 +81,29 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
         raise UsageError(varying_template(function))
     same, options = constant_of(columns[1])
     if not same:
-        raise OptionError(f"{function}(): an option must be the same for all rows of a call")
-    if template is None:
-        return None
+        raise OptionError(varying_option(function))
+    return None if template is None else make_chunk(function, template, options, given, len(columns[0]))
+
+
+def make_chunk(function: str, template: str, options: str, given: list[Any], num_rows: int) -> Chunk:
+    """The chunk of a call with these constants.
+
+    Args:
+        given: Arrow columns: the values; of an aggregate, its groups and whether to put them in order.
+
+    Raises: as `read_chunk`.
+    """
     if FUNCTIONS[function].aggregate:
-        ascending = set().union(*(column.to_pylist() for column in columns[3:]))
+        ascending = set().union(*(column.to_pylist() for column in given[1:]))
         if len(ascending) > 1:
             raise OptionError(f"{function}(): {ASCENDING} must be the same for all rows of a call")
-        return _read_groups(find_site(function, template, options, 1, None), columns[2], ascending == {True})
+        return _read_groups(find_site(function, template, options, 1, None), given[0], ascending == {True})
+    if len(given) > MAX_VALUES:
+        raise UsageError(too_many_values(function))
     values, fields = _row_columns(template, given)
     site = find_site(function, template, options, len(given), fields)
     lists = list(map(values_of, values))
-    return Chunk(site, lists, _prompts(site.binding, lists, len(columns[0])))
+    return Chunk(site, lists, _prompts(site.binding, lists, num_rows))
 
 
 @lru_cache(maxsize=4096)
@@ -124,7 +139,8 @@ def _row_columns(template: str, given: list[Any]) -> tuple[list[Any], tuple[str,
     """The columns that hold the values: a row's own, when a whole row alone meets named placeholders."""
     if len(given) != 1 or not kinds.is_struct(given[0].type) or not Template.parse(template).names:
         return given, None
-    row = given[0].combine_chunks()
+    row = given[0]
+    row = row.combine_chunks() if isinstance(row, pa.ChunkedArray) else row
     return row.flatten(), tuple(field.name for field in row.type)
 
 

@@ -15,7 +15,7 @@ from relserve.session.aggregate import answer_groups
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.round import UNASKED, Enough
 from relserve.session.session import Session
-from relserve_duckdb.udf.client import Client
+from relserve_duckdb.udf.client import Teller
 from relserve_duckdb.udf.memo import Memo, Wanted
 from relserve_duckdb.udf.site import relquery_of
 from relserve_duckdb.udf.skipped import SkippedPrompts
@@ -57,7 +57,7 @@ class StatementRun:
     def __init__(
         self,
         session: Session,
-        client: Client,
+        client: Teller,
         execution: Execution,
         keeps_answers: bool,
         count_changes: Callable[[], int | None],
@@ -66,6 +66,7 @@ class StatementRun:
         self.memo = Memo(keeps_answers)
         self.skipped = SkippedPrompts(count_changes)
         self._relqueries: dict[CallSite, OpenRelQuery] = {}
+        self._rows: dict[CallSite, tuple[int, int]] = {}  # that running calls gave, and those with a NULL
         self._rehearsed: set[CallSite] = set()  # sites whose rows with a NULL are on record
         self._lock = threading.Lock()
 
@@ -92,6 +93,19 @@ class StatementRun:
             wanted = wanted.without_null()
         self._rehearsed.add(wanted.site)
         self.memo.known(wanted.site).update(self._ask(wanted, enough, announced))
+
+    def count_rows(self, site: CallSite, num_rows: int, num_null: int) -> None:
+        """Have rows of a running call on its record, those too whose prompts had been asked before.
+
+        Args:
+            num_rows, num_null: of a chunk, and how many of them a NULL left without a prompt.
+        """
+        with self._lock:
+            seen, null = self._rows.get(site, (0, 0))
+            self._rows[site] = seen, null = seen + num_rows, null + num_null
+            if (opened := self._relqueries.get(site)) is not None:
+                record = opened.record
+                record.num_rows, record.num_null, record.num_rows_done = seen, null, seen - null
 
     def warn(self) -> None:
         """Tell the user, once for all statements of a call of theirs, that rows failed."""
