@@ -11,8 +11,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relserve.engines.loop import engine_loop, spawn
 from relserve.engines.protocol import Engine
@@ -25,12 +27,16 @@ from relserve.resident.answers import Answers
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
 from relserve.resident.variables import is_cpu_build
-from relserve.settings import OWN, load
+from relserve.settings import OWN, SHARED, load
 from relserve.version import VERSION
 from relserve.vllm_plugin.child_process import lose_what_does_not_fit
 
+if TYPE_CHECKING:
+    from relserve.session.session import Session
+
 CHECK_S = 0.2  # how often it looks whether it has been idle for long enough
 HUNG_UP = (OSError, asyncio.IncompleteReadError, EngineError)
+CALLS = "calls"  # the service of DuckDB's extension
 OPEN_TO_ALL = ("status", "stop")  # services for every release of relserve
 
 Handler = Callable[[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -64,6 +70,7 @@ class Process:
         self._services: dict[str, Handler] = {
             "engine": self._answers.serve, "start": self._answers.start,
             "fingerprint": self._fingerprint, "status": self._status, "stop": self._stop,
+            CALLS: self._calls,
         }  # fmt: skip
         self._busy, self._idle_since, self._started = 0, time.monotonic(), datetime.now(timezone.utc)
         self._done = asyncio.Event()
@@ -148,7 +155,28 @@ class Process:
             return f"the shared engine for {self.resident.model} has no service {service!r}"
         if service in OPEN_TO_ALL:
             return None
+        if service == CALLS:  # DuckDB's extension takes the engine as it is
+            hello = {**hello, "engine_args": self.resident.hello(service)["engine_args"]}
         return refusal(self.resident.hello(service), hello, self.resident.model)
+
+    async def _calls(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        # DuckDB and all of SQL, which only this service needs: they take a second to import
+        service = await asyncio.to_thread(import_module, "relserve.resident.calls")
+        await service.serve_calls(hello, reader, writer, self._session, self.working)
+
+    @cached_property
+    def _session(self) -> Session:
+        """What answers the calls of DuckDB's extension; other models have processes of their own."""
+        from relserve.api import ENGINES, new_session
+
+        def find(name: str | None) -> Engine:
+            if name in (None, self.resident.model):
+                return self.engine
+            return ENGINES.find(name, replace(load(), engine=SHARED))
+
+        return replace(new_session(load(), engine=self.engine), find_engine=find)
 
     async def _fingerprint(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
