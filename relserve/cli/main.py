@@ -98,6 +98,10 @@ def shell_command(
     ] = Format.table,
     examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    install: Annotated[
+        bool, typer.Option("--install", help="Instead, compile the extension for the stock duckdb command.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where --install puts it.")] = None,
 ) -> None:
     """Type SQL with llm functions at a prompt.
 
@@ -109,7 +113,13 @@ def shell_command(
     * `relserve shell shop.db`
     * `relserve shell --examples --model http://127.0.0.1:8000/v1`
     * `relserve shell shop.db < report.sql > report.txt`
+    * `relserve shell --install`: the llm functions in the stock `duckdb` command, too
     """
+    if install:
+        from relserve.cli import shell_install
+
+        shell_install.run(out)
+        return
     from relserve.cli.shell import start
 
     start.run(file, command, model, format, examples, cache)

@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {
     "relserve/": "",
     "duckdb_ext/relserve_duckdb/": "duckdb_ext/",
+    "duckdb_ext/shell/": "",
     "kernels/relserve_kernels/": "kernels/",
 }
 NOT_OURS = ("PYTHON", "RELSERVE_", "OPENAI_", "VIRTUAL_ENV")
