@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define PAUSE_S 1
+#define MAX_IDLE 16   /* sockets that are kept open for the next query */
+#define MAX_BOUND 256 /* connections whose statement is known */
 
 /* The statement that a connection bound last. */
 typedef struct Bound {
@@ -113,16 +115,30 @@ void caller_unknown(Instance *instance, Caller *caller) {
 	caller->connection = 0;
 }
 
+/* What a connection bound last, put to the front; of too many the one is forgotten that was there for longest. */
+static Bound *find_bound(Instance *instance, idx_t connection) {
+	Bound **place = &instance->bound;
+	for (int i = 1; i < MAX_BOUND && *place && (*place)->connection != connection; i++) {
+		place = &(*place)->next;
+	}
+	Bound *bound = *place;
+	bool is_known = bound && bound->connection == connection;
+	if (bound) {
+		*place = bound->next;
+	} else if (!(bound = malloc(sizeof *bound))) {
+		return NULL;
+	}
+	if (!is_known) {
+		*bound = (Bound){.connection = connection, .has_run = true};
+	}
+	bound->next = instance->bound;
+	instance->bound = bound;
+	return bound;
+}
+
 uint64_t statement_of_bind(Instance *instance, idx_t connection) {
 	pthread_mutex_lock(&instance->lock);
-	Bound *bound = instance->bound;
-	while (bound && bound->connection != connection) {
-		bound = bound->next;
-	}
-	if (!bound && (bound = calloc(1, sizeof *bound))) {
-		*bound = (Bound){.connection = connection, .has_run = true, .next = instance->bound};
-		instance->bound = bound;
-	}
+	Bound *bound = find_bound(instance, connection);
 	if (bound && bound->has_run) {
 		bound->has_run = false;
 		bound->statement = ++instance->num_statements;
@@ -254,11 +270,21 @@ static Link *take_idle(Instance *instance, const Caller *caller) {
 	return link;
 }
 
+/* Keep a socket for the next query, and close the one that was idle for longest if there are too many. */
 static void give_back(Instance *instance, Link *link) {
 	pthread_mutex_lock(&instance->lock);
 	link->next = instance->idle;
 	instance->idle = link;
+	Link **place = &instance->idle;
+	for (int i = 0; i < MAX_IDLE && *place; i++) {
+		place = &(*place)->next;
+	}
+	Link *oldest = *place;
+	*place = NULL;
 	pthread_mutex_unlock(&instance->lock);
+	if (oldest) {
+		link_close(oldest);
+	}
 }
 
 bool instance_ask(Instance *instance, const Caller *caller, Buffer *message, Buffer *reply) {

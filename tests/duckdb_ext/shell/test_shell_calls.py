@@ -199,6 +199,16 @@ def test_a_closed_database_leaves_no_socket_open(installed: Installed, service: 
     wait_until(lambda: service.num_open == 0)
 
 
+def test_many_connections_keep_few_sockets_open(installed: Installed, service: Service) -> None:
+    with installed.connect(service) as con:
+        for i in range(300):
+            with con.cursor() as cursor:
+                installed.load(cursor, service)
+                assert cursor.execute("SELECT llm('{}', $1)", [i]).fetchall() == [(str(i),)]
+        wait_until(lambda: service.num_open <= 16)
+        assert con.execute("SELECT llm('{}', 'last')").fetchall() == [("last",)]
+
+
 @pytest.mark.performance
 def test_a_hundred_thousand_rows(installed: Installed, serve: Serve, limit_s: Callable[..., float]) -> None:
     service = serve(script=echo, remembers=False)
