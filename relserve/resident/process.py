@@ -155,16 +155,27 @@ class Process:
             return f"the shared engine for {self.resident.model} has no service {service!r}"
         if service in OPEN_TO_ALL:
             return None
-        if service == CALLS:  # DuckDB's extension takes the engine as it is
-            hello = {**hello, "engine_args": self.resident.hello(service)["engine_args"]}
-        return refusal(self.resident.hello(service), hello, self.resident.model)
+        if service != CALLS:
+            return refusal(self.resident.hello(service), hello, self.resident.model)
+        mine = self.resident.hello(service)  # DuckDB's extension takes the engine as it is
+        why = refusal(mine, {**hello, "engine_args": mine["engine_args"]}, self.resident.model)
+        return why and f"{why}; DuckDB's extension is made anew by `relserve shell --install`"
 
     async def _calls(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         # DuckDB and all of SQL, which only this service needs: they take a second to import
         service = await asyncio.to_thread(import_module, "relserve.resident.calls")
-        await service.serve_calls(hello, reader, writer, self._session, self.working)
+        await service.serve_calls(hello, reader, writer, self._session, self._answering)
+
+    @contextlib.contextmanager
+    def _answering(self) -> Iterator[None]:
+        with self.working():
+            self._answers.num_running += 1
+            try:
+                yield
+            finally:
+                self._answers.num_running -= 1
 
     @cached_property
     def _session(self) -> Session:

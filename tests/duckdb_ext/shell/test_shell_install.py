@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from relserve.cli import shell_build
 from relserve.cli.shell_build import build, duckdb_platform, footer
 from relserve.cli.shell_declared import header, start_up
 from relserve.cli.shell_install import START_UP, how_to_load, install
+from relserve.engines.shared.wire import read_json, write_json
 from relserve.errors import UsageError
 from relserve.version import VERSION
 
@@ -128,6 +130,24 @@ def test_the_first_call_starts_the_engine(installed: Installed) -> None:
         status = [sys.executable, "-m", "relserve", "engine", "status", "--json"]
         shown = subprocess.run(status, capture_output=True, text=True, check=True, timeout=60).stdout
         assert shown.count('"model": "scripted"') == 1
+
+
+@pytest.mark.usefixtures("own_engines")
+def test_another_release_is_told_what_to_do() -> None:
+    start = [sys.executable, "-m", "relserve", "engine", "start", "--model", "scripted", "--print-socket"]
+    path = subprocess.run(start, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+    async def greet(release: str) -> dict[str, object]:
+        reader, writer = await asyncio.open_unix_connection(path)
+        await write_json(writer, {"service": "calls", "protocol": 1, "relserve": release, "connection": "1"})
+        answer = await read_json(reader)
+        writer.close()
+        return answer
+
+    assert asyncio.run(greet(VERSION))["ok"]
+    error = str(asyncio.run(greet("0.0.1"))["error"])
+    assert f"runs relserve {VERSION}, this is 0.0.1" in error
+    assert "relserve shell --install" in error
 
 
 @pytest.mark.usefixtures("own_engines")
