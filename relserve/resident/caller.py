@@ -146,7 +146,8 @@ class Caller:
             if number not in self._runs:
                 for run in self._runs.values():
                     run.close()
-                self._runs[number] = StatementRun(self._session, self._teller, Execution(), True, lambda: 0)
+                execution = Execution(number=number)  # the extension's: one count for a whole instance
+                self._runs[number] = StatementRun(self._session, self._teller, execution, True, lambda: 0)
                 while len(self._runs) > MAX_STATEMENTS:
                     self._runs.popitem(last=False)
             return self._runs[number]

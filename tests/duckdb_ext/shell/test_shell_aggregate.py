@@ -115,6 +115,15 @@ def test_five_thousand_groups_are_few_calls(
 
 
 @needs_aggregates
+def test_statements_have_different_numbers(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute(f"SELECT llm('{{}}', 2), llm_agg('{{}}', i) FROM {ROWS}").fetchall()
+    con.execute("SELECT llm('{}', 3)").fetchall()
+    told = con.execute("SELECT function, statement FROM llm_queries() ORDER BY started").fetchall()
+    assert sorted(function for function, _ in told) == ["llm", "llm", "llm", "llm_agg"]
+    assert len({number for _, number in told}) == 4
+
+
+@needs_aggregates
 def test_groups_longer_than_a_prompt_are_asked_in_parts(con: duckdb.DuckDBPyConnection, serve: Serve) -> None:
     service = serve(script=lambda prompt, submission: str(len(prompt.splitlines()) - 1))
     con.execute(f"SET llm_socket = '{service.socket}'; SELECT llm('{{}}', 1)").fetchall()
