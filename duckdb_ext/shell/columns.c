@@ -210,16 +210,20 @@ static size_t width_of(duckdb_type type) {
 	}
 }
 
-const char *column_add(Buffer *buffer, duckdb_vector vector, duckdb_logical_type type, const idx_t *rows, idx_t n) {
+static void add_type(Buffer *buffer, duckdb_logical_type type) {
 	duckdb_type id = duckdb_get_type_id(type);
-	bool is_printed = can_print(id);
-	buffer_add_byte(buffer, (uint8_t)(is_printed ? DUCKDB_TYPE_VARCHAR : id));
+	buffer_add_byte(buffer, (uint8_t)(can_print(id) ? DUCKDB_TYPE_VARCHAR : id));
 	if (id == DUCKDB_TYPE_DECIMAL) {
 		buffer_add_byte(buffer, duckdb_decimal_width(type));
 		buffer_add_byte(buffer, duckdb_decimal_scale(type));
 	}
+}
+
+const char *column_add(Buffer *buffer, duckdb_vector vector, duckdb_logical_type type, const idx_t *rows, idx_t n) {
+	duckdb_type id = duckdb_get_type_id(type);
+	add_type(buffer, type);
 	add_validity(buffer, duckdb_vector_get_validity(vector), rows, n);
-	if (is_printed) {
+	if (can_print(id)) {
 		return add_printed(buffer, vector, type, rows, n);
 	}
 	if (width_of(id)) {
