@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define INTERRUPTED "the query was interrupted"
 #define PAUSE_S 1
 #define MAX_IDLE 16   /* sockets that are kept open for the next query */
 #define MAX_BOUND 256 /* connections whose statement is known */
@@ -237,7 +238,10 @@ static Link *open_link(Instance *instance, const Caller *caller, Buffer *error) 
 	if (find_socket(instance, caller, socket)) {
 		link = connect_to(instance, caller, socket, error);
 	}
-	if (!link) {
+	if (!link && interrupts_came()) { /* while another thread started it */
+		buffer_free(error);
+		buffer_add(error, INTERRUPTED, sizeof INTERRUPTED);
+	} else if (!link) {
 		if (start_engine(caller->model, socket, sizeof socket, complaint, sizeof complaint)) {
 			remember_socket(instance, caller, socket);
 			link = connect_to(instance, caller, socket, error);

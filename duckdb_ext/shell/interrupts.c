@@ -3,12 +3,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int num_watching;
 static atomic_uint count;
+static _Thread_local unsigned seen;
 static bool is_installed;
 static struct sigaction former;
 
@@ -34,6 +34,7 @@ void interrupts_watch(void) {
 			sigaction(SIGINT, &ours, NULL);
 		}
 	}
+	seen = atomic_load(&count);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -50,6 +51,6 @@ void interrupts_unwatch(void) {
 	pthread_mutex_unlock(&lock);
 }
 
-unsigned interrupts_count(void) {
-	return atomic_load(&count);
+bool interrupts_came(void) {
+	return atomic_load(&count) != seen;
 }

@@ -2,10 +2,12 @@
 #ifndef RELSERVE_INTERRUPTS_H
 #define RELSERVE_INTERRUPTS_H
 
-/* From now on SIGINT is counted before it goes on to whoever handles it; calls may nest and overlap. */
+#include <stdbool.h>
+
+/* From now on SIGINT is noted before it goes on to whoever handles it; several threads may watch at once. */
 void interrupts_watch(void);
 void interrupts_unwatch(void);
-/* How many came so far. */
-unsigned interrupts_count(void);
+/* Whether one came since this thread began to watch. */
+bool interrupts_came(void);
 
 #endif

@@ -67,11 +67,10 @@ static pid_t spawn(const char *model, int out, int err) {
 /* Listen until the command has ended; an engine that it started may hold the pipes for longer.
  * False: the user interrupted. */
 static bool hear_out(pid_t child, int *status, Listener *out, Listener *err) {
-	unsigned seen = interrupts_count();
 	for (bool has_ended = false;;) {
 		struct pollfd polled[2] = {{.fd = out->fd, .events = POLLIN}, {.fd = err->fd, .events = POLLIN}};
 		int ready = poll(polled, 2, has_ended ? 0 : LOOK_MS);
-		if (interrupts_count() != seen) {
+		if (interrupts_came()) {
 			return false;
 		}
 		if (ready > 0 && polled[0].revents) {

@@ -40,10 +40,9 @@ int wire_open(const char *path, char *error, size_t room) {
 /* Wait until the socket is ready to be read or written. */
 static WireEnd wait_for(int fd, short event) {
 	struct pollfd polled = {.fd = fd, .events = event};
-	unsigned seen = interrupts_count();
 	for (;;) {
 		int ready = poll(&polled, 1, LOOK_MS);
-		if (interrupts_count() != seen) {
+		if (interrupts_came()) {
 			return WIRE_INTERRUPTED;
 		}
 		if (ready > 0) {

@@ -166,10 +166,14 @@ def test_a_python_that_is_gone(tmp_path: Path) -> None:
 
 def test_ctrl_c_while_the_engine_starts(tmp_path: Path) -> None:
     slow, begun = tmp_path / "slow", tmp_path / "begun"
-    slow.write_text(f"#!/bin/sh\necho $$ > {begun}.new; mv {begun}.new {begun}; exec sleep 600\n")
+    slow.write_text(f"#!/bin/sh\necho $$ >> {begun}; exec sleep 600\n")
     slow.chmod(0o755)
     with connect(built_for(slow, tmp_path)) as con:
-        with interrupted_when(begun.exists), pytest.raises(duckdb.Error, match="interrupted"):
-            con.execute("SELECT llm('{}', 1)").fetchall()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(begun.read_text()), 0)
+        con.execute("SET threads = 4; CREATE TABLE big AS SELECT range AS i FROM range(500000)")
+        for sql in ("SELECT llm('{}', 1)", "SELECT count(llm('{}', i)) FROM big"):
+            begun.write_text("")
+            with interrupted_when(begun.read_text), pytest.raises(duckdb.Error, match="interrupted"):
+                con.execute(sql).fetchall()
+            (pid,) = begun.read_text().split()  # nor did another thread try it again
+            with pytest.raises(ProcessLookupError):
+                os.kill(int(pid), 0)
