@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define INTERRUPTED "the query was interrupted"
 #define PAUSE_S 1
 #define MAX_IDLE 16   /* sockets that are kept open for the next query */
 #define MAX_BOUND 256 /* connections whose statement is known */
@@ -44,6 +43,8 @@ struct Instance {
 	Bound *bound;
 	Found *found;
 	Link *idle;
+	atomic_uint num_failed; /* starts of an engine; of the last one: */
+	char start_failure[1200];
 };
 
 static atomic_uint num_instances;
@@ -227,28 +228,37 @@ static Link *connect_to(Instance *instance, const Caller *caller, const char *so
 	return link_open(socket, name, caller->connection, error);
 }
 
-/* A new socket to the caller's engine, which is started if it is not up. */
+/* Start the engine; what is wrong goes into `error`. Under the lock `starting`. */
+static Link *start_link(Instance *instance, const Caller *caller, unsigned num_failed_before, Buffer *error) {
+	char socket[SOCKET_ROOM], complaint[1200] = "the query was interrupted";
+	bool failed_elsewhere = atomic_load(&instance->num_failed) != num_failed_before;
+	if (!failed_elsewhere && !interrupts_came() &&
+	    start_engine(caller->model, socket, sizeof socket, complaint, sizeof complaint)) {
+		remember_socket(instance, caller, socket);
+		return connect_to(instance, caller, socket, error);
+	}
+	if (failed_elsewhere) {
+		snprintf(complaint, sizeof complaint, "%s", instance->start_failure);
+	} else {
+		snprintf(instance->start_failure, sizeof instance->start_failure, "%s", complaint);
+		atomic_fetch_add(&instance->num_failed, 1);
+	}
+	error->size = 0;
+	buffer_add(error, complaint, strlen(complaint) + 1);
+	return NULL;
+}
+
+/* A new socket to the caller's engine, which is started if it is not up: once, if several threads want it. */
 static Link *open_link(Instance *instance, const Caller *caller, Buffer *error) {
-	char socket[SOCKET_ROOM], complaint[1200];
+	char socket[SOCKET_ROOM];
 	if (*caller->socket) {
 		return connect_to(instance, caller, caller->socket, error);
 	}
-	pthread_mutex_lock(&instance->starting); /* threads that come together start it once */
-	Link *link = NULL;
-	if (find_socket(instance, caller, socket)) {
-		link = connect_to(instance, caller, socket, error);
-	}
-	if (!link && interrupts_came()) { /* while another thread started it */
-		buffer_free(error);
-		buffer_add(error, INTERRUPTED, sizeof INTERRUPTED);
-	} else if (!link) {
-		if (start_engine(caller->model, socket, sizeof socket, complaint, sizeof complaint)) {
-			remember_socket(instance, caller, socket);
-			link = connect_to(instance, caller, socket, error);
-		} else {
-			buffer_free(error);
-			buffer_add(error, complaint, strlen(complaint) + 1);
-		}
+	unsigned num_failed_before = atomic_load(&instance->num_failed);
+	pthread_mutex_lock(&instance->starting);
+	Link *link = find_socket(instance, caller, socket) ? connect_to(instance, caller, socket, error) : NULL;
+	if (!link) {
+		link = start_link(instance, caller, num_failed_before, error);
 	}
 	pthread_mutex_unlock(&instance->starting);
 	return link;

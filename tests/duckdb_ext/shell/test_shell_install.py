@@ -164,6 +164,17 @@ def test_a_python_that_is_gone(tmp_path: Path) -> None:
             con.execute("SELECT llm('{}', 1)").fetchall()
 
 
+def test_a_start_that_fails_is_tried_once_whatever_the_threads(tmp_path: Path) -> None:
+    broken, begun = tmp_path / "broken", tmp_path / "begun"
+    broken.write_text(f"#!/bin/sh\necho $$ >> {begun}; sleep 1; echo no memory >&2; exit 1\n")
+    broken.chmod(0o755)
+    with connect(built_for(broken, tmp_path)) as con:
+        con.execute("SET threads = 4; CREATE TABLE big AS SELECT range AS i FROM range(500000)")
+        with pytest.raises(duckdb.Error, match="the engine did not start: no memory"):
+            con.execute("SELECT count(llm('{}', i)) FROM big").fetchall()
+    assert len(begun.read_text().split()) == 1
+
+
 def test_ctrl_c_while_the_engine_starts(tmp_path: Path) -> None:
     slow, begun = tmp_path / "slow", tmp_path / "begun"
     slow.write_text(f"#!/bin/sh\necho $$ >> {begun}; exec sleep 600\n")
