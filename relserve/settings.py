@@ -67,7 +67,7 @@ def _seconds(text: str) -> float:
 
 
 def _folder(text: str) -> Path:
-    return Path(text).expanduser()
+    return Path(os.path.abspath(Path(text).expanduser()))
 
 
 def cache_dir() -> Path:

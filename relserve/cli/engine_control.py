@@ -17,12 +17,13 @@ from relserve.cli.console import console
 from relserve.engines.loop import spawn
 from relserve.engines.registry import log_path_of, shared_engine
 from relserve.engines.shared.engine import SharedEngine
-from relserve.engines.shared.place import Place, places
-from relserve.engines.shared.start import connect, wait_until_ended
+from relserve.engines.shared.place import Place, holder, is_held, places
+from relserve.engines.shared.start import Line, connect, wait_until_ended
 from relserve.engines.shared.wire import read_json
 from relserve.errors import EngineError
 from relserve.settings import load
 
+WAIT_S = 0.1  # between two looks at an engine that is coming up
 STOP_S = 15.0  # how long an engine may take to end before the command says that it does not
 FOLLOW_S = 0.3
 COLUMNS = ("model", "pid", "relserve", "started", "queries", "prompts answered", "idle", "ends after")
@@ -52,7 +53,7 @@ def stop(model: str | None, every: bool) -> None:
         print("no shared engine is up" if every else f"no shared engine is up for {_name(model)}")
     for place in stopped:
         if not _await(wait_until_ended(place, STOP_S)):
-            raise EngineError(f"the engine at {place.socket} does not end; its pid: relserve engine status")
+            raise EngineError(f"{holder(place)} at {place.socket} does not end; kill it")
         print("stopped")
 
 
@@ -98,16 +99,19 @@ def _await(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 async def _stop(place: Place) -> bool:
-    """Tell the engine at a place to end; whether there was one."""
-    line = await connect(place, {"service": "stop"})
-    if line is not None:
-        await line.close()
-    return line is not None
+    """Tell the engine at a place to end; whether there was one. One that is coming up is waited for."""
+    while is_held(place):
+        line = await _reached(place, "stop")
+        if line is not None:
+            line.close()
+            return True
+        await asyncio.sleep(WAIT_S)
+    return False
 
 
 async def _status(place: Place) -> dict[str, Any] | None:
-    """What an engine tells of itself; None where it ends just now."""
-    line = await connect(place, {"service": "status"})
+    """What an engine tells of itself; None where it does not, as it ends just now or hangs."""
+    line = await _reached(place, "status")
     if line is None:
         return None
     try:
@@ -115,7 +119,18 @@ async def _status(place: Place) -> dict[str, Any] | None:
     except (OSError, asyncio.IncompleteReadError):
         return None
     finally:
-        await line.close()
+        line.close()
+
+
+async def _reached(place: Place, service: str) -> Line | None:
+    """A line to the engine at a place; None where it does not listen, or does not answer, which is told."""
+    try:
+        return await connect(place, {"service": service})
+    except EngineError as error:
+        print(f"relserve: {error}", file=sys.stderr)
+        if service == "stop":
+            raise
+        return None
 
 
 def _cells(status: dict[str, Any]) -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import traceback
 from contextlib import aclosing
 from typing import Any
 
+from relserve.call.relquery import Submission
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.log import one_line
 from relserve.engines.protocol import Engine
 from relserve.engines.shared.wire import (
     Ended,
@@ -16,10 +19,10 @@ from relserve.engines.shared.wire import (
     Said,
     put_object,
     read_json,
-    read_object,
+    read_submission,
     write_object,
 )
-from relserve.errors import EngineDeadError, EngineStartError, RelserveError
+from relserve.errors import EngineDeadError, EngineError, RelserveError
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
 
@@ -30,6 +33,7 @@ class Answers:
     """Answers submissions.
 
     Attributes:
+        started: set when the first start is over, come what may.
         has_failed: whether the engine did not come up; the process is of no use then.
         num_running, num_answered: submissions under way, and prompts answered.
     """
@@ -37,6 +41,8 @@ class Answers:
     def __init__(self, engine: Engine, listeners: Listeners, milestones: Milestones) -> None:
         self._engine, self._listeners, self._milestones = engine, listeners, milestones
         self.has_failed = False
+        self.started = asyncio.Event()
+        self._start_error: RelserveError | None = None
         self.num_running = self.num_answered = 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._stopping = False
@@ -48,9 +54,10 @@ class Answers:
                 await self._engine.start()
                 self._milestones.reach("ready")
             except RelserveError as error:
-                self.has_failed = isinstance(error, EngineStartError)
+                self._start_error, self.has_failed = error, True
                 self._listeners.say(str(error))
         gc.enable()
+        self.started.set()
 
     async def start(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -58,20 +65,18 @@ class Answers:
         """Tell a client when the engine is up."""
         await read_json(reader)
         with self._saying(writer):
-            try:
-                if isinstance(self._engine, LocalEngine):
-                    await self._engine.start()
-            except RelserveError as error:
-                await self._end(writer, error)
-                return
-            await write_object(writer, Ended())
+            await self.started.wait()
+            if self._start_error is not None:
+                await self._end(writer, self._start_error)
+            else:
+                await write_object(writer, Ended())
 
     async def serve(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Answer one submission; what is not answered when the client hangs up is aborted."""
-        asked = await read_object(reader)
-        answering = asyncio.ensure_future(self._answer(asked, writer))
+        submission = await read_submission(reader)
+        answering = asyncio.ensure_future(self._answer(submission, writer))
         hanging_up = asyncio.ensure_future(reader.read(1))
         self.num_running += 1
         self._writers.add(writer)
@@ -88,27 +93,35 @@ class Answers:
     async def stop(self) -> None:
         """End what is under way with an error."""
         self._stopping = True
-        for writer in list(self._writers):
-            error = EngineDeadError(f"the shared engine for {self._engine.model} was stopped while it worked")
-            with contextlib.suppress(OSError, TimeoutError):
-                await asyncio.wait_for(self._end(writer, error), 1)
+        error = EngineDeadError(f"the shared engine for {self._engine.model} was stopped while it worked")
+        told = [asyncio.ensure_future(self._end(writer, error)) for writer in self._writers]
+        if told:
+            await asyncio.wait(told, timeout=1)
 
-    async def _answer(self, asked: Any, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, submission: Submission, writer: asyncio.StreamWriter) -> None:
         with self._saying(writer):
             try:
-                async with aclosing(self._engine.answer(asked.submission)) as stream:  # type: ignore[type-var]
+                await self.started.wait()
+                if self._start_error is not None:
+                    raise self._start_error
+                async with aclosing(self._engine.answer(submission)) as stream:  # type: ignore[type-var]
                     async for replies in stream:
                         self.num_answered += len(replies)
                         await write_object(writer, Replied(replies))
-            except RelserveError as error:
-                self.has_failed = isinstance(error, EngineStartError)
+            except OSError:  # the client is gone
+                return
+            except Exception as error:
                 if not self._stopping:
                     await self._end(writer, error)
                 return
             await write_object(writer, Ended())
 
-    async def _end(self, writer: asyncio.StreamWriter, error: RelserveError) -> None:
-        await write_object(writer, Ended(type(error).__name__, str(error)))
+    async def _end(self, writer: asyncio.StreamWriter, error: Exception) -> None:
+        if not isinstance(error, RelserveError):
+            traceback.print_exception(error)
+            error = EngineError(f"the shared engine failed ({one_line(error)}); its log tells more")
+        with contextlib.suppress(OSError):
+            await write_object(writer, Ended(type(error).__name__, str(error)))
 
     def _saying(self, writer: asyncio.StreamWriter) -> contextlib.AbstractContextManager[None]:
         """While inside, the client hears what the engine announces."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import multiprocessing
 import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -16,10 +18,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relserve.engines.local.start import is_engine
 from relserve.engines.loop import engine_loop, spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import own_engine
-from relserve.engines.shared.start import PROTOCOL, Resident, refusal
+from relserve.engines.shared.greeting import PROTOCOL, Resident, refusal
+from relserve.engines.shared.place import Place, is_still, sign
 from relserve.engines.shared.wire import is_own, read_json, write_json
 from relserve.errors import EngineError, RelserveError
 from relserve.resident import fork
@@ -34,6 +38,7 @@ from relserve.vllm_plugin.child_process import lose_what_does_not_fit
 if TYPE_CHECKING:
     from relserve.session.session import Session
 
+CLOSE_S = 4.0  # how long the engine may take to end by itself
 CHECK_S = 0.2  # how often it looks whether it has been idle for long enough
 HUNG_UP = (OSError, asyncio.IncompleteReadError, EngineError)
 CALLS = "calls"  # the service of DuckDB's extension
@@ -42,31 +47,44 @@ OPEN_TO_ALL = ("status", "stop")  # services for every release of relserve
 Handler = Callable[[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def serve(task: Mapping[str, Any]) -> None:
-    """Serve until idle for long enough, told to stop, or terminated; then end the process."""
+def serve(task: Mapping[str, Any], lock: int) -> None:
+    """Serve until idle for long enough, told to stop, or terminated; then end the process.
+
+    Args:
+        lock: that this process holds as long as it lives.
+    """
     log_path = Path(task["log_path"]) if task["log_path"] else None
-    resident = Resident(task["model"], task["path"], task["engine_args"], task["idle_min"], VERSION, log_path)
+    resident = Resident(
+        task["model"], task["path"], task["engine_args"], task["idle_min"], VERSION, log_path,
+        Path(task["cache_dir"]),
+    )  # fmt: skip
     lose_what_does_not_fit()
-    process = Process(resident, Path(task["socket"]), Milestones(task["asked"]))
+    sign(lock)
+    socket = Path(task["socket"])
+    process = Process(resident, Place(socket.parent, socket.stem), lock, Milestones(task["asked"]))
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: process.stop())
     served = spawn(process.run())
     while not served.done():  # a signal's handler runs between two looks
         time.sleep(CHECK_S)
+    if error := served.exception():
+        traceback.print_exception(error)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(1 if served.exception() else 0)  # vLLM's own clearing up would take seconds
+    for child in filter(is_engine, multiprocessing.active_children()):  # one that is just starting
+        child.kill()
+    os._exit(1 if error else 0)  # vLLM's own clearing up would take seconds
 
 
 class Process:
     """One resident engine; runs on the engine loop."""
 
-    def __init__(self, resident: Resident, socket: Path, milestones: Milestones) -> None:
-        self.resident, self._socket, self._milestones = resident, socket, milestones
-        listeners = Listeners()
-        self.engine = _engine_of(resident, listeners.say)
-        self._answers = Answers(self.engine, listeners, milestones)
+    def __init__(self, resident: Resident, place: Place, lock: int, milestones: Milestones) -> None:
+        self.resident, self._place, self._lock, self._milestones = resident, place, lock, milestones
+        self._listeners = Listeners()
+        self.engine = _engine_of(resident, self._listeners.say)
+        self._answers = Answers(self.engine, self._listeners, milestones)
         self._services: dict[str, Handler] = {
             "engine": self._answers.serve, "start": self._answers.start,
             "fingerprint": self._fingerprint, "status": self._status, "stop": self._stop,
@@ -78,14 +96,16 @@ class Process:
 
     async def run(self) -> None:
         """Listen until there is a reason to end."""
-        server = await asyncio.start_unix_server(self._connected, self._socket)
+        server = await asyncio.start_unix_server(self._connected, self._place.socket)
+        self._listeners.say(f"process {os.getpid()} listens at {self._place.socket}")
         self._milestones.reach("listening")
         fork.prepare(lambda: self._milestones.reach("forked"))
         fork.close_in_child([each.fileno() for each in server.sockets])
         starting = asyncio.ensure_future(self._answers.start_engine())
         await self._until_done()
-        with contextlib.suppress(OSError):
-            self._socket.unlink()  # before it stops to listen: who comes now waits for the lock
+        if is_still(self._place, self._lock):
+            with contextlib.suppress(OSError):
+                self._place.socket.unlink()  # before it stops to listen: who comes now waits for the lock
         server.close()
         starting.cancel()
         await self._answers.stop()
@@ -93,7 +113,8 @@ class Process:
             task.cancel()
         if self._connections:
             await asyncio.wait(self._connections, timeout=1)
-        await self.engine.close()
+        with contextlib.suppress(TimeoutError):  # one that is starting is not waited for
+            await asyncio.wait_for(self.engine.close(), CLOSE_S)
 
     def stop(self) -> None:
         """End soon; may be called from a signal's handler."""
@@ -109,7 +130,8 @@ class Process:
         if self._busy:
             return False
         idle_s = time.monotonic() - self._idle_since
-        return self._answers.has_failed or (0 < self.resident.idle_min * 60 < idle_s)
+        is_lost = not is_still(self._place, self._lock)  # nobody finds it any more
+        return is_lost or self._answers.has_failed or (0 < self.resident.idle_min * 60 < idle_s)
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
@@ -156,15 +178,16 @@ class Process:
         if service in OPEN_TO_ALL:
             return None
         if service != CALLS:
-            return refusal(self.resident.hello(service), hello, self.resident.model)
+            return refusal(self.resident.hello(service), hello, self.resident.named)
         mine = self.resident.hello(service)  # DuckDB's extension takes the engine as it is
-        why = refusal(mine, {**hello, "engine_args": mine["engine_args"]}, self.resident.model)
+        why = refusal(mine, {**hello, "engine_args": mine["engine_args"]}, self.resident.named)
         return why and f"{why}; DuckDB's extension is made anew by `relserve shell --install`"
 
     async def _calls(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         # DuckDB and all of SQL, which only this service needs: they take a second to import
+        await self._answers.started.wait()
         service = await asyncio.to_thread(import_module, "relserve.resident.calls")
         await service.serve_calls(hello, reader, writer, self._session, self._answering)
 
@@ -192,6 +215,7 @@ class Process:
     async def _fingerprint(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        await self._answers.started.wait()  # no work in threads before the engine's process is forked
         try:
             found = await self.engine.fingerprint()
         except RelserveError:
@@ -224,4 +248,5 @@ class Process:
 def _engine_of(resident: Resident, announce: Callable[[str], None]) -> Engine:
     """The engine that a task names."""
     settings = replace(load(), engine_args=resident.engine_args, engine=OWN)
-    return own_engine(resident.model, resident.path, settings, announce, forks=is_cpu_build())
+    forks = is_cpu_build() and sys.platform == "linux"
+    return own_engine(resident.model, resident.path, settings, announce, forks)

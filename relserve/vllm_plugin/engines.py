@@ -23,14 +23,15 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
 
     given = AsyncEngineArgs(**arguments)
     config = given.create_engine_config()  # on a CPU it sets the method to "spawn"
-    if forks:
-        os.environ[METHOD] = "fork"
-    client: Any = AsyncLLM.from_vllm_config(
-        config, stat_loggers=[stat_logger], disable_log_stats=given.disable_log_stats,
-        enable_log_requests=given.enable_log_requests,
-    )  # fmt: skip
-    if forks:
-        os.environ[METHOD] = "spawn"
+    before = os.environ.get(METHOD, "spawn")
+    os.environ[METHOD] = "fork" if forks else before
+    try:
+        client: Any = AsyncLLM.from_vllm_config(
+            config, stat_loggers=[stat_logger], disable_log_stats=given.disable_log_stats,
+            enable_log_requests=given.enable_log_requests,
+        )  # fmt: skip
+    finally:
+        os.environ[METHOD] = before
     # Its traceback when the engine dies says less than the line that LocalEngine announces.
     logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
     return client  # type: ignore[no-any-return]

@@ -11,17 +11,17 @@ from typing import Any
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.unanswered import Unanswered
+from relserve.engines.shared.greeting import Resident, error_of
 from relserve.engines.shared.place import Place, place_of
-from relserve.engines.shared.start import Line, Resident, connect, error_of, reach
+from relserve.engines.shared.start import Line, connect, reach
 from relserve.engines.shared.wire import (
-    Asked,
     Ended,
     Replied,
     Said,
     read_json,
     read_object,
     write_json,
-    write_object,
+    write_submission,
 )
 from relserve.errors import EngineDeadError
 from relserve.policies.cost import CostModel
@@ -56,11 +56,11 @@ class SharedEngine:
         log_path: Path | None,
     ) -> None:
         self.model = model
-        self.resident = Resident(model, path, engine_args, idle_min, VERSION, log_path)
+        self.resident = Resident(model, path, engine_args, idle_min, VERSION, log_path, cache_dir)
         self._cache_dir, self._announce = cache_dir, announce
         self._files = LocalEngine(model, path, engine_args=engine_args)  # tells of the model; never started
         self._lines: set[Line] = set()
-        self._closed = False
+        self._num_closed = 0  # how often it was closed: queries that began before that end
 
     @property
     def place(self) -> Place:
@@ -100,7 +100,7 @@ class SharedEngine:
         except HUNG_UP:
             return await self._files.fingerprint()
         finally:
-            await line.close()
+            line.close()
 
     async def start(self) -> None:
         """Have the resident engine started and wait until it is ready.
@@ -116,37 +116,36 @@ class SharedEngine:
         except HUNG_UP:
             raise EngineDeadError(f"the shared engine for {self.model} ended while it started") from None
         finally:
-            await line.close()
+            line.close()
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`; a process that dies is started anew once and asked only what is unanswered."""
-        unanswered, has_died = Unanswered(len(submission.prompts)), False
+        unanswered, has_died, num_closed = Unanswered(len(submission.prompts)), False, self._num_closed
         while unanswered.indices:
             line = await self._reach("engine")
             self._lines.add(line)
             rest, indices = _rest_of(submission, list(unanswered.indices))
             try:
-                await write_object(line.writer, Asked(rest))
+                await write_submission(line.writer, rest)
                 async for replies in self._messages(line):
                     own = [replace(reply, index=indices[reply.index]) for reply in replies]
                     for reply in own:
                         del unanswered.indices[reply.index]
                     yield own
             except HUNG_UP:
-                self._give_up_or_go_on(has_died)
+                self._give_up_or_go_on(has_died, self._num_closed > num_closed)
                 has_died = True
             finally:
                 self._lines.discard(line)
-                await line.close()
+                line.close()
 
     async def close(self) -> None:
         """Hang up; relQueries under way end with EngineDeadError. The process goes on for others."""
-        self._closed = True
+        self._num_closed += 1
         for line in list(self._lines):
-            line.writer.transport.abort()
+            line.close()
 
     async def _reach(self, service: str) -> Line:
-        self._closed = False
         line, is_new = await reach(self.place, self.resident, service)
         if is_new:
             self._announce(f"starting the shared engine for {self.model} ...")
@@ -169,13 +168,13 @@ class SharedEngine:
                     raise error_of(message.error, message.message)
                 return
 
-    def _give_up_or_go_on(self, has_died: bool) -> None:
-        if self._closed:
+    def _give_up_or_go_on(self, has_died: bool, was_closed: bool) -> None:
+        if was_closed:
             raise EngineDeadError(f"the engine for {self.model} was closed while it worked") from None
         if has_died:
             raise EngineDeadError(
                 f"the shared engine for {self.model} ended twice during one query; `relserve engine logs "
-                f"--model {self.model}` shows its log"
+                f"--model {self.resident.named}` shows its log"
             ) from None
         self._announce(f"the shared engine for {self.model} ended; starting it anew ...")
 

@@ -13,12 +13,12 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from relserve.errors import EngineStartError
 
 PRIVATE = 0o700
-LONGEST = 70  # characters of a folder: a socket's path may have 103 on macOS, 107 on Linux
+LONGEST = 70  # bytes of a folder: a socket's path may have 103 on macOS, 107 on Linux
 
 
 class Place(NamedTuple):
@@ -30,6 +30,10 @@ class Place(NamedTuple):
     @property
     def socket(self) -> Path:
         return self.folder / f"{self.name}.sock"
+
+    @property
+    def task(self) -> Path:
+        return self.folder / f"{self.name}.json"
 
     @property
     def lock(self) -> Path:
@@ -59,11 +63,12 @@ def run_folder() -> Path:
     Raises:
         EngineStartError: it cannot be made, or is not this user's alone.
     """
-    base = os.environ.get("XDG_RUNTIME_DIR")
-    if base and len(base) <= LONGEST and os.access(base, os.W_OK):
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(base) and _is_short(base) and _is_ours(base):
         folder = Path(base) / "relserve"
     else:
-        folder = Path(tempfile.gettempdir()) / f"relserve-{os.getuid()}"
+        common = next(each for each in (tempfile.gettempdir(), "/tmp") if _is_short(each) or each == "/tmp")
+        folder = Path(common) / f"relserve-{os.getuid()}"
     try:
         with contextlib.suppress(FileExistsError):
             folder.mkdir(PRIVATE)
@@ -80,6 +85,18 @@ def run_folder() -> Path:
 
 
 _OWN = "set RELSERVE_ENGINE=own for an engine of each process's own, or XDG_RUNTIME_DIR"
+
+
+def _is_short(folder: str) -> bool:
+    return len(os.fsencode(folder)) <= LONGEST
+
+
+def _is_ours(folder: str) -> bool:
+    """Whether a folder is this user's: `sudo -E` brings that of another."""
+    try:
+        return os.stat(folder).st_uid == os.getuid()
+    except OSError:
+        return False
 
 
 def take_lock(place: Place) -> int | None:
@@ -108,15 +125,32 @@ def is_held(place: Place) -> bool:
     return False
 
 
+def sign(lock: int) -> None:
+    """Write this process's number into the lock that it holds, for people to read."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
+
+
+def is_still(place: Place, lock: int) -> bool:
+    """Whether the lock that a process holds is still that of the place; others may have removed its file."""
+    try:
+        return os.path.samestat(os.fstat(lock), os.stat(place.lock))
+    except OSError:
+        return False
+
+
+def holder(place: Place) -> str:
+    """The process that holds a place's lock, in words."""
+    try:
+        return f"process {place.lock.read_text(encoding='utf-8') or '(starting)'}"
+    except OSError:
+        return "its process"
+
+
 def places() -> list[Place]:
     """The places where resident engines of this user live; raises as `run_folder`."""
     found = [Place(lock.parent, lock.stem) for lock in sorted(run_folder().glob("*.lock"))]
     return [place for place in found if is_held(place)]
-
-
-def describe(value: dict[str, Any]) -> str:
-    """Engine arguments in an error's words."""
-    return json.dumps(value, sort_keys=True, default=str) if value else "none"
 
 
 def _real(path: Path) -> str:

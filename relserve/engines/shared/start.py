@@ -16,46 +16,16 @@ from typing import Any, NamedTuple
 
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.log import last_error, size_of
-from relserve.engines.shared.place import Place, describe, is_held, take_lock
+from relserve.engines.shared.greeting import Resident
+from relserve.engines.shared.place import Place, holder, is_held, take_lock
 from relserve.engines.shared.wire import is_own, read_json, write_json
-from relserve.errors import (
-    EngineDeadError,
-    EngineError,
-    EngineStartError,
-    ModelError,
-    OptionError,
-    RelserveError,
-)
+from relserve.errors import EngineStartError
 
-PROTOCOL = 1  # of the messages; a resident engine of another one is refused
 POLL_S = 0.02
 GREETING_S = 20.0  # how long a process that listens may take to answer a greeting
 COME_UP_S = 60.0  # how long a process may take until it listens; its model is loaded after that
 LOCK_VARIABLE = "RELSERVE_RESIDENT_LOCK"  # the file descriptor of the lock that the process is to keep
 MODULE = "relserve.resident"
-
-
-_ERRORS: dict[str, type[RelserveError]] = {
-    kind.__name__: kind for kind in (EngineStartError, EngineDeadError, ModelError, OptionError)
-}
-
-
-class Resident(NamedTuple):
-    """What a resident engine is to be, or is, started with."""
-
-    model: str
-    path: str
-    engine_args: Mapping[str, Any]
-    idle_min: float
-    version: str
-    log_path: Path | None
-
-    def hello(self, service: str) -> dict[str, Any]:
-        """The first message to it."""
-        return {
-            "service": service, "protocol": PROTOCOL, "relserve": self.version,
-            "engine_args": json.loads(json.dumps(dict(self.engine_args), default=str)),
-        }  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -64,11 +34,9 @@ class Line(NamedTuple):
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    async def close(self) -> None:
-        """Hang up; what was asked on it is given up."""
-        self.writer.close()
-        with contextlib.suppress(OSError):
-            await self.writer.wait_closed()
+    def close(self) -> None:
+        """Hang up at once; what was asked on it is given up, and what is not sent yet is not sent."""
+        self.writer.transport.abort()
 
 
 async def connect(place: Place, hello: Mapping[str, Any]) -> Line | None:
@@ -90,15 +58,15 @@ async def connect(place: Place, hello: Mapping[str, Any]) -> Line | None:
         if error := answer.get("error"):
             raise EngineStartError(str(error))
     except TimeoutError:
-        line.writer.transport.abort()
+        line.close()
         raise EngineStartError(
-            f"what listens at {place.socket} does not answer: end that process, or set RELSERVE_ENGINE=own"
+            f"what listens at {place.socket} does not answer: end {holder(place)}, or set RELSERVE_ENGINE=own"
         ) from None
     except (OSError, asyncio.IncompleteReadError):  # it ends just now
-        await line.close()
+        line.close()
         return None
     except BaseException:
-        await line.close()
+        line.close()
         raise
     return line
 
@@ -121,6 +89,7 @@ async def reach(place: Place, resident: Resident, service: str) -> tuple[Line, b
             raise _ended_at_once(resident, log_start)
         if lock is not None:
             started_here = True
+            _handed_on.add(lock)
             await in_daemon_thread(partial(_launch, place, resident, lock))
         if time.monotonic() > deadline_s:
             raise EngineStartError(
@@ -132,31 +101,56 @@ async def reach(place: Place, resident: Resident, service: str) -> tuple[Line, b
 
 
 def _launch(place: Place, resident: Resident, lock: int) -> None:
-    """Start the process, which keeps the lock for as long as it lives and is nobody's child; blocks."""
+    """Start the process, which keeps the lock for as long as it lives and is nobody's child; blocks.
+
+    Its task is in a file of the user's alone: engine arguments may hold tokens, which commands show to all.
+    """
     with contextlib.suppress(FileNotFoundError):
         place.socket.unlink()  # left behind: nobody holds the lock
     task = {
         "model": resident.model, "path": resident.path, "engine_args": dict(resident.engine_args),
         "idle_min": resident.idle_min, "socket": str(place.socket),
         "asked": time.time(), "log_path": str(resident.log_path) if resident.log_path is not None else None,
+        "cache_dir": str(resident.cache_dir),
     }  # fmt: skip
     log = subprocess.DEVNULL
     with contextlib.suppress(OSError):  # an engine without a log is better than none
         if resident.log_path is not None:
             log = os.open(resident.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
+        place.task.write_text(json.dumps(task, default=str), encoding="utf-8")
         subprocess.run(  # it forks at once, and the process that goes on is the init process's child
-            [sys.executable, "-m", MODULE, json.dumps(task, default=str)],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", pass_fds=[lock],
-            start_new_session=True, env={**os.environ, LOCK_VARIABLE: str(lock), "PYTHONPATH": paths},
+            [sys.executable, "-m", MODULE, str(place.task)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            cwd="/", pass_fds=[lock], start_new_session=True, timeout=COME_UP_S,
+            env=_environment(lock, resident),
         )  # fmt: skip
-    except OSError as error:
-        raise EngineStartError(f"cannot start a process for {resident.model}: {error.strerror}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EngineStartError(f"cannot start a process for {resident.model}: {error}") from error
     finally:
+        _handed_on.discard(lock)
         os.close(lock)
         if log != subprocess.DEVNULL:
             os.close(log)
+
+
+def _environment(lock: int, resident: Resident) -> dict[str, str]:
+    """This process's, with what it imports from; not the folder that it happens to be in."""
+    paths = [path for path in sys.path if os.path.isabs(path)]
+    return {
+        **os.environ, "PYTHONPATH": os.pathsep.join(paths), LOCK_VARIABLE: str(lock),
+        "RELSERVE_CACHE_DIR": str(resident.cache_dir),
+    }  # fmt: skip
+
+
+def _close_handed_on() -> None:
+    """A process that is forked off this one must not hold a lock that is on its way to a resident one."""
+    for lock in _handed_on:
+        os.close(lock)
+    _handed_on.clear()
+
+
+_handed_on: set[int] = set()
+os.register_at_fork(after_in_child=_close_handed_on)
 
 
 def _ended_at_once(resident: Resident, log_start: int) -> EngineStartError:
@@ -170,28 +164,6 @@ def _see(log_path: Path | None) -> str:
     return f"; its log is {log_path}" if log_path is not None else ""
 
 
-def refusal(mine: Mapping[str, Any], theirs: Mapping[str, Any], model: str) -> str | None:
-    """Why a resident engine does not serve a client, with how to mend it; None where it does.
-
-    Args:
-        mine, theirs: greetings: of the engine, if it were a client, and of the client.
-    """
-    mend = (
-        f"`relserve engine stop --model {model}` ends it for everybody, RELSERVE_ENGINE=own starts another "
-        "for this process alone"
-    )
-    if any(theirs.get(name) != mine[name] for name in ("protocol", "relserve")):
-        version = theirs.get("relserve") or "another release"
-        return f"the shared engine for {model} runs relserve {mine['relserve']}, this is {version}; {mend}"
-    args, wanted = mine["engine_args"], theirs.get("engine_args") or {}
-    if args != wanted:
-        return (
-            f"the shared engine for {model} was started with the engine arguments {describe(args)}, this "
-            f"process has {describe(wanted)}; {mend}"
-        )
-    return None
-
-
 async def wait_until_ended(place: Place, timeout_s: float) -> bool:
     """Wait until no process lives at a place; whether that came in time."""
     deadline_s = time.monotonic() + timeout_s
@@ -200,8 +172,3 @@ async def wait_until_ended(place: Place, timeout_s: float) -> bool:
             return False
         await asyncio.sleep(POLL_S)
     return True
-
-
-def error_of(name: str, message: str) -> RelserveError:
-    """The error that a resident engine told by its class's name."""
-    return _ERRORS.get(name, EngineError)(message)

@@ -12,20 +12,28 @@ import os
 import pickle
 import socket
 import struct
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from relserve.call.relquery import Reply, Submission
 from relserve.errors import EngineError
 
-LONGEST = 2**30  # bytes of a message
+LONGEST = 2**30  # bytes of a message; what is no engine of ours seems to announce more
+PART = 1 << 20  # characters of prompts that are sent together, or one prompt
 _LENGTH = struct.Struct("<I")
 _CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
 
 class Asked(NamedTuple):
-    """A client wants these prompts answered."""
+    """A client wants prompts answered, which follow in lists of their own.
+
+    Attributes:
+        submission: without its prompts.
+        num_prompts: how many follow.
+    """
 
     submission: Submission
+    num_prompts: int
 
 
 class Replied(NamedTuple):
@@ -56,7 +64,10 @@ async def read_message(reader: asyncio.StreamReader) -> bytes:
     """
     (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
     if length > LONGEST:
-        raise EngineError(f"a message of {length:,} bytes: what is at the socket is no engine of relserve")
+        raise EngineError(
+            f"a message of {length:,} bytes: what is at the socket is no engine of relserve; end its process "
+            "or set RELSERVE_ENGINE=own"
+        )
     return await reader.readexactly(length)
 
 
@@ -92,6 +103,32 @@ async def write_object(writer: asyncio.StreamWriter, value: Any) -> None:
     """Send one; raises as `write_message`."""
     put_object(writer, value)
     await writer.drain()
+
+
+async def write_submission(writer: asyncio.StreamWriter, submission: Submission) -> None:
+    """Send a submission, its prompts in parts, so that a large one keeps nobody else waiting.
+
+    Raises:
+        ConnectionError: the other side is gone.
+    """
+    prompts = submission.prompts
+    await write_object(writer, Asked(replace(submission, prompts=()), len(prompts)))
+    part, size = list[str](), 0
+    for number, prompt in enumerate(prompts, 1):
+        part.append(prompt)
+        size += len(prompt)
+        if size >= PART or number == len(prompts):
+            await write_object(writer, part)
+            part, size = [], 0
+
+
+async def read_submission(reader: asyncio.StreamReader) -> Submission:
+    """What `write_submission` sent; raises as `read_message`."""
+    asked: Asked = await read_object(reader)
+    prompts: list[str] = []
+    while len(prompts) < asked.num_prompts:
+        prompts += await read_object(reader)
+    return replace(asked.submission, prompts=prompts)
 
 
 def put_object(writer: asyncio.StreamWriter, value: Any) -> None:

@@ -56,5 +56,5 @@ def said() -> list[str]:
 async def stop(place: Place) -> None:
     """Stop the engine at a place, and wait until it has ended."""
     if is_held(place) and (line := await connect(place, {"service": "stop"})) is not None:
-        await line.close()
+        line.close()
     assert await wait_until_ended(place, TIMEOUT_S)

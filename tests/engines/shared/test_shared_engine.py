@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from concurrent.futures import Future
@@ -15,20 +13,19 @@ from typing import Any
 
 import psutil
 import pytest
-from asking import TIMEOUT_S, ask, submission_of, texts
+from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.loop import spawn
 from relserve.engines.registry import shared_engine
 from relserve.engines.scripted import ScriptedEngine
-from relserve.engines.shared import place as place_module
 from relserve.engines.shared import start as start_module
 from relserve.engines.shared import wire
 from relserve.engines.shared.engine import SharedEngine
-from relserve.engines.shared.place import is_held, places, run_folder
+from relserve.engines.shared.place import is_held, places
 from relserve.engines.shared.start import connect, wait_until_ended
 from relserve.engines.shared.wire import read_json
-from relserve.errors import EngineDeadError, EngineStartError
+from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from relserve.settings import load
 from tests.waiting import wait_until
 
@@ -42,7 +39,7 @@ async def status_of(engine: SharedEngine) -> dict[str, Any]:
     try:
         return await read_json(line.reader)
     finally:
-        await line.close()
+        line.close()
 
 
 def pid_of(engine: SharedEngine) -> int:
@@ -55,7 +52,7 @@ def do(engine: SharedEngine, service: str) -> None:
     async def say() -> None:
         line = await connect(engine.place, {"service": service})
         assert line is not None
-        await line.close()
+        line.close()
 
     spawn(say()).result(timeout=TIMEOUT_S)
 
@@ -103,7 +100,7 @@ def test_ten_clients_that_start_it_at_once_share_one(run_dir, tmp_path):
     (place,) = places()
     assert sockets == {f"{place.socket}\n"}
     commands = [" ".join(p.info["cmdline"] or []) for p in psutil.process_iter(["cmdline"])]
-    assert sum(str(place.socket) in command for command in commands) == 1
+    assert sum(f"serve {place.task}" in command for command in commands) == 1
 
 
 def test_a_process_that_was_killed_has_a_successor_though_its_socket_is_left(make):
@@ -181,7 +178,7 @@ def test_other_engine_arguments_are_refused(make):
 
 
 def test_a_full_disk_under_its_log_does_not_end_it(make):
-    engine = make(log_path=Path("/dev/full"))
+    engine = make(log_path=Path("/dev/full"))  # the process says there where it listens
     ask(engine, PROMPTS)
     assert len(ask(engine, PROMPTS)) == len(PROMPTS)
 
@@ -193,62 +190,59 @@ def test_a_process_that_cannot_start_is_told_with_its_error(make, monkeypatch):
     assert places() == []
 
 
-def test_another_users_folder_is_refused(make, run_dir, monkeypatch):
-    run_folder()
-    monkeypatch.setattr(place_module.os, "getuid", lambda: 54321)
-    with pytest.raises(EngineStartError, match="belongs to another user"):
-        ask(make(), PROMPTS)
+def test_a_query_larger_than_one_message_arrives_whole(make, monkeypatch):
+    monkeypatch.setattr(wire, "PART", 100)
+    assert texts(ask(make(), PROMPTS)) == texts(ask(ScriptedEngine(), PROMPTS))
 
 
-def test_a_folder_that_others_may_enter_is_refused(make, run_dir):
-    run_folder().chmod(0o755)
-    with pytest.raises(EngineStartError, match="chmod 700"):
-        ask(make(), PROMPTS)
-    (run_dir / "relserve").chmod(0o700)
+def test_an_error_of_another_kind_is_told_and_ends_nothing(make):
+    engine = make()
+    with pytest.raises(EngineError, match=r"failed .AttributeError.*its log tells more"):
+        spawn(collect(engine, submission_of(PROMPTS, grammar=7))).result(timeout=TIMEOUT_S)
+    pid = pid_of(engine)
+    assert len(ask(engine, PROMPTS)) == len(PROMPTS)
+    assert pid_of(engine) == pid
 
 
-def test_another_users_process_is_refused(make, monkeypatch):
+def test_a_lock_that_others_removed_costs_no_second_engine_its_socket(make):
     engine = make()
     ask(engine, PROMPTS)
-    monkeypatch.setattr(start_module, "is_own", lambda connection: False)
-    with pytest.raises(EngineStartError, match="is another user's"):
-        ask(make(), PROMPTS)
+    first = psutil.Process(pid_of(engine))
+    engine.place.lock.unlink()
+    first.wait(timeout=TIMEOUT_S)  # nobody would find it
+    assert len(ask(engine, PROMPTS)) == len(PROMPTS)
 
 
-def test_the_peers_user_is_what_the_kernel_says():
-    one, other = socket.socketpair()
-    with one, other:
-        assert wire.is_own(one)
-
-
-def test_what_never_answers_is_not_waited_for(make, monkeypatch):
+def test_cancelling_does_not_wait_for_a_process_that_does_not_read(make):
     engine = make()
-    monkeypatch.setattr(start_module, "GREETING_S", 0.3)
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(engine.place.socket))
-        listening.listen()
-        with pytest.raises(EngineStartError, match="does not answer"):
-            ask(engine, PROMPTS)
+    ask(engine, PROMPTS)
+    process = psutil.Process(pid_of(engine))
+    asked = spawn(collect(engine, submission_of(["x" * 1_000_000] * 30)))
+    wait_until(lambda: engine._lines)
+    process.suspend()
+    try:
+        asked.cancel()
+        wait_until(lambda: not engine._lines, timeout_s=10)
+    finally:
+        process.resume()
 
 
-def test_what_is_no_engine_is_told(make):
+@pytest.mark.parametrize("option", [["--model", "scripted"], ["--all"]])
+def test_the_command_stops_it(make, tmp_path, option):
     engine = make()
+    ask(engine, PROMPTS)
+    assert relserve_engine(tmp_path, "stop", *option) == (0, "stopped\n")
+    assert not is_held(engine.place)
+    assert "no shared engine is up" in relserve_engine(tmp_path, "stop", *option)[1]
 
-    async def talk_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        await writer.drain()
 
-    async def serve() -> asyncio.Server:
-        return await asyncio.start_unix_server(talk_http, engine.place.socket)
-
-    server = spawn(serve()).result()
-    with pytest.raises(Exception, match="no engine of relserve"):
-        ask(engine, PROMPTS)
-
-    async def close() -> None:
-        server.close()
-
-    spawn(close()).result()
+def relserve_engine(cache_dir: Path, *arguments: str) -> tuple[int, str]:
+    """The command's status and what it wrote to stdout."""
+    done = subprocess.run(
+        [sys.executable, "-m", "relserve", "engine", *arguments], capture_output=True, text=True,
+        env={**os.environ, "RELSERVE_CACHE_DIR": str(cache_dir)}, check=False, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    return done.returncode, done.stdout
 
 
 def test_the_setting_chooses_it(monkeypatch, run_dir, tmp_path):

@@ -6,11 +6,11 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
@@ -21,7 +21,8 @@ from relserve.engines.shared.engine import SharedEngine
 from relserve.engines.shared.place import is_held
 from relserve.engines.shared.start import connect, wait_until_ended
 from relserve.engines.shared.wire import read_json
-from relserve.errors import EngineStartError
+from relserve.errors import EngineDeadError, EngineStartError
+from relserve.machine.engine_status import is_alive
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.vllm
@@ -63,7 +64,7 @@ async def say(engine: SharedEngine, service: str) -> dict[str, Any]:
     try:
         return await read_json(line.reader) if service == "status" else {}
     finally:
-        await line.close()
+        line.close()
 
 
 def status(engine: SharedEngine) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def test_a_killed_process_takes_its_engine_along_and_the_query_goes_on(engine):
     os.kill(before["pid"], signal.SIGKILL)
     assert sorted(reply.index for reply in asked.result(timeout=TIMEOUT_S)) == list(range(len(MANY)))
     assert status(engine)["pid"] != before["pid"]
-    assert not psutil.pid_exists(before["engine_pid"])
+    assert not is_alive(before["engine_pid"], None)
 
 
 def test_a_start_that_fails_says_why_and_leaves_nothing(engine):
@@ -127,4 +128,15 @@ def test_stopping_it_leaves_no_process(engine):
     pids = [status(engine)[name] for name in ("pid", "engine_pid")]
     spawn(say(engine, "stop")).result(timeout=TIMEOUT_S)
     assert spawn(wait_until_ended(engine.place, TIMEOUT_S)).result()
-    wait_until(lambda: not any(psutil.pid_exists(pid) for pid in pids))
+    wait_until(lambda: not any(is_alive(pid, None) for pid in pids))
+
+
+def test_stopping_it_while_it_starts_leaves_no_process(engine):
+    starting = spawn(engine.start())
+    wait_until(lambda: is_held(engine.place) and engine.place.socket.exists())
+    spawn(say(engine, "stop")).result(timeout=TIMEOUT_S)
+    stopped = time.monotonic()
+    with pytest.raises(EngineDeadError, match="ended while it started"):
+        starting.result(timeout=TIMEOUT_S)
+    assert spawn(wait_until_ended(engine.place, TIMEOUT_S)).result()
+    assert time.monotonic() - stopped < 10  # not as long as a start takes
