@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-PREFIXES = ("OMP_", "VLLM_", "GOMP_", "KMP_")  # of variables that no side takes over from here
+# Of variables that no side takes over from here; the last is a setting that older checkouts do not know.
+PREFIXES = ("OMP_", "VLLM_", "GOMP_", "KMP_", "RELSERVE_KEEP_LENGTHS")
 
 
 class Side:

@@ -40,6 +40,8 @@ class Child(Side):
     def __init__(self, order: Order, checkout: Path, variables: Mapping[str, str]) -> None:
         folders = os.pathsep.join(str(checkout / part) for part in ("", "duckdb_ext", "kernels"))
         ours = {"VLLM_LOGGING_LEVEL": "ERROR", "HF_HUB_OFFLINE": "1", "PYTHONPATH": folders}
+        if checkout == ROOT:
+            ours["RELSERVE_KEEP_LENGTHS"] = "0"
         program = "benchmarks/throughput_child.py"
         command = [sys.executable, "-P", str(ROOT / program)]
         super().__init__(command, checkout, ours | dict(variables), program)
