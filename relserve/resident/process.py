@@ -30,7 +30,7 @@ from relserve.resident import fork
 from relserve.resident.answers import Answers
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
-from relserve.resident.variables import is_cpu_build
+from relserve.resident.variables import forks
 from relserve.settings import OWN, SHARED, load
 from relserve.version import VERSION
 from relserve.vllm_plugin.child_process import lose_what_does_not_fit
@@ -248,5 +248,4 @@ class Process:
 def _engine_of(resident: Resident, announce: Callable[[str], None]) -> Engine:
     """The engine that a task names."""
     settings = replace(load(), engine_args=resident.engine_args, engine=OWN)
-    forks = is_cpu_build() and sys.platform == "linux"
-    return own_engine(resident.model, resident.path, settings, announce, forks)
+    return own_engine(resident.model, resident.path, settings, announce, forks(resident.path))

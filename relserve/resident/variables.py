@@ -7,6 +7,7 @@ has to be there before that.
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -15,12 +16,20 @@ from relserve.engines.local import cpu
 
 
 def variables_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, str]:
-    """Variables that the user left unset; none for models behind a URL, or where vLLM runs on a GPU."""
-    if not is_cpu_build() or "://" in path:
+    """Variables that the user left unset; none where the engine's process is not forked off (`forks`)."""
+    if not forks(path):
         return {}
     found = cpu.variables_for(path, engine_args)
     found.pop(cpu.KV_GIB, None)  # follows from the memory that is free when the engine starts
     return found
+
+
+def forks(path: str) -> bool:
+    """Whether the engine's process is forked off the resident one: of models in a folder here, on a CPU.
+
+    Of a hub's model the size, which decides the variables, may have to be fetched first.
+    """
+    return os.path.isdir(path) and sys.platform == "linux" and is_cpu_build()
 
 
 def is_cpu_build() -> bool:
