@@ -26,7 +26,9 @@ from relserve.errors import EngineDeadError, EngineError, RelserveError
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
 
-SCHEDULED = "starting engine for"  # what LocalEngine announces first, and a client has said already
+SAID_BY_CLIENTS = (
+    "starting engine for"  # how LocalEngine begins; the client that started the process has said so
+)
 
 
 class Answers:
@@ -42,7 +44,7 @@ class Answers:
         self._engine, self._listeners, self._milestones = engine, listeners, milestones
         self.has_failed = False
         self.started = asyncio.Event()
-        self._start_error: RelserveError | None = None
+        self._start_error: Exception | None = None
         self.num_running = self.num_answered = 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._stopping = False
@@ -53,7 +55,7 @@ class Answers:
             try:
                 await self._engine.start()
                 self._milestones.reach("ready")
-            except RelserveError as error:
+            except Exception as error:  # whatever it is, clients wait to be told
                 self._start_error, self.has_failed = error, True
                 self._listeners.say(str(error))
         gc.enable()
@@ -108,7 +110,7 @@ class Answers:
                     async for replies in stream:
                         self.num_answered += len(replies)
                         await write_object(writer, Replied(replies))
-            except OSError:  # the client is gone
+            except ConnectionError:  # the client is gone
                 return
             except Exception as error:
                 if not self._stopping:
@@ -127,7 +129,7 @@ class Answers:
         """While inside, the client hears what the engine announces."""
 
         def tell(text: str) -> None:
-            if not text.startswith(SCHEDULED):
+            if not text.startswith(SAID_BY_CLIENTS):
                 put_object(writer, Said(text))
 
         return self._listeners.listening(tell)

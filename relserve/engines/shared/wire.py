@@ -1,7 +1,7 @@
 """What goes over a resident engine's socket: messages, each a length in four bytes and so many bytes.
 
 Greetings and commands are JSON. Submissions and replies are pickled: both ends are the same release of
-relserve, run by the same user (see `place.py` and `greet`), and grammars are trees of Python objects.
+relserve, run by the same user (see `place.py` and `greeting.py`), and grammars are trees of Python objects.
 """
 
 from __future__ import annotations

@@ -71,6 +71,17 @@ def status(engine: SharedEngine) -> dict[str, Any]:
     return spawn(say(engine, "status")).result(timeout=TIMEOUT_S)
 
 
+def answered_over_a_kill(engine: SharedEngine, killed: str) -> dict[str, Any]:
+    """The status before a process of it is killed in mid-query; every row is answered all the same."""
+    ask(engine, PROMPTS[:1])
+    before = status(engine)
+    asked = spawn(collect(engine, submission_of(MANY, **LONG)))
+    wait_until(lambda: status(engine)["queries"] == 1)
+    os.kill(before[killed], signal.SIGKILL)
+    assert sorted(reply.index for reply in asked.result(timeout=TIMEOUT_S)) == list(range(len(MANY)))
+    return before
+
+
 def test_answers_and_phases_are_those_of_an_engine_of_ones_own(engine, local_engine):
     replies = ask(engine, PROMPTS)
     assert texts(replies) == texts(ask(local_engine, PROMPTS))
@@ -93,12 +104,7 @@ def test_its_start_is_told_step_by_step(engine):
 
 
 def test_a_killed_engine_is_restarted_within_the_process(engine):
-    ask(engine, PROMPTS[:1])
-    before = status(engine)
-    asked = spawn(collect(engine, submission_of(MANY, **LONG)))
-    wait_until(lambda: status(engine)["queries"] == 1)
-    os.kill(before["engine_pid"], signal.SIGKILL)
-    assert sorted(reply.index for reply in asked.result(timeout=TIMEOUT_S)) == list(range(len(MANY)))
+    before = answered_over_a_kill(engine, "engine_pid")
     after = status(engine)
     assert after["pid"] == before["pid"]
     assert after["engine_pid"] != before["engine_pid"]
@@ -106,12 +112,7 @@ def test_a_killed_engine_is_restarted_within_the_process(engine):
 
 
 def test_a_killed_process_takes_its_engine_along_and_the_query_goes_on(engine):
-    ask(engine, PROMPTS[:1])
-    before = status(engine)
-    asked = spawn(collect(engine, submission_of(MANY, **LONG)))
-    wait_until(lambda: status(engine)["queries"] == 1)
-    os.kill(before["pid"], signal.SIGKILL)
-    assert sorted(reply.index for reply in asked.result(timeout=TIMEOUT_S)) == list(range(len(MANY)))
+    before = answered_over_a_kill(engine, "pid")
     assert status(engine)["pid"] != before["pid"]
     assert not is_alive(before["engine_pid"], None)
 
