@@ -26,9 +26,7 @@ from relserve.errors import EngineDeadError, EngineError, RelserveError
 from relserve.resident.listeners import Listeners
 from relserve.resident.milestones import Milestones
 
-SAID_BY_CLIENTS = (
-    "starting engine for"  # how LocalEngine begins; the client that started the process has said so
-)
+SAID_BY_CLIENTS = "starting engine for"  # how LocalEngine begins; who started the process has said so
 
 
 class Answers:
