@@ -28,6 +28,7 @@ from relserve_duckdb.user.error_mapping import own_errors
 from relserve_duckdb.user.relation import Relation, reading_of, unwrapped
 from relserve_duckdb.user.result_owner import ResultOwner
 from relserve_duckdb.user.runner import Runner
+from relserve_duckdb.user.stream import Stream, open_stream
 from relserve_duckdb.user.variables import is_one_shot
 
 _FETCHES = frozenset(
@@ -124,6 +125,27 @@ class Connection:
     def from_query(self, query: Any, **kwargs: Any) -> Relation | None:
         """The same as `sql`."""
         return self._sql(self.variables(sys._getframe(1)), query, kwargs)
+
+    def stream(self, query: str, parameters: Any = None, batch_rows: int = 2048) -> Stream | None:
+        """One statement that only reads, as Arrow batches that come as they are made.
+
+        Args:
+            batch_rows: most rows of a batch.
+
+        Returns:
+            The open result; None: there is nothing in the text but a comment. The connection runs nothing else
+            until it has been read to its end, or closed.
+        """
+        relation = self._sql(
+            self.variables(sys._getframe(1)), query, {"params": parameters} if parameters else {}
+        )
+        return None if relation is None else open_stream(relation, batch_rows, self._streaming)
+
+    @contextmanager
+    def _streaming(self) -> Iterator[None]:
+        with self._lock, self._guarded():
+            yield
+        self._state.run.warn()
 
     def register(self, view_name: str, python_object: Any) -> Connection:
         """As `DuckDBPyConnection.register`."""

@@ -1,0 +1,86 @@
+"""A statement's rows as Arrow batches, as they come, with DuckDB's errors as themselves.
+
+An error on the way comes out of Arrow's reader as an OSError that quotes DuckDB's; here it is DuckDB's again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+_BY_WORDS: dict[str, type[duckdb.Error]] = {
+    "Binder Error": duckdb.BinderException, "Catalog Error": duckdb.CatalogException,
+    "Constraint Error": duckdb.ConstraintException, "Conversion Error": duckdb.ConversionException,
+    "Dependency Error": duckdb.DependencyException, "HTTP Error": duckdb.HTTPException,
+    "INTERNAL Error": duckdb.InternalException, "INTERRUPT Error": duckdb.InterruptException,
+    "IO Error": duckdb.IOException, "Invalid Input Error": duckdb.InvalidInputException,
+    "Invalid type Error": duckdb.InvalidTypeException, "Not implemented Error": duckdb.NotImplementedException,
+    "Out of Memory Error": duckdb.OutOfMemoryException, "Out of Range Error": duckdb.OutOfRangeException,
+    "Parser Error": duckdb.ParserException, "Permission Error": duckdb.PermissionException,
+    "Sequence Error": duckdb.SequenceException, "Serialization Error": duckdb.SerializationException,
+    "Syntax Error": duckdb.SyntaxException, "TransactionContext Error": duckdb.TransactionException,
+    "Type Error": duckdb.TypeMismatchException,
+}  # fmt: skip
+
+
+class Stream:
+    """An open result.
+
+    Attributes:
+        columns: name and DuckDB's type of each.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[tuple[str, str]],
+        reader: Callable[[], pa.RecordBatchReader],
+        guarded: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self.columns = columns
+        self._open, self._guarded = reader, guarded
+        self._reader: pa.RecordBatchReader | None = None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """The rows; running starts with the first batch.
+
+        Raises:
+            duckdb.Error, RelserveError: as `Connection.execute`.
+        """
+        while True:
+            with self._guarded(), _as_duckdb():
+                if self._reader is None:
+                    self._reader = self._open()
+                batch = next(self._reader, None)
+            if batch is None:
+                return
+            yield batch
+
+    def close(self) -> None:
+        """No more rows are wanted."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+
+@contextmanager
+def _as_duckdb() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        words = str(error).partition(":")[0]
+        kind = _BY_WORDS.get(words)
+        if kind is None:
+            raise
+        raise kind(str(error)) from error
+
+
+def open_stream(
+    relation: Any, batch_rows: int, guarded: Callable[[], AbstractContextManager[None]]
+) -> Stream:
+    """A relation's rows, not yet running."""
+    columns = list(zip(relation.columns, map(str, relation.types), strict=True))
+    return Stream(columns, lambda: relation.to_arrow_reader(batch_rows), guarded)

@@ -1,0 +1,1 @@
+"""`relserve serve`: one DuckDB database for many clients, over PostgreSQL's protocol."""

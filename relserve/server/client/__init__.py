@@ -1,0 +1,1 @@
+"""One client: its socket, its start, its statements and their results."""

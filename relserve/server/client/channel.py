@@ -1,0 +1,216 @@
+"""One client's socket: asyncio reads and writes it, and the thread that works for the client waits on it."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import ssl
+import struct
+import threading
+from collections.abc import Callable
+
+from relserve.server.wire.faults import ProtocolError
+
+MAX_START = 10_000  # bytes of a message before the client is known, as in PostgreSQL
+MAX_MESSAGE = 1 << 28
+MAX_UNREAD, MAX_UNSENT = 1 << 23, 1 << 20  # bytes, from which the socket, or the thread, has to wait
+BROKEN = b"!"  # kind of a frame of ours: what came is no message, and the body says why
+
+Frame = tuple[bytes, bytes]  # a message's kind, b"" for one without, and its body
+
+
+class HungUp(ConnectionError):
+    """The client is gone, or was told to go."""
+
+
+class Channel(asyncio.Protocol):
+    """Frames from the socket, bytes to it.
+
+    Until `hand_over`, each frame goes to `on_frame`, in the loop; after it, to the thread that calls `receive`.
+
+    Args:
+        on_frame: takes a frame; may call `send_now`, `start_tls`, `hand_over` and `close`.
+        on_lost: called once, in the loop, when the socket is gone.
+
+    Attributes:
+        peer: address and port of the client.
+        is_encrypted: whether the socket speaks TLS.
+        is_lost: whether the socket is gone.
+    """
+
+    def __init__(
+        self, on_frame: Callable[[Channel, Frame], None], on_lost: Callable[[Channel], None]
+    ) -> None:
+        self._on_frame, self._on_lost = on_frame, on_lost
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self.peer: tuple[str, int] = ("", 0)
+        self.is_encrypted = self.is_lost = self._is_handed_over = False
+        self.is_started = False  # whether messages have a kind in front
+        self._received = bytearray()
+        self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self._num_unread = self._num_unsent = 0
+        self._counts = threading.Condition()
+        self._is_reading = True
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio.Protocol; comes again when TLS has started."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(high=MAX_UNSENT)
+        peer = transport.get_extra_info("peername")
+        self.peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else ("local", 0)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        self._received += data
+        try:
+            self._take_frames()
+        except ProtocolError as error:  # where the next message begins cannot be known
+            self._received.clear()
+            self._give((BROKEN, str(error).encode()))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        with self._counts:
+            self.is_lost = True
+            self._counts.notify_all()
+        self._frames.put(None)
+        self._on_lost(self)
+
+    def pause_writing(self) -> None:
+        """See asyncio.Protocol."""
+        with self._counts:
+            self._num_unsent += MAX_UNSENT
+
+    def resume_writing(self) -> None:
+        """See asyncio.Protocol."""
+        with self._counts:
+            self._num_unsent -= MAX_UNSENT
+            self._counts.notify_all()
+
+    # What runs in the loop.
+
+    def send_now(self, data: bytes) -> None:
+        """Write bytes, in the loop."""
+        if self._transport is not None and not self.is_lost:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Send what is written, and hang up; in the loop."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Hang up at once; in the loop."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def hand_over(self) -> None:
+        """From now on frames wait for `receive`; in the loop."""
+        self._is_handed_over = True
+
+    def start_tls(self, context: ssl.SSLContext) -> None:
+        """Speak TLS from the next byte on; in the loop."""
+        transport, self._transport = self._transport, None
+        assert transport is not None
+        if self._received:  # sent before TLS: somebody between may have put it there
+            transport.abort()
+            return
+        transport.write(b"S")
+        task = self._loop.create_task(
+            self._loop.start_tls(transport, self, context, server_side=True, ssl_handshake_timeout=20.0)
+        )
+        task.add_done_callback(lambda done: self._tls_started(done, transport))
+
+    def _tls_started(self, done: asyncio.Task[asyncio.Transport | None], plain: asyncio.Transport) -> None:
+        if done.cancelled() or done.exception() is not None or done.result() is None:
+            plain.abort()
+            return
+        transport = done.result()
+        assert transport is not None
+        self.connection_made(transport)
+        self.is_encrypted = True
+
+    def _take_frames(self) -> None:
+        while (frame := self._next_frame()) is not None:
+            self._give(frame)
+        if self._is_reading and self._num_unread > MAX_UNREAD and self._transport is not None:
+            self._is_reading = False
+            self._transport.pause_reading()
+
+    def _give(self, frame: Frame) -> None:
+        if not self._is_handed_over:
+            self._on_frame(self, frame)
+            return
+        with self._counts:
+            self._num_unread += len(frame[1])
+        self._frames.put(frame)
+
+    def _next_frame(self) -> Frame | None:
+        head = 5 if self.is_started else 4
+        if len(self._received) < head:
+            return None
+        (length,) = struct.unpack_from("!i", self._received, head - 4)
+        longest = MAX_MESSAGE if self._is_handed_over else MAX_START
+        if not 4 <= length <= longest:
+            raise ProtocolError(
+                "08P01", f"a message says that it has {length} bytes; it may have 4 to {longest}"
+            )
+        end = head - 4 + length
+        if len(self._received) < end:
+            return None
+        frame = bytes(self._received[: head - 4]), bytes(self._received[head:end])
+        del self._received[:end]
+        return frame
+
+    def _read_on(self) -> None:
+        if not self._is_reading and self._num_unread <= MAX_UNREAD and self._transport is not None:
+            self._is_reading = True
+            self._transport.resume_reading()
+
+    # What the client's thread calls.
+
+    def receive(self, timeout_s: float | None = None) -> Frame:
+        """The next frame.
+
+        Raises:
+            HungUp: the client is gone.
+            TimeoutError: none came in time.
+        """
+        try:
+            frame = self._frames.get(timeout=timeout_s)
+        except queue.Empty:
+            raise TimeoutError from None
+        if frame is None:
+            raise HungUp("the client is gone")
+        with self._counts:
+            self._num_unread -= len(frame[1])
+        if not self._is_reading:
+            self._loop.call_soon_threadsafe(self._read_on)
+        return frame
+
+    def send(self, data: bytes) -> None:
+        """Write bytes; waits while the client does not read those before.
+
+        Raises:
+            HungUp: the client is gone.
+        """
+        with self._counts:
+            self._counts.wait_for(lambda: self.is_lost or self._num_unsent < MAX_UNSENT)
+            if self.is_lost:
+                raise HungUp("the client is gone")
+            self._num_unsent += len(data)
+        self._loop.call_soon_threadsafe(self._sent, data)
+
+    def hang_up(self, is_orderly: bool = True) -> None:
+        """Close, from any thread."""
+        self._loop.call_soon_threadsafe(self.close if is_orderly else self.abort)
+
+    def _sent(self, data: bytes) -> None:
+        self.send_now(data)
+        with self._counts:
+            self._num_unsent -= len(data)
+            self._counts.notify_all()

@@ -1,0 +1,233 @@
+"""Statements that PostgreSQL's clients send and the server answers by itself: read here, run elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from relserve.server.client.split import bare
+from relserve.server.wire.faults import ProtocolError
+
+
+class Begin(NamedTuple):
+    """BEGIN, or START TRANSACTION."""
+
+    is_read_only: bool
+    tag: str
+
+
+class End(NamedTuple):
+    """COMMIT or ROLLBACK; `chains` begins the next transaction at once."""
+
+    commits: bool
+    chains: bool
+
+
+class Set(NamedTuple):
+    """SET name = value; None: back to the default. A local one ends with the transaction."""
+
+    name: str
+    value: str | None
+    is_local: bool = False
+
+
+class ResetAll(NamedTuple):
+    """RESET ALL."""
+
+
+class Show(NamedTuple):
+    """SHOW name; "all" for all."""
+
+    name: str
+
+
+class Declare(NamedTuple):
+    """DECLARE a cursor over a query."""
+
+    name: str
+    query: str
+    is_held: bool
+
+
+class Fetch(NamedTuple):
+    """FETCH or MOVE so many rows; None: all."""
+
+    name: str
+    count: int | None
+    moves: bool
+
+
+class Close(NamedTuple):
+    """CLOSE a cursor; None: all."""
+
+    name: str | None
+
+
+class Deallocate(NamedTuple):
+    """DEALLOCATE a prepared statement; None: all."""
+
+    name: str | None
+
+
+class Nothing(NamedTuple):
+    """Accepted, without effect."""
+
+    tag: str
+
+
+class Discard(NamedTuple):
+    """DISCARD ALL, PLANS, SEQUENCES or TEMP."""
+
+    what: str
+
+
+Command = (
+    Begin | End | Set | ResetAll | Show | Declare | Fetch | Close | Deallocate | Nothing | Discard
+)  # fmt: skip
+
+_NAME = r'("(?:[^"]|"")+"|[\w$.]+)'
+_NO_SAVEPOINTS = "DuckDB has no savepoints: a transaction is rolled back as a whole"
+_NO_TWO_PHASES = "DuckDB has no two-phase commit"
+
+
+def read_command(text: str) -> Command | None:
+    """The command in a statement; None where it is DuckDB's.
+
+    Raises:
+        ProtocolError: DuckDB can do nothing like it (0A000), or it is wrong (42601).
+    """
+    statement = bare(text)
+    word = re.match(r"[A-Za-z]+", statement)
+    reader = _READERS.get(word[0].lower()) if word else None
+    return None if reader is None else reader(statement)
+
+
+def unquoted(name: str) -> str:
+    """An identifier as PostgreSQL reads it."""
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
+
+
+def _begin(statement: str) -> Command | None:
+    if not re.match(r"(?i)(begin|start\s+transaction)\b", statement):
+        return None
+    tag = "BEGIN" if statement[:5].lower() == "begin" else "START TRANSACTION"
+    return Begin(bool(re.search(r"(?i)\bread\s+only\b", statement)), tag)
+
+
+def _end(statement: str) -> Command | None:
+    if re.match(r"(?i)rollback\s+(work\s+|transaction\s+)?to\b", statement):
+        raise ProtocolError("0A000", _NO_SAVEPOINTS)
+    if re.match(r"(?i)(commit|rollback)\s+prepared\b", statement):
+        raise ProtocolError("0A000", _NO_TWO_PHASES)
+    chains = re.search(r"(?i)\band\s+chain\b", statement) is not None
+    return End(statement[:1].lower() in "ce", chains)
+
+
+def _savepoint(statement: str) -> Command | None:
+    raise ProtocolError("0A000", _NO_SAVEPOINTS)
+
+
+def _set(statement: str) -> Command | None:
+    rest = re.match(r"(?is)set\s+(?:(session|local)\s+(?!characteristics|authorization))?(.*)", statement)
+    assert rest is not None
+    is_local, body = (rest[1] or "").lower() == "local", rest[2]
+    if re.match(r"(?i)(session\s+characteristics|transaction|constraints)\b", body):
+        return Nothing("SET CONSTRAINTS" if body[:1].lower() == "c" else "SET")
+    if re.match(r"(?i)(role|session\s+authorization)\s+(none|default)\b", body):
+        return Nothing("SET")
+    if re.match(r"(?i)(role|session\s+authorization)\b", body):
+        raise ProtocolError("0A000", "a session keeps the user that it began with: connect as the other one")
+    if found := re.match(r"(?is)time\s+zone\s+(?:interval\s+)?(.+)", body):
+        return Set("timezone", _value(found[1]), is_local)
+    if found := re.match(r"(?is)names\s+(.+)", body):
+        return Set("client_encoding", _value(found[1]), is_local)
+    if found := re.match(rf"(?is){_NAME}\s*(?:=|\s+to\s)\s*(.+)", body):
+        return Set(unquoted(found[1]), _value(found[2]), is_local)
+    return None
+
+
+def _value(text: str) -> str | None:
+    text = text.strip()
+    if text.lower() in ("default", "local"):
+        return None
+    if re.fullmatch(r"'(?:[^']|'')*'", text):
+        return text[1:-1].replace("''", "'")
+    return text
+
+
+def _reset(statement: str) -> Command | None:
+    name = re.sub(r"(?i)^reset\s+(session\s+|local\s+)?", "", statement).strip()
+    if name.lower() == "all":
+        return ResetAll()
+    return Set("timezone" if re.fullmatch(r"(?i)time\s+zone", name) else unquoted(name), None)
+
+
+def _show(statement: str) -> Command | None:
+    name = re.sub(r"(?i)^show\s+(session\s+)?", "", statement).strip().lower()
+    named = {"time zone": "timezone", "transaction isolation level": "transaction_isolation",
+             "session characteristics as transaction isolation level": "transaction_isolation"}  # fmt: skip
+    name = named.get(name, name)
+    return Show(unquoted(name)) if re.fullmatch(_NAME, name) else None
+
+
+def _declare(statement: str) -> Command | None:
+    found = re.match(
+        rf"(?is)declare\s+{_NAME}\s+(.*?)\bcursor\b\s*(with(?:out)?\s+hold\s+)?for\s+(.*)", statement
+    )
+    if found is None:
+        raise ProtocolError("42601", "a cursor is declared so: DECLARE name CURSOR FOR SELECT ..")
+    if re.search(r"(?i)(?<!no )(?<!no\s)\bscroll\b", found[2]):
+        raise ProtocolError("0A000", "cursors only go forward here: leave out SCROLL")
+    is_held = bool(found[3]) and found[3].lower().startswith("with ")
+    return Declare(unquoted(found[1]), found[4], is_held)
+
+
+def _fetch(statement: str) -> Command | None:
+    found = re.fullmatch(
+        rf"(?is)(fetch|move)\s+(?:(all|forward\s+all|forward\s+\d+|forward|next|\d+|\w+(?:\s+-?\d+)?|-\d+)\s+)??(?:(?:from|in)\s+)?{_NAME}",
+        statement,
+    )
+    if found is None:
+        raise ProtocolError("42601", "rows are fetched so: FETCH 100 FROM name")
+    what = (found[2] or "1").lower().removeprefix("forward").strip() or "1"
+    if what not in ("all", "next") and not what.isdecimal():
+        raise ProtocolError("55000", f"cursors only go forward here: FETCH {what.upper()} is not possible")
+    count = None if what == "all" else 1 if what == "next" else int(what)
+    return Fetch(unquoted(found[3]), count, found[1].lower() == "move")
+
+
+def _close(statement: str) -> Command | None:
+    name = statement[5:].strip()
+    return Close(None if name.lower() == "all" else unquoted(name))
+
+
+def _deallocate(statement: str) -> Command | None:
+    name = re.sub(r"(?i)^deallocate\s+(prepare\s+)?", "", statement).strip()
+    return Deallocate(None if name.lower() == "all" else unquoted(name))
+
+
+def _nothing(statement: str) -> Command | None:
+    return Nothing(statement.split(None, 1)[0].upper())
+
+
+def _lock(statement: str) -> Command | None:
+    return Nothing("LOCK TABLE")
+
+
+def _discard(statement: str) -> Command | None:
+    return Discard(statement[7:].strip().lower())
+
+
+def _two_phases(statement: str) -> Command | None:
+    if re.match(r"(?i)prepare\s+transaction\b", statement):
+        raise ProtocolError("0A000", _NO_TWO_PHASES)
+    return None
+
+
+_READERS: dict[str, Callable[[str], Command | None]] = {
+    "begin": _begin, "start": _begin, "commit": _end, "end": _end, "rollback": _end, "abort": _end,
+    "savepoint": _savepoint, "release": _savepoint, "set": _set, "reset": _reset, "show": _show,
+    "declare": _declare, "fetch": _fetch, "move": _fetch, "close": _close, "deallocate": _deallocate,
+    "listen": _nothing, "unlisten": _nothing, "lock": _lock, "discard": _discard, "prepare": _two_phases,
+}  # fmt: skip

@@ -1,0 +1,86 @@
+"""The rows of a statement as a client takes them: all at once, or some at a time beside other statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from relserve.server.wire.types import Column
+
+BATCH_ROWS = 2048
+
+
+class Rows:
+    """An open result, read forward.
+
+    Args:
+        columns: of the result.
+        batches: its rows.
+        stop: ends what still makes rows.
+
+    Attributes:
+        num_taken: rows so far.
+        is_done: whether there are no more.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        batches: Iterator[pa.RecordBatch],
+        stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.columns = columns
+        self.num_taken = 0
+        self._batches, self._stop = batches, stop
+        self._left: pa.RecordBatch | None = None
+        self._is_exhausted = self.is_kept = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no row is left; looks ahead."""
+        return self._peek() is None
+
+    def take(self, count: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The next rows, at most `count`; None: all."""
+        left = count
+        while left is None or left > 0:
+            batch = self._peek()
+            if batch is None:
+                return
+            if left is not None and batch.num_rows > left:
+                batch, self._left = batch.slice(0, left), batch.slice(left)
+            else:
+                self._left = None
+            self.num_taken += batch.num_rows
+            if left is not None:
+                left -= batch.num_rows
+            yield batch
+
+    def keep(self) -> None:
+        """Read all rows into memory, so that the connection can do something else."""
+        if not self.is_kept:
+            self._batches = iter(list(self._batches))
+            self.is_kept = True
+
+    def close(self) -> None:
+        """No more rows are wanted."""
+        if not self._is_exhausted and not self.is_kept:
+            self._stop()
+        self._is_exhausted, self._left, self._batches = True, None, iter(())
+
+    def _peek(self) -> pa.RecordBatch | None:
+        while self._left is None and not self._is_exhausted:
+            batch = next(self._batches, None)
+            if batch is None:
+                self._is_exhausted = True
+            elif batch.num_rows:
+                self._left = batch
+        return self._left
+
+
+def rows_of_text(columns: Sequence[Column], rows: Sequence[Sequence[str | None]]) -> Rows:
+    """Rows of texts that the server makes itself."""
+    arrays = [pa.array([row[i] for row in rows], pa.string()) for i in range(len(columns))]
+    batch = pa.RecordBatch.from_arrays(arrays, [f"c{i}" for i in range(len(columns))])
+    return Rows(columns, iter([batch]))

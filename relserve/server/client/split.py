@@ -1,0 +1,35 @@
+"""A text of several statements as its statements, for texts that only PostgreSQL's grammar knows, too."""
+
+from __future__ import annotations
+
+import re
+
+# What a semicolon may stand in without ending a statement. Comments nest in PostgreSQL, not in DuckDB.
+_TOKEN = re.compile(
+    r"""[eE]'(?:[^'\\]|\\.|'')*'     # a string with escapes
+    | '(?:[^']|'')*' | "(?:[^"]|"")*"
+    | \$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$
+    | --[^\n]* | /\*.*?\*/
+    | ;""",
+    re.S | re.X,
+)
+_LEAD = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.S)
+
+
+def split(text: str) -> list[str]:
+    """The statements of a text, without their semicolons and without empty ones."""
+    if ";" not in text:
+        return [text] if bare(text) else []
+    parts, start = [], 0
+    for token in _TOKEN.finditer(text):
+        if token[0] == ";":
+            parts.append(text[start : token.start()])
+            start = token.end()
+    return [part for part in (*parts, text[start:]) if bare(part)]
+
+
+def bare(text: str) -> str:
+    """A statement without comments and blanks before it, and without semicolons behind."""
+    lead = _LEAD.match(text)
+    assert lead is not None
+    return text[lead.end() :].rstrip("; \t\r\n\f")

@@ -1,0 +1,146 @@
+"""What SET and SHOW know of one client: PostgreSQL's settings, as far as clients ask for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from relserve.server.wire.faults import ProtocolError
+
+SERVER_VERSION = "15.0"
+REPORTED = (
+    "server_version", "server_encoding", "client_encoding", "application_name", "is_superuser",
+    "session_authorization", "DateStyle", "IntervalStyle", "TimeZone", "integer_datetimes",
+    "standard_conforming_strings", "default_transaction_read_only", "in_hot_standby",
+)  # fmt: skip
+FIXED = {
+    "server_version": SERVER_VERSION, "server_version_num": "150000", "server_encoding": "UTF8",
+    "integer_datetimes": "on", "standard_conforming_strings": "on", "in_hot_standby": "off",
+    "max_identifier_length": "63", "max_index_keys": "32", "block_size": "8192", "lc_collate": "C",
+    "lc_ctype": "C", "transaction_isolation": "repeatable read", "wal_level": "replica",
+    "default_table_access_method": "heap", "ssl": "on", "data_checksums": "off",
+    "is_superuser": "off", "session_authorization": "", "default_tablespace": "", "max_connections": "100",
+}  # fmt: skip
+DEFAULTS = {
+    "client_encoding": "UTF8", "application_name": "", "DateStyle": "ISO, MDY", "IntervalStyle": "postgres",
+    "TimeZone": "UTC", "search_path": "main", "extra_float_digits": "1", "bytea_output": "hex",
+    "client_min_messages": "notice", "statement_timeout": "0", "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0",
+    "default_transaction_isolation": "repeatable read", "default_transaction_read_only": "off",
+    "transaction_read_only": "off", "default_transaction_deferrable": "off", "synchronous_commit": "on",
+    "row_security": "on", "check_function_bodies": "on", "escape_string_warning": "on", "jit": "off",
+    "geqo": "on", "lc_messages": "C", "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C",
+    "xmloption": "content", "enable_seqscan": "on", "work_mem": "4MB", "backslash_quote": "safe_encoding",
+    "array_nulls": "on", "plan_cache_mode": "auto", "timezone_abbreviations": "Default", "quote_all_identifiers": "off",
+    "force_parallel_mode": "off", "max_parallel_workers_per_gather": "2", "cursor_tuple_fraction": "0.1",
+    "log_statement": "none", "log_min_messages": "warning", "debug_print_plan": "off", "tcp_keepalives_idle": "7200",
+}  # fmt: skip
+_NAMES = {name.lower(): name for name in (*FIXED, *DEFAULTS)}
+_UNITS_MS = {"": 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_TIMES = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout")
+_ONLY = {
+    "client_encoding": (r"(?i)'?utf-?8'?|sql_ascii|unicode|auto", "UTF8"),
+    "DateStyle": (r"(?i)iso\b.*", "ISO, MDY"),
+    "IntervalStyle": (r"(?i)postgres", "postgres"),
+    "bytea_output": (r"(?i)hex", "hex"),
+}
+
+
+@dataclass
+class Variables:
+    """The settings of one client; transactions undo them.
+
+    Attributes:
+        changed: called with name and value of a setting that the client is told about.
+    """
+
+    changed: Callable[[str, str], None]
+    fixed: Mapping[str, str] = field(default_factory=dict)  # of this client, such as its user
+    _set: dict[str, str] = field(default_factory=dict)
+    _before: dict[str, str] | None = None  # the transaction
+    _local: dict[str, str | None] = field(default_factory=dict)  # what LOCAL ones were
+
+    def find(self, name: str) -> str | None:
+        """The value that SHOW gives; None: there is no such setting."""
+        name = _NAMES.get(name.lower(), name.lower())
+        for values in (self._set, self.fixed, DEFAULTS, FIXED):
+            if name in values:
+                return values[name]
+        return None
+
+    def all(self) -> list[tuple[str, str]]:
+        """Every setting with its value, by name."""
+        names = {*FIXED, *DEFAULTS, *self._set}
+        return sorted(((name, self.find(name) or "") for name in names), key=lambda each: each[0].lower())
+
+    def knows(self, name: str) -> bool:
+        """Whether it is a setting of PostgreSQL's, or one with a dot, which may have any name."""
+        return name.lower() in _NAMES or "." in name
+
+    def set(self, name: str, value: str | None, is_local: bool = False) -> None:
+        """SET; None: the default.
+
+        Raises:
+            ProtocolError: it cannot be changed, or not to this value.
+        """
+        name = _NAMES.get(name.lower(), name.lower())
+        if name in FIXED:
+            raise ProtocolError("55P02", f'parameter "{name}" cannot be changed')
+        if is_local:
+            if self._before is None:
+                return  # as in PostgreSQL: it has no effect outside of a transaction
+            self._local.setdefault(name, self._set.get(name))
+        self._put(name, None if value is None else _checked(name, value))
+
+    def reset(self) -> None:
+        """RESET ALL."""
+        for name in list(self._set):
+            self._put(name, None)
+
+    def begin(self) -> None:
+        """A transaction begins."""
+        self._before, self._local = dict(self._set), {}
+
+    def end(self, commits: bool) -> None:
+        """The transaction ends: what was LOCAL is as it was, and where it is undone, all is."""
+        former = self._local if commits else {name: (self._before or {}).get(name) for name in self._set}
+        for name, value in former.items():
+            self._put(name, value)
+        self._before, self._local = None, {}
+
+    def milliseconds(self, name: str) -> int:
+        """A time; 0: without end."""
+        return _milliseconds(name, self.find(name) or "0")
+
+    def _put(self, name: str, value: str | None) -> None:
+        former = self.find(name)
+        if value is None:
+            self._set.pop(name, None)
+        else:
+            self._set[name] = value
+        now = self.find(name)
+        if name in REPORTED and now != former and now is not None:
+            self.changed(name, now)
+
+
+def _checked(name: str, value: str) -> str:
+    if name in _ONLY:
+        allowed, written = _ONLY[name]
+        if not re.fullmatch(allowed, value.strip("'\" ")):
+            raise ProtocolError(
+                "22023", f'invalid value for parameter "{name}": "{value}"; here it is {written}'
+            )
+        return written
+    if name in _TIMES:
+        _milliseconds(name, value)
+    return value
+
+
+def _milliseconds(name: str, value: str) -> int:
+    found = re.fullmatch(r"\s*'?(\d+(?:\.\d+)?)\s*(ms|s|min|h|d|)'?\s*", value)
+    if found is None:
+        raise ProtocolError(
+            "22023", f'invalid value for parameter "{name}": "{value}"; write it as 5000 or 5s'
+        )
+    return round(float(found[1]) * _UNITS_MS[found[2]])
