@@ -5,10 +5,12 @@ from __future__ import annotations
 import duckdb
 
 from relserve.session.session import Session
+from relserve_duckdb.udf.client import Client
 from relserve_duckdb.user.connection import Connection
 from relserve_duckdb.user.python_client import PythonClient
+from relserve_duckdb.user.variables import NoVariables
 
-__all__ = ["Connection", "attach"]
+__all__ = ["Client", "Connection", "NoVariables", "attach"]
 
 
 def attach(
@@ -18,6 +20,7 @@ def attach(
     progress: bool | None = None,
     prefetch: bool = True,
     memo: bool = True,
+    client: Client | None = None,
 ) -> Connection:
     """Give a DuckDB connection the llm functions.
 
@@ -27,6 +30,7 @@ def attach(
         progress: a bar a relQuery on stderr; None: when a person looks.
         prefetch: ask all rows of a statement at once, before it runs; off, rows go chunk by chunk.
         memo: keep the answers of a statement; off, each chunk asks its own again, and nothing is prefetched.
+        client: who runs the statements, instead of this Python program; shows progress in its own way.
     """
     raw = con.raw if isinstance(con, Connection) else con
-    return Connection(raw, session, PythonClient(progress), prefetch, memo)
+    return Connection(raw, session, client or PythonClient(progress), prefetch, memo)

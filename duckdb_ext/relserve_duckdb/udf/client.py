@@ -1,4 +1,4 @@
-"""What belongs to whoever runs the statements: a Python program today, a server's client another day."""
+"""What belongs to whoever runs the statements: a Python program or a server's client."""
 
 from __future__ import annotations
 

@@ -204,13 +204,21 @@ class Connection:
 
     def cursor(self) -> Connection:
         """A new connection to the same database, with the functions (TEMP macros are not shared)."""
-        raw = self.raw.cursor()
-        state = self._state
-        new = Connection(raw, self.session, state.client, self._runner.prefetches, state.keeps_answers, self)
-        self._cursors.add(new, raw, new._functions)
-        return new
+        return self.cursor_for(self.session, self._state.client)
 
     duplicate = cursor
+
+    def cursor_for(self, session: Session, client: Client) -> Connection:
+        """A cursor for somebody else: asks through their session, which has a history of its own.
+
+        Args:
+            session: what answers, and what llm_queries() and llm_errors() show.
+            client: who runs the cursor's statements.
+        """
+        raw, keeps_answers = self.raw.cursor(), self._state.keeps_answers
+        new = Connection(raw, session, client, self._runner.prefetches, keeps_answers, self)
+        self._cursors.add(new, raw, new._functions)
+        return new
 
     def interrupt(self) -> None:
         """Stop the running statement, from another thread; its requests are aborted in the engine."""

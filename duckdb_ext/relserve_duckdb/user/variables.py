@@ -20,18 +20,31 @@ class FrameVariables:
         self._frame = frame
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """function(*args, **kwargs), with these variables in its caller's frame.
-
-        A partial adds no Python frame, so the function's caller is the frame of the evaluated text.
-        """
+        """function(*args, **kwargs), with these variables in its caller's frame."""
         space = {name: _plain(value) for name, value in self._frame.f_locals.items()}
-        space[_NAME] = partial(function, *args, **kwargs)
-        return eval(_CALL, self._frame.f_globals, space)
+        return _call_among(self._frame.f_globals, space, partial(function, *args, **kwargs))
 
     def one_shot(self) -> list[str]:
         """Names of variables that can be read only once, such as a RecordBatchReader."""
         both = {**self._frame.f_globals, **self._frame.f_locals}
         return [name for name, value in both.items() if is_one_shot(value)]
+
+
+class NoVariables:
+    """Of a caller without a Python frame, such as a client of a server: a text can name none."""
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """function(*args, **kwargs), with no variable in its caller's frame."""
+        return _call_among({}, {}, partial(function, *args, **kwargs))
+
+    def one_shot(self) -> list[str]:
+        """None."""
+        return []
+
+
+def _call_among(shared: dict[str, Any], own: dict[str, Any], function: Callable[[], Any]) -> Any:
+    """Call a partial, which adds no Python frame, from a frame with these global and local variables."""
+    return eval(_CALL, shared, {**own, _NAME: function})
 
 
 def is_one_shot(value: Any) -> bool:
