@@ -15,7 +15,7 @@ from relserve.api import Connection, connect
 from relserve.cli.console import console
 from relserve.cli.output import print_table
 from relserve.errors import EngineStartError
-from relserve.examples import TABLES
+from relserve.examples import TABLES, scan_of
 from relserve.settings import load
 
 STATS = """
@@ -36,9 +36,8 @@ class Query(NamedTuple):
 
 def prepare(con: Connection) -> list[Query]:
     """Create the shipped tables as TEMP tables on a connection; gives the demo's queries."""
-    for name, path in TABLES.items():
-        source = f"read_csv('{path}', header = true, nullstr = '', allow_quoted_nulls = false)"
-        con.raw.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM {source}")
+    for name in TABLES:
+        con.raw.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM {scan_of(name)}")
     return list(queries((files("relserve.examples") / "demo.sql").read_text(encoding="utf-8")))
 
 

@@ -125,6 +125,65 @@ def shell_command(
     start.run(file, command, model, format, examples, cache)
 
 
+@app.command("serve")
+def serve_command(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="DuckDB database file (default: in memory).")
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: a free one.")] = 5433,
+    users: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Who may come, with passwords: see `relserve user`.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate, for TLS.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Nobody changes the database.")] = False,
+    allow_files: Annotated[
+        bool, typer.Option("--allow-files", help="Statements may read and write files, and load extensions.")
+    ] = False,
+    max_connections: Annotated[int, typer.Option(min=1, help="Clients at once.")] = 100,
+    model: Model = None,
+    examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
+    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+    statement_timeout: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="Longest statement, of clients that set none.")
+    ] = None,
+    idle_timeout: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="After which a silent client is hung up on.")
+    ] = None,
+    log_statements: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a line of JSON a statement; - is stderr.")
+    ] = None,
+    log_texts: Annotated[bool, typer.Option("--log-texts", help="With the statements' texts.")] = False,
+    http: Annotated[
+        int | None, typer.Option(min=0, max=65535, metavar="PORT", help="A page to look at, and /metrics.")
+    ] = None,
+    http_token: Annotated[
+        str | None, typer.Option(envvar="RELSERVE_HTTP_TOKEN", help="What the page wants to be told.")
+    ] = None,
+) -> None:
+    """Serve a DuckDB database with llm functions over PostgreSQL's protocol.
+
+    For psql, BI tools over ODBC or JDBC, and every other client of PostgreSQL, many at once. Ctrl-C ends it.
+
+    Examples:
+
+    * `relserve serve shop.db`, and then `psql -h 127.0.0.1 -p 5433`
+    * `relserve serve --examples --model http://127.0.0.1:8000/v1 --http 8080`
+    * `relserve user add ann`, then
+      `relserve serve shop.db --host 0.0.0.0 --users users.json --tls-cert cert.pem --tls-key key.pem`
+    """
+    from relserve.cli import serve
+    from relserve.server.options import Options
+
+    serve.run(
+        Options(
+            file, host, port, users, tls_cert, tls_key, read_only, allow_files, max_connections, model,
+            examples, cache, statement_timeout, idle_timeout, log_statements, log_texts, http, http_token,
+        )
+    )  # fmt: skip
+
+
 @app.command("explain")
 def explain_command(
     text: Annotated[str, typer.Argument(help="One statement, a .sql file that holds it, or - for stdin.")],

@@ -46,11 +46,15 @@ def warn(history: History, statement: int) -> bool:
 
 def warn_of_constant(function: str) -> None:
     """Warn that a call has no column, at the line outside relserve that led here."""
-    text = (
+    warnings.warn(constant_text(function), ConstantPromptWarning, stacklevel=_depth(sys._getframe(0)))
+
+
+def constant_text(function: str) -> str:
+    """That a call has no column, in words."""
+    return (
         f"{function}() has a prompt without any column: it is asked once, and every row gets the same "
         f"answer; to ask about each row give the column: {function}('.. {{}}', column)"
     )
-    warnings.warn(text, ConstantPromptWarning, stacklevel=_depth(sys._getframe(0)))
 
 
 def _depth(frame: FrameType | None) -> int:

@@ -9,7 +9,7 @@ import struct
 import threading
 from collections.abc import Callable
 
-from relserve.server.wire.faults import ProtocolError
+from relserve.errors import ProtocolError
 
 MAX_START = 10_000  # bytes of a message before the client is known, as in PostgreSQL
 MAX_MESSAGE = 1 << 28
@@ -108,6 +108,12 @@ class Channel(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def end_with(self, data: bytes) -> None:
+        """Send the last bytes, and hang up; a thread that waits for a message gets none."""
+        self.send_now(data)
+        self.close()
+        self._frames.put(None)
+
     def hand_over(self) -> None:
         """From now on frames wait for `receive`; in the loop."""
         self._is_handed_over = True
@@ -156,9 +162,7 @@ class Channel(asyncio.Protocol):
         (length,) = struct.unpack_from("!i", self._received, head - 4)
         longest = MAX_MESSAGE if self._is_handed_over else MAX_START
         if not 4 <= length <= longest:
-            raise ProtocolError(
-                "08P01", f"a message says that it has {length} bytes; it may have 4 to {longest}"
-            )
+            raise ProtocolError(f"a message says that it has {length} bytes; it may have 4 to {longest}", "08P01")
         end = head - 4 + length
         if len(self._received) < end:
             return None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from relserve.server.client.split import bare
-from relserve.server.wire.faults import ProtocolError
+from relserve.errors import ProtocolError
 
 
 class Begin(NamedTuple):
@@ -117,15 +117,15 @@ def _begin(statement: str) -> Command | None:
 
 def _end(statement: str) -> Command | None:
     if re.match(r"(?i)rollback\s+(work\s+|transaction\s+)?to\b", statement):
-        raise ProtocolError("0A000", _NO_SAVEPOINTS)
+        raise ProtocolError(_NO_SAVEPOINTS, "0A000")
     if re.match(r"(?i)(commit|rollback)\s+prepared\b", statement):
-        raise ProtocolError("0A000", _NO_TWO_PHASES)
+        raise ProtocolError(_NO_TWO_PHASES, "0A000")
     chains = re.search(r"(?i)\band\s+chain\b", statement) is not None
     return End(statement[:1].lower() in "ce", chains)
 
 
 def _savepoint(statement: str) -> Command | None:
-    raise ProtocolError("0A000", _NO_SAVEPOINTS)
+    raise ProtocolError(_NO_SAVEPOINTS, "0A000")
 
 
 def _set(statement: str) -> Command | None:
@@ -137,7 +137,7 @@ def _set(statement: str) -> Command | None:
     if re.match(r"(?i)(role|session\s+authorization)\s+(none|default)\b", body):
         return Nothing("SET")
     if re.match(r"(?i)(role|session\s+authorization)\b", body):
-        raise ProtocolError("0A000", "a session keeps the user that it began with: connect as the other one")
+        raise ProtocolError("a session keeps the user that it began with: connect as the other one", "0A000")
     if found := re.match(r"(?is)time\s+zone\s+(?:interval\s+)?(.+)", body):
         return Set("timezone", _value(found[1]), is_local)
     if found := re.match(r"(?is)names\s+(.+)", body):
@@ -176,9 +176,9 @@ def _declare(statement: str) -> Command | None:
         rf"(?is)declare\s+{_NAME}\s+(.*?)\bcursor\b\s*(with(?:out)?\s+hold\s+)?for\s+(.*)", statement
     )
     if found is None:
-        raise ProtocolError("42601", "a cursor is declared so: DECLARE name CURSOR FOR SELECT ..")
+        raise ProtocolError("a cursor is declared so: DECLARE name CURSOR FOR SELECT ..", "42601")
     if re.search(r"(?i)(?<!no )(?<!no\s)\bscroll\b", found[2]):
-        raise ProtocolError("0A000", "cursors only go forward here: leave out SCROLL")
+        raise ProtocolError("cursors only go forward here: leave out SCROLL", "0A000")
     is_held = bool(found[3]) and found[3].lower().startswith("with ")
     return Declare(unquoted(found[1]), found[4], is_held)
 
@@ -189,10 +189,10 @@ def _fetch(statement: str) -> Command | None:
         statement,
     )
     if found is None:
-        raise ProtocolError("42601", "rows are fetched so: FETCH 100 FROM name")
+        raise ProtocolError("rows are fetched so: FETCH 100 FROM name", "42601")
     what = (found[2] or "1").lower().removeprefix("forward").strip() or "1"
     if what not in ("all", "next") and not what.isdecimal():
-        raise ProtocolError("55000", f"cursors only go forward here: FETCH {what.upper()} is not possible")
+        raise ProtocolError(f"cursors only go forward here: FETCH {what.upper()} is not possible", "55000")
     count = None if what == "all" else 1 if what == "next" else int(what)
     return Fetch(unquoted(found[3]), count, found[1].lower() == "move")
 
@@ -221,7 +221,7 @@ def _discard(statement: str) -> Command | None:
 
 def _two_phases(statement: str) -> Command | None:
     if re.match(r"(?i)prepare\s+transaction\b", statement):
-        raise ProtocolError("0A000", _NO_TWO_PHASES)
+        raise ProtocolError(_NO_TWO_PHASES, "0A000")
     return None
 
 

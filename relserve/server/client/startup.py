@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from relserve.server.client.channel import BROKEN, Channel, Frame
 from relserve.server.users.users import User, Users
-from relserve.server.wire import messages
-from relserve.server.wire.faults import ErrorFields, ProtocolError, fields_of
-from relserve.server.wire.scram import ScramServer, WrongPassword
+from relserve.server.wire import backend, frontend
+from relserve.errors import ProtocolError
+from relserve.server.wire.backend import ErrorFields
+from relserve.server.wire.faults import fields_of
+from relserve.server.wire.scram import MECHANISM, ScramServer
 
 log = logging.getLogger(__name__)
 
-MECHANISM = "SCRAM-SHA-256"
 FAILED_DELAY_S = 0.3  # before a wrong password is told, so that guessing takes its time
-NEWEST = (3, 0)
+WRONG_PASSWORD = "28P01"
+SECRET = secrets.token_bytes(32)  # from which unknown users get their salts
 
 
 @dataclass(frozen=True)
@@ -42,94 +45,92 @@ class Startup:
         needs_tls: whether a client without TLS is refused.
         arrived: called with a client that may work.
         cancel: called with the process number and key of a request to cancel.
+        delay: does something after so many seconds.
     """
 
     users: Users | None
     tls: ssl.SSLContext | None
     needs_tls: bool
     arrived: Callable[[Channel, Arrived], None]
-    cancel: Callable[[int, int], None]
+    cancel: Callable[[int, bytes], None]
     delay: Callable[[float, Callable[[], None]], object]
     _parameters: dict[str, str] = field(default_factory=dict)
     _scram: ScramServer | None = None
-    _has_begun_scram: bool = False
+    _has_begun: bool = False
+    _is_over: bool = False
 
     def take(self, channel: Channel, frame: Frame) -> None:
         """The client's next message."""
+        if self._is_over:
+            return
         try:
             kind, body = frame
             if kind == BROKEN:
-                raise ProtocolError("08P01", body.decode())
+                raise ProtocolError(body.decode())
             if self._scram is not None:
                 self._take_password(channel, kind, body)
             else:
                 self._take_first(channel, body)
-        except WrongPassword:
-            user = self._parameters.get("user", "")
-            log.warning("wrong password for user %r from %s", user, channel.peer[0])
-            told = ErrorFields("FATAL", "28P01", f'password authentication failed for user "{user}"')
-            self.delay(FAILED_DELAY_S, lambda: _refuse(channel, told))
         except Exception as error:  # whatever is sent, only its sender hears of it
-            _refuse(channel, fields_of(error)._replace(severity="FATAL"))
+            self._is_over = True
+            told = fields_of(error)._replace(severity="FATAL")
+            log.warning("a client at %s is refused: %s", channel.peer[0], told.message)
+            is_guess = told.sqlstate == WRONG_PASSWORD
+            self.delay(FAILED_DELAY_S if is_guess else 0, lambda: _refuse(channel, told))
 
     def _take_first(self, channel: Channel, body: bytes) -> None:
-        match messages.read_startup(body):
-            case messages.SSLRequest():
+        match frontend.read_startup(body):
+            case frontend.SSLRequest():
                 if self.tls is None or channel.is_encrypted:
                     channel.send_now(b"N")
                 else:
                     channel.start_tls(self.tls)
-            case messages.GSSENCRequest():
+            case frontend.GSSENCRequest():
                 channel.send_now(b"N")
-            case messages.CancelRequest(pid, key):
+            case frontend.CancelRequest(pid, key):
                 self.cancel(pid, key)
                 channel.close()
-            case messages.StartupMessage(version, parameters):
-                self._start(channel, version, parameters)
+            case frontend.StartupMessage(minor, parameters):
+                self._start(channel, minor, parameters)
 
-    def _start(self, channel: Channel, version: tuple[int, int], parameters: dict[str, str]) -> None:
-        if version[0] != NEWEST[0]:
-            raise ProtocolError(
-                "0A000",
-                f"protocol {version[0]}.{version[1]} is not spoken here; it is {NEWEST[0]}.{NEWEST[1]}",
-            )
+    def _start(self, channel: Channel, minor: int, parameters: dict[str, str]) -> None:
         unknown = [name for name in parameters if name.startswith("_pq_.")]
-        if version > NEWEST or unknown:
-            channel.send_now(messages.negotiate_protocol_version(NEWEST[1], unknown))
+        if minor or unknown:
+            channel.send_now(backend.negotiate_protocol_version(0, unknown))
         channel.is_started = True
-        self._parameters = parameters
-        if not (name := parameters.get("user", "")):
-            raise ProtocolError("28000", "the startup message names no user")
+        self._parameters, name = parameters, parameters["user"]
         if self.needs_tls and not channel.is_encrypted:
-            raise ProtocolError(
-                "28000", "this server is only to be had with TLS: connect with sslmode=require"
-            )
+            raise ProtocolError("this server is only to be had with TLS: connect with sslmode=require", "28000")
         if self.users is None:
             self._let_in(channel, User(name, verifier="", is_admin=True))
             return
         known = self.users.find(name)
-        self._scram = ScramServer(known.verifier if known else None)
-        channel.send_now(messages.authentication_sasl([MECHANISM]))
+        self._scram = ScramServer(name, known.verifier if known else None, SECRET)
+        channel.send_now(backend.authentication_sasl([MECHANISM]))
 
     def _take_password(self, channel: Channel, kind: bytes, body: bytes) -> None:
-        scram = self._scram
-        assert scram is not None and self.users is not None
-        if kind != b"p":
-            raise ProtocolError("08P01", f"a password was expected, and a message {kind!r} came")
-        if not self._has_begun_scram:
-            mechanism, first = messages.read_sasl_initial(body)
+        scram, users = self._scram, self.users
+        assert scram is not None
+        assert users is not None
+        message = frontend.read_message(kind, body)
+        if not isinstance(message, frontend.PasswordMessage):
+            raise ProtocolError(f"a password was expected, and {type(message).__name__} came")
+        if not self._has_begun:
+            mechanism, first = message.sasl_initial()
             if mechanism != MECHANISM:
-                raise ProtocolError("28000", f"{mechanism} is not offered; the one way is {MECHANISM}")
-            self._has_begun_scram = True
-            channel.send_now(messages.authentication_sasl_continue(scram.first(first)))
+                raise ProtocolError(f"{mechanism} is not offered; the one way is {MECHANISM}", "28000")
+            self._has_begun = True
+            channel.send_now(backend.authentication_sasl_continue(scram.first(first)))
             return
-        channel.send_now(messages.authentication_sasl_final(scram.final(body)))
-        known = self.users.find(self._parameters["user"])
+        last = scram.final(message.body)
+        known = users.find(self._parameters["user"])
         if known is None:
-            raise WrongPassword
+            raise ProtocolError("the user has just been removed", WRONG_PASSWORD)
+        channel.send_now(backend.authentication_sasl_final(last))
         self._let_in(channel, known)
 
     def _let_in(self, channel: Channel, user: User) -> None:
+        self._is_over = True
         self.arrived(channel, Arrived(user, self._parameters))
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from relserve.server.wire.faults import ProtocolError
+from relserve.errors import ProtocolError
 
 SERVER_VERSION = "15.0"
 REPORTED = (
@@ -86,7 +86,7 @@ class Variables:
         """
         name = _NAMES.get(name.lower(), name.lower())
         if name in FIXED:
-            raise ProtocolError("55P02", f'parameter "{name}" cannot be changed')
+            raise ProtocolError(f'parameter "{name}" cannot be changed', "55P02")
         if is_local:
             if self._before is None:
                 return  # as in PostgreSQL: it has no effect outside of a transaction
@@ -128,9 +128,7 @@ def _checked(name: str, value: str) -> str:
     if name in _ONLY:
         allowed, written = _ONLY[name]
         if not re.fullmatch(allowed, value.strip("'\" ")):
-            raise ProtocolError(
-                "22023", f'invalid value for parameter "{name}": "{value}"; here it is {written}'
-            )
+            raise ProtocolError(f'invalid value for parameter "{name}": "{value}"; here it is {written}', "22023")
         return written
     if name in _TIMES:
         _milliseconds(name, value)
@@ -140,7 +138,5 @@ def _checked(name: str, value: str) -> str:
 def _milliseconds(name: str, value: str) -> int:
     found = re.fullmatch(r"\s*'?(\d+(?:\.\d+)?)\s*(ms|s|min|h|d|)'?\s*", value)
     if found is None:
-        raise ProtocolError(
-            "22023", f'invalid value for parameter "{name}": "{value}"; write it as 5000 or 5s'
-        )
+        raise ProtocolError(f'invalid value for parameter "{name}": "{value}"; write it as 5000 or 5s', "22023")
     return round(float(found[1]) * _UNITS_MS[found[2]])

@@ -1,0 +1,179 @@
+"""Runs a client's statements on its DuckDB connection: translated where they must be, allowed, and as rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import duckdb
+import pyarrow as pa
+from duckdb import StatementType as Type
+from relserve_duckdb import Connection, Description
+
+from relserve.server.catalog.catalog import Catalog, Facts
+from relserve.server.catalog.words import in_duckdbs_words
+from relserve.server.client.results import BATCH_ROWS, Rows
+from relserve.server.client.split import bare
+from relserve.errors import ProtocolError
+from relserve.server.wire.types import Column, pg_type
+
+# what DuckDB says of a text that it cannot read, before anything has run
+_REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
+_STREAMED = (Type.SELECT, Type.EXPLAIN, Type.CALL, Type.PRAGMA)
+_COUNTED = {Type.INSERT: "INSERT 0", Type.UPDATE: "UPDATE", Type.DELETE: "DELETE", Type.MERGE_INTO: "MERGE",
+            Type.COPY: "COPY"}  # fmt: skip
+_KIND = re.compile(
+    r"(?i)(create|drop|alter)\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s+)*(\w+)"
+)
+
+
+class Outcome(NamedTuple):
+    """What a statement gave.
+
+    Attributes:
+        tag: its command tag; where `counts`, without the number of rows that stands behind it.
+        rows: its rows; None: it gives none.
+    """
+
+    tag: str
+    rows: Rows | None = None
+    counts: bool = False
+
+
+class Executor:
+    """Runs statements, one at a time.
+
+    Args:
+        check: the statements of a text; raises where the user may not run them.
+
+    Attributes:
+        rows: the result that is open on the connection.
+    """
+
+    def __init__(
+        self,
+        con: Connection,
+        catalog: Catalog,
+        facts: Facts,
+        check: Callable[[str], Sequence[duckdb.Statement]],
+    ) -> None:
+        self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
+        self.rows: Rows | None = None
+
+    def runnable(self, text: str) -> str:
+        """A statement as DuckDB can read it, as far as can be seen without asking DuckDB."""
+        return self._catalog.translate(text, self._facts)
+
+    def run(self, text: str, parameters: Sequence[Any] = ()) -> Outcome:
+        """Run one statement.
+
+        Raises:
+            duckdb.Error, RelserveError: it failed.
+            ProtocolError: it is several statements.
+        """
+        self.make_room()
+        return self.trying(text, lambda runnable: self._run(runnable, parameters))
+
+    def trying(self, text: str, run: Callable[[str], Any]) -> Any:
+        """What `run` gives for the text, or, where DuckDB cannot read that, for its PostgreSQL in DuckDB's words."""
+        runnable = self.runnable(text)
+        try:
+            return run(runnable)
+        except _REFUSALS:
+            other = in_duckdbs_words(runnable)
+            if other is None or other == runnable:
+                raise
+            try:
+                return run(other)
+            except _REFUSALS:
+                pass
+            raise
+
+    def describe(self, text: str, parameter_types: Sequence[str | None]) -> Description:
+        """What one statement takes and gives; it does not run.
+
+        Raises:
+            duckdb.Error, RelserveError: it is wrong.
+        """
+        self.make_room()
+
+        def look(runnable: str) -> Description:
+            self._check(runnable)
+            return self._con.describe(runnable, parameter_types)
+
+        return cast(Description, self.trying(text, look))
+
+    def make_room(self) -> None:
+        """Have the connection free for another statement: rows that are still wanted are kept in memory."""
+        rows, self.rows = self.rows, None
+        if rows is not None:
+            rows.keep()
+
+    def drop(self, rows: Rows | None) -> None:
+        """Rows are not wanted any more."""
+        if rows is not None:
+            rows.close()
+            if rows is self.rows:
+                self.rows = None
+
+    def _run(self, text: str, parameters: Sequence[Any]) -> Outcome:
+        parsed = self._check(text)
+        if len(parsed) > 1 and not any(each.type == Type.MULTI for each in parsed):
+            raise ProtocolError("cannot insert multiple commands into a prepared statement", "42601")
+        if not parsed:
+            return Outcome("")
+        kind = parsed[0].type
+        if kind in _STREAMED:
+            return self._streamed(text, parameters, kind)
+        self._con.execute(text, list(parameters) or None)
+        return self._finished(text, kind)
+
+    def _streamed(self, text: str, parameters: Sequence[Any], kind: Type) -> Outcome:
+        stream = self._con.stream(text, list(parameters) or None, BATCH_ROWS)
+        if stream is None:
+            return Outcome("")
+        columns = columns_of(stream.columns)
+
+        def stop() -> None:
+            self._con.interrupt()  # DuckDB would go on for a while, and the engine too
+            stream.close()
+
+        self.rows = Rows(columns, iter(stream), stop)
+        if kind == Type.SELECT:
+            return Outcome("SELECT", self.rows, counts=True)
+        return Outcome("EXPLAIN" if kind == Type.EXPLAIN else "CALL", self.rows)
+
+    def _finished(self, text: str, kind: Type) -> Outcome:
+        description = self._con.description or []
+        table = self._con.to_arrow_table() if description else pa.table({})
+        names = [(each[0], str(each[1])) for each in description]
+        is_count = names == [("Count", "BIGINT")] and not re.search(r"(?i)\breturning\b", text)
+        if kind in _COUNTED and is_count:
+            return Outcome(f"{_COUNTED[kind]} {_count_of(table)}")
+        if kind in _COUNTED or kind in (Type.EXECUTE, Type.MULTI):
+            if not names or (is_count and kind == Type.EXECUTE) or names == [("Success", "BOOLEAN")]:
+                return Outcome(f"INSERT 0 {_count_of(table)}" if is_count else tag_of(text))
+            rows = Rows(columns_of(names), iter(table.to_batches(BATCH_ROWS)))
+            return Outcome(_COUNTED.get(kind, "SELECT"), rows, counts=True)
+        if kind == Type.CREATE and is_count and table.num_rows:
+            return Outcome(f"SELECT {_count_of(table)}")  # CREATE TABLE AS
+        return Outcome(tag_of(text))
+
+
+def columns_of(described: Sequence[tuple[str, str]]) -> list[Column]:
+    """Names and DuckDB's types as the wire has them."""
+    return [Column(name, pg_type(kind)) for name, kind in described]
+
+
+def tag_of(text: str) -> str:
+    """The command tag of a statement without a count."""
+    statement = bare(text)
+    if found := _KIND.match(statement):
+        return f"{found[1]} {found[2]}".upper()
+    first = re.match(r"\w+", statement)
+    return first[0].upper() if first else ""
+
+
+def _count_of(table: pa.Table) -> int:
+    return int(table.column(0)[0].as_py()) if table.num_rows else 0

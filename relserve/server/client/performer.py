@@ -1,0 +1,159 @@
+"""Does what PostgreSQL's statements ask for and DuckDB has not: settings, transactions, cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import duckdb
+from relserve_duckdb import Connection
+
+from relserve.server.client import commands as asked
+from relserve.server.client.executor import Executor, Outcome
+from relserve.server.client.portals import ALL_SETTINGS, Cursor, Portals
+from relserve.server.client.results import Rows, rows_of_text
+from relserve.server.client.state import ClientState
+from relserve.errors import ProtocolError
+from relserve.server.wire.types import TEXT, Column, PgType
+
+Run = Callable[[str], Outcome]
+
+_TEMP_TABLES = "SELECT table_name FROM duckdb_tables() WHERE temporary AND NOT internal"
+_PREPARED = "SELECT name FROM duckdb_prepared_statements()"
+
+
+class Performer:
+    """Performs commands for one client."""
+
+    def __init__(self, con: Connection, state: ClientState, executor: Executor, portals: Portals) -> None:
+        self._con, self._state, self._executor, self._portals = con, state, executor, portals
+        self._variables, self._transaction = state.variables, state.transaction
+
+    def perform(self, command: asked.Command, run: Run) -> Outcome | None:
+        """Do it; None: it is for DuckDB after all.
+
+        Args:
+            run: runs a statement as the client's own.
+
+        Raises:
+            ProtocolError: it cannot be done.
+        """
+        match command:
+            case asked.Begin():
+                self._executor.make_room()
+                return Outcome(self._transaction.begin(command))
+            case asked.End():
+                return Outcome(self._transaction.end(command, self._end_of_transaction))
+            case asked.Set(name, value, is_local):
+                return self._set(name, value, is_local)
+            case asked.ResetAll():
+                self._reset_all()
+                return Outcome("RESET")
+            case asked.Show(name):
+                return self._show(name)
+            case asked.Declare():
+                return self._declare(command, run)
+            case asked.Fetch():
+                return self._fetch(command)
+            case asked.Close(name):
+                for each in [name] if name is not None else list(self._portals.cursors):
+                    self._portals.close_cursor(each)
+                return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
+            case asked.Deallocate(name):
+                return self._deallocate(name)
+            case asked.Discard(what):
+                return self._discard(what)
+            case asked.Nothing(tag):
+                return Outcome(tag)
+        return None
+
+    def _end_of_transaction(self) -> None:
+        self._portals.close_all()
+        self._executor.make_room()
+
+    def _set(self, name: str, value: str | None, is_local: bool) -> Outcome | None:
+        if not self._variables.knows(name):
+            return None
+        match name:
+            case "timezone":
+                self._tell_duckdb("TimeZone", (value or "UTC").strip("'\""))
+            case "search_path":
+                value = self._search_path(value)
+        self._variables.set(name, value, is_local)
+        return Outcome("SET" if value is not None else "RESET")
+
+    def _tell_duckdb(self, name: str, value: str) -> None:
+        self._executor.make_room()
+        try:
+            self._con.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
+        except duckdb.Error as error:
+            raise ProtocolError(f'invalid value for parameter "{name}": "{value}"', "22023") from error
+
+    def _search_path(self, value: str | None) -> str:
+        """Set DuckDB's to those schemas that there are; PostgreSQL takes others, too, and looks nowhere then."""
+        wanted = [asked.unquoted(each.strip().replace("'", '"')) for each in (value or "main").split(",")]
+        self._executor.make_room()
+        there = {
+            row[0] for row in self._con.raw.execute(
+                "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
+            ).fetchall()
+        }  # fmt: skip
+        found = [each for each in wanted if each in there] or ["main"]
+        self._tell_duckdb("search_path", ",".join(f'"{each}"' for each in found))
+        return ", ".join(found)
+
+    def _reset_all(self) -> None:
+        self._variables.reset()
+        self._set("timezone", None, is_local=False)
+        self._set("search_path", None, is_local=False)
+
+    def _show(self, name: str) -> Outcome | None:
+        if name == "all":
+            rows = [(each, value, "") for each, value in self._variables.all()]
+            return Outcome("SHOW", rows_of_text(ALL_SETTINGS, rows))
+        value = self._variables.find(name)
+        if value is None:
+            return None
+        return Outcome("SHOW", rows_of_text([Column(name, PgType(TEXT))], [(value,)]))
+
+    def _declare(self, command: asked.Declare, run: Run) -> Outcome:
+        if self._transaction.status == b"I" and not command.is_held:
+            raise ProtocolError("DECLARE CURSOR can only be used in transaction blocks", "25P01")
+        outcome = run(command.query)
+        if outcome.rows is None:
+            raise ProtocolError("a cursor is over a query, and this statement gives no rows", "42601")
+        self._portals.declare(command.name, Cursor(outcome.rows, command.is_held))
+        return Outcome("DECLARE CURSOR")
+
+    def _fetch(self, command: asked.Fetch) -> Outcome:
+        rows = self._portals.cursor(command.name)
+        taken = list(rows.take(command.count))
+        if command.moves:
+            return Outcome(f"MOVE {sum(batch.num_rows for batch in taken)}")
+        return Outcome("FETCH", Rows(rows.columns, iter(taken)), counts=True)
+
+    def _deallocate(self, name: str | None) -> Outcome | None:
+        if name is not None:
+            if not self._portals.has_prepared(name):
+                return None
+            self._portals.forget(name)
+            return Outcome("DEALLOCATE")
+        self._portals.forget_all()
+        self._executor.make_room()
+        for (each,) in self._con.raw.execute(_PREPARED).fetchall():
+            self._con.execute(f'DEALLOCATE "{each}"')
+        return Outcome("DEALLOCATE ALL")
+
+    def _discard(self, what: str) -> Outcome:
+        if what not in ("all", "plans", "sequences", "temp", "temporary"):
+            raise ProtocolError(f"DISCARD {what.upper()} is not known; it is ALL, PLANS, SEQUENCES or TEMP", "42601")
+        if what == "all":
+            if self._transaction.status != b"I":
+                raise ProtocolError("DISCARD ALL cannot run inside a transaction block", "25001")
+            self._portals.close_all()
+            self._deallocate(None)
+            self._reset_all()
+        if what in ("all", "temp", "temporary"):
+            self._executor.make_room()
+            for (each,) in self._con.raw.execute(_TEMP_TABLES).fetchall():
+                self._con.execute(f'DROP TABLE temp."{each}"')
+        return Outcome(f"DISCARD {what.upper()}")

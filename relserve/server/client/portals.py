@@ -1,0 +1,197 @@
+"""A client's prepared statements, its portals and its cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from relserve.server.client.commands import Command, Fetch, Set, Show, read_command
+from relserve.server.client.executor import Executor, Outcome, columns_of
+from relserve.server.client.results import Rows
+from relserve.server.client.variables import Variables
+from relserve.server.wire.copying import read_copy
+from relserve.errors import ProtocolError
+from relserve.server.wire.types import TEXT, Column, PgType, duckdb_type, pg_type
+
+ALL_SETTINGS = [Column("name", PgType(TEXT)), Column("setting", PgType(TEXT)), Column("description", PgType(TEXT))]
+
+
+class Described(NamedTuple):
+    """What a statement takes and gives: the types of its parameters, and its columns; none: no rows."""
+
+    oids: Sequence[int]
+    columns: Sequence[Column]
+
+
+@dataclass
+class Prepared:
+    """A prepared statement; `oids` are the types that the client gave, 0 where it left one open."""
+
+    name: str
+    text: str
+    oids: tuple[int, ...]
+    described: Described | None = None
+
+
+@dataclass
+class Portal:
+    """A statement with its parameters; `outcome` once it has run."""
+
+    name: str
+    prepared: Prepared
+    values: Sequence[Any]
+    formats: Sequence[int]
+    outcome: Outcome | None = None
+
+
+@dataclass
+class Cursor:
+    """An SQL cursor; a held one outlives its transaction."""
+
+    rows: Rows
+    is_held: bool
+
+
+class Portals:
+    """What a client has prepared and opened, by name."""
+
+    def __init__(self, executor: Executor, variables: Variables) -> None:
+        self._executor, self._variables = executor, variables
+        self._prepared: dict[str, Prepared] = {}
+        self._portals: dict[str, Portal] = {}
+        self.cursors: dict[str, Cursor] = {}
+
+    def prepare(self, prepared: Prepared) -> None:
+        """Keep a prepared statement; the one without a name is replaced.
+
+        Raises:
+            ProtocolError: there is one of this name.
+        """
+        if prepared.name and prepared.name in self._prepared:
+            raise ProtocolError(f'prepared statement "{prepared.name}" already exists', "42P05")
+        self._prepared[prepared.name] = prepared
+
+    def prepared(self, name: str) -> Prepared:
+        """The prepared statement of this name."""
+        if name not in self._prepared:
+            raise ProtocolError(f'prepared statement "{name}" does not exist', "26000")
+        return self._prepared[name]
+
+    def has_prepared(self, name: str) -> bool:
+        """Whether the client prepared it in a message, not in SQL."""
+        return name in self._prepared
+
+    def forget(self, name: str) -> None:
+        """A prepared statement is not needed any more."""
+        self._prepared.pop(name, None)
+
+    def forget_all(self) -> None:
+        """No prepared statement is."""
+        self._prepared.clear()
+
+    def open(self, portal: Portal) -> None:
+        """Keep a portal; the one without a name is replaced.
+
+        Raises:
+            ProtocolError: there is one of this name.
+        """
+        if portal.name and portal.name in self._portals:
+            raise ProtocolError(f'cursor "{portal.name}" already exists', "42P03")
+        self.close(portal.name)
+        self._portals[portal.name] = portal
+
+    def portal(self, name: str) -> Portal:
+        """The portal of this name; an SQL cursor is one, too."""
+        if name in self._portals:
+            return self._portals[name]
+        if name in self.cursors:
+            cursor = Prepared(name, "", (), Described((), self.cursors[name].rows.columns))
+            return Portal(name, cursor, (), (), Outcome("FETCH", self.cursors[name].rows, counts=True))
+        raise ProtocolError(f'portal "{name}" does not exist', "34000")
+
+    def close(self, name: str) -> None:
+        """Close a portal, if there is one."""
+        portal = self._portals.pop(name, None)
+        if portal is not None and portal.outcome is not None:
+            self._executor.drop(portal.outcome.rows)
+
+    def close_unnamed(self) -> None:
+        """The portal without a name lives until the next statement."""
+        self.close("")
+
+    def close_all(self) -> None:
+        """The transaction ends, and all portals with it; cursors that are held are read to their end."""
+        for name in list(self._portals):
+            self.close(name)
+        for name, cursor in list(self.cursors.items()):
+            if cursor.is_held:
+                cursor.rows.keep()
+            else:
+                self.close_cursor(name)
+
+    def declare(self, name: str, cursor: Cursor) -> None:
+        """Keep an SQL cursor.
+
+        Raises:
+            ProtocolError: there is one of this name.
+        """
+        if name in self.cursors:
+            self._executor.drop(cursor.rows)
+            raise ProtocolError(f'cursor "{name}" already exists', "42P03")
+        self.cursors[name] = cursor
+
+    def cursor(self, name: str) -> Rows:
+        """An SQL cursor's rows."""
+        if name not in self.cursors:
+            raise ProtocolError(f'cursor "{name}" does not exist', "34000")
+        return self.cursors[name].rows
+
+    def close_cursor(self, name: str) -> None:
+        """Close an SQL cursor."""
+        self._executor.drop(self.cursor(name))
+        del self.cursors[name]
+
+    def oids(self, prepared: Prepared, count: int) -> Sequence[int]:
+        """The types of so many parameters.
+
+        Raises:
+            ProtocolError: the statement has another number of them.
+        """
+        needs_look = len(prepared.oids) != count or 0 in prepared.oids
+        oids = self.describe(prepared).oids if needs_look else prepared.oids
+        if len(oids) != count:
+            raise ProtocolError(f'bind message supplies {count} parameters, but prepared statement "{prepared.name}" '
+                f"requires {len(oids)}", "08P01")
+        return oids
+
+    def describe(self, prepared: Prepared) -> Described:
+        """What a prepared statement takes and gives; it does not run."""
+        if prepared.described is None:
+            prepared.described = self._describe(prepared)
+        return prepared.described
+
+    def _describe(self, prepared: Prepared) -> Described:
+        if not prepared.text or read_copy(prepared.text) is not None:
+            return Described(prepared.oids, ())
+        command = read_command(prepared.text)
+        if command is not None and (columns := self._columns_of(command)) is not None:
+            return Described(prepared.oids, columns)
+        given = [duckdb_type(oid) if oid else None for oid in prepared.oids]
+        found = self._executor.describe(prepared.text, given)
+        oids = [pg_type(kind).oid if kind else TEXT for kind in found.parameters]
+        known = [oid or other for oid, other in zip(prepared.oids, oids, strict=False)]
+        return Described((*known, *oids[len(known) :]), columns_of(found.columns))
+
+    def _columns_of(self, command: Command) -> Sequence[Column] | None:
+        """The columns of what the server does by itself; None: DuckDB does it."""
+        match command:
+            case Show("all"):
+                return ALL_SETTINGS
+            case Show(name):
+                return [Column(name, PgType(TEXT))] if self._variables.find(name) is not None else None
+            case Set(name, _, _):
+                return () if self._variables.knows(name) else None
+            case Fetch(name, _, False):
+                return self.cursor(name).columns
+        return ()

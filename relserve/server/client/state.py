@@ -1,0 +1,161 @@
+"""What the server knows of one client: who it is, what it runs, and how to stop that."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+from relserve_duckdb import Connection
+
+from relserve.server.client.channel import Channel
+from relserve.server.client.notices import Say
+from relserve.server.client.transaction import Transaction
+from relserve.server.client.variables import Variables
+from relserve.server.histories import ClientHistory
+from relserve.server.users.users import User
+from relserve.server.wire import backend
+from relserve.server.wire.backend import ErrorFields
+
+AGAIN_S = 0.1  # between interrupts, for one may come before there is anything to interrupt
+BY_USER = "canceling statement due to user request"
+BY_TIME = "canceling statement due to statement timeout"
+
+
+class Ended(NamedTuple):
+    """A statement that has ended.
+
+    Attributes:
+        sqlstate: None where it did what it should.
+    """
+
+    text: str
+    seconds: float
+    num_rows: int
+    sqlstate: str | None
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """What a text may ask of the client that sends it; see `catalog.Facts`."""
+
+    pid: int
+    user: str
+    is_admin: bool
+    token: str
+    setting: Callable[[str], str | None]
+
+
+class ClientState:
+    """One client, seen from its own thread and from others.
+
+    Args:
+        pid: its number, by which it is cancelled and shown; no other client of the server has it.
+        ended: called with every statement that has ended.
+
+    Attributes:
+        key: what a request to cancel must know.
+        status: "active", "idle", "idle in transaction" or "idle in transaction (aborted)".
+        text: the latest statement.
+    """
+
+    def __init__(
+        self, pid: int, user: User, channel: Channel, con: Connection, variables: Variables,
+        history: ClientHistory, say: Say, ended: Callable[[ClientState, Ended], None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:  # fmt: skip
+        self.pid, self.user, self.channel, self.con, self.variables = pid, user, channel, con, variables
+        self.transaction = Transaction(con, variables, say)
+        self.key = secrets.token_bytes(4)
+        self.facts = ClientFacts(pid, user.name, user.is_admin, secrets.token_hex(16), variables.find)
+        self.backend_start = self.state_change = self.query_start = datetime.now(timezone.utc)
+        self.status, self.text = "idle", ""
+        self._ended, self._loop, self.history = ended, loop, history
+        self._began_s, self._num_rows = 0.0, 0
+        self._number = 0  # of the statement that runs, 0 between two
+        self._count = 0
+        self._lock = threading.Lock()
+        self._stopped_by: ErrorFields | None = None
+
+    def starts(self, text: str) -> None:
+        """A statement starts; one before it in the same message has ended."""
+        if self._number:
+            self.finished()
+        self.text, self.status = text, "active"
+        self.query_start = self.state_change = datetime.now(timezone.utc)
+        self._began_s, self._num_rows = time.monotonic(), 0
+        with self._lock:
+            self._count += 1
+            self._number, self._stopped_by = self._count, None
+        if limit_ms := self.variables.milliseconds("statement_timeout"):
+            number = self._number
+            self._loop.call_soon_threadsafe(
+                self._loop.call_later,
+                limit_ms / 1000,
+                self._stop,
+                number,
+                ErrorFields("ERROR", "57014", BY_TIME),
+            )
+
+    def gave_rows(self, count: int) -> None:
+        """The statement gave so many rows more."""
+        self._num_rows += count
+
+    def finished(self) -> None:
+        """The statement has ended."""
+        self._end(None)
+
+    def failed(self, sqlstate: str) -> None:
+        """The statement has failed."""
+        self._end(sqlstate)
+
+    def told(self, fields: ErrorFields) -> ErrorFields:
+        """What the client is told of an error: who stopped its statement, where that is what happened."""
+        stopped = self._stopped_by
+        return stopped if stopped is not None and fields.sqlstate == "57014" else fields
+
+    def is_key(self, key: bytes) -> bool:
+        """Whether a request to cancel knows the client's key."""
+        return secrets.compare_digest(self.key, key)
+
+    def terminate(self) -> None:
+        """Stop the statement that runs, and hang up; in the loop."""
+        told = ErrorFields("FATAL", "57P01", "terminating connection due to administrator command")
+        self._stop(self._number, told)
+        self.channel.end_with(backend.error_response(told))
+
+    def cancel(self) -> bool:
+        """Stop the statement that runs; in the loop. Whether one ran."""
+        return self._stop(self._number, ErrorFields("ERROR", "57014", BY_USER))
+
+    def idle_limit_s(self) -> float | None:
+        """How long the client may be silent."""
+        idles = self.transaction.status == b"I"
+        limit_ms = self.variables.milliseconds(
+            "idle_session_timeout" if idles else "idle_in_transaction_session_timeout"
+        )
+        return limit_ms / 1000 if limit_ms else None
+
+    def _end(self, sqlstate: str | None) -> None:
+        with self._lock:
+            was_running, self._number = self._number, 0
+        self.status = {b"I": "idle", b"T": "idle in transaction"}.get(
+            self.transaction.status, "idle in transaction (aborted)"
+        )
+        self.state_change = datetime.now(timezone.utc)
+        if was_running:
+            self._ended(self, Ended(self.text, time.monotonic() - self._began_s, self._num_rows, sqlstate))
+
+    def _stop(self, number: int, why: ErrorFields) -> bool:
+        with self._lock:
+            if not number or number != self._number:
+                return False
+            self._stopped_by = self._stopped_by or why
+            self.con.interrupt()
+        self._loop.call_later(AGAIN_S, self._stop, number, why)
+        return True

@@ -1,0 +1,81 @@
+"""Where a client stands in its transactions, as PostgreSQL tells it with every answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from relserve_duckdb import Connection
+
+from relserve.server.client.commands import Begin, End
+from relserve.server.client.notices import Say
+from relserve.server.client.variables import Variables
+from relserve.errors import ProtocolError
+
+_ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
+
+
+class Transaction:
+    """Begins and ends DuckDB's transactions.
+
+    Attributes:
+        status: b"I" outside of a block, b"T" inside, b"E" inside one that has failed.
+        is_implicit: the block is that of a text of several statements, which its end ends.
+    """
+
+    def __init__(self, con: Connection, variables: Variables, say: Say) -> None:
+        self._con, self._variables, self._say = con, variables, say
+        self.status = b"I"
+        self.is_implicit = False
+
+    def begin(self, command: Begin) -> str:
+        """BEGIN; gives the tag."""
+        if self.status != b"I" and not self.is_implicit:
+            self._say("WARNING", "there is already a transaction in progress")
+            return command.tag
+        if not self.is_implicit:
+            self._con.execute("BEGIN TRANSACTION READ ONLY" if command.is_read_only else "BEGIN TRANSACTION")
+            self._variables.begin()
+        self.status, self.is_implicit = b"T", False
+        return command.tag
+
+    def begin_implicit(self) -> None:
+        """The statements of one text run together or not at all."""
+        if self.status == b"I":
+            self._con.execute("BEGIN TRANSACTION")
+            self._variables.begin()
+            self.status, self.is_implicit = b"T", True
+
+    def end(self, command: End, before: Callable[[], None]) -> str:
+        """COMMIT or ROLLBACK; gives the tag. `before` runs first: results that are open end with it."""
+        if self.status == b"I":
+            self._say("WARNING", "there is no transaction in progress")
+            return "COMMIT" if command.commits else "ROLLBACK"
+        commits = command.commits and self.status == b"T"
+        before()
+        try:
+            self._con.execute("COMMIT" if commits else "ROLLBACK")
+        except Exception:
+            commits = False
+            raise
+        finally:
+            self.status, self.is_implicit = b"I", False
+            self._variables.end(commits)
+        if command.chains:
+            self.begin(Begin(is_read_only=False, tag="BEGIN"))
+        return "COMMIT" if commits else "ROLLBACK"
+
+    def end_implicit(self, before: Callable[[], None]) -> None:
+        """The text of several statements has ended."""
+        if self.is_implicit:
+            self.end(End(self.status == b"T", chains=False), before)
+
+    def failed(self) -> None:
+        """A statement has failed."""
+        if self.status == b"T":
+            self.status = b"E"
+
+    def check(self, text: str) -> None:
+        """Raise unless the statement may run in the state that the transaction is in."""
+        if self.status == b"E" and not _ENDS.match(text):
+            raise ProtocolError("current transaction is aborted, commands ignored until end of transaction block", "25P02")

@@ -1,0 +1,153 @@
+"""The thread that works for one client, from the end of its login to its leave."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shlex
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+from relserve_duckdb import Connection
+
+from relserve.server.catalog.catalog import Catalog
+from relserve.server.client.channel import Channel, HungUp
+from relserve.server.client.commands import Set
+from relserve.server.client.executor import Executor
+from relserve.server.client.notices import WireClient
+from relserve.server.client.performer import Performer
+from relserve.server.client.portals import Portals
+from relserve.server.client.session import Session
+from relserve.server.client.startup import Arrived
+from relserve.server.client.state import ClientState, Ended
+from relserve.server.client.variables import REPORTED, Variables
+from relserve.server.histories import ClientHistory
+from relserve.server.options import Options
+from relserve.server.users.lockdown import check_allowed
+from relserve.server.users.users import User
+from relserve.server.wire import backend
+from relserve.server.wire.backend import ErrorFields
+from relserve.server.wire.faults import fields_of
+
+log = logging.getLogger(__name__)
+
+
+class Host(Protocol):
+    """The server, as a worker needs it."""
+
+    def connect(self, user: User, history: ClientHistory, client: WireClient) -> Connection:
+        """A connection to the database for a client."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """PostgreSQL's catalog beside the database."""
+
+    @property
+    def options(self) -> Options:
+        """How the server was started."""
+
+    def history(self, user: User) -> ClientHistory:
+        """A history for a new client."""
+
+    def joins(self, state: ClientState) -> None:
+        """A client is ready for its first statement."""
+
+    def leaves(self, worker: Worker) -> None:
+        """A client is gone, and so is its thread soon."""
+
+    def ended(self, state: ClientState, ended: Ended) -> None:
+        """A statement has ended."""
+
+
+class Worker(threading.Thread):
+    """Serves one client.
+
+    Attributes:
+        pid: the client's number.
+    """
+
+    def __init__(self, host: Host, channel: Channel, arrived: Arrived, pid: int) -> None:
+        super().__init__(name=f"relserve client {pid}", daemon=True)
+        self.pid = pid
+        self._host, self._channel, self._arrived = host, channel, arrived
+        self._loop = asyncio.get_running_loop()
+
+    def run(self) -> None:
+        """See the class."""
+        con = None
+        try:
+            history = self._host.history(self._arrived.user)
+            con = self._host.connect(self._arrived.user, history, WireClient(self._say))
+            self._serve(con, history)
+        except HungUp:
+            pass
+        except Exception as error:
+            log.exception("the client %d of %s ends", self.pid, self._arrived.user.name)
+            with suppress(HungUp):
+                self._channel.send(backend.error_response(fields_of(error)._replace(severity="FATAL")))
+        finally:
+            self._host.leaves(self)
+            self._channel.hang_up()
+            if con is not None:
+                con.close()
+
+    def _serve(self, con: Connection, history: ClientHistory) -> None:
+        user, parameters, options = self._arrived.user, self._arrived.parameters, self._host.options
+        own = {
+            "session_authorization": user.name, "is_superuser": "on" if user.is_admin else "off",
+            "max_connections": str(options.max_connections), "ssl": "on" if options.tls_cert else "off",
+            "statement_timeout": _milliseconds(options.statement_timeout_s),
+            "idle_session_timeout": _milliseconds(options.idle_timeout_s),
+            "default_transaction_read_only": "on" if options.read_only else "off",
+            "transaction_read_only": "on" if options.read_only else "off",
+        }  # fmt: skip
+        variables = Variables(self._changed, own)
+        state = ClientState(
+            self.pid, user, self._channel, con, variables, history, self._say, self._host.ended, self._loop
+        )
+        executor = Executor(
+            con, self._host.catalog, state.facts,
+            lambda text: check_allowed(con.raw, text, user, options.allow_files),
+        )  # fmt: skip
+        portals = Portals(executor, variables)
+        performer = Performer(con, state, executor, portals)
+        self._greet(state)
+        for name, value in _asked_settings(parameters):
+            performer.perform(Set(name, value), executor.run)
+        self._host.joins(state)
+        Session(self._channel, state, executor, performer, portals).run()
+
+    def _greet(self, state: ClientState) -> None:
+        told = [(name, state.variables.find(name) or "") for name in REPORTED]
+        self._channel.send(
+            backend.authentication_ok()
+            + b"".join(backend.parameter_status(*each) for each in told)
+            + backend.backend_key_data(state.pid, state.key)
+        )
+
+    def _changed(self, name: str, value: str) -> None:
+        self._channel.send(backend.parameter_status(name, value))
+
+    def _say(self, severity: str, text: str) -> None:
+        """Send a notice at once, ahead of the rows that still wait to be sent."""
+        sqlstate = "01000" if severity == "WARNING" else "00000"
+        self._channel.send(backend.notice_response(ErrorFields(severity, sqlstate, text)))
+
+
+def _asked_settings(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The settings in a startup message, those of its `options` (-c name=value) too."""
+    words = iter(shlex.split(parameters.get("options", "")))
+    for word in words:
+        setting = next(words, "") if word in ("-c", "--") else word.removeprefix("-c").removeprefix("--")
+        name, _, value = setting.partition("=")
+        if name:
+            yield name.lower().replace("-", "_"), value
+    for name, value in parameters.items():
+        if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_."):
+            yield name.lower(), value
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return str(round(seconds * 1000)) if seconds else "0"

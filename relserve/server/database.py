@@ -1,0 +1,107 @@
+"""The one DuckDB database of a server, and a connection to it for each client."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+
+import duckdb
+import pyarrow as pa
+import relserve_duckdb
+from relserve_duckdb import Client, Connection
+
+from relserve import api
+from relserve.engines.protocol import Engine
+from relserve.errors import UsageError
+from relserve.examples import TABLES, scan_of
+from relserve.server.catalog.catalog import Catalog
+from relserve.server.client.notices import WireClient
+from relserve.server.histories import ClientHistory
+from relserve.server.options import Options
+from relserve.server.users.lockdown import locked_config
+from relserve.server.users.metered import metered_finder
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User
+from relserve.session.foreign_tables import ForeignTables
+from relserve.session.session import Session
+from relserve.settings import load
+
+MEMORY = ":memory:"
+
+
+class Database:
+    """Opened under the server's lock, with PostgreSQL's catalog beside it.
+
+    Args:
+        activity: who is connected; see `Catalog`.
+        engine: answers calls that name no model, instead of the options' model.
+    """
+
+    def __init__(
+        self, options: Options, activity: Callable[[], pa.Table], quota: Quota, engine: Engine | None = None
+    ) -> None:
+        self._options, self._quota, self._engine = options, quota, engine
+        self._settings = load()
+        # the rows of statements that write are few, and to copy them is what is wanted
+        warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
+        self._raw = _opened(options)
+        self.catalog = Catalog(self._raw, activity)
+        self._root = relserve_duckdb.attach(self._raw, self._session(None), progress=False)
+
+    def connect(self, user: User, history: ClientHistory, client: WireClient) -> Connection:
+        """A connection for a client, with a session of its own."""
+        session = self._session(history)
+        find = metered_finder(session.find_engine, user, self._quota)
+        judge = ForeignTables(client.notice, history) if session.foreign_tables else None
+        con = self._root.cursor_for(replace(session, find_engine=find, foreign_tables=judge), client)
+        con.raw.execute("SET TimeZone = 'UTC'")
+        return con
+
+    def warm_up(self) -> None:
+        """Have the model's engine found, so that a wrong name is told at once."""
+        if self._engine is None:
+            api.find_engine(self._options.model)
+
+    def signals(self, signal: Callable[[str, int, str], bool]) -> None:
+        """Have `_pg_signal(token, pid, kind)` stop clients; see `Catalog`."""
+        self._raw.create_function("_pg_signal", signal, ["VARCHAR", "BIGINT", "VARCHAR"], "BOOLEAN", side_effects=True)
+
+    def close(self) -> None:
+        """Write what is to be written, and close the file."""
+        self._root.close()
+
+    def _session(self, history: ClientHistory | None) -> Session:
+        options = self._options
+        return api.new_session(
+            self._settings, model=options.model, engine=self._engine, history=history, cache=options.cache
+        )
+
+
+def _opened(options: Options) -> duckdb.DuckDBPyConnection:
+    """The database.
+
+    Raises:
+        UsageError: it is not there, or is in use.
+    """
+    if options.read_only and options.database is None:
+        raise UsageError("--read-only needs a database file: one in memory is empty and stays so")
+    if options.examples and options.database is not None:
+        raise UsageError("--examples puts the shipped tables into a database in memory: leave the file out")
+    name = str(options.database or MEMORY)
+    try:
+        con = duckdb.connect(name, config=locked_config(options.allow_files, options.read_only))
+    except duckdb.IOException as error:
+        raise UsageError(f"cannot open {name}: {error}") from error
+    if options.examples:
+        _add_examples(con)
+    return con
+
+
+def _add_examples(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the shipped tables, which the locked connection may not read from their files."""
+    with duckdb.connect() as reader:
+        for name in TABLES:
+            con.register("_rows", reader.sql(f"FROM {scan_of(name)}").to_arrow_table())
+            con.execute(f"CREATE TABLE {name} AS FROM _rows")
+            con.unregister("_rows")

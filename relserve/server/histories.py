@@ -1,0 +1,82 @@
+"""What everybody asked: one history a user, and what each client may see of them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+
+from relserve.session.history import ErrorRecord, History, QueryRecord
+
+MAX_OWN = 1000  # relQueries of one client that are remembered to count its statements' tokens
+
+
+class Histories:
+    """The histories of a server's users; safe for several threads."""
+
+    def __init__(self) -> None:
+        self._of_user: dict[str, History] = {}
+        self._lock = threading.Lock()
+        self._statements = itertools.count(1)
+
+    def client(self, user: str, is_admin: bool) -> ClientHistory:
+        """The history for a new client: records its user's, shows that; an admin's shows everybody's."""
+        with self._lock:
+            own = self._of_user.setdefault(user, History())
+        return ClientHistory(self, own, is_admin)
+
+    def new_statement(self) -> int:
+        """A number that no other statement of the server has."""
+        return next(self._statements)
+
+    def queries(self) -> list[tuple[str, QueryRecord]]:
+        """Every user's relQueries, oldest first, with the user."""
+        found = [(user, each) for user, history in self._each() for each in history.queries()]
+        return sorted(found, key=lambda each: each[1].started)
+
+    def errors(self) -> list[tuple[str, ErrorRecord]]:
+        """Every user's failed rows, oldest first, with the user."""
+        found = [(user, each) for user, history in self._each() for each in history.errors()]
+        return sorted(found, key=lambda each: each[1].at)
+
+    def _each(self) -> list[tuple[str, History]]:
+        with self._lock:
+            return list(self._of_user.items())
+
+
+class ClientHistory(History):
+    """What one client asks, recorded with its user's other clients'."""
+
+    def __init__(self, all_users: Histories, own: History, sees_all: bool) -> None:
+        super().__init__()
+        self._all, self._own, self._sees_all = all_users, own, sees_all
+        self._mine: deque[QueryRecord] = deque(maxlen=MAX_OWN)
+
+    def new_statement(self) -> int:
+        """See `History.new_statement`."""
+        return self._all.new_statement()
+
+    def begin(self, record: QueryRecord) -> None:
+        """See `History.begin`."""
+        self._mine.append(record)
+        self._own.begin(record)
+
+    def fail(self, error: ErrorRecord) -> None:
+        """See `History.fail`."""
+        self._own.fail(error)
+
+    def queries(self) -> list[QueryRecord]:
+        """See `History.queries`."""
+        return [each for _, each in self._all.queries()] if self._sees_all else self._own.queries()
+
+    def errors(self) -> list[ErrorRecord]:
+        """See `History.errors`."""
+        return [each for _, each in self._all.errors()] if self._sees_all else self._own.errors()
+
+    def num_tokens(self) -> int:
+        """Tokens that this client's relQueries have taken since the last call."""
+        found = 0
+        while self._mine:
+            usage = self._mine.popleft().usage
+            found += usage.prompt_tokens + usage.output_tokens
+        return found

@@ -1,0 +1,272 @@
+"""The server: it listens, lets clients in, gives each a thread, and ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import signal
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pyarrow as pa
+from relserve_duckdb import Connection
+
+from relserve.engines.protocol import Engine
+from relserve.errors import ProtocolError, UsageError
+from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
+from relserve.server.activity import activity_table
+from relserve.server.catalog.catalog import Catalog
+from relserve.server.client.channel import Channel
+from relserve.server.client.notices import WireClient
+from relserve.server.client.startup import Arrived, Startup
+from relserve.server.client.state import ClientState, Ended
+from relserve.server.client.worker import Worker
+from relserve.server.database import Database
+from relserve.server.histories import ClientHistory, Histories
+from relserve.server.options import Options
+from relserve.server.page.counters import Counters
+from relserve.server.page.facts import ClientFacts
+from relserve.server.users.exposure import check_exposed
+from relserve.server.users.log import Entry, StatementLog
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User, Users
+from relserve.session.history import ErrorRecord, QueryRecord
+
+log = logging.getLogger(__name__)
+
+LOGIN_S = 30.0  # within which a client must have said who it is
+END_S = 10.0  # for clients to end after the server was told to
+
+
+class Server:
+    """One database for many clients.
+
+    Args:
+        engine: answers calls that name no model, instead of the options' model.
+
+    Attributes:
+        counters: what has happened since it started.
+        port: on which it listens.
+
+    Raises:
+        UsageError: the options do not go together, or a file is not to be had.
+    """
+
+    def __init__(self, options: Options, engine: Engine | None = None) -> None:
+        check_exposed(options.host, options.tls_cert is not None, options.users is not None)
+        self.options, self.counters, self.port = options, Counters(), options.port
+        self._users = Users.load(options.users) if options.users else None
+        self._tls = _tls_of(options)
+        self._log = _log_of(options)
+        self._histories = Histories()
+        self._clients: dict[int, ClientState] = {}
+        self._workers: set[Worker] = set()
+        self._waiting: set[Channel] = set()  # who have not said who they are
+        self._pids = itertools.count(1)
+        self._lock = threading.Lock()
+        self._is_ending = False
+        self._database = Database(options, self._activity, Quota(time.monotonic), engine)
+        self._database.signals(self._signal)
+
+    async def run(self, is_up: Callable[[], None] = lambda: None) -> None:
+        """Serve until SIGINT or SIGTERM, or until `stop`; a second signal ends clients' statements, too."""
+        self._loop = asyncio.get_running_loop()
+        self._stopping = asyncio.Event()
+        listener = await self._loop.create_server(self._channel, self.options.host, self.options.port)
+        self.port = listener.sockets[0].getsockname()[1]
+        with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):  # not on the main thread
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._loop.add_signal_handler(number, self._told_to_stop)
+        is_up()
+        try:
+            await self._stopping.wait()
+        finally:
+            listener.close()
+            await self._end()
+
+    def stop(self) -> None:
+        """End soon; from any thread."""
+        self._loop.call_soon_threadsafe(self._stopping.set)
+
+    # What the page shows.
+
+    def clients(self) -> list[ClientFacts]:
+        """See `ServerFacts`."""
+        return [
+            ClientFacts(
+                each.pid, each.user.name, each.variables.find("application_name") or "", each.channel.peer[0],
+                each.status, each.state_change, each.text or None,
+            )
+            for each in self._states()
+        ]  # fmt: skip
+
+    def queries(self) -> list[tuple[str, QueryRecord]]:
+        """See `ServerFacts`."""
+        return self._histories.queries()
+
+    def errors(self) -> list[tuple[str, ErrorRecord]]:
+        """See `ServerFacts`."""
+        return self._histories.errors()
+
+    def engines(self) -> list[EngineStatus]:
+        """See `ServerFacts`."""
+        return read_engines(state_dir())
+
+    # Clients come and go; in the loop.
+
+    def _channel(self) -> Channel:
+        startup = Startup(
+            self._users, self._tls, self._tls is not None and self._users is not None, self._arrived, self._cancel,
+            lambda seconds, act: self._loop.call_later(seconds, act),
+        )  # fmt: skip
+        channel = Channel(startup.take, self._lost)
+        self._waiting.add(channel)
+        self._loop.call_later(LOGIN_S, self._check_login, channel)
+        return channel
+
+    def _check_login(self, channel: Channel) -> None:
+        if channel in self._waiting:
+            channel.abort()
+
+    def _arrived(self, channel: Channel, arrived: Arrived) -> None:
+        if self._is_ending:
+            raise ProtocolError("the server is shutting down", "57P03")
+        if len(self._clients) >= self.options.max_connections:
+            self.counters.refused()
+            raise ProtocolError(
+                f"sorry, too many clients already: {self.options.max_connections} (--max-connections)", "53300"
+            )
+        self._waiting.discard(channel)
+        channel.hand_over()
+        worker = Worker(self, channel, arrived, next(self._pids))
+        self._workers.add(worker)
+        worker.start()
+
+    def _lost(self, channel: Channel) -> None:
+        self._waiting.discard(channel)
+        for state in self._states():
+            if state.channel is channel:
+                state.cancel()
+
+    def _cancel(self, pid: int, key: bytes) -> None:
+        state = self._clients.get(pid)
+        if state is not None and state.is_key(key):
+            state.cancel()
+
+    # What workers tell; on their threads.
+
+    def joins(self, state: ClientState) -> None:
+        """A client is ready for its first statement."""
+        self.counters.connected()
+        with self._lock:
+            self._clients[state.pid] = state
+
+    def leaves(self, worker: Worker) -> None:
+        """A client is gone, and so is its thread soon."""
+        with self._lock:
+            self._clients.pop(worker.pid, None)
+            self._workers.discard(worker)
+
+    def history(self, user: User) -> ClientHistory:
+        """A history for a new client; see `Histories.client`."""
+        return self._histories.client(user.name, user.is_admin)
+
+    def connect(self, user: User, history: ClientHistory, client: WireClient) -> Connection:
+        """A connection to the database for a client."""
+        return self._database.connect(user, history, client)
+
+    @property
+    def catalog(self) -> Catalog:
+        """PostgreSQL's catalog beside the database."""
+        return self._database.catalog
+
+    def ended(self, state: ClientState, ended: Ended) -> None:
+        """A statement has ended."""
+        self.counters.statement_ended(ended.seconds, ended.num_rows, ended.sqlstate)
+        tokens = state.history.num_tokens()
+        if self._log is not None:
+            self._log.write(
+                Entry(
+                    time.time() - ended.seconds, state.user.name, state.channel.peer[0], state.pid, ended.seconds,
+                    ended.num_rows, tokens, ended.sqlstate, ended.text,
+                )
+            )  # fmt: skip
+
+    def _states(self) -> list[ClientState]:
+        with self._lock:
+            return list(self._clients.values())
+
+    def _activity(self) -> pa.Table:
+        return activity_table(self._states())
+
+    def _signal(self, token: str, pid: int, kind: str) -> bool:
+        """pg_cancel_backend and pg_terminate_backend, on the thread of whoever calls them."""
+        states = self._states()
+        caller = next((each for each in states if each.facts.token == token), None)
+        other = next((each for each in states if each.pid == pid), None)
+        if caller is None or other is None:
+            return False
+        if not caller.user.is_admin and caller.user.name != other.user.name:
+            raise ProtocolError("must be an admin, or the same user, to stop another client's statement", "42501")
+        self._loop.call_soon_threadsafe(other.terminate if kind == "terminate" else other.cancel)
+        return True
+
+    # The end.
+
+    def _told_to_stop(self) -> None:
+        if self._stopping.is_set():
+            for state in self._states():
+                state.terminate()
+        self._stopping.set()
+
+    async def _end(self) -> None:
+        self._is_ending = True
+        for channel in list(self._waiting):
+            channel.abort()
+        for state in self._states():
+            state.terminate()
+        deadline_s = time.monotonic() + END_S
+        while self._workers and time.monotonic() < deadline_s:
+            await asyncio.sleep(0.05)
+        self._database.close()
+
+
+def _tls_of(options: Options) -> ssl.SSLContext | None:
+    """How to speak TLS.
+
+    Raises:
+        UsageError: only one of the two files is given, or they cannot be read.
+    """
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise UsageError("--tls-cert and --tls-key go together")
+    if options.tls_cert is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(options.tls_cert, options.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"cannot read {options.tls_cert} and {options.tls_key}: {error}") from error
+    return context
+
+
+def _log_of(options: Options) -> StatementLog | None:
+    """Where statements are logged.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if options.log_statements is None:
+        return None
+    if options.log_statements == "-":
+        return StatementLog(sys.stderr, options.log_texts)
+    try:
+        file = open(options.log_statements, "a", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {options.log_statements}: {error}") from error
+    return StatementLog(file, options.log_texts)
