@@ -1,0 +1,1 @@
+"""The server's page: what clients and relQueries are doing, for a browser, as JSON, for Prometheus."""

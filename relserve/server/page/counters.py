@@ -1,0 +1,76 @@
+"""What happened since the server started, counted by whichever thread it happened in."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import Counter
+from typing import NamedTuple
+
+# Upper bounds in seconds, up to those of llm queries; what took longer counts in a last, open one.
+BOUNDS_S = (
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0,
+)  # fmt: skip
+
+
+class Counted(NamedTuple):
+    """The counters at one moment.
+
+    Attributes:
+        refused: connections turned away before they were ready: a wrong password, too many clients.
+        rows: rows sent to clients.
+        errors: statements that ended with an error, by SQLSTATE.
+        buckets: statements by their seconds: the i-th holds those of at most `BOUNDS_S[i]`, and more than the
+            bound before.
+        seconds: of all statements together.
+    """
+
+    connections: int
+    refused: int
+    rows: int
+    errors: dict[str, int]
+    buckets: tuple[int, ...]
+    seconds: float
+
+    @property
+    def statements(self) -> int:
+        """Statements that ended, one way or another."""
+        return sum(self.buckets)
+
+
+class Counters:
+    """Counts connections and statements; safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connections = self._refused = self._rows = 0
+        self._errors: Counter[str] = Counter()
+        self._buckets = [0] * (len(BOUNDS_S) + 1)
+        self._seconds = 0.0
+
+    def connected(self) -> None:
+        """A client is ready for its first statement."""
+        with self._lock:
+            self._connections += 1
+
+    def refused(self) -> None:
+        """A client was turned away before it was ready."""
+        with self._lock:
+            self._refused += 1
+
+    def statement_ended(self, seconds: float, rows: int = 0, sqlstate: str | None = None) -> None:
+        """A statement ended after so many seconds, with so many rows sent, or with an error."""
+        with self._lock:
+            self._buckets[bisect_left(BOUNDS_S, seconds)] += 1
+            self._seconds += seconds
+            self._rows += rows
+            if sqlstate is not None:
+                self._errors[sqlstate] += 1
+
+    def read(self) -> Counted:
+        """What was counted so far, all of one moment."""
+        with self._lock:
+            return Counted(
+                self._connections, self._refused, self._rows, dict(self._errors), tuple(self._buckets),
+                self._seconds,
+            )  # fmt: skip

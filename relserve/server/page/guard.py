@@ -1,0 +1,89 @@
+"""Who may see the page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from relserve.errors import UsageError
+
+OPEN = "/health"  # for load balancers; tells nothing
+ONLY_HERE = "only for this machine: ask for localhost, or serve with --http-token\n"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+CONTENT = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+HEADERS = {
+    "Content-Security-Policy": CONTENT,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+def check_page(host: str, token: str | None) -> None:
+    """Refuse to show the page to a network without a token; raises UsageError."""
+    if token is None and host not in LOOPBACK:
+        raise UsageError(
+            f"--http on {host}: the page shows what users run, so other machines need a token; "
+            "give --http-token, or serve it on 127.0.0.1"
+        )
+    if token is not None and not token:
+        raise UsageError("--http-token is empty; give a word that is hard to guess, or leave the option out")
+
+
+class Guard:
+    """Lets requests through to an app: with a token those that know it, else those to this very machine.
+
+    The token comes as `Authorization: Bearer TOKEN`, or as the password of a browser's own dialog. Without a
+    token, names other than the loopback's are refused: a page elsewhere could have its own name lead here.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the app's start and end."""
+        if scope["type"] == "http":
+            refusal = self._refusal(Request(scope))
+            await (refusal or self._app)(scope, receive, _with_headers(send))
+        elif scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+
+    def _refusal(self, request: Request) -> PlainTextResponse | None:
+        if request.url.path == OPEN:
+            return None
+        if self._token is None:
+            if request.url.hostname in LOOPBACK:
+                return None
+            return PlainTextResponse(ONLY_HERE, 403)
+        if hmac.compare_digest(_password(request.headers), self._token.encode()):
+            return None
+        asking = {"WWW-Authenticate": 'Basic realm="relserve: any name, and the token", charset="UTF-8"'}
+        return PlainTextResponse("this page needs its token\n", 401, asking)
+
+
+def _password(headers: Headers) -> bytes:
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return given.strip().encode("latin-1")
+    if scheme.lower() != "basic":
+        return b""
+    try:
+        return base64.b64decode(given, validate=True).partition(b":")[2]
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+            message = {**message, "headers": [*message["headers"], *given]}
+        await send(message)
+
+    return sending

@@ -1,0 +1,125 @@
+"""What Prometheus is told."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from relserve.machine.engine_status import EngineStatus
+from relserve.server.page.counters import BOUNDS_S, Counted
+from relserve.server.page.watch import Watch, model_name
+from relserve.version import VERSION
+
+
+def registry(watch: Watch) -> CollectorRegistry:
+    """A registry of its own, with the server's numbers and its process's."""
+    made = CollectorRegistry()
+    made.register(_ServerCollector(watch))
+    ProcessCollector(registry=made)
+    return made
+
+
+class _ServerCollector(Collector):
+    """Looks at the server each time that it is asked."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def describe(self) -> list[Metric]:
+        """Nothing in advance, so that nothing is asked at registration."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric, by its subject."""
+        counted = self._watch.look().counted
+        yield _gauge("relserve_info", "The release that serves", ["version"], [((VERSION,), 1)])
+        yield from _statements(counted)
+        yield from self._clients()
+        yield from self._llm()
+        yield from self._engines()
+
+    def _clients(self) -> Iterator[Metric]:
+        states = Tally(client.state for client in self._watch.facts.clients())
+        values = [((state,), number) for state, number in states.items()]
+        yield _gauge("relserve_clients", "Connected clients", ["state"], values)
+
+    def _llm(self) -> Iterator[Metric]:
+        queries = self._watch.facts.queries()
+        running = Tally((user, model_name(each.model)) for user, each in queries if each.state == "running")
+        by_model = ["user", "model"]
+        yield _gauge("relserve_relqueries_running", "relQueries under way", by_model, running.items())
+        totals = list(self._watch.totals.items())
+        for name, help, values in (
+            ("relqueries", "relQueries begun", [(by, each.relqueries) for by, each in totals]),
+            ("llm_rows", "Table rows whose prompt has its reply", [(by, each.rows) for by, each in totals]),
+            ("llm_failed_rows", "Table rows left NULL", [(by, each.failed) for by, each in totals]),
+        ):
+            yield _counter(f"relserve_{name}", help, by_model, values)
+        tokens = [
+            ((*by, kind), getattr(each.usage, f"{kind}_tokens"))
+            for by, each in totals
+            for kind in ("prompt", "cached", "output", "thought")
+        ]
+        help = "Tokens of prompts, of those found in the prefix cache, of replies, of their thoughts"
+        yield _counter("relserve_tokens", help, [*by_model, "kind"], tokens)
+
+    def _engines(self) -> Iterator[Metric]:
+        engines = list(_named(self._watch.facts.engines()))
+        requests = [
+            ((*by, state), number)
+            for by, each in engines
+            for state, number in (("running", each.running), ("waiting", each.waiting))
+        ]
+        labels = ["engine", "model"]
+        yield _gauge("relserve_engine_requests", "Requests in an engine", [*labels, "state"], requests)
+        for name, help, values in (
+            ("relqueries", "relQueries in an engine", [(by, each.num_rels) for by, each in engines]),
+            ("kv_used_ratio", "Share of the KV cache in use", [(by, each.kv_used) for by, each in engines]),
+            ("told_timestamp_seconds", "When it told this", [(by, each.written_s) for by, each in engines]),
+        ):
+            yield _gauge(f"relserve_engine_{name}", help, labels, values)
+
+
+def _named(engines: Iterable[EngineStatus]) -> Iterator[tuple[tuple[str, str], EngineStatus]]:
+    """Each engine with its labels: its pid, numbered where one process holds several, and its model."""
+    of_pid: Tally[int] = Tally()
+    for engine in engines:
+        of_pid[engine.pid] += 1
+        number = of_pid[engine.pid]
+        name = str(engine.pid) if number == 1 else f"{engine.pid}-{number}"
+        yield (name, model_name(engine.model)), engine
+
+
+def _statements(counted: Counted) -> Iterator[Metric]:
+    yield _counter("relserve_connections", "Clients that became ready", [], [((), counted.connections)])
+    yield _counter("relserve_connections_refused", "Clients turned away", [], [((), counted.refused)])
+    yield _counter("relserve_rows_sent", "Rows sent to clients", [], [((), counted.rows)])
+    errors = [((state,), number) for state, number in counted.errors.items()]
+    yield _counter("relserve_statement_errors", "Statements that ended with an error", ["sqlstate"], errors)
+    bounds = [*(str(bound) for bound in BOUNDS_S), "+Inf"]
+    seconds = HistogramMetricFamily("relserve_statement_seconds", "Seconds that statements took")
+    buckets = list(zip(bounds, map(float, accumulate(counted.buckets)), strict=True))
+    seconds.add_metric([], buckets, counted.seconds)
+    yield seconds
+
+
+def _gauge(name: str, help: str, labels: list[str], values: Iterable[tuple[Sequence[str], float]]) -> Metric:
+    metric = GaugeMetricFamily(name, help, labels=labels)
+    for by, value in values:
+        metric.add_metric(by, value)
+    return metric
+
+
+def _counter(
+    name: str, help: str, labels: list[str], values: Iterable[tuple[Sequence[str], float]]
+) -> Metric:
+    metric = CounterMetricFamily(name, help, labels=labels)
+    for by, value in values:
+        metric.add_metric(by, value)
+    return metric

@@ -1,0 +1,82 @@
+"""A server as the page sees it, made up: what happens is written down by the test."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from relserve.machine.engine_status import EngineStatus
+from relserve.server.page.app import app
+from relserve.server.page.counters import Counters
+from relserve.server.page.facts import ClientFacts
+from relserve.server.page.listen import listening
+from relserve.session.history import ErrorRecord, QueryRecord
+
+
+@dataclass
+class WrittenFacts:
+    """Facts as lists that a test fills."""
+
+    counters: Counters = field(default_factory=Counters)
+    clients_now: list[ClientFacts] = field(default_factory=list)
+    queries_now: list[tuple[str, QueryRecord]] = field(default_factory=list)
+    errors_now: list[tuple[str, ErrorRecord]] = field(default_factory=list)
+    engines_now: list[EngineStatus] = field(default_factory=list)
+
+    def clients(self) -> list[ClientFacts]:
+        return list(self.clients_now)
+
+    def queries(self) -> list[tuple[str, QueryRecord]]:
+        return list(self.queries_now)
+
+    def errors(self) -> list[tuple[str, ErrorRecord]]:
+        return list(self.errors_now)
+
+    def engines(self) -> list[EngineStatus]:
+        return list(self.engines_now)
+
+
+def engine(*rels: object, **changes: object) -> EngineStatus:
+    made = EngineStatus(
+        os.getpid(), None, "Qwen/Qwen3-8B", "dpu+marginal", 1_800_000_000.0, 5, 7, 0.25, len(rels), list(rels)
+    )
+    return made._replace(**changes)
+
+
+@contextmanager
+def served(facts: WrittenFacts, token: str | None = None) -> Iterator[str]:
+    """The page of these facts on a port of its own, in a thread's event loop; gives its address."""
+    ready, done = threading.Event(), threading.Event()
+    port: list[int] = []
+
+    async def serve() -> None:
+        async with listening(app(facts, token), "127.0.0.1", 0) as number:
+            port.append(number)
+            ready.set()
+            await asyncio.to_thread(done.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(60)
+        yield f"http://127.0.0.1:{port[0]}"
+    finally:
+        done.set()
+        thread.join(60)
+    assert not thread.is_alive()
+
+
+def get(address: str, **headers: str) -> tuple[int, dict[str, str], str]:
+    """Status, headers and text of what an address gives."""
+    request = urllib.request.Request(address, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            return reply.status, dict(reply.headers), reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers), error.read().decode()

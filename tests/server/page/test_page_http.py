@@ -1,0 +1,167 @@
+"""The page over HTTP: what it serves, to whom, and Prometheus's numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import socket
+from datetime import datetime, timezone
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from relserve.call.relquery import Usage
+from relserve.errors import UsageError
+from relserve.server.page.app import app
+from relserve.server.page.facts import ClientFacts
+from relserve.server.page.guard import check_page
+from relserve.server.page.listen import listening
+from relserve.session.history import QueryRecord
+from tests.server.page.page_facts import WrittenFacts, engine, get, served
+
+SINCE = datetime(2027, 1, 15, 8, 0, tzinfo=timezone.utc)
+
+
+def busy() -> WrittenFacts:
+    facts = WrittenFacts(
+        clients_now=[ClientFacts(7, "ann", "psql\ud800", "127.0.0.1:5", "active", SINCE, "SELECT '<b>'")],
+        queries_now=[("ann", QueryRecord("r", "llm", "{}", "m", 9, num_rows_done=4, usage=Usage(50, 20, 5)))],
+        engines_now=[engine(), engine(written_s=1.0)],  # two of one process
+    )
+    facts.counters.connected()
+    facts.counters.statement_ended(0.02, rows=3)
+    facts.counters.statement_ended(2.0, sqlstate="57014")
+    return facts
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    with served(WrittenFacts()) as address:
+        code, headers, page = get(f"{address}/")
+        assert code == 200
+        assert headers["content-type"].startswith("text/html")
+        assert headers["content-security-policy"].startswith("default-src 'self'")
+        assert "http:" not in page
+        assert "https:" not in page
+        for name in ("page.css", "page.js"):
+            assert name in page
+            code, _, text = get(f"{address}/{name}")
+            assert code == 200
+            assert "//" not in text.replace("// ", "")
+        assert get(f"{address}/../app.py")[0] == 404
+        assert get(f"{address}/%2e%2e/app.py")[0] == 404
+
+
+def test_status_tells_what_goes_on() -> None:
+    with served(busy()) as address:
+        code, headers, text = get(f"{address}/api/status")
+        assert (code, headers["content-type"]) == (200, "application/json")
+        shown = json.loads(text)
+        assert shown["clients"] == [
+            dict(pid=7, user="ann", application="psql\ud800", address="127.0.0.1:5", state="active",
+                 since="2027-01-15T08:00:00+00:00", statement="SELECT '<b>'")
+        ]  # fmt: skip
+        assert shown["now"]["statements"] == 2
+        assert (shown["now"]["running"], shown["now"]["waiting"], shown["now"]["kv_used"]) == (10, 14, 0.25)
+        assert [(each["done"], each["rows"]) for each in shown["relqueries"]] == [(4, 9)]
+        assert get(f"{address}/health")[::2] == (200, "ok\n")
+
+
+def test_prometheus_can_read_the_metrics() -> None:
+    with served(busy()) as address:
+        code, headers, text = get(f"{address}/metrics")
+        assert (code, headers["content-type"].split(";")[0]) == (200, "text/plain")
+    found = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert len(found) == len([line for line in text.splitlines() if line and line[0] != "#"])  # no double
+    by = (("model", "m"), ("user", "ann"))
+    assert found["relserve_tokens_total", ("kind", "cached"), *by] == 20
+    assert found["relserve_llm_rows_total", *by] == 4
+    assert found["relserve_relqueries_running", *by] == 1
+    assert found["relserve_statement_errors_total", ("sqlstate", "57014")] == 1
+    assert found["relserve_statement_seconds_bucket", ("le", "0.025")] == 1
+    assert found["relserve_statement_seconds_bucket", ("le", "+Inf")] == 2
+    assert found["relserve_statement_seconds_count",] == 2
+    assert found["relserve_statement_seconds_sum",] == pytest.approx(2.02)
+    assert found["relserve_clients", ("state", "active")] == 1
+    assert found["process_resident_memory_bytes",] > 1e6
+    names = {label for key in found if key[0] == "relserve_engine_kv_used_ratio" for label in key[1:]}
+    assert len([label for label, _ in names if label == "engine"]) == 2
+
+
+@pytest.mark.parametrize("path", ["/", "/api/status", "/metrics", "/page.js", "/nothing"])
+def test_a_token_is_asked_for(path: str) -> None:
+    def basic(name: str, password: str) -> str:
+        return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+
+    with served(WrittenFacts(), token="só:secret") as address:
+        code, headers, _ = get(address + path)
+        assert code == 401
+        assert headers["www-authenticate"].startswith("Basic ")
+        wrong = [
+            basic("só:secret", "x"),
+            basic("", ""),
+            "Bearer",
+            "Bearer x",
+            "Basic ?",
+            "Basic eA==",
+            "Digest x",
+        ]
+        assert {get(address + path, Authorization=each)[0] for each in wrong} == {401}
+        expected = 404 if path == "/nothing" else 200
+        for given in (basic("anybody", "só:secret"), "bearer " + "só:secret".encode().decode("latin-1")):
+            assert get(address + path, Authorization=given)[0] == expected
+        assert get(f"{address}/health")[0] == 200
+
+
+def test_without_a_token_only_this_machines_own_names_are_answered() -> None:
+    with served(WrittenFacts()) as address:
+        port = address.rpartition(":")[2]
+        for name in ("localhost", f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}"):
+            assert get(f"{address}/api/status", Host=name)[0] == 200
+        for name in ("evil.example", f"evil.example:{port}", "localhost.evil.example", "127.0.0.2"):
+            assert get(f"{address}/api/status", Host=name)[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "token"), [("0.0.0.0", None), ("::", None), ("10.0.0.7", None), ("localhost", "")]
+)
+def test_a_network_needs_a_token(host: str, token: str | None) -> None:
+    with pytest.raises(UsageError, match="--http-token"):
+        check_page(host, token)
+
+
+@pytest.mark.parametrize(("host", "token"), [("127.0.0.1", None), ("::1", None), ("0.0.0.0", "secret")])
+def test_loopback_and_a_token_will_do(host: str, token: str | None) -> None:
+    check_page(host, token)
+
+
+def test_a_taken_port_is_told() -> None:
+    async def listen(port: int) -> None:
+        async with listening(app(WrittenFacts()), "127.0.0.1", port):
+            pass
+
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match="cannot listen on"):
+        asyncio.run(listen(taken.getsockname()[1]))
+    with pytest.raises(UsageError, match="another port"):
+        asyncio.run(listen(70_000))
+
+
+def test_a_look_that_fails_does_not_end_the_looking(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(WrittenFacts):
+        broken = True
+
+        def engines(self) -> list:
+            if self.broken:
+                raise OSError("no folder")
+            return []
+
+    facts = Broken()
+    with served(facts) as address:
+        assert get(f"{address}/api/status")[0] == 500
+        facts.broken = False
+        assert get(f"{address}/api/status")[0] == 200
+    assert "could not look" in caplog.text
