@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 
 from relserve.engines.registry import announce
 from relserve.server.options import Options
-from relserve.server.page.serving import serve_page
+from relserve.server.page.serving import serving_page
 from relserve.server.server import Server
 from relserve.settings import prefer_shared
 
@@ -19,7 +20,7 @@ def run(options: Options) -> None:
     """Serve until told to stop.
 
     Raises:
-        UsageError: the options do not go together, a file is not to be had, or the port is taken.
+        UsageError: the options do not go together, a file is not to be had, or a port is taken.
     """
     prefer_shared()
     logging.basicConfig(format="%(asctime)s relserve: %(message)s", datefmt="%F %T", stream=sys.stderr)
@@ -29,11 +30,12 @@ def run(options: Options) -> None:
 
 async def _serve(options: Options) -> None:
     server = Server(options)
-    serving = asyncio.ensure_future(server.run(lambda: announce(_where(server))))
-    if options.http_port is not None:
-        serving.add_done_callback(lambda _: page.cancel())
-        page = asyncio.ensure_future(serve_page(server, options))
-    await serving
+    async with contextlib.AsyncExitStack() as stack:
+        if options.http_port is not None:
+            page = serving_page(server, "127.0.0.1", options.http_port, options.http_token)
+            port = await stack.enter_async_context(page)
+            announce(f"the page is at http://127.0.0.1:{port}/")
+        await server.run(lambda: announce(_where(server)))
 
 
 def _where(server: Server) -> str:
