@@ -9,6 +9,8 @@
     │   ├── EngineStartError it did not come up
     │   └── EngineDeadError  it died, and a restart did not help
     ├── RowError             a row failed and on_error := 'raise' was given
+    ├── ForbiddenError       a server's user may not do this
+    ├── QuotaError           a server's user has used up the hour's tokens
     └── Cancelled            the query was interrupted
 
 A row that fails under `on_error := 'null'` raises nothing: it becomes NULL and a `Failure` on record,
@@ -62,6 +64,18 @@ class EngineDeadError(EngineError):
 
 class RowError(RelserveError):
     """A row failed and `on_error := 'raise'` was given."""
+
+
+class ForbiddenError(RelserveError):
+    """A user of a server may not do this; the message says who may, or what may be done instead."""
+
+
+class QuotaError(RelserveError):
+    """A user of a server has used up the tokens of an hour; more may be asked in `wait_s` seconds."""
+
+    def __init__(self, message: str, wait_s: float) -> None:
+        self.wait_s = wait_s
+        super().__init__(message)
 
 
 class Cancelled(RelserveError):

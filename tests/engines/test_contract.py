@@ -20,14 +20,19 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import FailureKind
+from relserve.server.users.metered import Metered, metered
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User
 from tests.waiting import PATIENCE_S, wait_until
 
 MARKS = {
     "scripted": [],
+    "metered": [],
     "local": [pytest.mark.vllm],
     "http": [pytest.mark.vllm],
     "llamacpp": [pytest.mark.long],
 }
+BEHIND = {"metered": "scripted"}  # whose gaps an engine has, too
 REMOTE = ["http", pytest.param("llamacpp", marks=pytest.mark.long)]
 DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
@@ -54,8 +59,9 @@ def everywhere(**gaps: str):
     """Run a test on every engine; a gap is an engine's name and why it cannot keep to this."""
     params = []
     for name, marks in MARKS.items():
-        if name in gaps:
-            marks = [*marks, pytest.mark.xfail(reason=gaps[name], strict=True)]
+        gap = gaps.get(BEHIND.get(name, name))
+        if gap is not None:
+            marks = [*marks, pytest.mark.xfail(reason=gap, strict=True)]
         params.append(pytest.param(name, marks=marks))
     return pytest.mark.parametrize("engine", params, indirect=True)
 
@@ -69,8 +75,11 @@ def http_engine(serve_url):
 
 @pytest.fixture
 def engine(request):
-    if request.param == "scripted":
-        return ScriptedEngine(chunk=7, pause_s=0.001)
+    if request.param in ("scripted", "metered"):
+        scripted = ScriptedEngine(chunk=7, pause_s=0.001)
+        if request.param == "scripted":
+            return scripted
+        return metered(scripted, User("ann", tokens_per_hour=10**9), Quota(time.monotonic))
     return request.getfixturevalue(f"{request.param}_engine")
 
 
@@ -227,7 +236,7 @@ def test_a_relquery_given_up_half_way_leaves_an_idle_engine(engine, way):
 
     future: Future[None] = spawn(leave())
     if way == "cancelled":
-        time.sleep(0.5 if not isinstance(engine, ScriptedEngine) else 0.01)
+        time.sleep(0.5 if not isinstance(engine, (ScriptedEngine, Metered)) else 0.01)
         future.cancel()
     else:
         future.result(timeout=TIMEOUT_S)

@@ -1,0 +1,156 @@
+"""Engines as one user has them: only models that they may ask, and only for their tokens of an hour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import aclosing
+from typing import Any
+
+from relserve.call.relquery import Reply, Submission
+from relserve.engines.protocol import Encoder, Engine, Estimable
+from relserve.errors import ForbiddenError, QuotaError
+from relserve.policies.cost import CostModel
+from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User
+
+FindEngine = Callable[[str | None], Engine]
+
+
+def metered_finder(find: FindEngine, user: User, quota: Quota) -> FindEngine:
+    """`find` as a user has it.
+
+    Args:
+        find: from a model's name to its engine; None: the server's own model.
+    """
+
+    def find_metered(name: str | None) -> Engine:
+        check_model(user, name)
+        engine = find(name)
+        if name is None:
+            check_model(user, engine.model, is_default=True)
+        return metered(engine, user, quota)
+
+    return find_metered
+
+
+def check_model(user: User, name: str | None, is_default: bool = False) -> None:
+    """Refuse a model that a user may not ask, before anything looks for it.
+
+    Args:
+        name: as a call names it; None: the call names none.
+        is_default: whether it is the server's own model.
+
+    Raises:
+        ForbiddenError: it is not theirs; says which are.
+    """
+    if name is None or (user.models is None and (user.is_admin or is_default)):
+        return
+    if user.models is None:
+        raise ForbiddenError(
+            f"user {user.name} may not ask the model {name!r}, only the server's own: leave model := out, or "
+            f"have the server's owner run `relserve user add {user.name} --models ..`"
+        )
+    if name not in user.models:
+        theirs = ", ".join(sorted(user.models)) or "none"
+        raise ForbiddenError(f"user {user.name} may not ask the model {name!r}; their models are: {theirs}")
+
+
+def metered(engine: Engine, user: User, quota: Quota) -> Engine:
+    """The engine, which counts a user's tokens and refuses to go on when they are used up."""
+    kind = _MeteredEstimable if isinstance(engine, Estimable) else Metered
+    return kind(engine, user, quota)
+
+
+class Metered:
+    """An engine that counts what it answers.
+
+    The hour's tokens are looked at before a relQuery and after every batch of its replies: what runs in the
+    engine when they are used up is aborted there, so a user may go over by what one batch holds.
+    """
+
+    def __init__(self, engine: Any, user: User, quota: Quota) -> None:
+        self._engine, self._user, self._quota = engine, user, quota
+
+    @property
+    def model(self) -> str:
+        """See `Engine.model`."""
+        return str(self._engine.model)
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`."""
+        found: str | None = await self._engine.fingerprint()
+        return found
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`.
+
+        Raises:
+            QuotaError: the user's tokens of the last hour are used up; says when more may be asked.
+        """
+        left = len(submission.prompts)
+        if left:
+            self._check()
+        async with aclosing(self._engine.answer(submission)) as batches:
+            async for batch in batches:
+                self._quota.add(self._user.name, _tokens(batch))
+                left -= len(batch)
+                yield batch
+                if left:
+                    self._check()
+
+    async def close(self) -> None:
+        """Leave the engine as it is: other users ask it, too."""
+
+    def _check(self) -> None:
+        limit = self._user.tokens_per_hour
+        if limit is None:
+            return
+        wait_s = self._quota.wait_s(self._user.name, limit)
+        if wait_s:
+            raise QuotaError(_used_up(self._user.name, limit, wait_s), wait_s)
+
+
+class _MeteredEstimable(Metered):
+    """The same, of an engine whose work can be estimated."""
+
+    def find_encoder(self) -> Encoder | None:
+        """See `Estimable.find_encoder`."""
+        found: Encoder | None = self._engine.find_encoder()
+        return found
+
+    def find_cost(self) -> CostModel | None:
+        """See `Estimable.find_cost`."""
+        found: CostModel | None = self._engine.find_cost()
+        return found
+
+    def find_lengths(self) -> LengthLearner:
+        """See `Estimable.find_lengths`."""
+        found: LengthLearner = self._engine.find_lengths()
+        return found
+
+    @property
+    def max_num_seqs(self) -> int | None:
+        """See `Estimable.max_num_seqs`."""
+        found: int | None = self._engine.max_num_seqs
+        return found
+
+    @property
+    def block_size(self) -> int:
+        """See `Estimable.block_size`."""
+        return int(self._engine.block_size)
+
+
+def _tokens(replies: Iterable[Reply]) -> int:
+    return sum(reply.usage.prompt_tokens + reply.usage.output_tokens for reply in replies)
+
+
+def _used_up(name: str, limit: int, wait_s: float) -> str:
+    if math.isinf(wait_s):
+        return f"user {name} may use no tokens: their quota is {limit} an hour"
+    minutes, seconds = divmod(math.ceil(wait_s), 60)
+    return (
+        f"user {name} has used the {limit:,} tokens of an hour; more may be asked in {minutes} min "
+        f"{seconds} s (rows answered before are kept in the answer cache, where it is on)"
+    )

@@ -1,0 +1,193 @@
+"""The users of a server, in one JSON file that only its owner may read.
+
+    {"users": [{"name": "ann", "verifier": "SCRAM-SHA-256$4096:..", "is_admin": false,
+                "models": ["tiny"], "tokens_per_hour": 100000}]}
+
+A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relserve.errors import UsageError
+
+MODE = 0o600
+VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
+MAX_NAME_BYTES = 63  # of PostgreSQL's names, too
+
+
+@dataclass(frozen=True)
+class User:
+    """One user.
+
+    Attributes:
+        name: by which clients log in.
+        verifier: of the password; None: the user needs none, which only a server on loopback allows.
+        is_admin: may see and stop everybody's statements, and run CHECKPOINT, ATTACH and their like.
+        models: whose answers they may ask for; None: an admin any, anybody else the server's own model.
+        tokens_per_hour: of prompts and replies together, in any 60 minutes; None: no limit.
+    """
+
+    name: str
+    verifier: str | None = None
+    is_admin: bool = False
+    models: frozenset[str] | None = None
+    tokens_per_hour: int | None = None
+
+
+class Users:
+    """The users of one file, read anew when the file has changed.
+
+    Safe for several threads. A file that became unreadable while the server runs lets nobody in.
+
+    Raises:
+        UsageError: the file is not to be had, is open to others, or does not hold users; says where.
+    """
+
+    def __init__(self, path: Path, users: Iterable[User] = ()) -> None:
+        self.path = path
+        self._by_name = {user.name: user for user in users}
+        self._seen: tuple[int, int, int] | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def load(cls, path: Path) -> Users:
+        """The users of a file that is there."""
+        users = cls(path)
+        users._refresh()
+        return users
+
+    def find(self, name: str) -> User | None:
+        """The user of this name, as the file says now."""
+        with self._lock:
+            self._refresh()
+            return self._by_name.get(name)
+
+    def all(self) -> list[User]:
+        """All users, by name."""
+        return sorted(self._by_name.values(), key=lambda user: user.name)
+
+    def put(self, user: User) -> None:
+        """Add a user, or have one be this from now on; `save` writes it down.
+
+        Raises:
+            UsageError: the name cannot be one.
+        """
+        check_name(user.name)
+        self._by_name[user.name] = user
+
+    def remove(self, name: str) -> None:
+        """Take a user out.
+
+        Raises:
+            UsageError: there is none of this name.
+        """
+        if name not in self._by_name:
+            there = ", ".join(user.name for user in self.all()) or "nobody"
+            raise UsageError(f"no user {name!r} in {self.path}; there is: {there}")
+        del self._by_name[name]
+
+    def save(self) -> None:
+        """Write the file, readable by its owner alone; a running server sees all of it or nothing."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"users": [_as_json(user) for user in self.all()]}, indent=1, ensure_ascii=False)
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)  # with mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(handle)
+            os.replace(name, self.path)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+    def _refresh(self) -> None:
+        """Read the file if it is not the one that was read last."""
+        try:
+            facts = self.path.stat()
+            seen = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
+            if seen == self._seen:
+                return
+            _check_mode(self.path, facts.st_mode)
+            text = self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"the users file {self.path} cannot be read: {error}; `relserve user add NAME` makes one"
+            ) from error
+        self._by_name = {user.name: user for user in _read(text, self.path)}
+        self._seen = seen
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be a user's name.
+
+    Raises:
+        UsageError: it is empty, too long, or holds a character that no client can send or no line can show.
+    """
+    if not name or len(name.encode()) > MAX_NAME_BYTES or not name.isprintable() or name != name.strip():
+        raise UsageError(
+            f"{name!r} cannot be a user's name: 1 to {MAX_NAME_BYTES} bytes, printable, no space around it"
+        )
+
+
+def _check_mode(path: Path, mode: int) -> None:
+    if os.name == "posix" and mode & 0o077:
+        raise UsageError(
+            f"the users file {path} is open to others (mode {mode & 0o777:04o}): chmod 600 {path}"
+        )
+
+
+def _read(text: str, path: Path) -> list[User]:
+    try:
+        entries = json.loads(text)["users"]
+        users = [_user(entry) for entry in entries]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"the users file {path} is not as `relserve user` writes it: {error}") from error
+    names = [user.name for user in users]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"the users file {path} names {twice[0]!r} twice; remove one of the entries")
+    return users
+
+
+def _user(entry: dict[str, Any]) -> User:
+    """A user of the file.
+
+    Raises:
+        ValueError, KeyError, TypeError: the entry is wrong.
+    """
+    if type(entry) is not dict:
+        raise TypeError(f"{entry!r} is no object")
+    unknown = sorted(entry.keys() - User.__dataclass_fields__.keys())
+    if unknown:
+        raise ValueError(f"unknown key {unknown[0]!r}; a user has {', '.join(User.__dataclass_fields__)}")
+    name, verifier, models = entry["name"], entry.get("verifier"), entry.get("models")
+    check_name(name)
+    if verifier is not None and not VERIFIER.fullmatch(verifier):
+        raise ValueError(f"the verifier of {name!r} is no SCRAM-SHA-256 one: `relserve user passwd {name}`")
+    limit = entry.get("tokens_per_hour")
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise ValueError(f"tokens_per_hour of {name!r} is {limit!r}, not a whole number from 0")
+    if models is not None and not (type(models) is list and all(type(each) is str for each in models)):
+        raise ValueError(f"models of {name!r} is {models!r}, not a list of names")
+    is_admin = entry.get("is_admin", False)
+    if type(is_admin) is not bool:
+        raise ValueError(f"is_admin of {name!r} is {is_admin!r}, not true or false")
+    return User(name, verifier, is_admin, None if models is None else frozenset(models), limit)
+
+
+def _as_json(user: User) -> dict[str, Any]:
+    models = None if user.models is None else sorted(user.models)
+    return {
+        "name": user.name, "verifier": user.verifier, "is_admin": user.is_admin,
+        "models": models, "tokens_per_hour": user.tokens_per_hour,
+    }  # fmt: skip

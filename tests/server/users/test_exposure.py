@@ -1,0 +1,26 @@
+"""Where a server may listen."""
+
+from __future__ import annotations
+
+import pytest
+
+from relserve.errors import UsageError
+from relserve.server.users.exposure import check_exposed
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "/run/relserve"])
+def test_this_machine_alone_needs_nothing(host):
+    check_exposed(host, has_tls=False, has_users=False)
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "", "10.0.0.5", "db.example.org", "localhost.example.org", "127.1"]
+)
+def test_other_machines_need_both(host):
+    check_exposed(host, has_tls=True, has_users=True)
+    with pytest.raises(UsageError, match=r"needs TLS .* and passwords"):
+        check_exposed(host, has_tls=False, has_users=False)
+    with pytest.raises(UsageError, match="needs TLS"):
+        check_exposed(host, has_tls=False, has_users=True)
+    with pytest.raises(UsageError, match="needs passwords"):
+        check_exposed(host, has_tls=True, has_users=False)

@@ -1,0 +1,210 @@
+"""Texts that a plain user must not be able to run, and that they must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from relserve.errors import ForbiddenError
+from relserve.server.users.lockdown import check_allowed, locked_config
+from relserve.server.users.users import User
+
+ANN = User("ann")
+ROOT = User("root", is_admin=True)
+
+REFUSED = """
+FROM read_text('/etc/passwd')
+SELECT * FROM system.main."read_text"/* */('/etc/passwd')
+FROM READ_BLOB ('{db}')
+FROM read_blob('{db}.tmp/*')
+FROM glob('{db}.tmp/*')
+FROM read_csv('/etc/passwd')
+FROM read_parquet('/etc/passwd')
+FROM sniff_csv('/etc/passwd')
+FROM parquet_metadata('/etc/passwd')
+FROM query('FROM read_te' || 'xt(''/etc/passwd'')')
+FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))
+COPY t TO '{db}' (USE_TMP_FILE false)
+COPY t TO '/dev/stdout'
+COPY t FROM '/etc/passwd'
+COPY (SELECT 1) TO 'out.csv'
+EXPLAIN ANALYZE COPY t TO '{db}.wal' (USE_TMP_FILE false)
+EXPLAIN (ANALYZE) COPY t TO '{db}.wal' (USE_TMP_FILE false)
+PREPARE p AS COPY t TO '{db}.wal' (USE_TMP_FILE false)
+WITH x AS (COPY t TO '{db}.wal' (USE_TMP_FILE false)) SELECT 1
+WITH x AS MATERIALIZED (COPY t TO '{db}.wal' (USE_TMP_FILE false)) SELECT 1
+BEGIN; COPY t TO '{db}.wal' (USE_TMP_FILE false); COMMIT
+EXPORT DATABASE 'folder'
+IMPORT DATABASE 'folder'
+COPY FROM DATABASE a TO b
+ATTACH '/etc/passwd' AS x
+ATTACH ':memory:' AS x
+DETACH x
+INSTALL httpfs
+FORCE INSTALL httpfs
+LOAD httpfs
+LOAD './x.so'
+UPDATE EXTENSIONS
+CREATE SECRET s (TYPE http)
+CREATE OR REPLACE PERSISTENT SECRET s (TYPE http)
+DROP SECRET s
+FROM duckdb_secrets()
+SET threads = 1
+SET GLOBAL TimeZone = 'Asia/Tokyo'
+SET GLOBAL search_path = 'main'
+SET memory_limit = '100GB'
+SET temp_directory = '/tmp'
+SET allowed_directories = ['/']
+SET enable_external_access = true
+SET lock_configuration = false
+SET profiling_output = 'x.json'
+SET SESSION enable_profiling = 'json'
+RESET threads
+RESET GLOBAL TimeZone
+PRAGMA enable_profiling = 'json'
+PRAGMA enable_profiling
+PRAGMA memory_limit = '1GB'
+PRAGMA enable_verification
+PRAGMA add_parquet_key('k', '0123456789112345')
+PRAGMA import_database('x')
+PRAGMA force_checkpoint
+CALL enable_logging()
+FROM enable_logging()
+CALL force_checkpoint()
+FROM duckdb_logs
+FROM duckdb_logs()
+FROM truncate_duckdb_logs()
+CHECKPOINT
+FORCE CHECKPOINT
+VACUUM
+VACUUM ANALYZE
+FROM duckdb_temporary_files()
+SELECT __llm_3('p', '{{}}', 1)
+SELECT "__LLM_queries_12"(0)
+SELECT _pg_signal('x', 1, 'cancel')
+CREATE VIEW v AS FROM read_text('/etc/passwd')
+CREATE MACRO m(x) AS TABLE FROM read_text(x)
+CREATE TABLE copied AS FROM read_csv('/etc/passwd')
+DESCRIBE FROM read_csv('/etc/passwd')
+""".strip().splitlines()
+
+ALLOWED = """
+SELECT 1
+SELECT 'COPY t TO ''x''; FROM read_text(''/etc/passwd'')'
+SELECT 'Is this query (in English) polite?'
+SELECT 1 -- read_text('/etc/passwd')
+SELECT $$ CALL enable_logging() $$
+SELECT query FROM (SELECT 1 AS query)
+SELECT "copy" FROM (SELECT 1 AS copy)
+SELECT copy, secret FROM (SELECT 1 AS copy, 2 AS secret)
+SELECT (copy) FROM (SELECT 1 AS copy)
+CREATE TABLE u AS SELECT 1 AS a
+INSERT INTO t VALUES (1)
+UPDATE t SET a = 2
+DELETE FROM t WHERE a = 2
+MERGE INTO t USING t s ON t.a = s.a WHEN MATCHED THEN DELETE
+CREATE TEMP TABLE x AS SELECT 1
+CREATE VIEW w AS FROM t
+CREATE MACRO twice(x) AS 2 * x
+ALTER TABLE t ADD COLUMN b INT
+DROP TABLE t
+BEGIN; SELECT 1; COMMIT
+EXPLAIN SELECT 1
+EXPLAIN ANALYZE SELECT 1
+PREPARE p AS SELECT 1; EXECUTE p; DEALLOCATE p
+PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)
+SET TimeZone = 'Europe/Berlin'
+SET SESSION TimeZone = 'Europe/Berlin'
+SET SCHEMA 'main'
+SET search_path = 'main'
+RESET TimeZone
+USE main
+SET VARIABLE x = 1
+RESET VARIABLE x
+PRAGMA version
+PRAGMA table_info('t')
+CALL pragma_version()
+SHOW TABLES
+DESCRIBE t
+SUMMARIZE t
+ANALYZE
+FROM query_table('t')
+FROM duckdb_tables()
+FROM duckdb_settings()
+SELECT current_setting('TimeZone')
+COMMENT ON TABLE t IS 'x'
+""".strip().splitlines()
+
+
+@pytest.fixture
+def con(tmp_path):
+    with duckdb.connect(tmp_path / "shop.duckdb", config=locked_config(False, False)) as con:
+        con.execute("CREATE TABLE t AS SELECT range AS a FROM range(10)")
+        yield con
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_plain_user_may_not(con, tmp_path, text):
+    with pytest.raises(ForbiddenError) as refused:
+        check_allowed(con, text.format(db=tmp_path / "shop.duckdb"), ANN)
+    assert len(str(refused.value)) > 30
+
+
+@pytest.mark.parametrize("text", ALLOWED)
+def test_a_plain_user_may(con, text):
+    check_allowed(con, text, ANN)
+    for statement in con.extract_statements(text):
+        con.execute(statement).fetchall()
+
+
+BEHIND_THE_FIRST_LOCK = [
+    text
+    for text in REFUSED
+    if "/etc/passwd" in text and "query(" not in text and not text.startswith("COPY t TO")
+]
+
+
+@pytest.mark.parametrize("text", BEHIND_THE_FIRST_LOCK)
+def test_duckdb_refuses_to_read_files_by_itself(con, tmp_path, text):
+    with pytest.raises(duckdb.PermissionException):
+        con.execute(text.format(db=tmp_path / "shop.duckdb")).fetchall()
+
+
+@pytest.mark.parametrize("text", ["CHECKPOINT", "VACUUM", "ATTACH ':memory:' AS x"])
+def test_an_admin_may(con, text):
+    check_allowed(con, text, ROOT)
+    con.execute(text)
+
+
+def test_files_can_be_allowed(tmp_path):
+    with duckdb.connect(tmp_path / "shop.duckdb", config=locked_config(True, False)) as con:
+        for text in (f"COPY (SELECT 1 AS a) TO '{tmp_path}/x.csv'", f"FROM read_csv('{tmp_path}/x.csv')"):
+            check_allowed(con, text, ANN, allow_files=True)
+            con.execute(text).fetchall()
+
+
+def test_a_database_can_be_opened_read_only(tmp_path):
+    duckdb.connect(tmp_path / "shop.duckdb").close()
+    with duckdb.connect(tmp_path / "shop.duckdb", config=locked_config(False, True)) as con:
+        with pytest.raises(duckdb.InvalidInputException, match="read-only"):
+            con.execute("CREATE TABLE t AS SELECT 1")
+
+
+def test_no_python_variable_is_a_table(con):
+    rows_of_the_server = [1]
+    with pytest.raises(duckdb.CatalogException):
+        con.execute("FROM rows_of_the_server")
+    assert rows_of_the_server
+
+
+def test_the_database_opens_again_after_all_of_it(tmp_path):
+    file = Path(tmp_path / "shop.duckdb")
+    with duckdb.connect(file, config=locked_config(False, False)) as con:
+        con.execute("CREATE TABLE t AS SELECT range AS a FROM range(10)")
+        for text in REFUSED:
+            with pytest.raises(ForbiddenError):
+                check_allowed(con, text.format(db=file), ANN)
+    with duckdb.connect(file) as con:
+        assert con.execute("SELECT count(*) FROM t").fetchone() == (10,)

@@ -1,0 +1,170 @@
+"""Engines as one user has them: their models, their tokens of an hour."""
+
+from __future__ import annotations
+
+import pytest
+
+import relserve
+from relserve.api import new_session
+from relserve.call.relquery import Sampling, Submission
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.engines.protocol import Estimable
+from relserve.engines.scripted import ScriptedEngine
+from relserve.errors import ForbiddenError, ModelError, QuotaError
+from relserve.server.users.metered import metered, metered_finder
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User
+from relserve.session.session import Session
+from relserve.settings import load
+
+
+class Clock:
+    """Seconds that a test moves on."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def quota(clock):
+    return Quota(clock)
+
+
+def connection(engine, user, quota):
+    """A connection whose calls go to the engine as the user has it."""
+    con = relserve.connect(engine=metered(engine, user, quota), cache=False, progress=False)
+    con.execute("CREATE TABLE t AS SELECT range AS a FROM range(100)")
+    return con
+
+
+def test_tokens_of_prompts_and_replies_count(quota):
+    with connection(ScriptedEngine(), User("ann"), quota) as con:
+        con.execute("SELECT llm('Number {}', a) FROM t").fetchall()
+        (used,) = con.execute("SELECT prompt_tokens + output_tokens FROM llm_queries()").fetchone()
+    assert quota.used("ann") == used > 100
+    assert quota.used("bob") == 0
+
+
+def test_a_query_stops_when_the_tokens_are_used_up(quota, clock):
+    engine = ScriptedEngine(chunk=10)
+    with connection(engine, User("ann", tokens_per_hour=200), quota) as con:
+        with pytest.raises(QuotaError, match=r"used the 200 tokens of an hour; more .* in 60 min 10 s"):
+            con.execute("SELECT llm('Number {}', a) FROM t").fetchall()
+        assert 0 < engine.num_answered < 100
+        assert engine.aborted == 100 - engine.num_answered
+        answered = engine.num_answered
+        with pytest.raises(QuotaError) as refused:
+            con.execute("SELECT llm('Other {}', a) FROM t LIMIT 1").fetchall()
+        assert engine.num_answered == answered
+        clock.now += refused.value.wait_s
+        assert len(con.execute("SELECT llm('Other {}', a) FROM t LIMIT 1").fetchall()) == 1
+
+
+def test_each_user_has_their_own_tokens(quota):
+    engine = ScriptedEngine()
+    for name in ("ann", "bob"):
+        with connection(engine, User(name, tokens_per_hour=8), quota) as con:
+            assert con.execute("SELECT llm('Number {}', a) FROM t LIMIT 1").fetchone()
+            with pytest.raises(QuotaError):
+                con.execute("SELECT llm('Again {}', a) FROM t LIMIT 1").fetchone()
+
+
+def test_the_last_batch_may_use_more_than_is_left(quota):
+    with connection(ScriptedEngine(), User("ann", tokens_per_hour=10), quota) as con:
+        assert len(con.execute("SELECT llm('Number {}', a) FROM t").fetchall()) == 100
+    assert quota.used("ann") > 10
+
+
+def test_no_tokens_at_all(quota):
+    with connection(ScriptedEngine(), User("ann", tokens_per_hour=0), quota) as con:
+        with pytest.raises(QuotaError, match="may use no tokens"):
+            con.execute("SELECT llm('Number {}', a) FROM t").fetchall()
+        assert con.execute("SELECT count(*) FROM t").fetchone() == (100,)
+
+
+@pytest.mark.parametrize(
+    ("user", "allowed", "refused"),
+    [
+        (User("ann"), [None], ["scripted", "tiny", "http://127.0.0.1:9", "/etc"]),
+        (User("ann", models=frozenset()), [], [None, "scripted"]),
+        (User("ann", models=frozenset(["scripted"])), [None, "scripted"], ["tiny", "org/name"]),
+        (User("ann", models=frozenset(["tiny"])), ["tiny"], [None, "scripted"]),
+        (User("root", is_admin=True), [None, "scripted", "tiny"], []),
+        (User("root", is_admin=True, models=frozenset(["tiny"])), ["tiny"], [None, "scripted"]),
+    ],
+)
+def test_which_models_a_user_may_ask(quota, user, allowed, refused):
+    looked_for = []
+
+    def find(name):
+        looked_for.append(name)
+        return ScriptedEngine(model=name or "scripted")
+
+    find_theirs = metered_finder(find, user, quota)
+    for name in allowed:
+        assert find_theirs(name).model == (name or "scripted")
+    looked_for.clear()
+    for name in refused:
+        with pytest.raises(ForbiddenError, match="may not ask the model"):
+            find_theirs(name)
+    assert set(looked_for) <= {None}  # nothing looks for a model, which may be a URL, that is not theirs
+
+
+def test_a_call_in_sql_meets_the_same(quota):
+    found = new_session(load(), model="scripted")
+    find = metered_finder(found.find_engine, User("ann"), quota)
+    con = relserve.connect(model="scripted", cache=False, progress=False)
+    con.session.find_engine = find
+    with con:
+        assert con.execute("SELECT llm('Hello')").fetchone()
+        with pytest.raises(ForbiddenError, match="may not ask the model 'tiny', only the server's own"):
+            con.execute("SELECT llm('Hello', model := 'tiny')").fetchone()
+        explained = con.execute(
+            "EXPLAIN SELECT llm('Hello {}', a, model := 'http://127.0.0.1:9') FROM (SELECT 1 a)"
+        )
+        assert "may not ask the model 'http://127.0.0.1:9'" in explained.fetchall()[-1][1]
+
+
+def test_a_model_that_is_allowed_may_still_not_be_there(quota):
+    session = Session(new_session(load(), model="scripted").find_engine)
+    find = metered_finder(session.find_engine, User("ann", models=frozenset(["/nowhere"])), quota)
+    with pytest.raises(ModelError):
+        find("/nowhere")
+
+
+def test_what_can_be_estimated_still_can(quota):
+    local = LocalEngine("tiny", "/nowhere", engine_args={"max_num_seqs": 8})
+    both = metered(local, User("ann"), quota), metered(ScriptedEngine(), User("ann"), quota)
+    assert [isinstance(each, Estimable) for each in both] == [True, False]
+    assert both[0].max_num_seqs == 8
+    assert (both[0].block_size, both[0].find_encoder()) == (local.block_size, local.find_encoder())
+
+
+def test_closing_it_leaves_the_engine_to_the_others(quota):
+    closed = []
+    engine = ScriptedEngine()
+    engine.close = lambda: closed.append(True)
+    spawn(metered(engine, User("ann"), quota).close()).result(timeout=10)
+    assert not closed
+
+
+def test_a_stream_that_is_left_ends_that_of_the_engine(quota):
+    engine = ScriptedEngine(chunk=1)
+
+    async def take_one():
+        stream = metered(engine, User("ann"), quota).answer(Submission("r", ["a", "b", "c"], Sampling(8)))
+        async for _ in stream:
+            break
+        await stream.aclose()
+
+    spawn(take_one()).result(timeout=10)
+    assert engine.aborted == 2
