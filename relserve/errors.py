@@ -9,6 +9,7 @@
     │   ├── EngineStartError it did not come up
     │   └── EngineDeadError  it died, and a restart did not help
     ├── RowError             a row failed and on_error := 'raise' was given
+    ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
     └── Cancelled            the query was interrupted
 
 A row that fails under `on_error := 'null'` raises nothing: it becomes NULL and a `Failure` on record,
@@ -62,6 +63,17 @@ class EngineDeadError(EngineError):
 
 class RowError(RelserveError):
     """A row failed and `on_error := 'raise'` was given."""
+
+
+class ProtocolError(RelserveError):
+    """A client of `relserve serve` sent what the protocol, or the state of its session, does not allow.
+
+    `sqlstate` is PostgreSQL's five-letter code for it; 08P01 is a protocol violation.
+    """
+
+    def __init__(self, message: str, sqlstate: str = "08P01", hint: str = "") -> None:
+        self.sqlstate, self.hint = sqlstate, hint
+        super().__init__(message)
 
 
 class Cancelled(RelserveError):

@@ -1,0 +1,1 @@
+"""The PostgreSQL-protocol server of `relserve serve`."""
