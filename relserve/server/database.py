@@ -15,7 +15,7 @@ from relserve import api
 from relserve.engines.protocol import Engine
 from relserve.errors import UsageError
 from relserve.examples import TABLES, scan_of
-from relserve.server.catalog.catalog import Catalog
+from relserve.server.catalog import Catalog
 from relserve.server.client.notices import WireClient
 from relserve.server.histories import ClientHistory
 from relserve.server.options import Options

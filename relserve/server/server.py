@@ -20,7 +20,7 @@ from relserve.engines.protocol import Engine
 from relserve.errors import ProtocolError, UsageError
 from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
 from relserve.server.activity import activity_table
-from relserve.server.catalog.catalog import Catalog
+from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel
 from relserve.server.client.notices import WireClient
 from relserve.server.client.startup import Arrived, Startup

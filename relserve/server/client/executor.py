@@ -11,8 +11,7 @@ import pyarrow as pa
 from duckdb import StatementType as Type
 from relserve_duckdb import Connection, Description
 
-from relserve.server.catalog.catalog import Catalog, Facts
-from relserve.server.catalog.words import in_duckdbs_words
+from relserve.server.catalog import Catalog, Facts
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.split import bare
 from relserve.errors import ProtocolError
@@ -81,7 +80,7 @@ class Executor:
         try:
             return run(runnable)
         except _REFUSALS:
-            other = in_duckdbs_words(runnable)
+            other = self._catalog.in_duckdbs_words(runnable)
             if other is None or other == runnable:
                 raise
             try:

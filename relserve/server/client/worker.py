@@ -12,7 +12,7 @@ from typing import Protocol
 
 from relserve_duckdb import Connection
 
-from relserve.server.catalog.catalog import Catalog
+from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel, HungUp
 from relserve.server.client.commands import Set
 from relserve.server.client.executor import Executor
