@@ -54,14 +54,14 @@ def _written(head: str, arguments: list[str]) -> str:
         inner = ",".join(arguments)
         typed = re.fullmatch(r"from_json\((.*)\)", inner, re.S)
         return _arguments(_tokens(typed[1]))[0] if typed and typed[1].startswith(_TYPED) else inner
-    if CALL.fullmatch(head) and len(arguments) > 2:
+    if CALL.fullmatch(head) and len(arguments) > 3:
         return _call(head, arguments)
     return f"{head}{','.join(arguments)}{_CLOSING[head[-1]]}"
 
 
 def _call(head: str, arguments: list[str]) -> str:
     function = CALL.sub(r"\1", head)
-    template, options, *values = arguments
+    template, options, _, *values = arguments  # the third is the connection's key
     if FUNCTIONS[function].aggregate:
         return _aggregate(function, template.strip(), values[0].strip(), _named(options.strip()))
     given = [each.strip() for each in values if each.strip() not in _UNSET]

@@ -73,9 +73,7 @@ class Connection:
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._result_owner = ResultOwner()
-        self._functions = Functions(self._state)
-        self._functions.register(raw)
-        self._functions.create_macros(raw)
+        self._functions: Functions = Functions(raw, self._state, parent._functions if parent else None)
         self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
         rehearsals = RehearsalBuilder(raw, self._functions, self._indirect_calls)
@@ -217,7 +215,7 @@ class Connection:
         """
         raw, keeps_answers = self.raw.cursor(), self._state.keeps_answers
         new = Connection(raw, session, client, self._runner.prefetches, keeps_answers, self)
-        self._cursors.add(new, raw, new._functions)
+        self._cursors.add(new, new._functions)
         return new
 
     def interrupt(self) -> None:
@@ -231,9 +229,11 @@ class Connection:
             self.interrupt()
         with self._lock:
             # an unread result or an open transaction would keep the functions in the catalog
-            for end in (self.raw.abort, self.raw.rollback, partial(self._functions.remove, self.raw)):
+            for end in (self.raw.abort, self.raw.rollback):
                 with suppress(duckdb.Error):
                     end()
+            self._cursors.sweep()
+            self._functions.close()
             self._state.run.close()
             self._runner.rehearsals.close()
             self.raw.close()

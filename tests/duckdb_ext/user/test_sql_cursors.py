@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import gc
+import statistics
+import time
+import weakref
+from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import pyarrow as pa
-from relserve_duckdb import Connection
+import pytest
+from relserve_duckdb import Connection, attach
+from relserve_duckdb.user.python_client import PythonClient
 from sql_fixtures import Made
+
+from relserve.call.options import FUNCTIONS
+from relserve.session import session as sessions
+from tests.waiting import Limit, wait_until
 
 
 def _sql(made: Made, text: str, **kwargs: Any) -> Any:
@@ -16,9 +27,24 @@ def _sql(made: Made, text: str, **kwargs: Any) -> Any:
     return relation
 
 
-def _functions_in_catalog(made: Made) -> int:
-    names = "SELECT count(*) FROM duckdb_functions() WHERE starts_with(function_name, '__llm')"
-    return int(made.con.raw.execute(names).fetchall()[0][0])
+def _functions_in_catalog(raw: duckdb.DuckDBPyConnection) -> set[str]:
+    text = "SELECT function_name FROM duckdb_functions() WHERE starts_with(function_name, '__llm')"
+    return {name for (name,) in raw.execute(text).fetchall()}
+
+
+class Session(sessions.Session):
+    """One that can be watched."""
+
+
+def _used(made: Made, use: Callable[[Connection], object]) -> tuple[weakref.ref[Session], object]:
+    """Use a cursor with a session of its own, and drop it: what tells whether that is held, and the use."""
+    session = Session(lambda model: made.engine)
+    return weakref.ref(session), use(made.con.cursor_for(session, PythonClient(False)))
+
+
+def _is_freed(session: weakref.ref[Session]) -> bool:
+    gc.collect()
+    return session() is None
 
 
 def _sql_reader(cursor: Connection) -> pa.RecordBatchReader:
@@ -34,23 +60,70 @@ def test_a_cursor_prefetches_views_that_another_one_made(made: Made) -> None:
     assert made.asked == (10000, 1)
 
 
-def test_a_closed_cursor_leaves_no_functions(made: Made) -> None:
-    before = _functions_in_catalog(made)
-    for text in ("SELECT llm('x {}', id) FROM p", "BEGIN; SELECT llm('x {}', 1)"):
-        with made.con.cursor() as cursor:
-            cursor.execute(text).fetchone()
-            assert _functions_in_catalog(made) == 2 * before
-        assert _functions_in_catalog(made) == before
+def test_cursors_share_the_functions_in_the_catalog(made: Made) -> None:
+    plain, con = made.con.raw.cursor(), attach(made.con.raw.cursor(), made.con.session)
+    before = _functions_in_catalog(plain)
+    assert len(before) == 2 * (len(FUNCTIONS) + 2)
+    with con.cursor() as cursor:
+        cursor.cursor()
+        assert _functions_in_catalog(plain) == before
+    con.cursor().execute("SELECT llm('x {}', id) FROM p").fetchone()
+    con.close()
+    assert len(_functions_in_catalog(plain)) == len(before) / 2
 
 
-def test_dropped_cursors_leave_no_functions_once_they_are_read(made: Made) -> None:
-    before = _functions_in_catalog(made)
-    for _ in range(5):
-        made.con.cursor().execute("SELECT llm('x {}', 1)").fetchall()
-    reader = _sql_reader(made.con.cursor())
-    gc.collect()
+@pytest.mark.parametrize("text", ["SELECT llm('x {}', id) FROM p", "BEGIN; SELECT llm('x {}', 1)"])
+def test_a_closed_cursor_is_freed(made: Made, text: str) -> None:
+    def read_and_close(cursor: Connection) -> None:
+        cursor.execute(text).fetchone()
+        cursor.close()
+
+    session, _ = _used(made, read_and_close)
+    wait_until(lambda: _is_freed(session))
+    assert made.rows("SELECT llm('x {}', 1)") == [("x 1",)]
+
+
+def test_dropped_cursors_are_freed_once_they_are_read(made: Made) -> None:
+    read, _ = _used(made, lambda cursor: cursor.execute("SELECT llm('x {}', 1)").fetchall())
+    unread, reader = _used(made, _sql_reader)
+    assert isinstance(reader, pa.RecordBatchReader)
     made.con.cursor()
+    wait_until(lambda: _is_freed(read))
+    assert not _is_freed(unread)
     assert sum(batch.num_rows for batch in reader) == 10000
-    gc.collect()
     made.con.cursor()
-    assert _functions_in_catalog(made) <= 3 * before
+    wait_until(lambda: _is_freed(unread))
+
+
+def test_no_connection_calls_for_another(made: Made) -> None:
+    with made.con.cursor() as other, made.con.raw.cursor() as plain:
+        made.rows("SELECT llm('secret {}', 1)")
+        for name in _functions_in_catalog(plain):  # without the macro that holds a connection's key
+            is_table = name.startswith(("__llm_queries", "__llm_errors"))
+            arguments = "1" if is_table else "'{}', '{}', 1, 'x'"
+            for con in (other, other.raw, plain):
+                with pytest.raises(duckdb.InvalidInputException, match="belongs to another connection"):
+                    con.execute(f"SELECT {name}({arguments})").fetchall()
+    assert made.asked == (1, 1)
+
+
+@pytest.mark.performance
+def test_a_cursor_is_made_quickly(made: Made, limit_s: Limit) -> None:
+    taken = []
+    for _ in range(20):
+        started = time.perf_counter()
+        with made.con.cursor() as cursor:
+            taken.append(time.perf_counter() - started)
+            cursor.execute("SELECT llm('x {}', 1)").fetchall()
+            assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+    assert statistics.median(taken) < limit_s(10e-3, busy=1)
+
+
+@pytest.mark.performance
+def test_a_text_without_calls_runs_as_quickly_as_on_duckdb_itself(made: Made, limit_s: Limit) -> None:
+    taken = []
+    for _ in range(200):
+        started = time.perf_counter()
+        made.con.execute("SELECT 1").fetchall()
+        taken.append(time.perf_counter() - started)
+    assert statistics.median(taken) < limit_s(0.3e-3, busy=0.1)

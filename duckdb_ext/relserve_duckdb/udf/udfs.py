@@ -1,0 +1,149 @@
+"""The UDFs in DuckDB's catalog: one set for a connection and its cursors, answered by the one that calls.
+
+UDFs belong to the whole database instance, so their names carry a number, and any connection of the instance
+could call them. Whose call a chunk belongs to is told by a key, an argument that nobody else knows: it stands
+in a TEMP macro, which no other connection sees.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.types as kinds
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from relserve.call.options import FUNCTIONS
+from relserve.errors import UsageError
+from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, History
+from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.site import ARROW_TYPES, sql_type_of
+
+States = dict[int, ConnectionState]
+TABLES: dict[str, tuple[Callable[[History], pa.Table], pa.Schema]] = {
+    "llm_queries": (History.queries_table, QUERY_SCHEMA),
+    "llm_errors": (History.errors_table, ERROR_SCHEMA),
+}
+_KEY_BITS = 62
+_numbers = itertools.count(1)
+# DuckDB's catalog keeps calling what a connection registered after freeing it with that connection
+# (duckdb-python#530), so the callables of each number live here until they are removed from the catalog
+_kept: dict[int, list[Callable[..., Any]]] = {}
+_SQL_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "timestamp[us]": "TIMESTAMP"}
+
+
+class Udfs:
+    """The UDFs that a connection registers for itself and its cursors.
+
+    Args:
+        con: the connection; only it can take them out of the catalog again, and DuckDB closes its cursors
+            with it.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self.number = next(_numbers)
+        self._con = con
+        self._states: States = {}
+        self._lock = threading.Lock()
+        self._register()
+        self._is_in_catalog = True
+
+    def name_of(self, function: str) -> str:
+        return f"__{function}_{self.number}"
+
+    def admit(self, state: ConnectionState) -> int:
+        """The key under which a connection's calls are answered from now on."""
+        key = secrets.randbits(_KEY_BITS)
+        with self._lock:
+            self._states[key] = state
+        return key
+
+    def dismiss(self, key: int, con: duckdb.DuckDBPyConnection) -> None:
+        """A connection is closed; with the one that registered them, the UDFs leave the catalog.
+
+        Args:
+            con: the connection.
+        """
+        with self._lock:
+            self._states.pop(key, None)
+            if con is self._con and self._is_in_catalog:
+                with suppress(duckdb.Error):
+                    self._remove()
+            if not self._states and not self._is_in_catalog:
+                _kept.pop(self.number, None)  # until then a cursor's last result may still call them
+
+    def _register(self) -> None:
+        for function in FUNCTIONS:
+            self._create(function, partial(_call, self._states, function), None, sql_type_of(function))
+        for name, (table, schema) in TABLES.items():
+            # side effects keep DuckDB from answering at plan time, once and for all
+            rows_of = partial(_rows_of, self._states, table)
+            self._create(name, rows_of, ["BIGINT"], _list_type(schema), side_effects=True)
+
+    def _create(
+        self,
+        name: str,
+        answer: Callable[..., Any],
+        parameters: list[Any] | None,
+        result: str,
+        side_effects: bool = False,
+    ) -> None:
+        _kept.setdefault(self.number, []).append(answer)
+        self._con.create_function(
+            self.name_of(name), answer, parameters, result,
+            type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=side_effects,
+        )  # fmt: skip
+
+    def _remove(self) -> None:
+        for name in (*FUNCTIONS, *TABLES):
+            self._con.remove_function(self.name_of(name))
+        self._is_in_catalog = False
+
+
+def _call(states: States, function: str, template: Any, options: Any, keys: Any, *values: Any) -> Any:
+    """The answers of one chunk."""
+    if len(template) == 0:
+        return pa.nulls(0, ARROW_TYPES[sql_type_of(function)])
+    return _state_of(states, keys).call(function, (template, options, *values))
+
+
+def _state_of(states: States, keys: Any) -> ConnectionState:
+    """The connection that calls."""
+    key = keys[0].as_py()
+    state = states.get(key) if isinstance(key, int) else None
+    if state is None:
+        raise UsageError("this function belongs to another connection; call llm() and its siblings instead")
+    return state
+
+
+def _rows_of(states: States, table: Callable[[History], pa.Table], keys: Any) -> pa.Array:
+    """The history's rows as a list of structs, once for each call (DuckDB has no table UDFs in Python)."""
+    rows = _plain_times(table(_state_of(states, keys).session.history))
+    structs = (
+        rows.to_struct_array().combine_chunks() if rows.num_rows else pa.array([], pa.struct(rows.schema))
+    )
+    n = len(keys)
+    repeated = pa.concat_arrays([structs] * n) if n != 1 else structs
+    return pa.ListArray.from_arrays([i * len(structs) for i in range(n + 1)], repeated)
+
+
+def _plain_times(table: pa.Table) -> pa.Table:
+    """UTC times without a zone: DuckDB needs the pytz module to hand out times with one."""
+    fields = [field.with_type(_plain_type(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return pa.timestamp("us") if kinds.is_timestamp(kind) else kind
+
+
+def _list_type(schema: pa.Schema) -> str:
+    columns = ", ".join(f"{field.name} {_SQL_TYPES[str(_plain_type(field.type))]}" for field in schema)
+    return f"STRUCT({columns})[]"
