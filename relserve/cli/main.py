@@ -146,10 +146,12 @@ def serve_command(
     examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
     statement_timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="Longest statement, of clients that set none.")
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="Longest statement, of clients that set none."),
     ] = None,
     idle_timeout: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="After which a silent client is hung up on.")
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="After which a silent client is hung up on."),
     ] = None,
     log_statements: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write a line of JSON a statement; - is stderr.")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import duckdb
 import pyarrow as pa
 import relserve_duckdb
-from relserve_duckdb import Client, Connection
+from relserve_duckdb import Connection
 
 from relserve import api
 from relserve.engines.protocol import Engine
@@ -65,7 +65,9 @@ class Database:
 
     def signals(self, signal: Callable[[str, int, str], bool]) -> None:
         """Have `_pg_signal(token, pid, kind)` stop clients; see `Catalog`."""
-        self._raw.create_function("_pg_signal", signal, ["VARCHAR", "BIGINT", "VARCHAR"], "BOOLEAN", side_effects=True)
+        self._raw.create_function(
+            "_pg_signal", signal, ["VARCHAR", "BIGINT", "VARCHAR"], "BOOLEAN", side_effects=True
+        )
 
     def close(self) -> None:
         """Write what is to be written, and close the file."""

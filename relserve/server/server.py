@@ -139,7 +139,8 @@ class Server:
         if len(self._clients) >= self.options.max_connections:
             self.counters.refused()
             raise ProtocolError(
-                f"sorry, too many clients already: {self.options.max_connections} (--max-connections)", "53300"
+                f"sorry, too many clients already: {self.options.max_connections} (--max-connections)",
+                "53300",
             )
         self._waiting.discard(channel)
         channel.hand_over()
@@ -212,7 +213,9 @@ class Server:
         if caller is None or other is None:
             return False
         if not caller.user.is_admin and caller.user.name != other.user.name:
-            raise ProtocolError("must be an admin, or the same user, to stop another client's statement", "42501")
+            raise ProtocolError(
+                "must be an admin, or the same user, to stop another client's statement", "42501"
+            )
         self._loop.call_soon_threadsafe(other.terminate if kind == "terminate" else other.cancel)
         return True
 

@@ -26,7 +26,7 @@ class HungUp(ConnectionError):
 class Channel(asyncio.Protocol):
     """Frames from the socket, bytes to it.
 
-    Until `hand_over`, each frame goes to `on_frame`, in the loop; after it, to the thread that calls `receive`.
+    Until `hand_over` each frame goes to `on_frame`, in the loop; then to the thread that calls `receive`.
 
     Args:
         on_frame: takes a frame; may call `send_now`, `start_tls`, `hand_over` and `close`.
@@ -162,7 +162,9 @@ class Channel(asyncio.Protocol):
         (length,) = struct.unpack_from("!i", self._received, head - 4)
         longest = MAX_MESSAGE if self._is_handed_over else MAX_START
         if not 4 <= length <= longest:
-            raise ProtocolError(f"a message says that it has {length} bytes; it may have 4 to {longest}", "08P01")
+            raise ProtocolError(
+                f"a message says that it has {length} bytes; it may have 4 to {longest}", "08P01"
+            )
         end = head - 4 + length
         if len(self._received) < end:
             return None

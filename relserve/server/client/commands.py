@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from relserve.server.client.split import bare
 from relserve.errors import ProtocolError
+from relserve.server.client.split import bare
 
 
 class Begin(NamedTuple):
@@ -54,7 +54,7 @@ class Fetch(NamedTuple):
     """FETCH or MOVE so many rows; None: all."""
 
     name: str
-    count: int | None
+    most: int | None
     moves: bool
 
 

@@ -1,4 +1,4 @@
-"""Runs a client's statements on its DuckDB connection: translated where they must be, allowed, and as rows."""
+"""Runs a client's statements on its DuckDB connection: translated where need be, and only what is allowed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any, NamedTuple, cast
 import duckdb
 import pyarrow as pa
 from duckdb import StatementType as Type
-from relserve_duckdb import Connection, Description
+from relserve_duckdb import Connection
 
+Description = object
+
+from relserve.errors import ProtocolError
 from relserve.server.catalog import Catalog, Facts
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.split import bare
-from relserve.errors import ProtocolError
 from relserve.server.wire.types import Column, pg_type
 
 # what DuckDB says of a text that it cannot read, before anything has run
@@ -75,7 +77,7 @@ class Executor:
         return self.trying(text, lambda runnable: self._run(runnable, parameters))
 
     def trying(self, text: str, run: Callable[[str], Any]) -> Any:
-        """What `run` gives for the text, or, where DuckDB cannot read that, for its PostgreSQL in DuckDB's words."""
+        """What `run` gives for the text, or, where DuckDB cannot read it, for its PostgreSQL put otherwise."""
         runnable = self.runnable(text)
         try:
             return run(runnable)

@@ -1,4 +1,4 @@
-"""What a client of the server hears while its statement runs: how far its llm calls are, and which rows failed."""
+"""What a client hears while its statement runs: how far its llm calls are, and which rows failed."""
 
 from __future__ import annotations
 
@@ -35,6 +35,10 @@ class WireClient:
     def watching(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
         """Nobody to watch: the server interrupts when the client asks for it."""
         return nullcontext()
+
+    def notice(self, text: str) -> None:
+        """Tell the client a line."""
+        self._say("NOTICE", text)
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import duckdb
 from relserve_duckdb import Connection
 
+from relserve.errors import ProtocolError
 from relserve.server.client import commands as asked
 from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.portals import ALL_SETTINGS, Cursor, Portals
 from relserve.server.client.results import Rows, rows_of_text
 from relserve.server.client.state import ClientState
-from relserve.errors import ProtocolError
 from relserve.server.wire.types import TEXT, Column, PgType
 
 Run = Callable[[str], Outcome]
@@ -89,7 +89,7 @@ class Performer:
             raise ProtocolError(f'invalid value for parameter "{name}": "{value}"', "22023") from error
 
     def _search_path(self, value: str | None) -> str:
-        """Set DuckDB's to those schemas that there are; PostgreSQL takes others, too, and looks nowhere then."""
+        """Set DuckDB's to those schemas that there are: PostgreSQL takes others, too, and finds nothing there."""
         wanted = [asked.unquoted(each.strip().replace("'", '"')) for each in (value or "main").split(",")]
         self._executor.make_room()
         there = {
@@ -126,7 +126,7 @@ class Performer:
 
     def _fetch(self, command: asked.Fetch) -> Outcome:
         rows = self._portals.cursor(command.name)
-        taken = list(rows.take(command.count))
+        taken = list(rows.take(command.most))
         if command.moves:
             return Outcome(f"MOVE {sum(batch.num_rows for batch in taken)}")
         return Outcome("FETCH", Rows(rows.columns, iter(taken)), counts=True)
@@ -145,7 +145,9 @@ class Performer:
 
     def _discard(self, what: str) -> Outcome:
         if what not in ("all", "plans", "sequences", "temp", "temporary"):
-            raise ProtocolError(f"DISCARD {what.upper()} is not known; it is ALL, PLANS, SEQUENCES or TEMP", "42601")
+            raise ProtocolError(
+                f"DISCARD {what.upper()} is not known; it is ALL, PLANS, SEQUENCES or TEMP", "42601"
+            )
         if what == "all":
             if self._transaction.status != b"I":
                 raise ProtocolError("DISCARD ALL cannot run inside a transaction block", "25001")

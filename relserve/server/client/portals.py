@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from relserve.errors import ProtocolError
 from relserve.server.client.commands import Command, Fetch, Set, Show, read_command
 from relserve.server.client.executor import Executor, Outcome, columns_of
 from relserve.server.client.results import Rows
 from relserve.server.client.variables import Variables
 from relserve.server.wire.copying import read_copy
-from relserve.errors import ProtocolError
 from relserve.server.wire.types import TEXT, Column, PgType, duckdb_type, pg_type
 
-ALL_SETTINGS = [Column("name", PgType(TEXT)), Column("setting", PgType(TEXT)), Column("description", PgType(TEXT))]
+ALL_SETTINGS = [
+    Column("name", PgType(TEXT)),
+    Column("setting", PgType(TEXT)),
+    Column("description", PgType(TEXT)),
+]
 
 
 class Described(NamedTuple):
@@ -161,8 +165,11 @@ class Portals:
         needs_look = len(prepared.oids) != count or 0 in prepared.oids
         oids = self.describe(prepared).oids if needs_look else prepared.oids
         if len(oids) != count:
-            raise ProtocolError(f'bind message supplies {count} parameters, but prepared statement "{prepared.name}" '
-                f"requires {len(oids)}", "08P01")
+            raise ProtocolError(
+                f'bind message supplies {count} parameters, but prepared statement "{prepared.name}" '
+                f"requires {len(oids)}",
+                "08P01",
+            )
         return oids
 
     def describe(self, prepared: Prepared) -> Described:

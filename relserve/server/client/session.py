@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from relserve.errors import ProtocolError
 from relserve.server.client.channel import BROKEN, Channel, HungUp
 from relserve.server.client.commands import read_command
 from relserve.server.client.copying import Copying
@@ -17,9 +18,8 @@ from relserve.server.client.portals import Portal, Portals, Prepared
 from relserve.server.client.split import split
 from relserve.server.client.state import ClientState
 from relserve.server.wire import backend, frontend
-from relserve.server.wire.copying import CopyFrom, CopyTo, read_copy
-from relserve.errors import ProtocolError
 from relserve.server.wire.backend import ErrorFields
+from relserve.server.wire.copying import CopyFrom, CopyTo, read_copy
 from relserve.server.wire.faults import fields_of
 from relserve.server.wire.frontend import formats_of_each
 from relserve.server.wire.parameters import read_parameter

@@ -8,10 +8,10 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from relserve.errors import ProtocolError
 from relserve.server.client.channel import BROKEN, Channel, Frame
 from relserve.server.users.users import User, Users
 from relserve.server.wire import backend, frontend
-from relserve.errors import ProtocolError
 from relserve.server.wire.backend import ErrorFields
 from relserve.server.wire.faults import fields_of
 from relserve.server.wire.scram import MECHANISM, ScramServer
@@ -100,7 +100,9 @@ class Startup:
         channel.is_started = True
         self._parameters, name = parameters, parameters["user"]
         if self.needs_tls and not channel.is_encrypted:
-            raise ProtocolError("this server is only to be had with TLS: connect with sslmode=require", "28000")
+            raise ProtocolError(
+                "this server is only to be had with TLS: connect with sslmode=require", "28000"
+            )
         if self.users is None:
             self._let_in(channel, User(name, verifier="", is_admin=True))
             return
@@ -135,5 +137,5 @@ class Startup:
 
 
 def _refuse(channel: Channel, fields: ErrorFields) -> None:
-    channel.send_now(messages.error_response(fields))
+    channel.send_now(backend.error_response(fields))
     channel.close()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from relserve_duckdb import Connection
 
+from relserve.errors import ProtocolError
 from relserve.server.client.commands import Begin, End
 from relserve.server.client.notices import Say
 from relserve.server.client.variables import Variables
-from relserve.errors import ProtocolError
 
 _ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
 
@@ -78,4 +78,6 @@ class Transaction:
     def check(self, text: str) -> None:
         """Raise unless the statement may run in the state that the transaction is in."""
         if self.status == b"E" and not _ENDS.match(text):
-            raise ProtocolError("current transaction is aborted, commands ignored until end of transaction block", "25P02")
+            raise ProtocolError(
+                "current transaction is aborted, commands ignored until end of transaction block", "25P02"
+            )

@@ -32,9 +32,11 @@ DEFAULTS = {
     "row_security": "on", "check_function_bodies": "on", "escape_string_warning": "on", "jit": "off",
     "geqo": "on", "lc_messages": "C", "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C",
     "xmloption": "content", "enable_seqscan": "on", "work_mem": "4MB", "backslash_quote": "safe_encoding",
-    "array_nulls": "on", "plan_cache_mode": "auto", "timezone_abbreviations": "Default", "quote_all_identifiers": "off",
+    "array_nulls": "on", "plan_cache_mode": "auto", "timezone_abbreviations": "Default",
+    "quote_all_identifiers": "off",
     "force_parallel_mode": "off", "max_parallel_workers_per_gather": "2", "cursor_tuple_fraction": "0.1",
-    "log_statement": "none", "log_min_messages": "warning", "debug_print_plan": "off", "tcp_keepalives_idle": "7200",
+    "log_statement": "none", "log_min_messages": "warning", "debug_print_plan": "off",
+    "tcp_keepalives_idle": "7200",
 }  # fmt: skip
 _NAMES = {name.lower(): name for name in (*FIXED, *DEFAULTS)}
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -128,7 +130,9 @@ def _checked(name: str, value: str) -> str:
     if name in _ONLY:
         allowed, written = _ONLY[name]
         if not re.fullmatch(allowed, value.strip("'\" ")):
-            raise ProtocolError(f'invalid value for parameter "{name}": "{value}"; here it is {written}', "22023")
+            raise ProtocolError(
+                f'invalid value for parameter "{name}": "{value}"; here it is {written}', "22023"
+            )
         return written
     if name in _TIMES:
         _milliseconds(name, value)
@@ -138,5 +142,7 @@ def _checked(name: str, value: str) -> str:
 def _milliseconds(name: str, value: str) -> int:
     found = re.fullmatch(r"\s*'?(\d+(?:\.\d+)?)\s*(ms|s|min|h|d|)'?\s*", value)
     if found is None:
-        raise ProtocolError(f'invalid value for parameter "{name}": "{value}"; write it as 5000 or 5s', "22023")
+        raise ProtocolError(
+            f'invalid value for parameter "{name}": "{value}"; write it as 5000 or 5s', "22023"
+        )
     return round(float(found[1]) * _UNITS_MS[found[2]])

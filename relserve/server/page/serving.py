@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 
 import uvicorn
 
@@ -15,9 +15,10 @@ from relserve.server.page.facts import ServerFacts
 
 
 class _Page(uvicorn.Server):
-    def capture_signals(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
         """Signals are the server's, whose page this is."""
-        return contextlib.nullcontext()
+        yield
 
 
 @contextlib.asynccontextmanager

@@ -1,0 +1,138 @@
+"""Clients beside each other: cancelled, terminated, shown, ended, too many."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import psycopg
+import pytest
+
+from relserve.engines.scripted import ScriptedEngine
+from tests.server.client.conftest import Serve, connect
+from tests.waiting import wait_until
+
+LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
+
+
+def in_background(con: psycopg.Connection, text: str) -> tuple[threading.Thread, list[BaseException]]:
+    """Run a statement on a thread of its own."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            con.execute(text)
+        except psycopg.Error as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, errors
+
+
+def test_a_cancelled_statement_ends_at_once(serve: Serve) -> None:
+    con = connect(serve(), cursor_factory=psycopg.ClientCursor)
+    thread, errors = in_background(con, LONG)
+    time.sleep(0.3)
+    con.cancel()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert isinstance(errors[0], psycopg.errors.QueryCanceled)
+    con.rollback()
+    assert con.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_cancelling_an_llm_query_frees_the_engine(serve: Serve) -> None:
+    engine = ScriptedEngine(pause_s=0.05, chunk=1)
+    con = connect(serve(engine), cursor_factory=psycopg.ClientCursor)
+    thread, errors = in_background(con, "SELECT llm('Say {}', range) FROM range(10000)")
+    wait_until(lambda: engine.num_answered > 2)
+    con.cancel()
+    thread.join(5)
+    assert isinstance(errors[0], psycopg.errors.QueryCanceled)
+    answered = engine.num_answered
+    time.sleep(0.3)
+    assert engine.num_answered == answered
+
+
+def test_a_client_that_leaves_stops_its_statement(serve: Serve) -> None:
+    engine = ScriptedEngine(pause_s=0.05, chunk=1)
+    con = connect(serve(engine), cursor_factory=psycopg.ClientCursor)
+    in_background(con, "SELECT llm('Say {}', range) FROM range(10000)")
+    wait_until(lambda: engine.num_answered > 2)
+    con.close()
+    time.sleep(0.3)
+    answered = engine.num_answered
+    time.sleep(0.3)
+    assert engine.num_answered == answered
+
+
+def test_a_long_llm_query_blocks_nobody(serve: Serve) -> None:
+    server = serve(ScriptedEngine(pause_s=0.05, chunk=1))
+    slow = connect(server, cursor_factory=psycopg.ClientCursor)
+    thread, _ = in_background(slow, "SELECT llm('Say {}', range) FROM range(100)")
+    quick = connect(server, cursor_factory=psycopg.ClientCursor)
+    for _ in range(20):
+        assert quick.execute("SELECT 1").fetchone() == (1,)
+    assert thread.is_alive()
+    slow.cancel()
+    thread.join(5)
+
+
+def test_statement_timeout(serve: Serve) -> None:
+    con = connect(serve(), autocommit=True, cursor_factory=psycopg.ClientCursor)
+    con.execute("SET statement_timeout = '200ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+        con.execute(LONG)
+    con.execute("RESET statement_timeout")
+    assert con.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_idle_clients_are_hung_up_on(serve: Serve) -> None:
+    con = connect(serve(idle_timeout_s=0.2), autocommit=True)
+    time.sleep(0.6)
+    with pytest.raises(psycopg.errors.IdleSessionTimeout):
+        con.execute("SELECT 1")
+
+
+def test_only_so_many_clients(serve: Serve) -> None:
+    server = serve(max_connections=2)
+    kept = [connect(server), connect(server)]
+    with pytest.raises(psycopg.OperationalError, match="too many clients"):
+        connect(server)
+    kept.pop().close()
+    wait_until(lambda: len(server.clients()) == 1)
+    connect(server)
+
+
+def test_the_end_tells_clients(serve: Serve) -> None:
+    server = serve()
+    con = connect(server, cursor_factory=psycopg.ClientCursor)
+    thread, errors = in_background(con, LONG)
+    time.sleep(0.3)
+    server.stop()
+    thread.join(5)
+    assert isinstance(errors[0], psycopg.OperationalError)
+
+
+def test_notices_tell_of_failed_rows(serve: Serve) -> None:
+    from relserve.errors import Failure, FailureKind
+
+    engine = ScriptedEngine(lambda prompt, _: Failure(FailureKind.REFUSED, "no") if "3" in prompt else "yes")
+    con = connect(serve(engine), cursor_factory=psycopg.ClientCursor)
+    heard: list[str] = []
+    con.add_notice_handler(lambda notice: heard.append(f"{notice.severity}: {notice.message_primary}"))
+    rows = con.execute("SELECT llm('Say {}', range) FROM range(5)").fetchall()
+    assert [row[0] for row in rows] == ["yes", "yes", "yes", None, "yes"]
+    assert any("WARNING" in each and "1 of 5" in each for each in heard), heard
+    (error,) = con.execute("SELECT kind, rows FROM llm_errors()").fetchall()
+    assert error == ("refused", 1)
+
+
+def test_users_see_only_their_own_queries(serve: Serve) -> None:
+    server = serve()
+    ann, bob = connect(server, cursor_factory=psycopg.ClientCursor), connect(server, user="bob")
+    ann.execute("SELECT llm('Say {}', 1)")
+    assert ann.execute("SELECT count(*) FROM llm_queries()").fetchone() == (1,)
+    assert [user for user, _ in server.queries()] == ["ann"]
+    bob.close()
