@@ -11,6 +11,7 @@
     ├── RowError             a row failed and on_error := 'raise' was given
     ├── ForbiddenError       a server's user may not do this
     ├── QuotaError           a server's user has used up the hour's tokens
+    ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
     └── Cancelled            the query was interrupted
 
 A row that fails under `on_error := 'null'` raises nothing: it becomes NULL and a `Failure` on record,
@@ -75,6 +76,17 @@ class QuotaError(RelserveError):
 
     def __init__(self, message: str, wait_s: float) -> None:
         self.wait_s = wait_s
+        super().__init__(message)
+
+
+class ProtocolError(RelserveError):
+    """A client of `relserve serve` sent what the protocol, or the state of its session, does not allow.
+
+    `sqlstate` is PostgreSQL's five-letter code for it; 08P01 is a protocol violation.
+    """
+
+    def __init__(self, message: str, sqlstate: str = "08P01", hint: str = "") -> None:
+        self.sqlstate, self.hint = sqlstate, hint
         super().__init__(message)
 
 

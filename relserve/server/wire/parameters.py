@@ -1,0 +1,178 @@
+"""A statement's parameters: bytes that a client bound, as values for DuckDB's `execute`."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import duckdb
+
+from relserve.errors import ProtocolError
+from relserve.server.wire import types
+from relserve.server.wire.array_values import read_array_binary, read_array_text
+from relserve.server.wire.body import Body, utf8
+from relserve.server.wire.numeric_binary import read_numeric
+from relserve.server.wire.time_values import BINARY_WORDS, TEXT_WORDS
+from relserve.server.wire.types import ELEMENT_OF, KNOWN, duckdb_type
+
+TEXT_FORMAT, BINARY_FORMAT = 0, 1
+_TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
+_FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
+
+
+def read_parameter(raw: bytes | None, format_code: int, oid: int) -> Any:
+    """A Python value, or a `duckdb.Value` where Python's own types do not hold the value or its type.
+
+    A parameter of an unknown type (OID 0) stays text, whose type DuckDB finds in the statement.
+
+    Raises:
+        ProtocolError: no value of this type is written so (22P02 in text, 22P03 in binary).
+    """
+    if raw is None:
+        return None
+    if oid in ELEMENT_OF:
+        return _array(raw, format_code, oid)
+    return _text(utf8(raw), oid) if format_code == TEXT_FORMAT else _binary(raw, oid)
+
+
+def _array(raw: bytes, format_code: int, oid: int) -> Any:
+    element = ELEMENT_OF[oid]
+    if format_code == TEXT_FORMAT:
+        read = read_array_text(utf8(raw), lambda text: _text(text, element))
+    else:
+        read = read_array_binary(raw, element, lambda each: _binary(each, element))
+    dimensions, values = read
+    kind = duckdb_type(element)
+    if kind is None:
+        return values
+    return duckdb.Value(_untyped(values), kind + "[]" * max(dimensions, 1))
+
+
+def _untyped(value: Any) -> Any:
+    """Lists of values without types of their own, for a list that has one."""
+    if isinstance(value, list):
+        return [_untyped(each) for each in value]
+    return value.object if isinstance(value, duckdb.Value) else value
+
+
+def _text(text: str, oid: int) -> Any:
+    if oid in TEXT_WORDS:
+        return _typed(TEXT_WORDS[oid](text), oid)
+    read = _TEXTS.get(oid)
+    if read is None:
+        return _typed(text, oid) if oid in _TYPED else text
+    try:
+        return read(text)
+    except (ValueError, InvalidOperation) as error:
+        name = KNOWN[oid].name
+        raise ProtocolError(f'invalid input syntax for type {name}: "{text[:80]}"', "22P02") from error
+
+
+def _binary(raw: bytes, oid: int) -> Any:
+    body = Body(f"{KNOWN[oid].name if oid in KNOWN else 'unknown'} parameter", raw, "22P03")
+    if oid in BINARY_WORDS:
+        value = _typed(BINARY_WORDS[oid](body), oid)
+    elif oid in _BINARIES:
+        value = _BINARIES[oid](body)
+    else:
+        value = utf8(body.rest())
+        value = _typed(value, oid) if oid in _TYPED else value
+    body.end()
+    return value
+
+
+_TYPED = (types.JSON, types.JSONB, types.BIT, types.VARBIT)  # texts whose type DuckDB would not guess
+
+
+def _typed(text: str, oid: int) -> duckdb.Value:
+    kind = duckdb_type(oid)
+    assert kind is not None
+    return duckdb.Value(text, kind)
+
+
+def _bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUE + _FALSE:
+        raise ValueError(word)
+    return word in _TRUE
+
+
+def _integer(bits: int, *, is_signed: bool = True) -> Callable[[str], int]:
+    lowest, highest = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
+
+    def read(text: str) -> int:
+        value = int(text)
+        if not lowest <= value <= highest:
+            raise ProtocolError(f'value "{text}" is out of range: from {lowest} to {highest}', "22003")
+        return value
+
+    return read
+
+
+def _bytea(text: str) -> bytes:
+    """The hex form, or the older one with octal escapes."""
+    if text.startswith("\\x"):
+        return bytes.fromhex(text[2:])
+    parts = text.split("\\\\")
+    return b"\\".join(map(_unescaped, parts))
+
+
+def _unescaped(text: str) -> bytes:
+    first, *rest = text.split("\\")
+    return first.encode() + b"".join(bytes([int(each[:3], 8)]) + each[3:].encode() for each in rest)
+
+
+def _numeric(text: str) -> Decimal | float:
+    value = Decimal(text.strip())
+    return value if value.is_finite() else float(value)
+
+
+def _struct(form: str) -> Callable[[Body], Any]:
+    return lambda body: struct.unpack(form, body.take(struct.calcsize(form)))[0]
+
+
+_TEXTS: dict[int, Callable[[str], Any]] = {
+    types.BOOL: _bool,
+    types.INT2: _integer(16),
+    types.INT4: _integer(32),
+    types.INT8: _integer(64),
+    types.OID: _integer(32, is_signed=False),
+    types.FLOAT4: float,
+    types.FLOAT8: float,
+    types.NUMERIC: _numeric,
+    types.BYTEA: _bytea,
+    types.UUID: uuid.UUID,
+}
+
+
+def _bits(body: Body) -> duckdb.Value:
+    count = body.int32()
+    data = body.rest()
+    return duckdb.Value(f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"[:count], "BIT")
+
+
+def _jsonb(body: Body) -> duckdb.Value:
+    version = body.take(1)
+    if version != b"\1":
+        raise ProtocolError(f"unsupported jsonb version number {version[0]}", "22P03")
+    return duckdb.Value(utf8(body.rest()), "JSON")
+
+
+_BINARIES: dict[int, Callable[[Body], Any]] = {
+    types.BOOL: lambda body: body.take(1) != b"\0",
+    types.INT2: _struct("!h"),
+    types.INT4: _struct("!i"),
+    types.INT8: _struct("!q"),
+    types.OID: _struct("!I"),
+    types.FLOAT4: _struct("!f"),
+    types.FLOAT8: _struct("!d"),
+    types.NUMERIC: read_numeric,
+    types.BYTEA: Body.rest,
+    types.UUID: lambda body: uuid.UUID(bytes=body.take(16)),
+    types.BIT: _bits,
+    types.VARBIT: _bits,
+    types.JSONB: _jsonb,
+}

@@ -1,0 +1,142 @@
+"""Dates and times as PostgreSQL writes them; infinities, and years before 1 and after 9999, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from relserve.errors import ProtocolError
+from relserve.server.wire.arrays import numbers, patched
+from relserve.server.wire.moments import DAY, SECOND, moment_of_day, moment_of_instant, offset_text
+
+INFINITE_DAY, INFINITE_INSTANT = 2**31 - 1, 2**63 - 1
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999
+_TIMETZ_OFFSET_LIMIT_S = 16 * 3600 - 1
+_PER_MICROSECOND = {"s": SECOND, "ms": 1000, "us": 1}
+
+
+def date_text(array: pa.Array) -> pa.Array:
+    """Such as 2020-01-31, 0044-03-15 BC and infinity."""
+    days = numbers(array, np.int64)
+    return _with_rare(
+        array.cast(pa.string()), days, days, INFINITE_DAY, lambda day: moment_of_day(day).as_postgres()
+    )
+
+
+def time_text(array: pa.Array) -> pa.Array:
+    """Such as 12:00:00.5."""
+    micros = microseconds(array)
+    texts = pa.array(micros % DAY, pa.int64()).cast(pa.time64("us")).cast(pa.string())
+    whole_day = micros == DAY
+    return _valid_of(patched(_trimmed(texts), whole_day, ["24:00:00"] * int(whole_day.sum())), array)
+
+
+def timetz_text(array: pa.Array) -> pa.Array:
+    """Such as 12:00:00+02."""
+    micros, offsets = timetz_parts(array)
+    texts = time_text(pa.array(micros, pa.int64()).cast(pa.time64("us")))
+    return _valid_of(pc.binary_join_element_wise(texts, _offset_texts(offsets), b""), array)
+
+
+def timetz_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The time of day in microseconds, and the offset from UTC in seconds, positive to the east.
+
+    Raises:
+        ProtocolError: the array has lost the offsets, as without DuckDB's arrow_lossless_conversion.
+    """
+    if not pa.types.is_fixed_size_binary(array.type):
+        raise ProtocolError("a TIME WITH TIME ZONE came without its offset", "0A000", "Cast it to VARCHAR.")
+    packed = np.frombuffer(array.buffers()[1], "<u8")[array.offset : array.offset + len(array)]
+    micros = (packed >> np.uint64(24)).astype(np.int64)
+    offsets = _TIMETZ_OFFSET_LIMIT_S - (packed & np.uint64(0xFFFFFF)).astype(np.int64)
+    return micros, offsets
+
+
+def timestamp_text(array: pa.Array) -> pa.Array:
+    """Such as 2020-01-31 12:00:00.5, 0044-03-15 00:00:00 BC and infinity."""
+    micros = microseconds(array)
+    texts = _trimmed(pa.array(micros, pa.int64()).cast(pa.timestamp("us")).cast(pa.string()))
+    rare = _with_rare(
+        texts, micros, micros // DAY, INFINITE_INSTANT, lambda at: moment_of_instant(at).as_postgres()
+    )
+    return _valid_of(rare, array)
+
+
+def timestamptz_text(array: pa.Array) -> pa.Array:
+    """As a timestamp of the array's time zone, which is the session's, and its offset from UTC."""
+    micros = microseconds(array)
+    is_finite = np.abs(micros) != INFINITE_INSTANT
+    instants = pa.array(np.where(is_finite, micros, 0)).cast(pa.timestamp("us", array.type.tz))
+    local = numbers(pc.local_timestamp(instants), np.int64)
+    offsets = np.where(is_finite, (local - micros) // SECOND, 0)
+    return _valid_of(_zoned(np.where(is_finite, local, micros), offsets), array)
+
+
+def _zoned(local: np.ndarray, offsets: np.ndarray) -> pa.Array:
+    texts = timestamp_text(pa.array(local, pa.int64()).cast(pa.timestamp("us")))
+    zones = _offset_texts(offsets)
+    zoned = pc.binary_join_element_wise(texts, zones, b"")
+    is_rare = _is_rare(local // DAY)
+    rare = zip(local[is_rare].tolist(), offsets[is_rare].tolist(), strict=True)
+    return patched(zoned, is_rare, [_rare_zoned(at, offset) for at, offset in rare])
+
+
+def _rare_zoned(at: int, offset: int) -> str:
+    if abs(at) == INFINITE_INSTANT:
+        return _infinity(at)
+    return moment_of_instant(at).as_postgres(offset_text(offset))
+
+
+def microseconds(array: pa.Array) -> np.ndarray:
+    """Times of day or timestamps of any unit in microseconds; infinities stay what they are.
+
+    Raises:
+        ProtocolError: one is too far away for microseconds.
+    """
+    values = numbers(array, np.int64)
+    unit = array.type.unit
+    if unit == "us":
+        return values
+    is_finite = np.abs(values) != INFINITE_INSTANT
+    if unit == "ns":
+        return np.where(is_finite, (values + 500 * is_finite) // 1000, values)
+    factor = _PER_MICROSECOND[unit]
+    if (is_finite & (np.abs(values) > INFINITE_INSTANT // factor)).any():
+        raise ProtocolError("timestamp out of range: it has no microseconds in 64 bits", "22008")
+    return np.where(is_finite, values * np.where(is_finite, factor, 1), values)
+
+
+def _with_rare(
+    texts: pa.Array, values: np.ndarray, days: np.ndarray, infinite: int, write: Callable[[int], str]
+) -> pa.Array:
+    """The texts, but for infinities and years that Arrow does not write as PostgreSQL does."""
+    is_rare = _is_rare(days)
+    rare = values[is_rare].tolist()
+    told = (_infinity(value) if abs(value) == infinite else write(value) for value in rare)
+    return patched(texts.cast(pa.binary()), is_rare, told)
+
+
+def _is_rare(days: np.ndarray) -> np.ndarray:
+    return (days < _FIRST_DAY) | (days > _LAST_DAY)
+
+
+def _infinity(value: int) -> str:
+    return "infinity" if value > 0 else "-infinity"
+
+
+def _trimmed(texts: pa.Array) -> pa.Array:
+    """Without the zeros that end the fraction of a second, and without a point that ends the text."""
+    return pc.replace_substring_regex(texts, r"\.?0+$", "").cast(pa.binary())
+
+
+def _valid_of(texts: pa.Array, array: pa.Array) -> pa.Array:
+    return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
+
+
+def _offset_texts(offsets: np.ndarray) -> pa.Array:
+    different, which = np.unique(offsets, return_inverse=True)
+    texts = pa.array([offset_text(offset).encode() for offset in different.tolist()], pa.binary())
+    return texts.take(pa.array(which))
