@@ -1,0 +1,1 @@
+"""The PostgreSQL-protocol server: DuckDB with LLM functions for BI tools."""
