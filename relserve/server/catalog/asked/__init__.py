@@ -1,0 +1,1 @@
+"""Texts that ask PostgreSQL's catalog, put into DuckDB's words."""

@@ -1,0 +1,36 @@
+"""Arrays of PostgreSQL's."""
+
+import csv
+
+from sqlglot import exp
+
+from relserve.server.catalog.asked.asked import Asked
+
+_VECTORS = {"indkey", "indclass", "indcollation", "indoption", "proargtypes"}
+
+
+def write_array_literals(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """'{r,v}' cast to an array, or after ANY, becomes the array of its items."""
+    for node in list(tree.find_all(exp.Cast, exp.Any)):
+        text = node.this.unnest()
+        is_array = isinstance(node, exp.Any) or node.args["to"].is_type(exp.DataType.Type.ARRAY)
+        if is_array and text.is_string and text.name[:1] == "{" and text.name[-1:] == "}":
+            text.replace(exp.Array(expressions=[_item(item) for item in _items(text.name[1:-1])]))
+    return tree
+
+
+def count_vectors_from_one(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """indkey[0] is the first: PostgreSQL counts its vectors from 0, and DuckDB every list from 1."""
+    for node in tree.find_all(exp.Bracket):
+        if node.this.name.lower() in _VECTORS:
+            counted = [exp.Add(this=exp.paren(i), expression=exp.Literal.number(1)) for i in node.expressions]
+            node.set("expressions", counted)
+    return tree
+
+
+def _items(text: str) -> list[str]:
+    return next(csv.reader([text], escapechar="\\"), [])
+
+
+def _item(text: str) -> exp.Expression:
+    return exp.Null() if text.upper() == "NULL" else exp.Literal.string(text)

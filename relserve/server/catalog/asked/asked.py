@@ -1,0 +1,16 @@
+"""What the rules of translation are told."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from relserve.server.catalog.facts import Facts
+from relserve.server.catalog.names import Names
+
+
+class Asked(NamedTuple):
+    """The catalog's names, which of some names are the users' own, and the client, if known, and its seal."""
+
+    names: Names
+    users_own: Callable[[frozenset[str]], frozenset[str]]
+    facts: Facts | None = None
+    seal: str = ""

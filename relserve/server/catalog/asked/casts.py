@@ -1,0 +1,81 @@
+"""Casts to PostgreSQL's types that DuckDB has not."""
+
+from sqlglot import exp
+
+from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.functions import own_function
+
+_LOOKED_UP = {name: name for name in ("regclass", "regtype", "regnamespace", "regproc")} | {
+    "regprocedure": "regproc"
+}
+_TEXTS = frozenset(
+    'name "char" char bpchar cstring citext pg_node_tree aclitem unknown regrole regconfig regdictionary '
+    "regoper regoperator xid8 pg_lsn sql_identifier character_data yes_or_no".split()
+)
+_NUMBERS = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIGINT", "cardinal_number": "INTEGER"}
+_VECTORS = {"int2vector": "SMALLINT[]", "oidvector": "BIGINT[]"}
+_PLAIN = {
+    "int2": "SMALLINT",
+    "int4": "INTEGER",
+    "int8": "BIGINT",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "bool": "BOOLEAN",
+}
+_DUCKDBS = {**_NUMBERS, **_VECTORS, **_PLAIN}
+_FUNCTIONS = {
+    f"typ{use}" for use in ("input", "output", "receive", "send", "modin", "modout", "analyze", "subscript")
+}
+
+
+def look_up_names(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """'t'::regclass is the oid of t, or its name where it is shown, cast to text, or joined to a text."""
+    for node in list(tree.find_all(exp.Cast)):
+        kind = _LOOKED_UP.get(_word(node.to))
+        if kind is not None:
+            wants_name = _wants_name(node, tree)
+            node.replace(own_function(kind + "_name" if wants_name else kind, node.this, schema="own"))
+    return tree
+
+
+def cast_to_duckdbs_types(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """A type of PostgreSQL's catalog becomes DuckDB's; a function's oid is looked up by its name."""
+    for node in list(tree.find_all(exp.Cast)):
+        word = _word(node.to)
+        base = word.removesuffix("[]")
+        brackets = word[len(base) :]
+        if base in _TEXTS:
+            node.set("to", exp.DataType.build("VARCHAR" + brackets, dialect="duckdb"))
+        elif base in _DUCKDBS:
+            if base == "oid" and not brackets and _is_function(node.this):
+                node.replace(own_function("regproc", node.this, schema="own"))
+            else:
+                node.set("to", exp.DataType.build(_DUCKDBS[base] + brackets, dialect="duckdb"))
+        elif "pg_catalog." in node.to.sql("postgres").lower():
+            node.set("to", exp.DataType.build(word, dialect="postgres"))
+    return tree
+
+
+def _word(kind: exp.Expression) -> str:
+    """The name of a type as written, without its schema, in small letters."""
+    return kind.sql("postgres").lower().removeprefix("pg_catalog.").removeprefix("information_schema.")
+
+
+def _wants_name(node: exp.Cast, tree: exp.Expression) -> bool:
+    parent = node.parent
+    while isinstance(parent, (exp.Paren, exp.Alias)):
+        parent = parent.parent
+    if isinstance(parent, exp.Cast):
+        return _word(parent.to) in _TEXTS | {"text", "varchar"}
+    return isinstance(parent, exp.DPipe) or (isinstance(parent, exp.Select) and _is_shown(parent, node, tree))
+
+
+def _is_shown(select: exp.Select, node: exp.Expression, tree: exp.Expression) -> bool:
+    above = select.parent
+    while isinstance(above, (exp.SetOperation, exp.Paren)):
+        above = above.parent
+    return above is None and any(node is part for item in select.expressions for part in item.walk())
+
+
+def _is_function(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Column) and node.name.lower() in _FUNCTIONS

@@ -1,0 +1,44 @@
+"""PostgreSQL's functions over its catalog."""
+
+from sqlglot import exp
+
+from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.build import DATABASE
+
+_SCHEMAS = ("pg_catalog", "information_schema")
+
+
+def own_function(name: str, *arguments: exp.Expression, schema: str = "cat") -> exp.Expression:
+    """A call of a function in `_pg`."""
+    parts = (exp.to_identifier(DATABASE), exp.to_identifier(schema))
+    return exp.Dot.build([*parts, exp.Anonymous(this=name, expressions=list(arguments))])
+
+
+def call_the_catalogs(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """A function that `_pg` has is called there; any other of pg_catalog by its bare name."""
+    tree = _without_schemas(tree, asked)
+    for version in list(tree.find_all(exp.CurrentVersion)):
+        version.replace(own_function("version"))
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name.lower() in asked.names.functions:
+            _call(call)
+    return tree
+
+
+def _call(node: exp.Anonymous) -> None:
+    if isinstance(node.parent, exp.Table):
+        node.parent.set("db", exp.to_identifier("cat"))
+        node.parent.set("catalog", exp.to_identifier(DATABASE))
+    elif not isinstance(node.parent, exp.Dot) or node.parent.this is node:
+        node.replace(own_function(node.name.lower(), *node.expressions))
+
+
+def _without_schemas(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """pg_catalog.f(x) becomes f(x)."""
+    for node in list(tree.find_all(exp.Dot)):
+        if isinstance(node.expression, exp.Func) and node.this.name.lower() in _SCHEMAS:
+            node.replace(node.expression)
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Func) and table.db.lower() in _SCHEMAS:
+            table.set("db", None)
+    return tree

@@ -1,0 +1,48 @@
+"""From a client's text to DuckDB's, if it asks PostgreSQL's catalog."""
+
+import re
+from collections.abc import Callable
+
+import sqlglot
+from sqlglot import exp
+
+from relserve.server.catalog.asked.arrays import count_vectors_from_one, write_array_literals
+from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, look_up_names
+from relserve.server.catalog.asked.functions import call_the_catalogs
+from relserve.server.catalog.asked.operators import drop_collations, plain_operators
+from relserve.server.catalog.asked.relations import read_the_catalogs, shorten_columns
+from relserve.server.catalog.asked.session import name_the_client
+
+Rule = Callable[[exp.Expression, Asked], exp.Expression]
+RULES: tuple[Rule, ...] = (
+    plain_operators, drop_collations, shorten_columns, name_the_client, read_the_catalogs, call_the_catalogs,
+    write_array_literals, count_vectors_from_one, look_up_names, cast_to_duckdbs_types,
+)  # fmt: skip
+_ASKS = re.compile(
+    r"\bpg_|\binformation_schema\b|\b_pg_|::\s*(?:\"?name\b|oid\b|\"char\")|\breg(?:class|type|proc|procedure|namespace|role|oper|operator)\b"
+    r"|\b(?:version|current_setting|current_schemas|(?:obj|col|shobj)_description|format_type|quote_(?:ident|literal|nullable)"
+    r"|has_\w+_privilege|to_reg\w+|array_(?:lower|upper|ndims)|inet_\w+|txid_current\w*|set_config|row_security_active)\s*\("
+    r"|\b(?:session|current)_user\b|\bcurrent_role\b",
+    re.IGNORECASE,
+)
+_LLM = re.compile(r"\bllm\w*\s*\(", re.IGNORECASE)
+
+
+def may_ask(sql: str) -> bool:
+    """Whether a text may ask the catalog; one with an llm call never does."""
+    return _ASKS.search(sql) is not None and _LLM.search(sql) is None
+
+
+def translated(sql: str, asked: Asked, rules: tuple[Rule, ...] = RULES) -> str:
+    """DuckDB's text for PostgreSQL's; the same where no rule applies, or sqlglot cannot read it."""
+    try:
+        tree: exp.Expression = sqlglot.parse_one(sql, read="postgres")  # type: ignore[assignment]
+    except sqlglot.errors.SqlglotError:
+        return sql
+    if isinstance(tree, exp.Command):
+        return sql
+    before = tree.copy()
+    for rule in rules:
+        tree = rule(tree, asked)
+    return sql if tree == before else tree.sql(dialect="duckdb", normalize_functions=False)

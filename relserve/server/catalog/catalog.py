@@ -1,0 +1,44 @@
+"""The catalog of one DuckDB instance, and the texts that ask it."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from functools import partial
+
+import duckdb
+import pyarrow as pa
+
+from relserve.server.catalog.activity import register_activity
+from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.text import may_ask, translated
+from relserve.server.catalog.build import build
+from relserve.server.catalog.facts import Facts
+from relserve.server.catalog.names import read_names, users_own
+from relserve.server.catalog.words import in_duckdbs_words
+
+
+class Catalog:
+    """PostgreSQL's catalog over a DuckDB instance; `activity` lists the clients for pg_stat_activity."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table]) -> None:
+        self._con = con.cursor()
+        self._seal = partial(_seal, secrets.token_bytes(32))
+        register_activity(self._con, activity, self._seal)
+        build(self._con)
+        self._asked = Asked(read_names(self._con), partial(users_own, self._con))
+
+    def translate(self, sql: str, facts: Facts) -> str:
+        """DuckDB's text for one that asks PostgreSQL's catalog; every other text as it is."""
+        if not may_ask(sql):
+            return sql
+        return translated(sql, self._asked._replace(facts=facts, seal=self._seal(facts.user, facts.is_admin)))
+
+    def in_duckdbs_words(self, sql: str) -> str | None:
+        """A text that DuckDB refused, as DuckDB would say it; None if that is the same."""
+        return in_duckdbs_words(sql, self._asked)
+
+
+def _seal(key: bytes, user: str, is_admin: bool) -> str:
+    """What only a text that was translated for this user can show."""
+    return hmac.new(key, f"{user}\0{is_admin}".encode(), hashlib.sha256).hexdigest()

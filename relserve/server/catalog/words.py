@@ -1,0 +1,27 @@
+"""PostgreSQL's words for what DuckDB says otherwise: TO_TIMESTAMP(.., 'YYYY-MM-DD'), TO_CHAR and the like."""
+
+import sqlglot
+from sqlglot import exp
+
+from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.text import RULES
+
+
+def in_duckdbs_words(sql: str, asked: Asked) -> str | None:
+    """A PostgreSQL text as DuckDB would say it; None if it says the same, or sqlglot cannot read it."""
+    try:
+        tree: exp.Expression = sqlglot.parse_one(sql, read="postgres")  # type: ignore[assignment]
+    except sqlglot.errors.SqlglotError:
+        return None
+    for rule in RULES:
+        tree = rule(tree, asked)
+    said = tree.sql(dialect="duckdb", normalize_functions=False)
+    return None if said == _as_duckdb(sql) else said
+
+
+def _as_duckdb(sql: str) -> str | None:
+    """The text in the form that sqlglot gives it, when it reads it as DuckDB's."""
+    try:
+        return sqlglot.parse_one(sql, read="duckdb").sql(dialect="duckdb", normalize_functions=False)
+    except sqlglot.errors.SqlglotError:
+        return None

@@ -1,0 +1,68 @@
+"""Which texts are translated, and which are left as they are."""
+
+import duckdb
+import pytest
+
+from tests.server.catalog.clients import Client, catalog_over
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return catalog_over(duckdb.connect())
+
+
+LEFT_ALONE = [
+    "select * from customers",
+    "select 'pg_class' as pg_name from customers",
+    "select pg_oid, t.pg_class from main.pg_things t",
+    "with pg_class as (select 1 as a) select a from pg_class",
+    "select oid, relname from main.pg_class",
+    "select * from sales.information_schema",
+    "select llm('is it pg_catalog?', name) from customers",
+    "this is no sql about pg_class",
+]
+
+
+@pytest.mark.parametrize("sql", LEFT_ALONE)
+def test_a_text_that_asks_nothing_of_the_catalog_stays(catalog, sql):
+    assert catalog.translate(sql, Client()) == sql
+
+
+def test_parameters_stay(catalog):
+    translated = catalog.translate(
+        "select relname from pg_class where oid = $1 and relkind = any($2)", Client()
+    )
+    assert "$1" in translated
+    assert "ANY($2)" in translated
+
+
+def test_a_users_own_table_of_a_catalogs_name_is_meant():
+    con = duckdb.connect()
+    catalog = catalog_over(con)
+    con.execute("CREATE TABLE pg_user (usename VARCHAR); INSERT INTO pg_user VALUES ('own')")
+    assert con.execute(catalog.translate("select * from pg_user", Client())).fetchall() == [("own",)]
+
+
+def test_a_signal_goes_with_the_clients_token(catalog):
+    translated = catalog.translate("select pg_cancel_backend(8)", Client())
+    assert translated == "SELECT _pg_signal('secret', 8, 'cancel')"
+
+
+IN_DUCKDBS_WORDS = [
+    ("select to_timestamp('2024-01-02', 'YYYY-MM-DD')::date::text", [("2024-01-02",)]),
+    ("select to_char(timestamp '2024-01-02 03:04:05', 'YYYY-MM')", [("2024-01",)]),
+    ("select 'customers'::regclass::text", [("customers",)]),
+]
+
+
+@pytest.mark.parametrize(("sql", "rows"), IN_DUCKDBS_WORDS)
+def test_what_duckdb_refused_is_said_in_its_words(sql, rows):
+    con = duckdb.connect()
+    said = catalog_over(con).in_duckdbs_words(sql)
+    assert said is not None
+    assert con.execute(said).fetchall() == rows
+
+
+def test_a_text_that_would_be_the_same_is_not_tried_again(catalog):
+    assert catalog.in_duckdbs_words("select nothing from customers") is None
+    assert catalog.in_duckdbs_words("selec nothing") is None
