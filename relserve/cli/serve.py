@@ -9,7 +9,8 @@ import sys
 
 from relserve.engines.registry import announce
 from relserve.server.options import Options
-from relserve.server.page.serving import serving_page
+from relserve.server.page.app import app
+from relserve.server.page.serving import Certificate, page_host, serving
 from relserve.server.server import Server
 from relserve.settings import prefer_shared
 
@@ -32,10 +33,20 @@ async def _serve(options: Options) -> None:
     server = Server(options)
     async with contextlib.AsyncExitStack() as stack:
         if options.http_port is not None:
-            page = serving_page(server, "127.0.0.1", options.http_port, options.http_token)
-            port = await stack.enter_async_context(page)
-            announce(f"the page is at http://127.0.0.1:{port}/")
+            announce(f"the page is at {await _serve_page(server, options.http_port, stack)}")
         await server.run(lambda: announce(_where(server)))
+
+
+async def _serve_page(server: Server, port: int, stack: contextlib.AsyncExitStack) -> str:
+    options = server.options
+    has_tls = options.tls_cert is not None
+    host = page_host(options.host, options.http_token, has_tls, options.users is not None)
+    certificate = (
+        Certificate(options.tls_cert, options.tls_key) if options.tls_cert and options.tls_key else None
+    )
+    page = serving(app(server, options.http_token), host, port, certificate)
+    port = await stack.enter_async_context(page)
+    return f"{'https' if certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def _where(server: Server) -> str:

@@ -34,6 +34,11 @@ class Histories:
         found = [(user, each) for user, history in self._each() for each in history.queries()]
         return sorted(found, key=lambda each: each[1].started)
 
+    def latest_errors(self, number: int) -> list[tuple[str, ErrorRecord]]:
+        """So many of every user's failed rows, oldest first: there may be a hundred thousand a user."""
+        found = [(user, each) for user, history in self._each() for each in history.errors()[-number:]]
+        return sorted(found, key=lambda each: each[1].at)[-number:]
+
     def errors(self) -> list[tuple[str, ErrorRecord]]:
         """Every user's failed rows, oldest first, with the user."""
         found = [(user, each) for user, history in self._each() for each in history.errors()]

@@ -40,6 +40,7 @@ from relserve.session.history import ErrorRecord, QueryRecord
 log = logging.getLogger(__name__)
 
 LOGIN_S = 30.0  # within which a client must have said who it is
+PAGE_ERRORS = 1000  # failed rows that the page goes through
 END_S = 10.0  # for clients to end after the server was told to
 
 
@@ -111,7 +112,7 @@ class Server:
 
     def errors(self) -> list[tuple[str, ErrorRecord]]:
         """See `ServerFacts`."""
-        return self._histories.errors()
+        return self._histories.latest_errors(PAGE_ERRORS)
 
     def engines(self) -> list[EngineStatus]:
         """See `ServerFacts`."""

@@ -38,18 +38,22 @@ def app(facts: ServerFacts, token: str | None = None) -> Starlette:
     Args:
         token: without it only requests to this machine's own names are answered.
     """
-    watch, started = Watch(facts, time.monotonic), datetime.now(timezone.utc)
-    metrics_of = registry(watch)
+    return app_of(Watch(facts, time.monotonic), token)
 
-    async def show_status(request: Request) -> Response:
+
+def app_of(watch: Watch, token: str | None = None) -> Starlette:
+    """The same of a server that is watched already."""
+    started, metrics_of = datetime.now(timezone.utc), registry(watch)
+
+    def show_status(request: Request) -> Response:
         shown = status(watch, datetime.now(timezone.utc), started)
         return Response(json.dumps(shown, allow_nan=False), media_type="application/json")
 
-    async def show_metrics(request: Request) -> Response:
+    def show_metrics(request: Request) -> Response:
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(metrics_of), headers={"Content-Type": media_type})
 
-    async def show_health(request: Request) -> Response:
+    def show_health(request: Request) -> Response:
         return PlainTextResponse("ok\n")
 
     return Starlette(
@@ -79,7 +83,7 @@ async def _look_on(watch: Watch) -> None:
     """Look again and again; a look that fails is logged, and the next one tried."""
     while True:
         try:
-            watch.look()
+            await asyncio.to_thread(watch.look)  # which may have thousands of records to go through
         except Exception:
             logger.exception("the page could not look at the server")
         await asyncio.sleep(EVERY_S)

@@ -32,7 +32,7 @@ class ClientFacts(NamedTuple):
 
 
 class ServerFacts(Protocol):
-    """The server, as the page sees it. Everything is asked from the thread of the page's event loop.
+    """The server, as the page sees it. Everything is asked from threads, several at once.
 
     Attributes:
         counters: what happened since the server started.

@@ -11,8 +11,6 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from relserve.errors import UsageError
-
 OPEN = "/health"  # for load balancers; tells nothing
 ONLY_HERE = "only for this machine: ask for localhost, or serve with --http-token\n"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -23,17 +21,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-
-
-def check_page(host: str, token: str | None) -> None:
-    """Refuse to show the page to a network without a token; raises UsageError."""
-    if token is None and host not in LOOPBACK:
-        raise UsageError(
-            f"--http on {host}: the page shows what users run, so other machines need a token; "
-            "give --http-token, or serve it on 127.0.0.1"
-        )
-    if token is not None and not token:
-        raise UsageError("--http-token is empty; give a word that is hard to guess, or leave the option out")
 
 
 class Guard:

@@ -37,7 +37,10 @@ class _ServerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every metric, by its subject."""
-        counted = self._watch.look().counted
+        with self._watch.lock:
+            yield from self._metrics(self._watch.look().counted)
+
+    def _metrics(self, counted: Counted) -> Iterator[Metric]:
         yield _gauge("relserve_info", "The release that serves", ["version"], [((VERSION,), 1)])
         yield from _statements(counted)
         yield from self._clients()
@@ -50,7 +53,7 @@ class _ServerCollector(Collector):
         yield _gauge("relserve_clients", "Connected clients", ["state"], values)
 
     def _llm(self) -> Iterator[Metric]:
-        queries = self._watch.facts.queries()
+        queries = self._watch.queries
         running = Tally((user, model_name(each.model)) for user, each in queries if each.state == "running")
         by_model = ["user", "model"]
         yield _gauge("relserve_relqueries_running", "relQueries under way", by_model, running.items())

@@ -5,41 +5,84 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+<<<<<<< HEAD
 from collections.abc import AsyncIterator, Generator
+=======
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import NamedTuple
+>>>>>>> s4
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from relserve.errors import UsageError
-from relserve.server.page.app import app
-from relserve.server.page.facts import ServerFacts
+from relserve.server.page.guard import LOOPBACK
+
+PATIENCE_S = 2  # for requests under way when the server ends
+
+
+class Certificate(NamedTuple):
+    """The files of the server's own TLS."""
+
+    chain: Path
+    key: Path
 
 
 class _Page(uvicorn.Server):
     @contextlib.contextmanager
+<<<<<<< HEAD
     def capture_signals(self) -> Generator[None]:
+        """Signals are the server's, whose page this is."""
+        yield
+=======
+    def capture_signals(self) -> Iterator[None]:
         """Signals are the server's, whose page this is."""
         yield
 
 
-@contextlib.asynccontextmanager
-async def serving_page(facts: ServerFacts, host: str, port: int, token: str | None) -> AsyncIterator[int]:
-    """The page is served while inside; gives its port.
+def page_host(host: str, token: str | None, has_tls: bool, has_users: bool) -> str:
+    """Where to serve the page of a server that is on `host`: there with a token and TLS, else on loopback.
 
     Raises:
-        UsageError: the port is taken.
+        UsageError: anybody on this machine would see what each user does.
     """
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if token is not None and not token:
+        raise UsageError("--http-token is empty; give a word that is hard to guess")
+    if has_users and token is None:
+        raise UsageError(
+            "--http shows what every user runs; with --users not everybody may see that, so give --http-token"
+        )
+    return host if (token is not None and has_tls) or host in LOOPBACK else "127.0.0.1"
+>>>>>>> s4
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    page: ASGIApp, host: str, port: int, certificate: Certificate | None = None
+) -> AsyncIterator[int]:
+    """The page is served while inside; gives its port, which the system chooses where 0 is asked for.
+
+    Raises:
+        UsageError: nothing can listen there.
+    """
     try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise UsageError(f"the page cannot listen on {host}:{port}: {error.strerror}") from error
-    page = _Page(uvicorn.Config(app(facts, token), log_level="warning", ws="none"))
-    task = asyncio.ensure_future(page.serve([listener]))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"--http: cannot listen on {host}, port {port}: {error}; try another port"
+        ) from error
+    config = uvicorn.Config(
+        page, log_level="warning", ws="none", server_header=False, timeout_graceful_shutdown=PATIENCE_S,
+        ssl_certfile=certificate.chain if certificate else None,
+        ssl_keyfile=certificate.key if certificate else None,
+    )  # fmt: skip
+    server = _Page(config)
+    task = asyncio.ensure_future(server.serve([listener]))
     try:
         yield listener.getsockname()[1]
     finally:
-        page.should_exit = page.force_exit = True
+        server.should_exit = True
         await task
         listener.close()

@@ -29,13 +29,18 @@ def status(watch: Watch, now: datetime, started: datetime) -> dict[str, Any]:
     Args:
         now, started: of the wall clock, and when the server started; both with a time zone.
     """
-    look, facts = watch.look(), watch.facts
+    with watch.lock:
+        return _status(watch, watch.look(), now, started)
+
+
+def _status(watch: Watch, look: Look, now: datetime, started: datetime) -> dict[str, Any]:
+    facts = watch.facts
     engines = facts.engines()
     return {
         "time": now.isoformat(),
         "server": {"version": VERSION, "pid": os.getpid(), "started": started.isoformat()},
         "now": _gauges(watch, look),
-        "relqueries": _relqueries(watch, facts.queries(), outlooks(engines)),
+        "relqueries": _relqueries(watch, outlooks(engines)),
         "engines": [_engine(engine, now) for engine in engines],
         "clients": [
             {**client._asdict(), "since": client.since.isoformat(), "statement": _short(client.statement)}
@@ -80,14 +85,11 @@ def _within(counts: Sequence[int], share: float) -> float | None:
     return None
 
 
-def _relqueries(
-    watch: Watch, queries: Iterable[tuple[str, QueryRecord]], known: dict[str, Outlook]
-) -> list[dict[str, Any]]:
+def _relqueries(watch: Watch, known: dict[str, Outlook]) -> list[dict[str, Any]]:
     """Those that run, as their engines serve them, then those that began last of the others."""
-    queries = list(queries)
-    running = [(user, each) for user, each in queries if each.state == "running"]
+    running = [(user, each) for user, each in watch.queries if each.state == "running"]
     running.sort(key=lambda query: (_place(known.get(query[1].rel_id)), query[1].started))
-    others = (query for query in queries if query[1].state != "running")
+    others = (query for query in watch.queries if query[1].state != "running")
     ended = nlargest(MAX_ENDED, others, key=lambda query: query[1].started)
     return [
         _relquery(user, each, known.get(each.rel_id), watch.tokens_per_s(each.rel_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -68,13 +69,16 @@ class Watch:
     """Follows a server.
 
     Attributes:
+        lock: to be held by whoever reads several of these, while other threads may look.
+        queries: the relQueries on record at the latest look, each with its user.
         totals: by user and model.
         looks: of the last `WINDOW_S` seconds, oldest first, and the one before.
         steps: one look each `STEP_S` seconds, oldest first.
     """
 
     def __init__(self, facts: ServerFacts, clock: Callable[[], float]) -> None:
-        self.facts, self._clock = facts, clock
+        self.facts, self._clock, self.lock = facts, clock, threading.RLock()
+        self.queries: list[tuple[str, QueryRecord]] = []
         self.totals: defaultdict[tuple[str, str], LlmTotals] = defaultdict(LlmTotals)
         self.looks: deque[Look] = deque()
         self.steps: deque[Look] = deque(maxlen=NUM_STEPS + 1)
@@ -82,10 +86,14 @@ class Watch:
 
     def look(self) -> Look:
         """Look once more; the latest look where that is only just past."""
-        now_s = self._clock()
+        with self.lock:
+            return self._look(self._clock())
+
+    def _look(self, now_s: float) -> Look:
         if self.looks and now_s - self.looks[-1].at_s < EVERY_S / 2:
             return self.looks[-1]
-        self._follow(self.facts.queries(), now_s)
+        self.queries = self.facts.queries()
+        self._follow(now_s)
         engines = self.facts.engines()
         look = Look(
             now_s, self.facts.counters.read(), _sum(each.usage for each in self.totals.values()),
@@ -112,9 +120,9 @@ class Watch:
             return None
         return (marks[-1][1] - marks[0][1]) / seconds
 
-    def _follow(self, queries: list[tuple[str, QueryRecord]], now_s: float) -> None:
+    def _follow(self, now_s: float) -> None:
         followed: dict[str, _Followed] = {}
-        for user, record in queries:
+        for user, record in self.queries:
             model = model_name(record.model)
             before = self._followed.get(record.rel_id)
             if before is None:

@@ -15,7 +15,7 @@ from relserve.machine.engine_status import EngineStatus
 from relserve.server.page.app import app
 from relserve.server.page.counters import Counters
 from relserve.server.page.facts import ClientFacts
-from relserve.server.page.listen import listening
+from relserve.server.page.serving import serving
 from relserve.session.history import ErrorRecord, QueryRecord
 
 
@@ -56,7 +56,7 @@ def served(facts: WrittenFacts, token: str | None = None) -> Iterator[str]:
     port: list[int] = []
 
     async def serve() -> None:
-        async with listening(app(facts, token), "127.0.0.1", 0) as number:
+        async with serving(app(facts, token), "127.0.0.1", 0) as number:
             port.append(number)
             ready.set()
             await asyncio.to_thread(done.wait)

@@ -15,8 +15,7 @@ from relserve.call.relquery import Usage
 from relserve.errors import UsageError
 from relserve.server.page.app import app
 from relserve.server.page.facts import ClientFacts
-from relserve.server.page.guard import check_page
-from relserve.server.page.listen import listening
+from relserve.server.page.serving import page_host, serving
 from relserve.session.history import QueryRecord
 from tests.server.page.page_facts import WrittenFacts, engine, get, served
 
@@ -127,21 +126,29 @@ def test_without_a_token_only_this_machines_own_names_are_answered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "token"), [("0.0.0.0", None), ("::", None), ("10.0.0.7", None), ("localhost", "")]
+    ("host", "token", "has_tls", "expected"),
+    [
+        ("127.0.0.1", None, False, "127.0.0.1"),
+        ("::1", "secret", False, "::1"),
+        ("0.0.0.0", None, True, "127.0.0.1"),
+        ("0.0.0.0", "secret", False, "127.0.0.1"),
+        ("0.0.0.0", "secret", True, "0.0.0.0"),
+        ("db.example", "secret", True, "db.example"),
+    ],
 )
-def test_a_network_needs_a_token(host: str, token: str | None) -> None:
+def test_a_network_needs_a_token_and_tls(host: str, token: str | None, has_tls: bool, expected: str) -> None:
+    assert page_host(host, token, has_tls, has_users=False) == expected
+
+
+@pytest.mark.parametrize(("token", "has_users"), [("", False), ("", True), (None, True)])
+def test_whose_work_is_not_everybodys_needs_a_token(token: str | None, has_users: bool) -> None:
     with pytest.raises(UsageError, match="--http-token"):
-        check_page(host, token)
-
-
-@pytest.mark.parametrize(("host", "token"), [("127.0.0.1", None), ("::1", None), ("0.0.0.0", "secret")])
-def test_loopback_and_a_token_will_do(host: str, token: str | None) -> None:
-    check_page(host, token)
+        page_host("127.0.0.1", token, True, has_users)
 
 
 def test_a_taken_port_is_told() -> None:
     async def listen(port: int) -> None:
-        async with listening(app(WrittenFacts()), "127.0.0.1", port):
+        async with serving(app(WrittenFacts()), "127.0.0.1", port):
             pass
 
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(UsageError, match="cannot listen on"):
