@@ -5,13 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-<<<<<<< HEAD
-from collections.abc import AsyncIterator, Generator
-=======
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
->>>>>>> s4
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -31,11 +27,6 @@ class Certificate(NamedTuple):
 
 class _Page(uvicorn.Server):
     @contextlib.contextmanager
-<<<<<<< HEAD
-    def capture_signals(self) -> Generator[None]:
-        """Signals are the server's, whose page this is."""
-        yield
-=======
     def capture_signals(self) -> Iterator[None]:
         """Signals are the server's, whose page this is."""
         yield
@@ -54,7 +45,6 @@ def page_host(host: str, token: str | None, has_tls: bool, has_users: bool) -> s
             "--http shows what every user runs; with --users not everybody may see that, so give --http-token"
         )
     return host if (token is not None and has_tls) or host in LOOPBACK else "127.0.0.1"
->>>>>>> s4
 
 
 @contextlib.asynccontextmanager

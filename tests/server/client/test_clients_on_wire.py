@@ -34,7 +34,7 @@ def test_a_cancelled_statement_ends_at_once(serve: Serve) -> None:
     con = connect(serve(), cursor_factory=psycopg.ClientCursor)
     thread, errors = in_background(con, LONG)
     time.sleep(0.3)
-    con.cancel()
+    con.cancel_safe()
     thread.join(5)
     assert not thread.is_alive()
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
@@ -47,7 +47,7 @@ def test_cancelling_an_llm_query_frees_the_engine(serve: Serve) -> None:
     con = connect(serve(engine), cursor_factory=psycopg.ClientCursor)
     thread, errors = in_background(con, "SELECT llm('Say {}', range) FROM range(10000)")
     wait_until(lambda: engine.num_answered > 2)
-    con.cancel()
+    con.cancel_safe()
     thread.join(5)
     assert isinstance(errors[0], psycopg.errors.QueryCanceled)
     answered = engine.num_answered
@@ -75,7 +75,7 @@ def test_a_long_llm_query_blocks_nobody(serve: Serve) -> None:
     for _ in range(20):
         assert quick.execute("SELECT 1").fetchone() == (1,)
     assert thread.is_alive()
-    slow.cancel()
+    slow.cancel_safe()
     thread.join(5)
 
 
