@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import duckdb
 from duckdb import StatementType as Type
 
 from relserve.errors import ForbiddenError
 from relserve.server.users.users import User
-from relserve.server.users.words import Word, words
+from relserve.server.users.words import Odd, Word, long_statements, words
 
 # Of one client alone, and of no harm to the server, which reads every value as text or in UTC.
 SETTINGS = frozenset(
@@ -50,17 +51,59 @@ FUNCTIONS = frozenset(
 )
 # Views over some of those; a table of such a name is refused, too.
 VIEWS = frozenset(["duckdb_logs", "duckdb_secrets", "duckdb_external_file_cache", "duckdb_temporary_files"])
-_OWN = re.compile(r"__\w+_\d+|_pg_signal")  # UDFs of the server, one set of them for each client
+_OWN = re.compile(r"__llm\w*")  # UDFs, and the macro with the key that tells them who calls
+_CATALOG = "_pg"  # PostgreSQL's catalog, which all clients read
+_CHANGED = frozenset(  # what comes before the name of something that is made, changed or gone
+    "view table macro function schema database exists into update sequence type index column truncate use "
+    "detach on".split()
+)
 _HARMLESS = (
     Type.SELECT, Type.INSERT, Type.UPDATE, Type.DELETE, Type.MERGE_INTO, Type.CREATE, Type.CREATE_FUNC,
-    Type.DROP, Type.ALTER, Type.TRANSACTION, Type.EXPLAIN, Type.PREPARE, Type.EXECUTE, Type.MULTI,
-    Type.VARIABLE_SET,
+    Type.DROP, Type.ALTER, Type.TRANSACTION, Type.PREPARE, Type.EXECUTE, Type.MULTI, Type.VARIABLE_SET,
 )  # fmt: skip
 _ADMINS = (Type.VACUUM, Type.ATTACH, Type.DETACH)
 _WITH_FILES = (Type.COPY, Type.EXPORT, Type.LOAD, Type.EXTENSION)
-_SUSPECT = re.compile(
-    rf"(?i)\b(copy|secret|trigger|{'|'.join(sorted(FUNCTIONS | VIEWS))}|_pg_signal)\b|__\w+_\d+\b"
+_SUSPECT = frozenset(["copy", "secret", _CATALOG, *FUNCTIONS, *VIEWS])
+_SEARCHED = re.compile(r"\w+")
+
+LONG, LONGEST_ODD = 200_000, 2_000_000  # characters: DuckDB's parser holds up all clients, 0.2 s and 2 s
+_LONG_KINDS = {
+    "select": Type.SELECT, "from": Type.SELECT, "values": Type.SELECT, "(": Type.SELECT, "with": Type.SELECT,
+    "insert": Type.INSERT, "update": Type.UPDATE, "delete": Type.DELETE,
+}  # fmt: skip
+_PIVOTS = frozenset(["pivot", "unpivot", "pivot_wider", "pivot_longer"])
+_WRITES = frozenset(["insert", "update", "delete", "merge"])
+
+_FILES = (Type.COPY, Type.EXPORT, Type.LOAD, Type.EXTENSION)
+_SUSPECT = frozenset(["copy", "secret", _CATALOG, *FUNCTIONS, *VIEWS])
+_SEARCHED = re.compile(r"\w+")
+
+LONG, LONGEST_ODD = 200_000, 2_000_000  # characters: DuckDB's parser holds up all clients, 0.2 s and 2 s
+_LONG_KINDS = {
+    "select": Type.SELECT, "from": Type.SELECT, "values": Type.SELECT, "(": Type.SELECT, "with": Type.SELECT,
+    "insert": Type.INSERT, "update": Type.UPDATE, "delete": Type.DELETE,
+}  # fmt: skip
+_FIRST = re.compile(r"\w+|\(")
+_OF_OTHER_KINDS = re.compile(
+    r"\b(pivot|unpivot|pivot_wider|pivot_longer)\b|\Aupdate\s+extensions\b|\A(with\b.*\b(insert|update|delete|merge)\b)",
+    re.S,
 )
+
+_FILES = (
+    "this server lets no statement touch files: send rows by COPY .. FROM STDIN, fetch them by COPY .. TO "
+    "STDOUT, or have the server started with --allow-files"
+)
+_EXTENSIONS = "this server loads no extensions; start it with --allow-files to allow them"
+_CALLED = (
+    "it reaches files, logs or texts that concern all users (a table of that name can be read with a quoted "
+    "name and without a list of columns)"
+)
+
+
+class Allowed(NamedTuple):
+    """A statement that may run."""
+
+    type: Type
 
 
 def locked_config(allow_files: bool, read_only: bool) -> dict[str, Any]:
@@ -90,7 +133,7 @@ def locked_config(allow_files: bool, read_only: bool) -> dict[str, Any]:
 
 def check_allowed(
     con: duckdb.DuckDBPyConnection, text: str, user: User, allow_files: bool = False
-) -> list[duckdb.Statement]:
+) -> list[Allowed]:
     """Refuse a text that a user may not run, all of it, before anything of it runs.
 
     Args:
@@ -103,19 +146,128 @@ def check_allowed(
         ForbiddenError: says what is refused, and what can be done.
         duckdb.Error: DuckDB cannot read the text.
     """
-    statements = con.extract_statements(text)
-    for statement in statements:
-        _check_kind(_kind(statement), statement.query, user, allow_files)
-    if _SUSPECT.search(text):
-        _check_words(words(text), allow_files)
-    return statements
+    return _Check(con, user, allow_files).statements(text)
 
 
-_FILES = (
-    "this server lets no statement touch files: send rows by COPY .. FROM STDIN, fetch them by COPY .. TO "
-    "STDOUT, or have the server started with --allow-files"
-)
-_EXTENSIONS = "this server loads no extensions; start it with --allow-files to allow them"
+@dataclass(frozen=True)
+class _Check:
+    """Looks at the texts of one user."""
+
+    con: duckdb.DuckDBPyConnection
+    user: User
+    allow_files: bool
+
+    def statements(self, text: str) -> list[Allowed]:
+        """See `check_allowed`."""
+        if len(text) > LONG and (found := self._long(text)) is not None:
+            return found
+        parsed = self.con.extract_statements(text)
+        kinds = [_kind(statement) for statement in parsed]
+        for statement, kind in zip(parsed, kinds, strict=True):
+            self._check_kind(kind, statement.query)
+        if any(map(_is_suspect, _SEARCHED.findall(text.lower()))):
+            self._check_words(words(text))
+        return [Allowed(kind) for kind in kinds]
+
+    def _long(self, text: str) -> list[Allowed] | None:
+        """The statements of a long text; None where DuckDB's parser had better look at it.
+
+        Raises:
+            ForbiddenError: the text is too long for that, too.
+        """
+        try:
+            statements = long_statements(text)
+            kinds = [_kind_of_long(each) for each in statements]
+        except Odd as what:
+            if len(text) <= LONGEST_ODD:
+                return None
+            raise ForbiddenError(
+                f"a text of {len(text):,} characters is only taken where it is plain SELECT, INSERT, UPDATE "
+                f"or DELETE, and {what} is in this one: send rows by COPY .. FROM STDIN or as parameters"
+            ) from None
+        return [Allowed(kind) for kind in kinds]
+
+    def _check_kind(self, kind: Type, text: str) -> None:
+        if kind in _HARMLESS or (kind in _WITH_FILES and self.allow_files):
+            return
+        here = words(text)
+        if kind == Type.EXPLAIN:
+            self.statements(_explained(text, here))
+        elif kind == Type.SET:
+            self._check_setting(here, text)
+        elif kind == Type.PRAGMA:
+            self._check_pragma(here)
+        elif kind == Type.CALL:
+            if here[0].name != "call":  # CHECKPOINT and FORCE CHECKPOINT
+                self._for_admins("CHECKPOINT")
+        elif kind in _ADMINS:
+            if here[0].name != "analyze":
+                self._for_admins(here[0].name.upper())
+        else:
+            raise ForbiddenError(_FILES if kind in (Type.COPY, Type.EXPORT) else _EXTENSIONS)
+
+    def _check_setting(self, here: Sequence[Word], text: str) -> None:
+        """Of SET, RESET, USE, and PRAGMA with a value."""
+        first, *rest = here
+        names = [word.name for word in rest if word.name not in ("session", "local")]
+        if names[:1] == ["variable"]:
+            return
+        if _CATALOG in text.lower():
+            raise ForbiddenError(_own(_CATALOG))
+        if first.name == "use" or self.allow_files:
+            return
+        if names[:1] == ["global"] or not names or names[0] not in SETTINGS:
+            what = " ".join(names[: 2 if names[:1] == ["global"] else 1])
+            raise ForbiddenError(
+                f"{first.name.upper()} {what}: a setting of all clients, or one that the server keeps to "
+                f"itself; clients may set: {', '.join(sorted(SETTINGS))}"
+            )
+
+    def _check_pragma(self, here: Sequence[Word]) -> None:
+        if self.allow_files:
+            return
+        first, *rest = here
+        if first.name != "pragma":  # IMPORT DATABASE and COPY FROM DATABASE
+            raise ForbiddenError(_FILES)
+        if rest and rest[0].name not in PRAGMAS:
+            raise ForbiddenError(
+                f"PRAGMA {rest[0].name} changes the server; clients may run: {', '.join(sorted(PRAGMAS))}"
+            )
+
+    def _for_admins(self, what: str) -> None:
+        if not self.user.is_admin:
+            raise ForbiddenError(f"{what} concerns all users of this server: only its admins may run it")
+
+    def _check_words(self, found: Sequence[Word]) -> None:
+        """Look for what a statement may hold anywhere: in a WITH, an EXPLAIN, a view or a macro."""
+        names = ["", "", *(word.name for word in found), ""]
+        for number, word in enumerate(found, 2):
+            before, name, after = names[number - 1], word.name, names[number + 1]
+            if not word.is_name:
+                continue
+            is_changed = before in _CHANGED or names[number - 2 : number] == ["delete", "from"]
+            if _OWN.fullmatch(name) or (name == _CATALOG and is_changed):
+                raise ForbiddenError(_own(name))
+            if not self.allow_files:
+                _check_word(before, name, after)
+
+
+def _check_word(before: str, name: str, after: str) -> None:
+    if name in VIEWS or (name in FUNCTIONS and after == "("):
+        raise ForbiddenError(f"{name}: this server lets no statement call it; {_CALLED}")
+    if name == "copy" and _begins_statement(before) and after not in (".", ",", ")", ""):
+        raise ForbiddenError(_FILES)
+    if name == "secret" and before in ("create", "persistent", "temporary", "temp", "replace", "drop"):
+        raise ForbiddenError("this server keeps no secrets, for no statement of it reaches the network")
+
+
+def _begins_statement(before: str) -> bool:
+    """Whether a statement can begin after this word, as in WITH x AS (COPY .. or EXPLAIN ANALYZE COPY .."""
+    return before in ("", "(", ")", ";", "as", "explain", "analyze")
+
+
+def _own(name: str) -> str:
+    return f"{name} is the server's own; functions are called by their names, as llm()"
 
 
 def _kind(statement: duckdb.Statement) -> Type:
@@ -126,86 +278,40 @@ def _kind(statement: duckdb.Statement) -> Type:
         return Type.EXTENSION
 
 
-def _check_kind(kind: Type, text: str, user: User, allow_files: bool) -> None:
-    if kind in _HARMLESS or (kind in _WITH_FILES and allow_files):
-        return
-    here = words(text)
-    if kind == Type.SET:
-        _check_setting(here, allow_files)
-    elif kind == Type.PRAGMA:
-        _check_pragma(here, allow_files)
-    elif kind == Type.CALL:
-        if here[0].name != "call":  # CHECKPOINT and FORCE CHECKPOINT
-            _for_admins("CHECKPOINT", user)
-    elif kind in _ADMINS:
-        if here[0].name != "analyze":
-            _for_admins(here[0].name.upper(), user)
+def _explained(text: str, here: Sequence[Word]) -> str:
+    """The statement that an EXPLAIN is about, which runs where ANALYZE stands before it."""
+    number = 1
+    while number < len(here):
+        word = here[number].name
+        is_option = word == "(" and here[number + 1].name in ("analyze", "analyse", "format", "verbose")
+        if is_option:
+            number = next(i for i in range(number, len(here)) if here[i].name == ")") + 1
+        elif word in ("analyze", "analyse", "verbose"):
+            number += 1
+        else:
+            break
+    return text.encode()[here[number].start :].decode()
+
+
+def _kind_of_long(statement: str) -> Type:
+    """What a statement of a long text is.
+
+    Raises:
+        Odd: none of the plain ones, or it holds what `_check_words` is to look at.
+    """
+    if statement.startswith("("):
+        first, suspects = "(", _PIVOTS
     else:
-        raise ForbiddenError(_FILES if kind in (Type.COPY, Type.EXPORT) else _EXTENSIONS)
+        found = _SEARCHED.match(statement)
+        first = found[0] if found else statement[:1]
+        suspects = _PIVOTS | _WRITES if first == "with" else _PIVOTS
+    if first not in _LONG_KINDS or re.match(r"update\s+extensions\b", statement):
+        raise Odd(first.upper())
+    for each in _SEARCHED.finditer(statement):
+        if each[0] in suspects or _is_suspect(each[0]):
+            raise Odd(each[0].upper())
+    return _LONG_KINDS[first]
 
 
-def _check_setting(here: Sequence[Word], allow_files: bool) -> None:
-    """Of SET, RESET, USE, and PRAGMA with a value."""
-    first, *rest = here
-    names = [word.name for word in rest if word.name not in ("session", "local")]
-    if first.name == "use" or names[:1] == ["variable"] or allow_files:
-        return
-    if names[:1] == ["global"] or names[0] not in SETTINGS:
-        what = " ".join(names[: 2 if names[0] == "global" else 1])
-        raise ForbiddenError(
-            f"{first.name.upper()} {what}: a setting of the whole server, or one that this server keeps to "
-            f"itself; clients may set: {', '.join(sorted(SETTINGS))}"
-        )
-
-
-def _check_pragma(here: Sequence[Word], allow_files: bool) -> None:
-    first, *rest = here
-    if first.name in ("import", "copy"):
-        if not allow_files:
-            raise ForbiddenError(_FILES)
-    elif rest and rest[0].name not in PRAGMAS and not allow_files:
-        raise ForbiddenError(
-            f"PRAGMA {rest[0].name} changes the server; clients may run: {', '.join(sorted(PRAGMAS))}"
-        )
-
-
-def _for_admins(what: str, user: User) -> None:
-    if not user.is_admin:
-        raise ForbiddenError(f"{what} concerns all users of this server: only its admins may run it")
-
-
-def _check_words(found: Sequence[Word], allow_files: bool) -> None:
-    """Look for what a statement may hold anywhere: in a WITH, an EXPLAIN, a view or a macro."""
-    for number, word in enumerate(found):
-        if not word.is_name:
-            continue
-        after = found[number + 1].name if number + 1 < len(found) else ""
-        if _OWN.fullmatch(word.name):
-            raise ForbiddenError(f"{word.name} is the server's own; call the function by its name, as llm()")
-        if allow_files:
-            continue
-        if word.name in VIEWS or (word.name in FUNCTIONS and after == "("):
-            raise ForbiddenError(f"{word.name}: this server lets no statement call it; {_WHY}")
-        before = found[number - 1].name if number else ""
-        if word.name == "copy" and _begins_statement(before) and after not in (".", ",", ")", ""):
-            raise ForbiddenError(_FILES)
-        if word.name == "secret" and before in (
-            "create",
-            "persistent",
-            "temporary",
-            "temp",
-            "replace",
-            "drop",
-        ):
-            raise ForbiddenError("this server keeps no secrets, for no statement of it reaches the network")
-
-
-_WHY = (
-    "it reaches files, logs or texts that concern all users (a table of that name can be read with a quoted "
-    "name and without a list of columns)"
-)
-
-
-def _begins_statement(before: str) -> bool:
-    """Whether a statement can begin after this word, as in WITH x AS (COPY .. or EXPLAIN ANALYZE COPY .."""
-    return before in ("", "(", ")", ";", "as", "explain", "analyze")
+def _is_suspect(word: str) -> bool:
+    return word in _SUSPECT or word.startswith("__llm")

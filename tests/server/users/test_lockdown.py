@@ -6,13 +6,16 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from relserve.errors import ForbiddenError
-from relserve.server.users.lockdown import check_allowed, locked_config
+from relserve.server.users.lockdown import SETTINGS, _Check, check_allowed, locked_config
 from relserve.server.users.users import User
 
 ANN = User("ann")
 ROOT = User("root", is_admin=True)
+PARSER = duckdb.connect()
 
 REFUSED = """
 FROM read_text('/etc/passwd')
@@ -83,7 +86,27 @@ VACUUM ANALYZE
 FROM duckdb_temporary_files()
 SELECT __llm_3('p', '{{}}', 1)
 SELECT "__LLM_queries_12"(0)
-SELECT _pg_signal('x', 1, 'cancel')
+SELECT __llm_connection()
+CREATE VIEW v AS SELECT __llm_connection() AS key
+CREATE TRIGGER tr AFTER INSERT ON t INSERT INTO u SELECT __llm_connection()
+EXPLAIN ANALYZE CHECKPOINT
+EXPLAIN ANALYZE SET GLOBAL TimeZone = 'Asia/Tokyo'
+EXPLAIN (ANALYZE, FORMAT JSON) VACUUM
+EXPLAIN (FORMAT JSON) SET threads = 1
+EXPLAIN ANALYZE (FORMAT JSON) LOAD parquet
+EXPLAIN /* ( */ ANALYZE CREATE SECRET s (TYPE http)
+DROP VIEW _pg.main.pg_class
+CREATE OR REPLACE VIEW "_PG".main.pg_class AS SELECT 1
+EXPLAIN ANALYZE DROP VIEW _pg.main.pg_class
+CREATE OR REPLACE MACRO _pg.main.f() AS 1
+DELETE FROM _pg.own.builtin_types
+WITH x AS (DELETE FROM _pg.own.builtin_types RETURNING *) FROM x
+INSERT INTO _pg.own.builtin_types VALUES (1)
+TRUNCATE _pg.own.builtin_types
+COMMENT ON VIEW _pg.main.pg_class IS 'x'
+CREATE INDEX i ON _pg.own.builtin_types (a)
+USE _pg
+SET schema = '_pg.main'
 CREATE VIEW v AS FROM read_text('/etc/passwd')
 CREATE MACRO m(x) AS TABLE FROM read_text(x)
 CREATE TABLE copied AS FROM read_csv('/etc/passwd')
@@ -113,6 +136,11 @@ DROP TABLE t
 BEGIN; SELECT 1; COMMIT
 EXPLAIN SELECT 1
 EXPLAIN ANALYZE SELECT 1
+EXPLAIN (SELECT 1)
+EXPLAIN ((SELECT 1) UNION (SELECT 2))
+EXPLAIN (FORMAT JSON) (SELECT 1)
+EXPLAIN (ANALYZE, FORMAT JSON) SELECT 1
+EXPLAIN ANALYZE SET TimeZone = 'UTC'
 PREPARE p AS SELECT 1; EXECUTE p; DEALLOCATE p
 PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)
 SET TimeZone = 'Europe/Berlin'
@@ -208,3 +236,94 @@ def test_the_database_opens_again_after_all_of_it(tmp_path):
                 check_allowed(con, text.format(db=file), ANN)
     with duckdb.connect(file) as con:
         assert con.execute("SELECT count(*) FROM t").fetchone() == (10,)
+
+
+def long(text, size=300_000):
+    """A text made long by a string in its WHERE."""
+    return f"{text} -- {'x' * size}"
+
+
+@pytest.mark.parametrize("size", [300_000, 3_000_000])
+def test_long_texts_are_refused_alike(con, tmp_path, size):
+    for text in REFUSED:
+        with pytest.raises((ForbiddenError, duckdb.ParserException)):
+            check_allowed(con, long(text.format(db=tmp_path / "shop.duckdb"), size), ANN)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("SELECT count(*) FROM t WHERE a::VARCHAR <> 'copy t to ''x''; read_text('", ["SELECT"]),
+        ("SELECT 1; INSERT INTO t VALUES (1), (2);; UPDATE t SET a = 3", ["SELECT", "INSERT", "UPDATE"]),
+        ("WITH x AS (SELECT 1) FROM x", ["SELECT"]),
+        ("(SELECT 1)", ["SELECT"]),
+        ("WITH x AS (SELECT 1) INSERT INTO t FROM x", ["INSERT"]),
+        ("PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)", ["MULTI"]),
+        ("CREATE TABLE y AS SELECT E'a\\'b', $$;$$", ["CREATE"]),
+        ("/* a comment */ SELECT 1", ["SELECT"]),
+    ],
+)
+def test_long_texts_are_what_they_are(con, text, kinds):
+    assert [each.type.name for each in check_allowed(con, long(text), ANN)] == kinds
+
+
+def test_a_text_too_long_for_duckdbs_parser_is_plain_or_refused(con):
+    check_allowed(con, "INSERT INTO t VALUES " + ", ".join(["(12345)"] * 300_000), ANN)
+    check_allowed(con, f"SELECT length('{'x' * 5_000_000}')", ANN)
+    with pytest.raises(ForbiddenError, match=r"5,000,\d+ characters .* and CREATE is in this one: send rows"):
+        check_allowed(con, f"CREATE TABLE y AS SELECT '{'x' * 5_000_000}'", ANN)
+
+
+def test_another_client_sees_neither_temporary_tables_nor_variables_nor_statements(con):
+    con.execute("CREATE TEMP TABLE hidden AS SELECT 'secret' AS s; SET VARIABLE v = 'secret'")
+    con.execute("PREPARE p AS SELECT 'secret'")
+    con.execute("CREATE TEMP MACRO key() AS 'secret'")
+    with con.cursor() as other:
+        seen = other.execute(
+            "SELECT table_name FROM duckdb_tables() UNION ALL SELECT function_name FROM duckdb_functions() "
+            "WHERE macro_definition LIKE '%secret%' UNION ALL SELECT name FROM duckdb_prepared_statements() "
+            "UNION ALL SELECT name FROM duckdb_variables() UNION ALL SELECT table_name FROM duckdb_columns() "
+            "WHERE NOT internal"
+        )
+        assert seen.fetchall() == [("t",), ("t",)]
+        for text in ("FROM hidden", "FROM temp.main.hidden", "EXECUTE p", "SELECT key()"):
+            with pytest.raises(duckdb.Error, match="does not exist"):
+                other.execute(text)
+        assert other.execute("SELECT getvariable('v')").fetchone() == (None,)
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS - {"search_path", "schema"}))
+def test_a_setting_of_one_client_is_not_anothers(con, name):
+    values = {"timezone": "Asia/Tokyo", "calendar": "japanese", "explain_output": "all", "pivot_limit": "7"}
+    asked = f"SELECT current_setting('{name}')"
+    (before,) = con.execute(asked).fetchone()
+    value = values.get(name, str(not before).lower())
+    text = f"SET {name} = '{value}'"
+    check_allowed(con, text, ANN)
+    con.execute(text)
+    assert con.execute(asked).fetchone() != (before,)
+    with con.cursor() as other:
+        assert other.execute(asked).fetchone() == (before,)
+
+
+PIECES = (
+    "'", "''", '"', '""', "`", "$$", "$a$", "$1", "--", "\n", "\r", "/*", "*/", ";", "\\", "\\'", "E'", "e'",
+    "x'", "U&'", "'a'", '"a"', " ", "\u00a0", "SELECT ", "SELECT 1", "FROM t", ", ", "(", ")", "1", "a",
+    "copy", "COPY t TO 'x'", "INSERT INTO t VALUES (1)", "read_text('x')", "UPDATE t SET a = 1", "WITH x AS (", "-",
+    "/", "$", "é", "CHECKPOINT",
+)  # fmt: skip
+
+
+@settings(max_examples=3000, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_long_text_is_read_as_duckdb_reads_it_or_not_at_all(text):
+    check = _Check(PARSER, ANN, False)
+    found = check._long(text)
+    if found is None:
+        return
+    try:
+        parsed = PARSER.extract_statements(text)
+    except duckdb.Error:
+        return
+    assert [each.type for each in found] == [each.type for each in parsed]
+    check.statements(text)
