@@ -25,7 +25,7 @@ TIMEOUT_S = 120.0
 
 
 class RefusedError(Exception):
-    """Superset answered with an error: its method, path, status and words."""
+    """Superset answered with an error, or not in time: method, path, status and words."""
 
 
 class Superset:
@@ -40,7 +40,7 @@ class Superset:
 
     def get(self, path: str, **query: str) -> Any:
         """What a GET answers."""
-        return self._answer(self._http.get(path, params=query))
+        return self._answer("GET", path, params=query)
 
     def text(self, path: str) -> str:
         """What a GET of something else than JSON answers."""
@@ -48,18 +48,24 @@ class Superset:
 
     def post(self, path: str, **body: Any) -> Any:
         """What a POST answers."""
-        return self._answer(self._http.post(path, json=body))
+        return self._answer("POST", path, json=body)
 
     def put(self, path: str, **body: Any) -> Any:
         """What a PUT answers."""
-        return self._answer(self._http.put(path, json=body))
+        return self._answer("PUT", path, json=body)
 
-    @staticmethod
-    def _answer(reply: httpx.Response) -> Any:
+    def delete(self, path: str) -> Any:
+        """What a DELETE answers."""
+        return self._answer("DELETE", path)
+
+    def _answer(self, method: str, path: str, **words: Any) -> Any:
+        try:
+            reply = self._http.request(method, path, **words)
+        except httpx.TransportError as error:
+            raise RefusedError(f"{method} {path}: {error}") from error
         if reply.is_success:
             return reply.json()
-        words = f"{reply.request.method} {reply.request.url.path}: {reply.status_code} {_message(reply)}"
-        raise RefusedError(words)
+        raise RefusedError(f"{method} {path}: {reply.status_code} {_message(reply)}")
 
 
 def _message(reply: httpx.Response) -> str:

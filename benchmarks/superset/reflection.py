@@ -23,12 +23,16 @@ def table(inspector: Any, name: str, schema: str) -> dict[str, Any]:
         for key in inspector.get_foreign_keys(name, schema)
     ]
     indexes = [
-        [index["name"], index["column_names"], index["unique"]] for index in inspector.get_indexes(name, schema)
+        [index["name"], index["column_names"], index["unique"]]
+        for index in inspector.get_indexes(name, schema)
     ]
     return {
-        "columns": columns, "primary key": inspector.get_pk_constraint(name, schema)["constrained_columns"],
-        "foreign keys": references, "indexes": indexes, "comment": inspector.get_table_comment(name, schema)["text"],
-    }  # fmt: skip
+        "columns": columns,
+        "primary key": inspector.get_pk_constraint(name, schema)["constrained_columns"],
+        "foreign keys": references,
+        "indexes": indexes,
+        "comment": inspector.get_table_comment(name, schema)["text"],
+    }
 
 
 def main(uri: str, schema: str) -> None:

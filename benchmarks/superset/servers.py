@@ -51,7 +51,8 @@ def postgres(folder: Path, file: Path) -> Iterator[Server]:
     if owner:
         shutil.chown(cluster, owner)
         folder.chmod(0o755)
-    initdb = [POSTGRES_PROGRAMS / "initdb", "-D", cluster, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    options = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    initdb = [POSTGRES_PROGRAMS / "initdb", "-D", cluster, *options]
     subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, user=owner, cwd="/")
     options = ["-h", HOST, "-p", str(port), "-k", "", "-c", "fsync=off", "-c", "timezone=UTC"]
     with running([str(POSTGRES_PROGRAMS / "postgres"), "-D", str(cluster), *options], port, folder, owner):

@@ -21,14 +21,15 @@ SCHEMA = "main"
 # The same text for PostgreSQL and DuckDB.
 DEFINITIONS = """
 CREATE TABLE products (
-    id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, brand VARCHAR DEFAULT 'none', category VARCHAR,
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, brand TEXT DEFAULT 'none', category TEXT,
     price DECIMAL(10, 2), listed_on DATE NOT NULL);
 CREATE TABLE reviews (
-    id INTEGER PRIMARY KEY, product_id INTEGER NOT NULL REFERENCES products (id), written_at TIMESTAMP NOT NULL,
-    stars DOUBLE PRECISION, verified BOOLEAN, review VARCHAR);
+    id INTEGER PRIMARY KEY, product_id INTEGER NOT NULL REFERENCES products (id),
+    written_at TIMESTAMP NOT NULL, stars DOUBLE PRECISION, verified BOOLEAN, review TEXT);
 CREATE INDEX reviews_of_a_product ON reviews (product_id, written_at);
 CREATE VIEW rated AS
-    SELECT p.brand, p.category, r.written_at, r.stars, r.review FROM reviews r JOIN products p ON p.id = r.product_id;
+    SELECT p.brand, p.category, r.written_at, r.stars, r.review
+    FROM reviews r JOIN products p ON p.id = r.product_id;
 COMMENT ON TABLE products IS 'What is sold';
 COMMENT ON TABLE reviews IS 'What buyers wrote; the times are computed from the numbers';
 COMMENT ON COLUMN reviews.stars IS 'from 1 to 5, ''none'' given: NULL';
@@ -52,7 +53,8 @@ CREATE TEMP VIEW given_reviews AS FROM read_csv('{reviews}') WHERE product_id IS
 FILLING = """
 INSERT INTO products SELECT id, name, brand, category, price, DATE '2024-06-01' + (id * 3 % 200)::INTEGER
     FROM given_products ORDER BY id;
-INSERT INTO reviews SELECT id, product_id, TIMESTAMP '2025-01-01' + id * INTERVAL '197 minutes', stars, id % 3 = 0, review
+INSERT INTO reviews
+    SELECT id, product_id, TIMESTAMP '2025-01-01' + id * INTERVAL '197 minutes', stars, id % 3 = 0, review
     FROM given_reviews ORDER BY id;
 """
 

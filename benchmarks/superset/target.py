@@ -43,6 +43,12 @@ class Target:
         found: dict[str, Any] = self.superset.get(f"/api/v1/dataset/{self.datasets[name]}")["result"]
         return found
 
+    def delete_datasets(self) -> None:
+        """Delete them all, for on SQLite Superset lets no two databases have datasets of one name."""
+        for dataset_id in self.datasets.values():
+            self.superset.delete(f"/api/v1/dataset/{dataset_id}")
+        self.datasets.clear()
+
     def chart(self, dataset: str, *, result: str = "full", **query: Any) -> list[Row]:
         """The rows behind a chart, in an order that does not depend on the server's.
 
@@ -76,9 +82,7 @@ def new_client_id() -> str:
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
     """Rows by their values; numbers with so many digits as sums in any order share."""
-    rounded = [
-        {name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()} for row in rows
-    ]
+    rounded = [{name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()} for row in rows]
     return sorted(rounded, key=lambda row: json.dumps(row, default=str))
 
 
