@@ -5,10 +5,11 @@ PY := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 LLAMACPP := build/llamacpp
+SUPERSET := build/superset
 LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test test-all performance lint bench releases llamacpp install clean
+.PHONY: demo test test-all performance lint bench releases llamacpp superset install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -53,6 +54,15 @@ $(LLAMACPP)/.installed: requirements/llamacpp_build.lock requirements/llamacpp.l
 		export CC="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang cc" CXX="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang c++"; fi && \
 		CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/requirements/llamacpp.cmake" \
 		$(LLAMACPP_PIP) --no-build-isolation -r requirements/llamacpp.lock
+	@touch $@
+
+# Apache Superset in an environment of its own, for benchmarks.bi_superset: 0.9 GB.
+superset: $(SUPERSET)/.installed
+
+$(SUPERSET)/.installed: requirements/superset.lock
+	@echo "installing Apache Superset into $(SUPERSET) (once: about a minute)"
+	@test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
+	@$(SUPERSET)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/superset.lock
 	@touch $@
 
 install: $(INSTALLED)

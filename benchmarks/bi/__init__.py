@@ -1,0 +1,1 @@
+"""The parts of `benchmarks.bi_clients`: two servers with equal tables, the clients' programs, what may differ."""

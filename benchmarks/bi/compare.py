@@ -1,0 +1,82 @@
+"""Whether a client was told by relserve what PostgreSQL told it."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import NamedTuple
+
+from benchmarks.bi.differences import Difference, differences_of
+from benchmarks.bi.runs import Answer
+
+
+class Verdict(str, Enum):
+    """What came of a check."""
+
+    PASSED = "passed"
+    DECLARED = "passed, with a declared difference"
+    FAILED = "failed"
+    WRONG = "wrong"
+    HUNG = "hung"
+
+
+class Outcome(NamedTuple):
+    """A check's verdict and what was told."""
+
+    client: str
+    check: str
+    verdict: Verdict
+    difference: str | None
+    ours: str
+    theirs: str
+
+
+class BrokenCheckError(Exception):
+    """A check failed on PostgreSQL itself, and not by an error of the server: it shows nothing."""
+
+
+def compare(client: str, check: str, ours: Answer | None, theirs: Answer) -> Outcome:
+    """The verdict on one check.
+
+    Raises:
+        BrokenCheckError: PostgreSQL hung, or its client failed by itself.
+    """
+    if theirs.hung or (theirs.error is not None and theirs.sqlstate is None):
+        raise BrokenCheckError(f"{client}, {check}: on PostgreSQL itself {told(theirs)}")
+    verdict, difference = _verdict(client, check, ours or Answer(error="never ran"), theirs)
+    return Outcome(client, check, verdict, difference, told(ours), told(theirs))
+
+
+def _verdict(client: str, check: str, ours: Answer, theirs: Answer) -> tuple[Verdict, str | None]:
+    if ours.hung:
+        return Verdict.HUNG, None
+    if _same(told(ours), told(theirs)):
+        return Verdict.PASSED, None
+    for difference in differences_of(client, check):
+        if _explains(difference, ours, theirs):
+            return Verdict.DECLARED, difference.name
+    return (Verdict.FAILED if ours.error is not None or theirs.error is not None else Verdict.WRONG), None
+
+
+def told(answer: Answer | None) -> str:
+    """The answer as text: the value, or the error."""
+    if answer is None:
+        return "nothing"
+    if answer.hung:
+        return "hung"
+    if answer.error is not None:
+        return f"error {answer.sqlstate}: {answer.error}"
+    return json.dumps(answer.value, ensure_ascii=False, sort_keys=True)
+
+
+def _same(ours: str, theirs: str) -> bool:
+    """Equal values, or errors with one SQLSTATE, whatever their words are."""
+    if ours.startswith("error ") and theirs.startswith("error "):
+        return ours.split(":")[0] == theirs.split(":")[0]
+    return ours == theirs
+
+
+def _explains(difference: Difference, ours: Answer, theirs: Answer) -> bool:
+    return difference.ours.search(told(ours)) is not None and _same(
+        difference.in_common(told(ours)), difference.in_common(told(theirs))
+    )

@@ -1,0 +1,2 @@
+"""x"""
+def outcomes(ours, names): return []

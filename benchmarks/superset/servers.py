@@ -1,0 +1,106 @@
+"""The two servers that Superset is pointed at, each with a process, a port and a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.provenance import ROOT
+from benchmarks.superset.tables import SCHEMA, into_postgres
+
+HOST = "127.0.0.1"
+DATABASE = "bi"
+USER = "analyst"
+START_S = 120.0
+POSTGRES_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
+
+
+class Server(NamedTuple):
+    """Where a server listens.
+
+    Attributes:
+        name: what the tables and Superset call it.
+        port: of 127.0.0.1.
+        has_llm: whether its SQL has the llm functions.
+    """
+
+    name: str
+    port: int
+    has_llm: bool
+
+    @property
+    def uri(self) -> str:
+        """What Superset connects with."""
+        return f"postgresql+psycopg2://{USER}@{HOST}:{self.port}/{DATABASE}"
+
+
+@contextmanager
+def postgres(folder: Path, file: Path) -> Iterator[Server]:
+    """A PostgreSQL 15 with a cluster in a folder, filled with the tables of a DuckDB file."""
+    cluster, port = folder / "cluster", free_port()
+    cluster.mkdir(mode=0o700)
+    owner = "postgres" if os.getuid() == 0 else None  # PostgreSQL refuses to run as root
+    if owner:
+        shutil.chown(cluster, owner)
+        folder.chmod(0o755)
+    options = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    initdb = [POSTGRES_PROGRAMS / "initdb", "-D", cluster, *options]
+    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, user=owner, cwd="/")
+    options = ["-h", HOST, "-p", str(port), "-k", "", "-c", "fsync=off", "-c", "timezone=UTC"]
+    with running([str(POSTGRES_PROGRAMS / "postgres"), "-D", str(cluster), *options], port, folder, owner):
+        psql = ["psql", "-h", HOST, "-p", str(port), "-U", USER]
+        for text in (f"CREATE DATABASE {DATABASE}", f"ALTER DATABASE {DATABASE} SET search_path = {SCHEMA}"):
+            subprocess.run([*psql, "-d", "postgres", "-q", "-c", text], check=True)
+        into_postgres(file, [*psql, "-d", DATABASE])
+        yield Server("PostgreSQL", port, has_llm=False)
+
+
+@contextmanager
+def relserve(folder: Path, file: Path, model: str) -> Iterator[Server]:
+    """`relserve serve` on a DuckDB file."""
+    port = free_port()
+    command = [sys.executable, "-m", "relserve", "serve", str(file), "--port", str(port), "--model", model]
+    with running(command, port, folder):
+        yield Server("relserve", port, has_llm=True)
+
+
+@contextmanager
+def running(command: Sequence[str], port: int, folder: Path, owner: str | None = None) -> Iterator[None]:
+    """A process that listens on a port, ended at the end; what it prints goes into a file of the folder."""
+    name = Path(command[0]).name
+    log = folder / f"{name}-{port}.log"
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, cwd="/" if owner else ROOT, user=owner
+        )
+    try:
+        deadline = time.monotonic() + START_S
+        while not listens(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"{' '.join(command)}: {log.read_text()[-2000:]}")
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def listens(port: int) -> bool:
+    """Whether anything accepts connections on a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
