@@ -1,8 +1,8 @@
 """What real BI clients see of `relserve serve`, check by check beside a real PostgreSQL 15 with the same tables.
 
 Each client is a small program under benchmarks/bi/programs: it runs named checks against the server that the
-environment names. Equal answers pass; `bi/differences.py` lists the only differences that are meant to be. The llm calls,
-which PostgreSQL has not, are compared with the same statement through `relserve.connect` (`bi/llm_calls.py`).
+environment names. Equal answers pass; `bi/answers/differences.py` lists the only differences that are meant to be. The llm calls,
+which PostgreSQL has not, are compared with the same statement through `relserve.connect` (`bi/answers/llm_calls.py`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from benchmarks.bi import llm_calls, runs
-from benchmarks.bi.clients import CLIENTS, Client
-from benchmarks.bi.compare import Outcome, Verdict, compare
-from benchmarks.bi.install import install, lacking
-from benchmarks.bi.servers import Server, postgres, relserve
+from benchmarks.bi.answers import llm_calls
+from benchmarks.bi.answers.compare import Outcome, Verdict, compare
+from benchmarks.bi.sides import runs
+from benchmarks.bi.sides.clients import CLIENTS, Client
+from benchmarks.bi.sides.install import install, lacking
+from benchmarks.bi.sides.servers import Server, postgres, relserve
 from benchmarks.common import arguments, finish, table
 
 QUICK = ("psql", "psycopg")
@@ -42,7 +43,11 @@ def main() -> None:
     }
     details = {"not run": missing, "outcomes": [outcome._asdict() for outcome in outcomes]}
     finish("bi_clients", headline, details, args.quick or bool(args.client))
-    sys.exit(0 if headline["passed"] >= 0.98 * len(outcomes) and not verdicts[Verdict.HUNG] + verdicts[Verdict.WRONG] else 1)
+    sys.exit(
+        0
+        if headline["passed"] >= 0.98 * len(outcomes) and not verdicts[Verdict.HUNG] + verdicts[Verdict.WRONG]
+        else 1
+    )
 
 
 def _all_outcomes(chosen: Sequence[Client]) -> list[Outcome]:
@@ -64,9 +69,18 @@ def _print(outcomes: Sequence[Outcome], missing: dict[str, list[str]], show: boo
             print(f"{outcome.verdict.value}: {outcome.client}, {outcome.check}")
             if show:
                 print(f"    ours   {outcome.ours[:1500]}\n    theirs {outcome.theirs[:1500]}")
-    counts = {name: Counter(o.verdict for o in outcomes if o.client == name) for name in dict.fromkeys(o.client for o in outcomes)}
-    rows = [[name, sum(found.values()), *(found[verdict] for verdict in Verdict)] for name, found in counts.items()]
-    rows += [[f"{name}: not run, apt-get install {' '.join(packages)}", *([None] * 6)] for name, packages in missing.items()]
+    counts = {
+        name: Counter(o.verdict for o in outcomes if o.client == name)
+        for name in dict.fromkeys(o.client for o in outcomes)
+    }
+    rows = [
+        [name, sum(found.values()), *(found[verdict] for verdict in Verdict)]
+        for name, found in counts.items()
+    ]
+    rows += [
+        [f"{name}: not run, apt-get install {' '.join(packages)}", *([None] * 6)]
+        for name, packages in missing.items()
+    ]
     print(table(["client", "checks", *(verdict.value for verdict in Verdict)], rows))
 
 

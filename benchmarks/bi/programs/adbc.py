@@ -27,7 +27,11 @@ def asked(con: Any, sql: str, parameters: Any = None) -> pa.Table:
 
 def shown(table: pa.Table) -> Any:
     """The table's types and rows."""
-    return {field.name: str(field.type) for field in table.schema}, table.num_rows, table.slice(0, 20).to_pylist()
+    return (
+        {field.name: str(field.type) for field in table.schema},
+        table.num_rows,
+        table.slice(0, 20).to_pylist(),
+    )
 
 
 @checks
@@ -37,7 +41,9 @@ def orders(con: Any) -> Any:
 
 @checks
 def numbers(con: Any) -> Any:
-    return shown(asked(con, "SELECT id, a_smallint, a_bigint, a_real, a_double, a_boolean FROM all_types ORDER BY id"))
+    return shown(
+        asked(con, "SELECT id, a_smallint, a_bigint, a_real, a_double, a_boolean FROM all_types ORDER BY id")
+    )
 
 
 @checks
@@ -53,7 +59,12 @@ def texts_and_bytes(con: Any) -> Any:
 
 @checks
 def times(con: Any) -> Any:
-    return shown(asked(con, "SELECT id, a_date, a_time, a_timestamp, a_timestamptz FROM all_types WHERE id <> 3 ORDER BY id"))
+    return shown(
+        asked(
+            con,
+            "SELECT id, a_date, a_time, a_timestamp, a_timestamptz FROM all_types WHERE id <> 3 ORDER BY id",
+        )
+    )
 
 
 @checks
@@ -68,7 +79,11 @@ def arrays(con: Any) -> Any:
 
 @checks
 def aggregates(con: Any) -> Any:
-    return shown(asked(con, "SELECT count(*) AS n, min(ts) AS first, max(note) AS last, avg(id)::float8 AS a FROM orders"))
+    return shown(
+        asked(
+            con, "SELECT count(*) AS n, min(ts) AS first, max(note) AS last, avg(id)::float8 AS a FROM orders"
+        )
+    )
 
 
 @checks
@@ -81,7 +96,9 @@ def without_copy(con: Any) -> Any:
 
 @checks
 def parameters(con: Any) -> Any:
-    return shown(asked(con, "SELECT id, note FROM orders WHERE id < $1 AND note <> $2 ORDER BY id", (5, "note 2")))
+    return shown(
+        asked(con, "SELECT id, note FROM orders WHERE id < $1 AND note <> $2 ORDER BY id", (5, "note 2"))
+    )
 
 
 @checks
@@ -102,7 +119,11 @@ def fetch_in_batches(con: Any) -> Any:
 
 @checks
 def get_objects(con: Any) -> Any:
-    found = con.adbc_get_objects(depth="columns", catalog_filter="bi", db_schema_filter="main").read_all().to_pylist()
+    found = (
+        con.adbc_get_objects(depth="columns", catalog_filter="bi", db_schema_filter="main")
+        .read_all()
+        .to_pylist()
+    )
     tables = found[0]["catalog_db_schemas"][0]["db_schema_tables"]
     return sorted(
         ((t["table_name"], t["table_type"], [(c["column_name"], c["ordinal_position"]) for c in t["table_columns"]]) for t in tables),
@@ -112,7 +133,13 @@ def get_objects(con: Any) -> Any:
 
 @checks
 def get_constraints(con: Any) -> Any:
-    found = con.adbc_get_objects(depth="all", catalog_filter="bi", db_schema_filter="main", table_name_filter="order%").read_all().to_pylist()
+    found = (
+        con.adbc_get_objects(
+            depth="all", catalog_filter="bi", db_schema_filter="main", table_name_filter="order%"
+        )
+        .read_all()
+        .to_pylist()
+    )
     tables = found[0]["catalog_db_schemas"][0]["db_schema_tables"]
     return sorted(
         (t["table_name"], c["constraint_name"], c["constraint_type"], c["constraint_column_names"])

@@ -113,7 +113,9 @@ async def limit_parameter(con: Any) -> Any:
 
 @check
 async def null_parameter(con: Any) -> Any:
-    return await con.fetch("SELECT $1::text AS a, count(*) FROM orders WHERE note IS NOT DISTINCT FROM $1", None)
+    return await con.fetch(
+        "SELECT $1::text AS a, count(*) FROM orders WHERE note IS NOT DISTINCT FROM $1", None
+    )
 
 
 @check
@@ -179,7 +181,9 @@ async def fetchmany(con: Any) -> Any:
 @check
 async def cursor(con: Any) -> Any:
     async with con.transaction():
-        return sum([row[0] async for row in con.cursor("SELECT id FROM orders WHERE id > $1", 10, prefetch=50)])
+        return sum(
+            [row[0] async for row in con.cursor("SELECT id FROM orders WHERE id > $1", 10, prefetch=50)]
+        )
 
 
 @check
@@ -233,7 +237,14 @@ async def nested_transaction(con: Any) -> Any:
 @check
 async def errors(con: Any) -> Any:
     said = []
-    for sql in ("SELECT * FROM nope", "SELECT nope", "SELEC 1", "SELECT 1/0", "SELECT 'x'::int", "DROP VIEW nope"):
+    for sql in (
+        "SELECT * FROM nope",
+        "SELECT nope",
+        "SELEC 1",
+        "SELECT 1/0",
+        "SELECT 'x'::int",
+        "DROP VIEW nope",
+    ):
         try:
             await con.fetch(sql)
         except asyncpg.PostgresError as error:
@@ -252,7 +263,9 @@ async def unique_violation(con: Any) -> Any:
 @check
 async def copy_from_query(con: Any) -> Any:
     taken = io.BytesIO()
-    status = await con.copy_from_query("SELECT id, note FROM orders WHERE id < $1 ORDER BY id", 15, output=taken, format="csv")
+    status = await con.copy_from_query(
+        "SELECT id, note FROM orders WHERE id < $1 ORDER BY id", 15, output=taken, format="csv"
+    )
     return status, taken.getvalue().decode()
 
 
@@ -282,7 +295,7 @@ async def copy_to_table(con: Any) -> Any:
 async def cancelled_by_timeout(con: Any) -> Any:
     try:
         await con.fetch(SLOW, timeout=0.5)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return await con.fetchval("SELECT 1")
 
 
@@ -357,7 +370,10 @@ async def server_settings(con: Any) -> Any:
 @check
 async def settings(con: Any) -> Any:
     told = con.get_settings()
-    return {name: getattr(told, name) for name in ("client_encoding", "DateStyle", "integer_datetimes", "TimeZone")}
+    return {
+        name: getattr(told, name)
+        for name in ("client_encoding", "DateStyle", "integer_datetimes", "TimeZone")
+    }
 
 
 @check

@@ -27,7 +27,12 @@ def typed(script: str, password: str | None = None, options: tuple[str, ...] = (
         file.write_text(SOURCE.format_map(os.environ), encoding="utf-8")
         command = ["isql", "source", os.environ["PGUSER"], password or os.environ["PGPASSWORD"], *options]
         done = subprocess.run(
-            command, input=script + "\n", capture_output=True, text=True, check=False, env={**os.environ, "ODBCINI": str(file)}
+            command,
+            input=script + "\n",
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "ODBCINI": str(file)},
         )
     return [done.returncode, *done.stdout.splitlines()]
 

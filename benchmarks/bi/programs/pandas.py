@@ -22,7 +22,11 @@ checks = Checks(connect=lambda: sa.create_engine(URL), close=lambda engine: engi
 def shown(frame: pd.DataFrame) -> Any:
     """The frame's types, shape and first rows."""
     rows = frame.head(5).astype(object).where(frame.head(5).notna(), None)
-    return {name: str(kind) for name, kind in frame.dtypes.items()}, list(frame.shape), rows.to_numpy().tolist()
+    return (
+        {name: str(kind) for name, kind in frame.dtypes.items()},
+        list(frame.shape),
+        rows.to_numpy().tolist(),
+    )
 
 
 @checks
@@ -49,12 +53,20 @@ def read_sql_in_chunks(engine: Any) -> Any:
 
 @checks
 def read_sql_with_dates_parsed(engine: Any) -> Any:
-    return shown(pd.read_sql("SELECT id, day FROM orders ORDER BY id", engine, parse_dates=["day"], index_col="id"))
+    return shown(
+        pd.read_sql("SELECT id, day FROM orders ORDER BY id", engine, parse_dates=["day"], index_col="id")
+    )
 
 
 @checks
 def read_sql_into_arrow_types(engine: Any) -> Any:
-    return shown(pd.read_sql("SELECT id, note, vip FROM orders JOIN customers USING (id) ORDER BY id", engine, dtype_backend="pyarrow"))
+    return shown(
+        pd.read_sql(
+            "SELECT id, note, vip FROM orders JOIN customers USING (id) ORDER BY id",
+            engine,
+            dtype_backend="pyarrow",
+        )
+    )
 
 
 @checks
@@ -64,8 +76,12 @@ def read_sql_table(engine: Any) -> Any:
 
 @checks
 def read_sql_over_adbc(engine: Any) -> Any:
-    with adbc_driver_postgresql.dbapi.connect(URL.set(drivername="postgresql").render_as_string(hide_password=False)) as con:
-        return shown(pd.read_sql("SELECT id, amount::float8 AS amount, ts, note FROM orders ORDER BY id", con))
+    with adbc_driver_postgresql.dbapi.connect(
+        URL.set(drivername="postgresql").render_as_string(hide_password=False)
+    ) as con:
+        return shown(
+            pd.read_sql("SELECT id, amount::float8 AS amount, ts, note FROM orders ORDER BY id", con)
+        )
 
 
 @checks
@@ -77,7 +93,14 @@ def grouped(engine: Any) -> Any:
 @checks
 def round_trip(engine: Any) -> Any:
     """to_sql, and read_sql of what it wrote."""
-    frame = pd.DataFrame({"n": range(2000), "t": pd.date_range("2024-01-01", periods=2000, freq="h"), "w": ["ü"] * 2000, "b": [True, False] * 1000})
+    frame = pd.DataFrame(
+        {
+            "n": range(2000),
+            "t": pd.date_range("2024-01-01", periods=2000, freq="h"),
+            "w": ["ü"] * 2000,
+            "b": [True, False] * 1000,
+        }
+    )
     frame.to_sql("frame", engine, if_exists="replace", index=False, chunksize=500)
     found = pd.read_sql("SELECT * FROM frame ORDER BY n", engine)
     with engine.begin() as con:

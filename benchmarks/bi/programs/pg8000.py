@@ -98,7 +98,10 @@ def rollback(con: Any) -> Any:
 @checks
 def copy_out(con: Any) -> Any:
     taken = io.BytesIO()
-    con.cursor().execute("COPY (SELECT id, note FROM orders WHERE id < 15 ORDER BY id) TO STDOUT WITH (FORMAT CSV)", stream=taken)
+    con.cursor().execute(
+        "COPY (SELECT id, note FROM orders WHERE id < 15 ORDER BY id) TO STDOUT WITH (FORMAT CSV)",
+        stream=taken,
+    )
     return taken.getvalue().decode()
 
 

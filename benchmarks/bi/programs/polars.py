@@ -37,18 +37,28 @@ def connectorx_of_plain_types(_: Any) -> Any:
 
 @checks
 def connectorx_of_other_types(_: Any) -> Any:
-    return shown(pl.read_database_uri("SELECT id, a_numeric, a_uuid, a_json, a_bytea, a_timestamptz, a_time FROM all_types WHERE id = 1", URL, engine="connectorx"))
+    return shown(
+        pl.read_database_uri(
+            "SELECT id, a_numeric, a_uuid, a_json, a_bytea, a_timestamptz, a_time FROM all_types WHERE id = 1",
+            URL,
+            engine="connectorx",
+        )
+    )
 
 
 @checks
 def connectorx_of_arrays(_: Any) -> Any:
-    return shown(pl.read_database_uri("SELECT some_integers FROM all_types WHERE id = 2", URL, engine="connectorx"))
+    return shown(
+        pl.read_database_uri("SELECT some_integers FROM all_types WHERE id = 2", URL, engine="connectorx")
+    )
 
 
 @checks
 def connectorx_in_partitions(_: Any) -> Any:
     """Four connections, each with a range of the key."""
-    frame = pl.read_database_uri("SELECT id, note FROM orders", URL, partition_on="id", partition_num=4, engine="connectorx")
+    frame = pl.read_database_uri(
+        "SELECT id, note FROM orders", URL, partition_on="id", partition_num=4, engine="connectorx"
+    )
     return shown(frame.sort("id"))
 
 
@@ -59,7 +69,13 @@ def connectorx_by_cursor(_: Any) -> Any:
 
 @checks
 def connectorx_by_csv(_: Any) -> Any:
-    return shown(pl.read_database_uri("SELECT id, note FROM orders WHERE id < 9 ORDER BY id", f"{URL}?cxprotocol=csv", engine="connectorx"))
+    return shown(
+        pl.read_database_uri(
+            "SELECT id, note FROM orders WHERE id < 9 ORDER BY id",
+            f"{URL}?cxprotocol=csv",
+            engine="connectorx",
+        )
+    )
 
 
 @checks

@@ -90,7 +90,7 @@ SCRIPTS = {
     "aligned": "\\pset format aligned\nSELECT id, amount, day, note FROM orders WHERE id < 12 ORDER BY id;",
     "gset": "SELECT count(*) AS many FROM orders \\gset\n\\echo there are :many\nSELECT :many + 1 AS more;",
     "variable": "\\set least 990\n\\set word note\nSELECT id FROM orders WHERE id > :least AND note LIKE :'word' || '%' ORDER BY 1;",
-    "identifier_variable": "\\set table orders\nSELECT count(*) FROM :\"table\";",
+    "identifier_variable": '\\set table orders\nSELECT count(*) FROM :"table";',
     "gdesc": "SELECT id, amount, ts, note, day FROM orders \\gdesc",
     "gdesc_expressions": "SELECT 1 AS a, 'x' AS b, 1.5 AS c, true AS d, DATE '2024-01-01' AS e \\gdesc",
     "gexec": "SELECT 'SELECT ' || i FROM generate_series(1, 3) AS t(i) \\gexec",
@@ -124,7 +124,7 @@ SCRIPTS = {
     "timing": "\\timing on\n\\timing off\nSELECT 1;",
     "if": "\\if :{?nothing}\nSELECT 1;\n\\else\nSELECT 2;\n\\endif",
     "errverbose": "SELECT nope;\n\\echo :LAST_ERROR_SQLSTATE :ERROR :ROW_COUNT",
-    "quoted_names": "CREATE TEMP TABLE \"Odd Name\" (\"Üml\" INTEGER, \"a\"\"b\" TEXT);\nINSERT INTO \"Odd Name\" VALUES (1, 'ü€😀');\nSELECT * FROM \"Odd Name\";",
+    "quoted_names": 'CREATE TEMP TABLE "Odd Name" ("Üml" INTEGER, "a""b" TEXT);\nINSERT INTO "Odd Name" VALUES (1, \'ü€😀\');\nSELECT * FROM "Odd Name";',
     "dollar_quotes": "SELECT $$it's$$ AS a, $x$a $$ b$x$ AS b;",
     "comments": "/* one /* nested */ */ SELECT 1 AS a -- two\n;",
     "empty": ";\n;",
@@ -148,7 +148,7 @@ SCRIPTS = {
     "copy_table_to": "COPY all_types (id, a_text, a_bytea, some_texts) TO STDOUT;",
     "copy_all_types": "COPY (SELECT * FROM all_types ORDER BY id) TO STDOUT;",
     "copy_from": "CREATE TEMP TABLE t (a INTEGER, b TEXT);\nCOPY t FROM STDIN;\n1\tx\\ty\n2\t\\N\n\\.\nSELECT * FROM t ORDER BY a;",
-    "copy_from_csv": "CREATE TEMP TABLE t (a INTEGER, b TEXT, c DATE);\nCOPY t (b, a) FROM STDIN (FORMAT csv, HEADER, NULL 'nil');\nb,a\n\"x, \"\"y\"\"\",1\nnil,2\n\"nil\",3\n\\.\nSELECT * FROM t ORDER BY a;",
+    "copy_from_csv": 'CREATE TEMP TABLE t (a INTEGER, b TEXT, c DATE);\nCOPY t (b, a) FROM STDIN (FORMAT csv, HEADER, NULL \'nil\');\nb,a\n"x, ""y""",1\nnil,2\n"nil",3\n\\.\nSELECT * FROM t ORDER BY a;',
     "copy_from_bad": "CREATE TEMP TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\nx\n\\.\nSELECT count(*) FROM t;",
     "copy_from_too_many": "CREATE TEMP TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\t2\n\\.\nSELECT count(*) FROM t;",
     "copy_unknown_table": "COPY no_such_table TO STDOUT;",
@@ -160,7 +160,9 @@ for name, script in SCRIPTS.items():
 
 def typed(command: list[str], script: str, **options: Any) -> dict[str, Any]:
     """What psql shows of what is typed."""
-    done = subprocess.run(command, input=script + "\n", capture_output=True, text=True, check=False, **options)
+    done = subprocess.run(
+        command, input=script + "\n", capture_output=True, text=True, check=False, **options
+    )
     return shown(done.returncode, done.stdout, done.stderr)
 
 

@@ -48,7 +48,9 @@ def description(con: Any) -> Any:
 @checks
 def expression_types(con: Any) -> Any:
     with con.cursor() as cursor:
-        cursor.execute("SELECT count(*), sum(id), sum(amount), avg(amount), min(ts), max(note), 1, 1.5, 'a', NULL FROM orders")
+        cursor.execute(
+            "SELECT count(*), sum(id), sum(amount), avg(amount), min(ts), max(note), 1, 1.5, 'a', NULL FROM orders"
+        )
         return [c.type_code for c in cursor.description], cursor.fetchall()
 
 
@@ -76,12 +78,18 @@ def uuid_parameter(con: Any) -> Any:
 
 @checks
 def json_columns(con: Any) -> Any:
-    return rows(con, "SELECT a_json FROM all_types ORDER BY id"), rows(con, "SELECT %s::json", (psycopg2.extras.Json({"a": 1}),))
+    return rows(con, "SELECT a_json FROM all_types ORDER BY id"), rows(
+        con, "SELECT %s::json", (psycopg2.extras.Json({"a": 1}),)
+    )
 
 
 @checks
 def dict_cursor(con: Any) -> Any:
-    found = rows(con, "SELECT id, name FROM customers WHERE id < 3 ORDER BY id", cursor_factory=psycopg2.extras.RealDictCursor)
+    found = rows(
+        con,
+        "SELECT id, name FROM customers WHERE id < 3 ORDER BY id",
+        cursor_factory=psycopg2.extras.RealDictCursor,
+    )
     return [dict(row) for row in found]
 
 
@@ -168,7 +176,9 @@ def executemany(con: Any) -> Any:
 def execute_values(con: Any) -> Any:
     with con.cursor() as cursor:
         cursor.execute("CREATE TEMP TABLE t (a INTEGER, b TEXT)")
-        psycopg2.extras.execute_values(cursor, "INSERT INTO t VALUES %s RETURNING a", [(i, str(i)) for i in range(250)])
+        psycopg2.extras.execute_values(
+            cursor, "INSERT INTO t VALUES %s RETURNING a", [(i, str(i)) for i in range(250)]
+        )
         return cursor.rowcount, rows(con, "SELECT sum(a) FROM t")
 
 
@@ -253,7 +263,12 @@ def isolation_level(con: Any) -> Any:
 @checks
 def error_classes(con: Any) -> Any:
     said = []
-    for sql in ("SELECT * FROM nope", "SELECT nope FROM orders", "SELEC 1", "INSERT INTO customers (id, name) VALUES (1, 'x')"):
+    for sql in (
+        "SELECT * FROM nope",
+        "SELECT nope FROM orders",
+        "SELEC 1",
+        "INSERT INTO customers (id, name) VALUES (1, 'x')",
+    ):
         try:
             rows(con, sql)
         except psycopg2.Error as error:

@@ -34,7 +34,9 @@ def by_key(con: Any) -> Any:
 
 @checks
 def by_key_binary(con: Any) -> Any:
-    return rows(con, "SELECT * FROM orders WHERE id = %s AND amount < %s", (3, decimal.Decimal("99.5")), binary=True)
+    return rows(
+        con, "SELECT * FROM orders WHERE id = %s AND amount < %s", (3, decimal.Decimal("99.5")), binary=True
+    )
 
 
 TYPES = """SELECT id, a_smallint, a_bigint, a_real, a_double, a_numeric, a_boolean, a_text, a_date, a_time, a_timestamp,
@@ -73,7 +75,9 @@ for kind, value in GIVEN.items():
 def parameters_binary(con: Any) -> Any:
     sql = "SELECT %b::bigint, %b::float8, %b::text, %b::date, %b::timestamp, %b::uuid, %b::bytea"
     return rows(
-        con, sql, (1, 1.5, "ü", datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1), uuid.UUID(int=5), b"\0")
+        con,
+        sql,
+        (1, 1.5, "ü", datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1), uuid.UUID(int=5), b"\0"),
     )
 
 
@@ -104,7 +108,10 @@ def null_comparisons(con: Any) -> Any:
 
 @checks
 def prepared(con: Any) -> Any:
-    found = [con.execute("SELECT %s::int + 1, note FROM orders WHERE id = %s", (i, i), prepare=True).fetchone() for i in range(1, 9)]
+    found = [
+        con.execute("SELECT %s::int + 1, note FROM orders WHERE id = %s", (i, i), prepare=True).fetchone()
+        for i in range(1, 9)
+    ]
     return found, rows(con, "SELECT count(*) FROM pg_prepared_statements")[0][0] > 0
 
 
@@ -211,12 +218,17 @@ def copy_out(con: Any) -> Any:
 
 @checks
 def copy_out_binary(con: Any) -> Any:
-    return copied(con, "COPY (SELECT id, amount, ts, day, note FROM orders WHERE id < 15 ORDER BY id) TO STDOUT (FORMAT binary)")
+    return copied(
+        con,
+        "COPY (SELECT id, amount, ts, day, note FROM orders WHERE id < 15 ORDER BY id) TO STDOUT (FORMAT binary)",
+    )
 
 
 @checks
 def copy_out_rows(con: Any) -> Any:
-    with con.cursor().copy("COPY (SELECT id, amount, note FROM orders WHERE id < 12 ORDER BY id) TO STDOUT") as copy:
+    with con.cursor().copy(
+        "COPY (SELECT id, amount, note FROM orders WHERE id < 12 ORDER BY id) TO STDOUT"
+    ) as copy:
         copy.set_types(["int8", "numeric", "text"])
         return list(copy.rows())
 
@@ -296,7 +308,15 @@ def autocommit(con: Any) -> Any:
 @checks
 def errors(con: Any) -> Any:
     said = []
-    for sql in ("SELECT * FROM nope", "SELECT nope", "SELEC 1", "SELECT 1/0", "SELECT 'x'::int", "DROP TABLE nope", "SELECT now("):
+    for sql in (
+        "SELECT * FROM nope",
+        "SELECT nope",
+        "SELEC 1",
+        "SELECT 1/0",
+        "SELECT 'x'::int",
+        "DROP TABLE nope",
+        "SELECT now(",
+    ):
         try:
             con.execute(sql)
         except psycopg.Error as error:
@@ -317,7 +337,11 @@ def too_few_parameters(con: Any) -> Any:
 
 @checks
 def dict_rows(con: Any) -> Any:
-    return con.cursor(row_factory=dict_row).execute("SELECT id, name FROM customers WHERE id < 3 ORDER BY id").fetchall()
+    return (
+        con.cursor(row_factory=dict_row)
+        .execute("SELECT id, name FROM customers WHERE id < 3 ORDER BY id")
+        .fetchall()
+    )
 
 
 @checks
@@ -373,7 +397,9 @@ def listen(con: Any) -> Any:
 
 @checks
 def pool(con: Any) -> Any:
-    with psycopg_pool.ConnectionPool("", min_size=2, max_size=4, check=psycopg_pool.ConnectionPool.check_connection) as connections:
+    with psycopg_pool.ConnectionPool(
+        "", min_size=2, max_size=4, check=psycopg_pool.ConnectionPool.check_connection
+    ) as connections:
         found = []
         for i in range(6):
             with connections.connection() as each:

@@ -61,18 +61,34 @@ def tables(con: Any) -> Any:
 
 @checks
 def tables_of_a_type(con: Any) -> Any:
-    return columns_of(con.cursor().tables(schema="main", tableType="VIEW").fetchall(), "table_name", "table_type")
+    return columns_of(
+        con.cursor().tables(schema="main", tableType="VIEW").fetchall(), "table_name", "table_type"
+    )
 
 
 @checks
 def schemas(con: Any) -> Any:
-    return sorted({row.table_schem for row in con.cursor().tables(catalog="", schema="%", table="").fetchall()} & {"main"})
+    return sorted(
+        {row.table_schem for row in con.cursor().tables(catalog="", schema="%", table="").fetchall()}
+        & {"main"}
+    )
 
 
 @checks
 def columns(con: Any) -> Any:
     found = con.cursor().columns(table="all_types", schema="main").fetchall()
-    return [[r.column_name, r.data_type, r.type_name, r.column_size, r.decimal_digits, r.nullable, r.ordinal_position] for r in found]
+    return [
+        [
+            r.column_name,
+            r.data_type,
+            r.type_name,
+            r.column_size,
+            r.decimal_digits,
+            r.nullable,
+            r.ordinal_position,
+        ]
+        for r in found
+    ]
 
 
 @checks
@@ -90,7 +106,9 @@ def primary_keys(con: Any) -> Any:
 @checks
 def foreign_keys(con: Any) -> Any:
     found = con.cursor().foreignKeys(foreignTable="order_lines", foreignSchema="main").fetchall()
-    return columns_of(found, "pktable_name", "pkcolumn_name", "fktable_name", "fkcolumn_name", "key_seq", "fk_name")
+    return columns_of(
+        found, "pktable_name", "pkcolumn_name", "fktable_name", "fkcolumn_name", "key_seq", "fk_name"
+    )
 
 
 @checks
@@ -107,7 +125,9 @@ def statistics(con: Any) -> Any:
 
 @checks
 def special_columns(con: Any) -> Any:
-    return columns_of(con.cursor().rowIdColumns("orders", schema="main").fetchall(), "column_name", "type_name")
+    return columns_of(
+        con.cursor().rowIdColumns("orders", schema="main").fetchall(), "column_name", "type_name"
+    )
 
 
 @checks
@@ -122,7 +142,11 @@ def procedures(con: Any) -> Any:
 
 @checks
 def server(con: Any) -> Any:
-    return con.getinfo(pyodbc.SQL_DBMS_NAME), con.getinfo(pyodbc.SQL_DBMS_VER)[:2], con.getinfo(pyodbc.SQL_DATABASE_NAME)
+    return (
+        con.getinfo(pyodbc.SQL_DBMS_NAME),
+        con.getinfo(pyodbc.SQL_DBMS_VER)[:2],
+        con.getinfo(pyodbc.SQL_DATABASE_NAME),
+    )
 
 
 GIVEN = {
@@ -141,12 +165,22 @@ def bytes_parameter(con: Any) -> Any:
 @checks
 def comparisons(con: Any) -> Any:
     sql = "SELECT count(*) FROM orders WHERE ts > ? AND amount < ? AND note LIKE ? AND day <> ? AND id <> ?"
-    return rows(con, sql, datetime.datetime(2024, 1, 2), decimal.Decimal("50.5"), "note%", datetime.date(2024, 1, 5), 7)
+    return rows(
+        con,
+        sql,
+        datetime.datetime(2024, 1, 2),
+        decimal.Decimal("50.5"),
+        "note%",
+        datetime.date(2024, 1, 5),
+        7,
+    )
 
 
 @checks
 def null_parameter(con: Any) -> Any:
-    con.cursor().execute("CREATE TEMP TABLE t (a INTEGER, b TEXT)").execute("INSERT INTO t VALUES (?, ?)", None, None)
+    con.cursor().execute("CREATE TEMP TABLE t (a INTEGER, b TEXT)").execute(
+        "INSERT INTO t VALUES (?, ?)", None, None
+    )
     return rows(con, "SELECT * FROM t")
 
 
@@ -219,7 +253,9 @@ def fetchmany(con: Any) -> Any:
 def rowcounts(con: Any) -> Any:
     cursor = con.cursor()
     cursor.execute("CREATE TEMP TABLE t AS SELECT id FROM orders")
-    return cursor.execute("UPDATE t SET id = 0 WHERE id > 990").rowcount, cursor.execute("DELETE FROM t").rowcount
+    return cursor.execute("UPDATE t SET id = 0 WHERE id > 990").rowcount, cursor.execute(
+        "DELETE FROM t"
+    ).rowcount
 
 
 @checks
@@ -241,7 +277,9 @@ def error_leaves_the_transaction(con: Any) -> Any:
 
 @checks
 def escapes(con: Any) -> Any:
-    return rows(con, "SELECT {d '2024-01-02'}, {ts '2024-01-02 03:04:05'}, {fn ucase('abc')}, {fn concat('a', 'b')}")
+    return rows(
+        con, "SELECT {d '2024-01-02'}, {ts '2024-01-02 03:04:05'}, {fn ucase('abc')}, {fn concat('a', 'b')}"
+    )
 
 
 @checks

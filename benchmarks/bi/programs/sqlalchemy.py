@@ -21,8 +21,12 @@ def engine() -> sa.Engine:
     """One with the environment's place."""
     return sa.create_engine(
         sa.URL.create(
-            f"postgresql+{DRIVER}", os.environ["PGUSER"], os.environ["PGPASSWORD"], os.environ["PGHOST"],
-            int(os.environ["PGPORT"]), os.environ["PGDATABASE"],
+            f"postgresql+{DRIVER}",
+            os.environ["PGUSER"],
+            os.environ["PGPASSWORD"],
+            os.environ["PGHOST"],
+            int(os.environ["PGPORT"]),
+            os.environ["PGDATABASE"],
         )  # fmt: skip
     )
 
@@ -78,7 +82,11 @@ def has_table(engine: sa.Engine) -> Any:
 @checks
 def has_others(engine: sa.Engine) -> Any:
     inspector = sa.inspect(engine)
-    return inspector.has_sequence("ticket"), inspector.has_schema("main"), inspector.has_index("orders", "orders_ts")
+    return (
+        inspector.has_sequence("ticket"),
+        inspector.has_schema("main"),
+        inspector.has_index("orders", "orders_ts"),
+    )
 
 
 @checks
@@ -98,7 +106,9 @@ def view_definition(engine: sa.Engine) -> Any:
 
 @checks
 def view_columns(engine: sa.Engine) -> Any:
-    return _texts(sa.inspect(engine).get_columns("big_orders")), sa.inspect(engine).get_table_comment("big_orders")
+    return _texts(sa.inspect(engine).get_columns("big_orders")), sa.inspect(engine).get_table_comment(
+        "big_orders"
+    )
 
 
 @checks
@@ -113,13 +123,20 @@ def no_such_table(engine: sa.Engine) -> Any:
 def reflect_all(engine: sa.Engine) -> Any:
     metadata = sa.MetaData()
     metadata.reflect(engine, views=True)
-    return {name: [(c.name, str(c.type), c.nullable, c.primary_key) for c in t.c] for name, t in metadata.tables.items()}
+    return {
+        name: [(c.name, str(c.type), c.nullable, c.primary_key) for c in t.c]
+        for name, t in metadata.tables.items()
+    }
 
 
 @checks
 def reflected_keys(engine: sa.Engine) -> Any:
     table = sa.Table("order_lines", sa.MetaData(), autoload_with=engine)
-    return [c.name for c in table.primary_key], [str(k.column) for k in table.foreign_keys], table.c.quantity.server_default.arg.text
+    return (
+        [c.name for c in table.primary_key],
+        [str(k.column) for k in table.foreign_keys],
+        table.c.quantity.server_default.arg.text,
+    )
 
 
 @checks
@@ -165,20 +182,36 @@ def expression_of_many_kinds(engine: sa.Engine) -> Any:
 @checks
 def subqueries(engine: sa.Engine) -> Any:
     o = orders_table(engine)
-    best = sa.select(o.c.customer_id, sa.func.max(o.c.amount).label("most")).group_by(o.c.customer_id).cte("best")
-    asked = sa.select(o.c.id).join(best, sa.and_(best.c.customer_id == o.c.customer_id, best.c.most == o.c.amount))
+    best = (
+        sa.select(o.c.customer_id, sa.func.max(o.c.amount).label("most"))
+        .group_by(o.c.customer_id)
+        .cte("best")
+    )
+    asked = sa.select(o.c.id).join(
+        best, sa.and_(best.c.customer_id == o.c.customer_id, best.c.most == o.c.amount)
+    )
     with engine.connect() as con:
-        return con.execute(asked.order_by(o.c.id).limit(5)).all(), con.execute(sa.select(sa.exists().where(o.c.id == 5))).scalar()
+        return con.execute(asked.order_by(o.c.id).limit(5)).all(), con.execute(
+            sa.select(sa.exists().where(o.c.id == 5))
+        ).scalar()
 
 
 @checks
 def core_insert_update_delete(engine: sa.Engine) -> Any:
     metadata = sa.MetaData()
-    table = sa.Table("made", metadata, sa.Column("a", sa.Integer, primary_key=True, autoincrement=False), sa.Column("b", sa.String(20)), sa.Column("c", sa.Numeric(10, 2)))
+    table = sa.Table(
+        "made",
+        metadata,
+        sa.Column("a", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("b", sa.String(20)),
+        sa.Column("c", sa.Numeric(10, 2)),
+    )
     metadata.drop_all(engine)
     metadata.create_all(engine)
     with engine.begin() as con:
-        con.execute(sa.insert(table), [{"a": i, "b": f"row {i}", "c": decimal.Decimal("1.5")} for i in range(50)])
+        con.execute(
+            sa.insert(table), [{"a": i, "b": f"row {i}", "c": decimal.Decimal("1.5")} for i in range(50)]
+        )
         changed = con.execute(sa.update(table).where(table.c.a > 40).values(b="changed")).rowcount
         gone = con.execute(sa.delete(table).where(table.c.a < 10)).rowcount
         found = con.execute(sa.select(sa.func.count(), sa.func.sum(table.c.c), sa.func.max(table.c.b))).all()
@@ -267,7 +300,10 @@ def orm_with_a_serial_key(engine: sa.Engine) -> Any:
 @checks
 def text_with_parameters(engine: sa.Engine) -> Any:
     with engine.connect() as con:
-        return con.execute(sa.text("SELECT id, note FROM orders WHERE id < :n AND note <> :t ORDER BY id"), {"n": 5, "t": "note 2"}).all()
+        return con.execute(
+            sa.text("SELECT id, note FROM orders WHERE id < :n AND note <> :t ORDER BY id"),
+            {"n": 5, "t": "note 2"},
+        ).all()
 
 
 @checks
@@ -285,7 +321,9 @@ def nested_transaction(engine: sa.Engine) -> Any:
 @checks
 def isolation_levels(engine: sa.Engine) -> Any:
     with engine.connect() as con:
-        return con.get_isolation_level(), con.execution_options(isolation_level="AUTOCOMMIT").execute(sa.text("SELECT 1")).scalar()
+        return con.get_isolation_level(), con.execution_options(isolation_level="AUTOCOMMIT").execute(
+            sa.text("SELECT 1")
+        ).scalar()
 
 
 @checks
@@ -326,10 +364,15 @@ def pre_ping(engine: sa.Engine) -> Any:
 
 @checks
 def pandas_to_sql(engine: sa.Engine) -> Any:
-    frame = pd.DataFrame({"a": [1, 2], "b": ["x", None], "c": [1.5, 2.5], "d": pd.to_datetime(["2024-01-01", "2024-01-02"])})
+    frame = pd.DataFrame(
+        {"a": [1, 2], "b": ["x", None], "c": [1.5, 2.5], "d": pd.to_datetime(["2024-01-01", "2024-01-02"])}
+    )
     with engine.begin() as con:
         con.execute(sa.text("DROP TABLE IF EXISTS frame"))
-    written = frame.to_sql("frame", engine, index=False), frame.to_sql("frame", engine, if_exists="append", index=False, method="multi")
+    written = (
+        frame.to_sql("frame", engine, index=False),
+        frame.to_sql("frame", engine, if_exists="append", index=False, method="multi"),
+    )
     with engine.begin() as con:
         found = con.execute(sa.text("SELECT * FROM frame ORDER BY a")).all()
         con.execute(sa.text("DROP TABLE frame"))

@@ -9,8 +9,8 @@ import subprocess
 import threading
 from typing import Any, NamedTuple
 
-from benchmarks.bi.clients import Client
-from benchmarks.bi.servers import Server
+from benchmarks.bi.sides.clients import Client
+from benchmarks.bi.sides.servers import Server
 from benchmarks.provenance import ROOT
 
 CHECK_S = 30.0
@@ -34,9 +34,7 @@ def run(client: Client, server: Server, limit_s: float = CHECK_S) -> dict[str, A
     return answers
 
 
-def _run_once(
-    client: Client, server: Server, after: str, limit_s: float, answers: dict[str, Answer]
-) -> str:
+def _run_once(client: Client, server: Server, after: str, limit_s: float, answers: dict[str, Answer]) -> str:
     """Run what comes after that check; the name of the check that stopped the program, or nothing."""
     environment = {**os.environ, **server.environment, **client.environment, "BI_AFTER": after, "TZ": "UTC"}
     program = subprocess.Popen(client.command, stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True)
@@ -48,7 +46,8 @@ def _run_once(
             record = json.loads(line)
             running = record.pop("start", "")
             if "check" in record:
-                answers[record.pop("check")] = Answer(**record)
+                check = record.pop("check")
+                answers[check] = Answer(**record)
     except queue.Empty:
         answers[running] = Answer(hung=True)
     finally:
@@ -57,7 +56,9 @@ def _run_once(
     if running and running not in answers:
         answers[running] = Answer(error=f"the client's program ended with status {status}")
     if not answers:
-        raise RuntimeError(f"{client.name} ended with status {status} before its first check: {client.command}")
+        raise RuntimeError(
+            f"{client.name} ended with status {status} before its first check: {client.command}"
+        )
     return running
 
 

@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.bi.install import JAVA, JDBC, NODE, PYTHON
+from benchmarks.bi.sides.install import JAVA, JDBC, NODE, PYTHON
 
-PROGRAMS = Path(__file__).parent / "programs"
+TABLES = Path(__file__).parent.parent / "tables"
+PROGRAMS = Path(__file__).parent.parent / "programs"
 
 
 class Client(NamedTuple):
@@ -34,7 +35,7 @@ def _python(name: str, program: str, *words: str, packages: tuple[str, ...] = ()
 def _java(name: str, program: str) -> Client:
     return Client(
         name, ("java", "-XX:TieredStopAtLevel=1", "-cp", f"{JAVA}{os.pathsep}{JDBC}", program),
-        ("default-jdk-headless", "libpostgresql-jdbc-java"),
+        ("openjdk-17-jdk-headless", "libpostgresql-jdbc-java"), {"BI_TABLES": str(TABLES)},
     )  # fmt: skip
 
 
@@ -51,11 +52,22 @@ CLIENTS = (
     _python("pandas", "pandas"),
     _python("polars", "polars"),
     _python("adbc", "adbc"),
-    Client("node-postgres", ("node", str(PROGRAMS / "node_postgres.mjs")), ("nodejs", "npm"), {"BI_NODE": str(NODE)}),
+    Client(
+        "node-postgres",
+        ("node", str(PROGRAMS / "node_postgres.mjs")),
+        ("nodejs", "npm"),
+        {"BI_NODE": str(NODE)},
+    ),
     _java("pgjdbc", "Pgjdbc"),
     _python("pyodbc", "pyodbc", packages=ODBC),
     _python("isql", "isql", packages=ODBC),
     Client("DBD::Pg", ("perl", str(PROGRAMS / "dbd_pg.pl")), ("libdbd-pg-perl",)),
     Client("RPostgreSQL", ("Rscript", "--vanilla", str(PROGRAMS / "rpostgresql.R")), ("r-cran-rpostgresql",)),
     Client("RODBC", ("Rscript", "--vanilla", str(PROGRAMS / "rodbc.R")), ("r-cran-rodbc", *ODBC)),
+)
+# Those that ask llm calls, which PostgreSQL has not.
+LLM_CLIENTS = (
+    _python("psql llm", "llm_psql", packages=("postgresql-client-15",)),
+    _python("psycopg llm", "llm_psycopg"),
+    _java("pgjdbc llm", "PgjdbcLlm"),
 )

@@ -6,8 +6,8 @@ import json
 from enum import Enum
 from typing import NamedTuple
 
-from benchmarks.bi.differences import Difference, differences_of
-from benchmarks.bi.runs import Answer
+from benchmarks.bi.answers.differences import Difference, differences_of
+from benchmarks.bi.sides.runs import Answer
 
 
 class Verdict(str, Enum):

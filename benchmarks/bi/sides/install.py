@@ -17,7 +17,7 @@ PYTHON = BUILD / "venv" / "bin" / "python"
 NODE = BUILD / "node"
 JAVA = BUILD / "java"
 JDBC = Path("/usr/share/java/postgresql.jar")
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent.parent
 
 
 def install() -> None:

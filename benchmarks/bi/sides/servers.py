@@ -1,4 +1,4 @@
-"""The two servers with equal tables: a PostgreSQL cluster of our own, and `relserve serve` on a DuckDB file."""
+"""The two servers with equal tables: a PostgreSQL cluster of our own, and `relserve serve` on a file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from typing import NamedTuple
 import duckdb
 
 from benchmarks.provenance import ROOT
+from relserve.server.users.users import User, Users
+from relserve.server.wire.scram import make_verifier
 
-TABLES = Path(__file__).parent / "tables"
+TABLES = Path(__file__).parent.parent / "tables"
 USER, PASSWORD, DATABASE = "bob", "s3cret-of-bob", "bi"
 BINARIES = Path("/usr/lib/postgresql/15/bin")
 START_S = 60.0
@@ -47,7 +49,16 @@ def postgres() -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="bi-postgres-") as folder:
         shutil.chown(folder, "postgres")
         data = f"{folder}/data"
-        _as_postgres("initdb", "-D", data, "--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C")
+        _as_postgres(
+            "initdb",
+            "-D",
+            data,
+            "--auth-local=trust",
+            "--auth-host=scram-sha-256",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        )
         options = f"-p {server.port} -c listen_addresses=127.0.0.1 -k {folder} -c timezone=UTC -c fsync=off"
         _as_postgres("pg_ctl", "-D", data, "-w", "-l", f"{folder}/log", "-o", options, "start")
         try:
@@ -59,6 +70,7 @@ def postgres() -> Iterator[Server]:
 
 def _fill_postgres(server: Server, folder: str) -> None:
     """Its schema is called main, as DuckDB's is, and belongs to the user of the clients."""
+
     def psql(user: str, database: str, *what: str) -> None:
         command = ["psql", "-h", folder, "-p", str(server.port), "-d", database, "-U", user]
         subprocess.run([*command, "-qX", "-v", "ON_ERROR_STOP=1", *what], check=True)
@@ -85,10 +97,15 @@ def relserve(model: str = "scripted") -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="bi-relserve-") as folder:
         file = Path(folder) / f"{DATABASE}.duckdb"
         fill_duckdb(file)
-        users = _add_user(folder)
-        environment = {**os.environ, "RELSERVE_MODEL": model, "TZ": "UTC", "PYTHONPATH": os.pathsep.join(sys.path)}
+        users = _users_file(folder)
+        environment = {
+            **os.environ,
+            "RELSERVE_MODEL": model,
+            "TZ": "UTC",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         process = subprocess.Popen(
-            [*COMMAND, "serve", str(file), "--port", str(server.port), "--users", str(users)],
+            [*COMMAND, "serve", str(file), "--no-cache", "--port", str(server.port), "--users", str(users)],
             env=environment, cwd=ROOT,
         )  # fmt: skip
         try:
@@ -99,7 +116,7 @@ def relserve(model: str = "scripted") -> Iterator[Server]:
             process.wait(timeout=START_S)
 
 
-COMMAND = [sys.executable, "-m", "relserve.cli.main"]
+COMMAND = [sys.executable, "-m", "relserve"]
 
 
 def fill_duckdb(file: Path) -> None:
@@ -109,13 +126,11 @@ def fill_duckdb(file: Path) -> None:
         con.execute((TABLES / "tables.sql").read_text(encoding="utf-8"))
 
 
-def _add_user(folder: str) -> Path:
-    users = Path(folder) / "users.json"
-    subprocess.run(
-        [*COMMAND, "user", "add", USER, "--users", str(users)], input=f"{PASSWORD}\n{PASSWORD}\n", text=True,
-        check=True, cwd=ROOT, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    return users
+def _users_file(folder: str) -> Path:
+    """Of `--users`, with the one plain user."""
+    file = Path(folder) / "users.json"
+    Users(file, [User(USER, make_verifier(PASSWORD))]).save()
+    return file
 
 
 def _wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:

@@ -1,0 +1,64 @@
+"""The llm checks: through psql, psycopg and pgjdbc, each beside the same statement through `relserve.connect`."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import relserve
+from benchmarks.bi.answers.compare import Outcome, compare
+from benchmarks.bi.programs.statements import CALLS, EXPLAINED, PREPARED, VIEW
+from benchmarks.bi.sides import runs
+from benchmarks.bi.sides.clients import LLM_CLIENTS
+from benchmarks.bi.sides.runs import Answer
+from benchmarks.bi.sides.servers import DATABASE, Server, fill_duckdb
+
+# EXPLAIN tells times by what earlier relQueries took.
+TIMES = re.compile(r"unknown|(about|under|at most) [\d.,]+ (s|min|h)\b|\n?Time of .*|  +")
+
+
+def outcomes(ours: Server, clients: Sequence[str]) -> list[Outcome]:
+    """The verdicts on those of the three clients that run at all."""
+    expected = dict(_expected())
+    return [
+        outcome
+        for client in LLM_CLIENTS
+        if client.name.split()[0] in clients
+        for outcome in _outcomes(client.name, runs.run(client, ours), expected)
+    ]
+
+
+def _outcomes(client: str, told: dict[str, Answer], expected: dict[str, Answer]) -> Iterator[Outcome]:
+    print(f"{client} ..", file=sys.stderr)
+    for check, answer in told.items():
+        name, _, way = check.rpartition("_")
+        if way == "explain":
+            name, answer = check, _without_times(answer)
+        yield compare(client, check, answer, expected[name])
+
+
+def _expected() -> Iterator[tuple[str, Answer]]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{DATABASE}.duckdb"
+        fill_duckdb(file)
+        with relserve.connect(file, model="scripted", progress=False, cache=False) as con:
+            con.execute(VIEW)
+            for each in CALLS + PREPARED:
+                yield each.name, _texts(con.execute(each.text, each.values or None).fetchall())
+            for each in EXPLAINED:
+                rows = con.execute(f"EXPLAIN {each.text}").fetchall()
+                yield f"{each.name}_explain", _without_times(_texts(rows))
+
+
+def _texts(rows: Sequence[Sequence[object]]) -> Answer:
+    return Answer([[None if value is None else str(value) for value in row] for row in rows])
+
+
+def _without_times(answer: Answer) -> Answer:
+    """The plan's text without what differs from run to run, and without padding."""
+    if answer.value is None:
+        return answer
+    return answer._replace(value=[[TIMES.sub(" ", text).strip() for text in row] for row in answer.value])
