@@ -26,7 +26,8 @@ def numbers(array: pa.Array, dtype: Any) -> np.ndarray:
     if pa.types.is_temporal(array.type):
         array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
     filled = pc.fill_null(array, 0) if array.null_count else array
-    return filled.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+    values: np.ndarray = filled.to_numpy(zero_copy_only=False)
+    return values.astype(dtype, copy=False)
 
 
 def fixed(values: np.ndarray, nulls_of: pa.Array | None = None) -> pa.Array:

@@ -32,7 +32,7 @@ def fields_of(error: BaseException, sql: str | None = None) -> ErrorFields:
             position = _position(int(found[1]), found[2], len(found[3]), sql)
             message = message[: found.start()] if position else message
     first, _, rest = message.strip().partition("\n")
-    detail, hint = _detail_and_hint(rest.strip("\n"))
+    detail, hint = _detail_and_hint(rest.strip())
     if isinstance(error, ProtocolError) and error.hint:
         hint = error.hint
     severity = "WARNING" if isinstance(error, Warning) else "ERROR"

@@ -9,12 +9,17 @@ from decimal import Decimal, InvalidOperation
 from relserve.errors import ProtocolError
 from relserve.server.wire.moments import DAY, SECOND
 
-_MONTHS = {"year": 12, "yr": 12, "y": 12, "decade": 120, "century": 1200, "centurie": 1200, "millennium": 12000,
-           "month": 1, "mon": 1}  # fmt: skip
+_MONTHS = {
+    "month": 1, "mon": 1, "year": 12, "yr": 12, "y": 12, "decade": 120, "century": 1200, "centurie": 1200,
+    "millennium": 12000,
+}  # fmt: skip
 _DAYS = {"week": 7, "w": 7, "day": 1, "d": 1}
-_MICROSECONDS = {"hour": 3600 * SECOND, "hr": 3600 * SECOND, "h": 3600 * SECOND, "minute": 60 * SECOND,
-                 "min": 60 * SECOND, "m": 60 * SECOND, "second": SECOND, "sec": SECOND, "s": SECOND,
-                 "millisecond": 1000, "msec": 1000, "ms": 1000, "microsecond": 1, "usec": 1, "us": 1}  # fmt: skip
+_MINUTE, _HOUR = 60 * SECOND, 3600 * SECOND
+_MICROSECONDS = {
+    "hour": _HOUR, "hr": _HOUR, "h": _HOUR, "minute": _MINUTE, "min": _MINUTE, "m": _MINUTE,
+    "second": SECOND, "sec": SECOND, "s": SECOND, "millisecond": 1000, "msec": 1000, "ms": 1000,
+    "microsecond": 1, "usec": 1, "us": 1,
+}  # fmt: skip
 _UNITS = {**_MONTHS, **_DAYS, **_MICROSECONDS}
 _PART = re.compile(
     r"\s*(?:([+-]?)(\d+):(\d+)(?::(\d+(?:\.\d*)?))?|([+-]?(?:\d+\.?\d*|\.\d+))\s*([a-z]+)?)\s*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from relserve.server.wire.arrays import fixed, of_bytes
+from relserve.server.wire.arrays import fixed, of_bytes, with_nulls
 from relserve.server.wire.moments import time_of_day
 
 _ARROWS = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
@@ -16,13 +16,9 @@ _UNITS = ("year", "mon", "day")
 def interval_text(array: pa.Array) -> pa.Array:
     """Such as 1 year 2 mons -3 days +04:05:06.7."""
     parts = _parts(array)
-    rows = zip(
-        parts["months"].tolist(), parts["days"].tolist(), (parts["nanos"] // 1000).tolist(), strict=True
-    )
-    valid = array.is_valid().to_pylist()
-    return of_bytes(
-        _interval(*row).encode() if is_valid else None for row, is_valid in zip(rows, valid, strict=True)
-    )
+    columns = (parts["months"], parts["days"], parts["nanos"] // 1000)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return with_nulls(of_bytes(_interval(*row).encode() for row in rows), array)
 
 
 def interval_binary(array: pa.Array) -> pa.Array:

@@ -48,7 +48,7 @@ def _array(raw: bytes, format_code: int, oid: int) -> Any:
     kind = duckdb_type(element)
     if kind is None:
         return values
-    return duckdb.Value(_untyped(values), kind + "[]" * max(dimensions, 1))
+    return _valued(_untyped(values), kind + "[]" * max(dimensions, 1))
 
 
 def _untyped(value: Any) -> Any:
@@ -74,12 +74,12 @@ def _text(text: str, oid: int) -> Any:
 def _binary(raw: bytes, oid: int) -> Any:
     body = Body(f"{KNOWN[oid].name if oid in KNOWN else 'unknown'} parameter", raw, "22P03")
     if oid in BINARY_WORDS:
-        value = _typed(BINARY_WORDS[oid](body), oid)
+        value: Any = _typed(BINARY_WORDS[oid](body), oid)
     elif oid in _BINARIES:
         value = _BINARIES[oid](body)
     else:
-        value = utf8(body.rest())
-        value = _typed(value, oid) if oid in _TYPED else value
+        text = utf8(body.rest())
+        value = _typed(text, oid) if oid in _TYPED else text
     body.end()
     return value
 
@@ -90,7 +90,11 @@ _TYPED = (types.JSON, types.JSONB, types.BIT, types.VARBIT)  # texts whose type 
 def _typed(text: str, oid: int) -> duckdb.Value:
     kind = duckdb_type(oid)
     assert kind is not None
-    return duckdb.Value(text, kind)
+    return _valued(text, kind)
+
+
+def _valued(value: Any, kind: str) -> duckdb.Value:
+    return duckdb.Value(value, duckdb.type(kind))
 
 
 def _bool(text: str) -> bool:
@@ -151,14 +155,14 @@ _TEXTS: dict[int, Callable[[str], Any]] = {
 def _bits(body: Body) -> duckdb.Value:
     count = body.int32()
     data = body.rest()
-    return duckdb.Value(f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"[:count], "BIT")
+    return _valued(f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"[:count], "BIT")
 
 
 def _jsonb(body: Body) -> duckdb.Value:
     version = body.take(1)
     if version != b"\1":
         raise ProtocolError(f"unsupported jsonb version number {version[0]}", "22P03")
-    return duckdb.Value(utf8(body.rest()), "JSON")
+    return _valued(utf8(body.rest()), "JSON")
 
 
 _BINARIES: dict[int, Callable[[Body], Any]] = {

@@ -32,7 +32,7 @@ class Verifier(NamedTuple):
 
 
 def make_verifier(password: str, iterations: int = ITERATIONS) -> str:
-    """A verifier in PostgreSQL's form, with a salt of its own: SCRAM-SHA-256$4096:salt$StoredKey:ServerKey."""
+    """A new verifier in PostgreSQL's form: SCRAM-SHA-256$4096:salt$StoredKey:ServerKey."""
     return str(_verifier(password, secrets.token_bytes(_SALT_BYTES), iterations))
 
 
@@ -131,7 +131,7 @@ def _mock(user: str, secret: bytes) -> Verifier:
 
 
 def saslprep(password: str) -> str:
-    """The password as RFC 4013 prepares it; as it is where the RFC forbids it, which is what PostgreSQL does."""
+    """The password as RFC 4013 prepares it; as it is where the RFC forbids it, as in PostgreSQL."""
     kept = (char for char in password if not stringprep.in_table_b1(char))
     spaced = "".join(" " if stringprep.in_table_c12(char) else char for char in kept)
     prepared = unicodedata.normalize("NFKC", spaced)
@@ -153,7 +153,7 @@ def _is_prohibited(text: str) -> bool:
 
 
 def _attributes(text: str, wanted: str) -> dict[str, str]:
-    """The attributes of a message by letter; those wanted are there, in their order, extensions after them."""
+    """The attributes of a message by letter; all that are wanted are there, in their order."""
     found = dict(part.split("=", 1) for part in text.split(",") if part[1:2] == "=")
     letters = "".join(letter for letter in found if letter in wanted)
     if letters != wanted or not found["r"] or "m" in found:

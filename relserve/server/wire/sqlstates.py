@@ -1,4 +1,4 @@
-"""PostgreSQL's SQLSTATE for each exception, DuckDB's by their class and, where that is too coarse, their words."""
+"""PostgreSQL's SQLSTATE for each exception, by its class and, where that is too coarse, by its words."""
 
 from __future__ import annotations
 
@@ -78,6 +78,8 @@ _BY_WORDS: Mapping[type[BaseException], Sequence[tuple[str, str]]] = {
         (r"^Failed to cast value.*out of range", "22008"),
         (r"^Failed to cast value.*(date|time|timestamp) field format", "22007"),
         (r"^Failed to cast value|^Malformed JSON", "22P02"),
+        (r"read-only (mode|database)", "25006"),
+        (r"read-only (mode|database)", "25006"),
         (r"TransactionContext Error: Current transaction is aborted", "25P02"),
     ),
     duckdb.TransactionException: (

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relserve.errors import ProtocolError
-from relserve.server.wire.arrays import numbers, patched
+from relserve.server.wire.arrays import numbers, patched, with_nulls
 from relserve.server.wire.moments import DAY, SECOND, moment_of_day, moment_of_instant, offset_text
 
 INFINITE_DAY, INFINITE_INSTANT = 2**31 - 1, 2**63 - 1
@@ -31,14 +31,14 @@ def time_text(array: pa.Array) -> pa.Array:
     micros = microseconds(array)
     texts = pa.array(micros % DAY, pa.int64()).cast(pa.time64("us")).cast(pa.string())
     whole_day = micros == DAY
-    return _valid_of(patched(_trimmed(texts), whole_day, ["24:00:00"] * int(whole_day.sum())), array)
+    return with_nulls(patched(_trimmed(texts), whole_day, ["24:00:00"] * int(whole_day.sum())), array)
 
 
 def timetz_text(array: pa.Array) -> pa.Array:
     """Such as 12:00:00+02."""
     micros, offsets = timetz_parts(array)
     texts = time_text(pa.array(micros, pa.int64()).cast(pa.time64("us")))
-    return _valid_of(pc.binary_join_element_wise(texts, _offset_texts(offsets), b""), array)
+    return with_nulls(pc.binary_join_element_wise(texts, _offset_texts(offsets), b""), array)
 
 
 def timetz_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +62,7 @@ def timestamp_text(array: pa.Array) -> pa.Array:
     rare = _with_rare(
         texts, micros, micros // DAY, INFINITE_INSTANT, lambda at: moment_of_instant(at).as_postgres()
     )
-    return _valid_of(rare, array)
+    return with_nulls(rare, array)
 
 
 def timestamptz_text(array: pa.Array) -> pa.Array:
@@ -72,7 +72,7 @@ def timestamptz_text(array: pa.Array) -> pa.Array:
     instants = pa.array(np.where(is_finite, micros, 0)).cast(pa.timestamp("us", array.type.tz))
     local = numbers(pc.local_timestamp(instants), np.int64)
     offsets = np.where(is_finite, (local - micros) // SECOND, 0)
-    return _valid_of(_zoned(np.where(is_finite, local, micros), offsets), array)
+    return with_nulls(_zoned(np.where(is_finite, local, micros), offsets), array)
 
 
 def _zoned(local: np.ndarray, offsets: np.ndarray) -> pa.Array:
@@ -130,10 +130,6 @@ def _infinity(value: int) -> str:
 def _trimmed(texts: pa.Array) -> pa.Array:
     """Without the zeros that end the fraction of a second, and without a point that ends the text."""
     return pc.replace_substring_regex(texts, r"\.?0+$", "").cast(pa.binary())
-
-
-def _valid_of(texts: pa.Array, array: pa.Array) -> pa.Array:
-    return pc.if_else(array.is_valid(), texts, None) if array.null_count else texts
 
 
 def _offset_texts(offsets: np.ndarray) -> pa.Array:

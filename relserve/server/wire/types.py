@@ -17,7 +17,7 @@ REGCLASS, REGTYPE, UUID, JSONB = 2205, 2206, 2950, 3802
 
 
 class Known(NamedTuple):
-    """What is known of one of PostgreSQL's types: its name, its size in bytes (-1: it varies), its array's OID."""
+    """A type of PostgreSQL's: its name, its size in bytes (-1: it varies) and its array's OID."""
 
     name: str
     size: int
@@ -33,8 +33,9 @@ KNOWN = {
     VARCHAR: Known("varchar", -1, 1015), DATE: Known("date", 4, 1182), TIME: Known("time", 8, 1183),
     TIMESTAMP: Known("timestamp", 8, 1115), TIMESTAMPTZ: Known("timestamptz", 8, 1185),
     INTERVAL: Known("interval", 16, 1187), TIMETZ: Known("timetz", 12, 1270), BIT: Known("bit", -1, 1561),
-    VARBIT: Known("varbit", -1, 1563), NUMERIC: Known("numeric", -1, 1231), REGCLASS: Known("regclass", 4, 2210),
-    REGTYPE: Known("regtype", 4, 2211), UUID: Known("uuid", 16, 2951), JSONB: Known("jsonb", -1, 3807),
+    VARBIT: Known("varbit", -1, 1563), NUMERIC: Known("numeric", -1, 1231),
+    REGCLASS: Known("regclass", 4, 2210), REGTYPE: Known("regtype", 4, 2211),
+    UUID: Known("uuid", 16, 2951), JSONB: Known("jsonb", -1, 3807),
 }  # fmt: skip
 ELEMENT_OF = {known.array: oid for oid, known in KNOWN.items() if known.array}
 
@@ -71,9 +72,7 @@ def numeric(precision: int, scale: int) -> PgType:
     return PgType(NUMERIC, (precision << 16 | scale) + 4)
 
 
-UHUGEINT = numeric(
-    39, 0
-)  # wider than any DECIMAL of DuckDB, so this type tells that the numbers are unsigned
+UHUGEINT = numeric(39, 0)  # wider than any DECIMAL of DuckDB: so it tells that numbers are unsigned
 _SCALARS = {
     "BOOLEAN": PgType(BOOL), "BLOB": PgType(BYTEA), "VARCHAR": PgType(TEXT), "UUID": PgType(UUID),
     "TINYINT": PgType(INT2), "UTINYINT": PgType(INT2), "SMALLINT": PgType(INT2), "USMALLINT": PgType(INT4),

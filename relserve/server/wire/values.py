@@ -19,6 +19,7 @@ from relserve.server.wire.texts import as_text
 from relserve.server.wire.types import Column
 
 ROW_LIMIT_BYTES = 2**30  # PostgreSQL's own limit of a message, and half of what an Arrow array can hold
+NO_COLUMNS = b"D\0\0\0\6\0\0"  # a whole message
 _HEADER = np.dtype([("kind", "S1"), ("size", ">i4"), ("columns", ">i2")])
 
 
@@ -34,7 +35,7 @@ def data_rows(batch: pa.RecordBatch, columns: Sequence[Column], formats: Sequenc
         ProtocolError: a value has no form in PostgreSQL's type (22003, 22008), or a row is too long (54000).
     """
     if not columns or not batch.num_rows:
-        return _HEADER_OF_NOTHING * batch.num_rows
+        return NO_COLUMNS * int(batch.num_rows)
     return _messages(encoded(batch, columns, formats))
 
 
@@ -77,7 +78,8 @@ def _in_halves(columns: Sequence[pa.Array]) -> bytes:
 
 def _lengths(column: pa.Array) -> np.ndarray:
     """The length of each value; -1 for NULL, as the protocol writes it."""
-    return pc.fill_null(pc.binary_length(column), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths: np.ndarray = pc.fill_null(pc.binary_length(column), -1).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64)
 
 
 def joined(parts: Sequence[pa.Array]) -> bytes:
@@ -86,7 +88,4 @@ def joined(parts: Sequence[pa.Array]) -> bytes:
     _, offsets, data = rows.buffers()
     ends = np.frombuffer(offsets, np.int32)
     start, end = ends[rows.offset], ends[rows.offset + len(rows)]
-    return data[start:end].to_pybytes() if data is not None else b""
-
-
-_HEADER_OF_NOTHING = b"D\0\0\0\6\0\0"
+    return bytes(data[start:end]) if data is not None else b""

@@ -10,6 +10,7 @@ import math
 import struct
 import uuid
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow as pa
 from relserve.server.wire.moments import moment_of_day, moment_of_instant, time_of_day
 
 _PRIMITIVE, _SHORT_TEXT, _OBJECT = 0, 1, 2
+_NO_NUMBERS = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def is_variant(kind: pa.DataType) -> bool:
@@ -49,7 +51,7 @@ def _names(metadata: bytes) -> list[str]:
         for i in range(1 + width, 1 + width * (count + 2), width)
     ]
     texts = metadata[1 + width * (count + 2) :]
-    return [texts[start:end].decode() for start, end in zip(ends, ends[1:], strict=False)]
+    return [texts[start:end].decode() for start, end in pairwise(ends)]
 
 
 class _Variant(NamedTuple):
@@ -106,11 +108,7 @@ def _quoted(text: str) -> str:
 
 
 def _float(value: float) -> str:
-    return (
-        repr(value)
-        if math.isfinite(value)
-        else _quoted({math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN"))
-    )
+    return repr(value) if math.isfinite(value) else _quoted(_NO_NUMBERS.get(value, "NaN"))
 
 
 def _decimal(scale: int, *unscaled: int) -> str:
