@@ -17,6 +17,7 @@ from relserve.errors import ProtocolError
 from relserve.server.catalog import Catalog, Facts
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.split import bare
+from relserve.server.users.lockdown import Allowed
 from relserve.server.wire.types import Column, pg_type
 
 # what DuckDB says of a text that it cannot read, before anything has run
@@ -57,7 +58,7 @@ class Executor:
         con: Connection,
         catalog: Catalog,
         facts: Facts,
-        check: Callable[[str], Sequence[duckdb.Statement]],
+        check: Callable[[str], Sequence[Allowed]],
     ) -> None:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
         self.rows: Rows | None = None
