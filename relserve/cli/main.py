@@ -19,6 +19,7 @@ from relserve.cli.cache import app as cache_app
 from relserve.cli.engine import app as engine_app
 from relserve.cli.formats import Format
 from relserve.cli.models import app as models_app
+from relserve.cli.user import app as user_app
 from relserve.errors import Cancelled, RelserveError, RelserveWarning
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.add_typer(cache_app, name="cache")
 app.add_typer(models_app, name="models")
 app.add_typer(engine_app, name="engine")
+app.add_typer(user_app, name="user")
 
 Model = Annotated[
     str | None,

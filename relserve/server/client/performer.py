@@ -98,7 +98,7 @@ class Performer:
             ).fetchall()
         }  # fmt: skip
         found = [each for each in wanted if each in there] or ["main"]
-        self._tell_duckdb("search_path", ",".join(f'"{each}"' for each in found))
+        self._tell_duckdb("search_path", ",".join(map(asked.quoted, found)))
         return ", ".join(found)
 
     def _reset_all(self) -> None:
@@ -140,7 +140,7 @@ class Performer:
         self._portals.forget_all()
         self._executor.make_room()
         for (each,) in self._con.raw.execute(_PREPARED).fetchall():
-            self._con.execute(f'DEALLOCATE "{each}"')
+            self._con.execute(f"DEALLOCATE {asked.quoted(each)}")
         return Outcome("DEALLOCATE ALL")
 
     def _discard(self, what: str) -> Outcome:
@@ -157,5 +157,5 @@ class Performer:
         if what in ("all", "temp", "temporary"):
             self._executor.make_room()
             for (each,) in self._con.raw.execute(_TEMP_TABLES).fetchall():
-                self._con.execute(f'DROP TABLE temp."{each}"')
+                self._con.execute(f"DROP TABLE temp.{asked.quoted(each)}")
         return Outcome(f"DISCARD {what.upper()}")

@@ -17,42 +17,11 @@ import duckdb
 from duckdb import StatementType as Type
 
 from relserve.errors import ForbiddenError
+from relserve.server.users.long_texts import Odd, kinds_of_long
+from relserve.server.users.refused import CATALOG, FUNCTIONS, OWN, PRAGMAS, SETTINGS, VIEWS, is_suspect
 from relserve.server.users.users import User
-from relserve.server.users.words import Odd, Word, long_statements, words
+from relserve.server.users.words import Word, words
 
-# Of one client alone, and of no harm to the server, which reads every value as text or in UTC.
-SETTINGS = frozenset(
-    "search_path schema timezone calendar integer_division ieee_floating_point_ops explain_output "
-    "order_by_non_integer_literal pivot_limit".split()
-)
-PRAGMAS = frozenset(
-    "version database_list database_size show_tables show_tables_expanded show_databases show table_info "
-    "storage_info collations functions platform user_agent".split()
-)
-# Functions that reach what is nobody's or everybody's: files (DuckDB's lock leaves the database's own), other
-# users' temporary rows, logs, secrets, memory by its address, and texts that are run without being looked at.
-FUNCTIONS = frozenset(
-    "read_text read_blob read_csv read_csv_auto read_single_csv_file sniff_csv read_json read_json_auto "
-    "read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects "
-    "read_single_json_file read_parquet parquet_scan read_single_parquet_file parquet_metadata "
-    "parquet_file_metadata parquet_full_metadata parquet_kv_metadata parquet_schema parquet_bloom_probe "
-    "read_duckdb glob duckdb_temporary_files duckdb_external_file_cache "
-    "query json_execute_serialized_sql "
-    "arrow_scan arrow_scan_dumb python_arrow_scan pandas_scan python_map_function seq_scan "
-    "enable_logging disable_logging truncate_duckdb_logs duckdb_logs duckdb_logs_parsed duckdb_log_contexts "
-    "write_log duckdb_secrets which_secret add_parquet_key "
-    "create_external_resource destroy_external_resource register_external_resource "
-    "deregister_external_resource register_external_resource_type duckdb_external_resources "
-    "checkpoint force_checkpoint import_database copy_database enable_profiling enable_profile "
-    "disable_profiling disable_profile enable_verification disable_verification verify_parallelism "
-    "disable_verify_parallelism enable_checkpoint_on_shutdown disable_checkpoint_on_shutdown "
-    "enable_optimizer disable_optimizer enable_object_cache disable_object_cache enable_progress_bar "
-    "disable_progress_bar enable_print_progress_bar disable_print_progress_bar test_vector_types".split()
-)
-# Views over some of those; a table of such a name is refused, too.
-VIEWS = frozenset(["duckdb_logs", "duckdb_secrets", "duckdb_external_file_cache", "duckdb_temporary_files"])
-_OWN = re.compile(r"__llm\w*")  # UDFs, and the macro with the key that tells them who calls
-_CATALOG = "_pg"  # PostgreSQL's catalog, which all clients read
 _CHANGED = frozenset(  # what comes before the name of something that is made, changed or gone
     "view table macro function schema database exists into update sequence type index column truncate use "
     "detach on".split()
@@ -63,41 +32,16 @@ _HARMLESS = (
 )  # fmt: skip
 _ADMINS = (Type.VACUUM, Type.ATTACH, Type.DETACH)
 _WITH_FILES = (Type.COPY, Type.EXPORT, Type.LOAD, Type.EXTENSION)
-_SUSPECT = frozenset(["copy", "secret", _CATALOG, *FUNCTIONS, *VIEWS])
-_SEARCHED = re.compile(r"\w+")
+_WORD = re.compile(r"\w+")
 
 LONG, LONGEST_ODD = 200_000, 2_000_000  # characters: DuckDB's parser holds up all clients, 0.2 s and 2 s
-_LONG_KINDS = {
-    "select": Type.SELECT, "from": Type.SELECT, "values": Type.SELECT, "(": Type.SELECT, "with": Type.SELECT,
-    "insert": Type.INSERT, "update": Type.UPDATE, "delete": Type.DELETE,
-}  # fmt: skip
-_PIVOTS = frozenset(["pivot", "unpivot", "pivot_wider", "pivot_longer"])
-_WRITES = frozenset(["insert", "update", "delete", "merge"])
-
-_FILES = (Type.COPY, Type.EXPORT, Type.LOAD, Type.EXTENSION)
-_SUSPECT = frozenset(["copy", "secret", _CATALOG, *FUNCTIONS, *VIEWS])
-_SEARCHED = re.compile(r"\w+")
-
-LONG, LONGEST_ODD = 200_000, 2_000_000  # characters: DuckDB's parser holds up all clients, 0.2 s and 2 s
-_LONG_KINDS = {
-    "select": Type.SELECT, "from": Type.SELECT, "values": Type.SELECT, "(": Type.SELECT, "with": Type.SELECT,
-    "insert": Type.INSERT, "update": Type.UPDATE, "delete": Type.DELETE,
-}  # fmt: skip
-_FIRST = re.compile(r"\w+|\(")
-_OF_OTHER_KINDS = re.compile(
-    r"\b(pivot|unpivot|pivot_wider|pivot_longer)\b|\Aupdate\s+extensions\b|\A(with\b.*\b(insert|update|delete|merge)\b)",
-    re.S,
-)
 
 _FILES = (
     "this server lets no statement touch files: send rows by COPY .. FROM STDIN, fetch them by COPY .. TO "
     "STDOUT, or have the server started with --allow-files"
 )
 _EXTENSIONS = "this server loads no extensions; start it with --allow-files to allow them"
-_CALLED = (
-    "it reaches files, logs or texts that concern all users (a table of that name can be read with a quoted "
-    "name and without a list of columns)"
-)
+_CALLED = "it reaches files, memory, logs or texts that concern all users"
 
 
 class Allowed(NamedTuple):
@@ -165,7 +109,7 @@ class _Check:
         kinds = [_kind(statement) for statement in parsed]
         for statement, kind in zip(parsed, kinds, strict=True):
             self._check_kind(kind, statement.query)
-        if any(map(_is_suspect, _SEARCHED.findall(text.lower()))):
+        if any(map(is_suspect, _WORD.findall(text.lower()))):
             self._check_words(words(text))
         return [Allowed(kind) for kind in kinds]
 
@@ -176,8 +120,7 @@ class _Check:
             ForbiddenError: the text is too long for that, too.
         """
         try:
-            statements = long_statements(text)
-            kinds = [_kind_of_long(each) for each in statements]
+            return [Allowed(kind) for kind in kinds_of_long(text)]
         except Odd as what:
             if len(text) <= LONGEST_ODD:
                 return None
@@ -185,7 +128,6 @@ class _Check:
                 f"a text of {len(text):,} characters is only taken where it is plain SELECT, INSERT, UPDATE "
                 f"or DELETE, and {what} is in this one: send rows by COPY .. FROM STDIN or as parameters"
             ) from None
-        return [Allowed(kind) for kind in kinds]
 
     def _check_kind(self, kind: Type, text: str) -> None:
         if kind in _HARMLESS or (kind in _WITH_FILES and self.allow_files):
@@ -212,8 +154,8 @@ class _Check:
         names = [word.name for word in rest if word.name not in ("session", "local")]
         if names[:1] == ["variable"]:
             return
-        if _CATALOG in text.lower():
-            raise ForbiddenError(_own(_CATALOG))
+        if CATALOG in text.lower():
+            raise ForbiddenError(_own(CATALOG))
         if first.name == "use" or self.allow_files:
             return
         if names[:1] == ["global"] or not names or names[0] not in SETTINGS:
@@ -246,7 +188,7 @@ class _Check:
             if not word.is_name:
                 continue
             is_changed = before in _CHANGED or names[number - 2 : number] == ["delete", "from"]
-            if _OWN.fullmatch(name) or (name == _CATALOG and is_changed):
+            if name.startswith(OWN) or (name == CATALOG and is_changed):
                 raise ForbiddenError(_own(name))
             if not self.allow_files:
                 _check_word(before, name, after)
@@ -291,27 +233,3 @@ def _explained(text: str, here: Sequence[Word]) -> str:
         else:
             break
     return text.encode()[here[number].start :].decode()
-
-
-def _kind_of_long(statement: str) -> Type:
-    """What a statement of a long text is.
-
-    Raises:
-        Odd: none of the plain ones, or it holds what `_check_words` is to look at.
-    """
-    if statement.startswith("("):
-        first, suspects = "(", _PIVOTS
-    else:
-        found = _SEARCHED.match(statement)
-        first = found[0] if found else statement[:1]
-        suspects = _PIVOTS | _WRITES if first == "with" else _PIVOTS
-    if first not in _LONG_KINDS or re.match(r"update\s+extensions\b", statement):
-        raise Odd(first.upper())
-    for each in _SEARCHED.finditer(statement):
-        if each[0] in suspects or _is_suspect(each[0]):
-            raise Odd(each[0].upper())
-    return _LONG_KINDS[first]
-
-
-def _is_suspect(word: str) -> bool:
-    return word in _SUSPECT or word.startswith("__llm")

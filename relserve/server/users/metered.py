@@ -50,7 +50,7 @@ def check_model(user: User, name: str | None, is_default: bool = False) -> None:
     if user.models is None:
         raise ForbiddenError(
             f"user {user.name} may not ask the model {name!r}, only the server's own: leave model := out, or "
-            f"have the server's owner run `relserve user add {user.name} --models ..`"
+            f"have the server's owner run `relserve user change {user.name} --models ..`"
         )
     if name not in user.models:
         theirs = ", ".join(sorted(user.models)) or "none"

@@ -76,25 +76,37 @@ class Users:
         """All users, by name."""
         return sorted(self._by_name.values(), key=lambda user: user.name)
 
-    def put(self, user: User) -> None:
-        """Add a user, or have one be this from now on; `save` writes it down.
+    def get(self, name: str) -> User:
+        """The user of this name.
 
         Raises:
-            UsageError: the name cannot be one.
-        """
-        check_name(user.name)
-        self._by_name[user.name] = user
-
-    def remove(self, name: str) -> None:
-        """Take a user out.
-
-        Raises:
-            UsageError: there is none of this name.
+            UsageError: there is none; says who is.
         """
         if name not in self._by_name:
             there = ", ".join(user.name for user in self.all()) or "nobody"
             raise UsageError(f"no user {name!r} in {self.path}; there is: {there}")
-        del self._by_name[name]
+        return self._by_name[name]
+
+    def add(self, user: User) -> None:
+        """Have a new user; `save` writes it down.
+
+        Raises:
+            UsageError: the name cannot be one, or is another's.
+        """
+        check_name(user.name)
+        if user.name in self._by_name:
+            raise UsageError(
+                f"{self.path} has a user {user.name!r}: see `relserve user change` and `relserve user passwd`"
+            )
+        self.put(user)
+
+    def put(self, user: User) -> None:
+        """Have a user be this from now on; `save` writes it down."""
+        self._by_name[user.name] = user
+
+    def remove(self, name: str) -> None:
+        """Take a user out; errors as of `get`."""
+        del self._by_name[self.get(name).name]
 
     def save(self) -> None:
         """Write the file, readable by its owner alone; a running server sees all of it or nothing."""

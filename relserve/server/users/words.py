@@ -12,13 +12,6 @@ from duckdb import token_type as Kind
 
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _PLAIN = re.compile(r"[\w$]+")
-# What a long text is cut at. Quotes that stand for themselves make two strings of one, which is no matter.
-_PART = re.compile(
-    r"""(?P<plain>[^'"`;$/-]{1,65536}+) | (?P<string>'[^']*+') | (?P<name>"[^"]*+") | (?P<comment>--[^\r\n]*+)
-    | (?P<end>;) | (?P<odd>['"`] | /\* | \$\w*\$) | (?P<other>[$/-])""",
-    re.X,
-)
-_PREFIXED = re.compile(r"(?:^|\W)(?:[eE]|[uU]&)$")
 
 
 class Word(NamedTuple):
@@ -33,10 +26,6 @@ class Word(NamedTuple):
     name: str
     is_name: bool
     start: int
-
-
-class Odd(ValueError):
-    """A text holds what only DuckDB's own parser is trusted to read."""
 
 
 def words(text: str) -> list[Word]:
@@ -57,27 +46,3 @@ def _words(text: str) -> Iterator[Word]:
             yield Word(quoted[1].replace('""', '"').lower(), True, start)
         else:
             yield Word(found[0].lower(), True, start)
-
-
-def long_statements(text: str) -> list[str]:
-    """The statements of a text in lower case, each without its comments and with '' for every string.
-
-    In Python, which gives other threads a turn every few milliseconds: DuckDB's tokenizer and parser hold
-    them all up, for a second a megabyte.
-
-    Raises:
-        Odd: it holds strings or comments of the rarer kinds, whose end DuckDB's parser may see elsewhere.
-    """
-    statements: list[str] = []
-    parts: list[str] = []
-    for found in _PART.finditer(text):
-        kind = found.lastgroup
-        if kind == "odd" or (kind == "string" and parts and _PREFIXED.search(parts[-1][-3:])):
-            raise Odd(found[0][:10])
-        if kind == "end":
-            statements.append("".join(parts))
-            parts.clear()
-        else:
-            parts.append("''" if kind == "string" else " " if kind == "comment" else found[0])
-    statements.append("".join(parts))
-    return [each.strip().lower() for each in statements if each.strip()]

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.errors import ForbiddenError
-from relserve.server.users.lockdown import SETTINGS, _Check, check_allowed, locked_config
+from relserve.server.users.lockdown import _Check, check_allowed, locked_config
+from relserve.server.users.refused import SETTINGS
 from relserve.server.users.users import User
 
 ANN = User("ann")
@@ -309,8 +310,8 @@ def test_a_setting_of_one_client_is_not_anothers(con, name):
 PIECES = (
     "'", "''", '"', '""', "`", "$$", "$a$", "$1", "--", "\n", "\r", "/*", "*/", ";", "\\", "\\'", "E'", "e'",
     "x'", "U&'", "'a'", '"a"', " ", "\u00a0", "SELECT ", "SELECT 1", "FROM t", ", ", "(", ")", "1", "a",
-    "copy", "COPY t TO 'x'", "INSERT INTO t VALUES (1)", "read_text('x')", "UPDATE t SET a = 1", "WITH x AS (", "-",
-    "/", "$", "é", "CHECKPOINT",
+    "copy", "COPY t TO 'x'", "INSERT INTO t VALUES (1)", "read_text('x')", "UPDATE t SET a = 1",
+    "WITH x AS (", "-", "/", "$", "é", "CHECKPOINT",
 )  # fmt: skip
 
 

@@ -90,10 +90,17 @@ def test_removing_who_is_not_there_says_who_is(path):
         users.remove("bob")
 
 
+def test_a_name_is_given_once(path):
+    users = Users(path)
+    users.add(ANN)
+    with pytest.raises(UsageError, match="has a user 'ann': see `relserve user change`"):
+        users.add(User("ann"))
+
+
 @pytest.mark.parametrize("name", ["", "a\nb", "a\0", " a", "ü" * 32, "\u202ea"])
 def test_names_that_cannot_be(path, name):
     with pytest.raises(UsageError, match="cannot be a user's name"):
-        Users(path).put(User(name))
+        Users(path).add(User(name))
 
 
 @pytest.mark.parametrize(

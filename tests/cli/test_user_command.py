@@ -1,0 +1,116 @@
+"""`relserve user`, run in this process."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+from typer.testing import CliRunner
+
+from relserve.cli.main import app
+from relserve.errors import UsageError
+from relserve.server.users.users import Users
+from relserve.server.wire.scram import is_password
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "users.json"
+
+
+@pytest.fixture
+def user(path):
+    """user("add", "ann", ..): what the command prints."""
+
+    def run(*words: str, stdin: str = "secret ü\n") -> str:
+        done = CliRunner().invoke(
+            app, ["user", *words, "--file", str(path)], input=stdin, catch_exceptions=True
+        )
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return run
+
+
+def add(user, name, *words):
+    return user("add", name, "--password-stdin", *words)
+
+
+def test_a_user_is_added_shown_and_removed(user, path):
+    assert "ann may log in" in add(user, "ann")
+    add(user, "root", "--admin")
+    add(user, "bob", "--models", "tiny, scripted", "--tokens-per-hour", "50000")
+    lines = user("list").splitlines()[1:]
+    cells = [
+        [cell for cell in line.replace("│", "|").split("|") if cell.strip()]
+        for line in lines
+        if "|" in line or "│" in line
+    ]
+    shown = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in cells}
+    assert shown["ann"] == ["the server's own", "no limit"]
+    assert shown["root"] == ["yes", "any", "no limit"]
+    assert shown["bob"] == ["scripted, tiny", "50,000"]
+    assert "has 2 users" in user("remove", "ann")
+    assert Users.load(path).find("ann") is None
+
+
+def test_the_file_holds_no_password_and_is_private(user, path):
+    add(user, "ann")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "secret" not in path.read_text()
+    verifier = Users.load(path).get("ann").verifier
+    assert is_password("secret ü", verifier)
+    assert not is_password("secret", verifier)
+
+
+def test_a_password_is_changed(user, path):
+    add(user, "ann", "--models", "tiny")
+    user("passwd", "ann", "--password-stdin", stdin="other\r\n")
+    ann = Users.load(path).get("ann")
+    assert is_password("other", ann.verifier)
+    assert ann.models == {"tiny"}
+
+
+def test_what_a_user_may_do_is_changed(user, path):
+    add(user, "ann")
+    before = Users.load(path).get("ann")
+    user("change", "ann", "--models", "tiny", "--tokens-per-hour", "7", "--admin")
+    ann = Users.load(path).get("ann")
+    assert (ann.models, ann.tokens_per_hour, ann.is_admin) == ({"tiny"}, 7, True)
+    user("change", "ann", "--default-models", "--no-limit", "--no-admin")
+    assert Users.load(path).get("ann") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add", "ann", "--password-stdin"], "has a user 'ann': see `relserve user change`"),
+        (["add", "a\nb", "--password-stdin"], "cannot be a user's name"),
+        (["add", "bob"], "nobody can be asked for a password; add --password-stdin"),
+        (["remove", "bob"], "no user 'bob'"),
+        (["passwd", "bob", "--password-stdin"], "no user 'bob'"),
+        (["change", "bob", "--admin"], "no user 'bob'"),
+        (["change", "ann", "--models", "tiny", "--default-models"], "not both"),
+        (["change", "ann", "--tokens-per-hour", "1", "--no-limit"], "not both"),
+    ],
+)
+def test_what_cannot_be_is_said(user, path, words, said):
+    add(user, "ann")
+    before = path.read_bytes()
+    with pytest.raises(UsageError) as error:
+        user(*words)
+    assert said in str(error.value)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_password_is_none(user, path):
+    with pytest.raises(UsageError, match="the password is empty"):
+        user("add", "ann", "--password-stdin", stdin="\n")
+    assert not path.exists()
+
+
+def test_there_is_no_file(user):
+    with pytest.raises(UsageError, match="`relserve user add NAME` makes one"):
+        user("list")
