@@ -5,12 +5,13 @@ from __future__ import annotations
 import duckdb
 
 from relserve.session.session import Session
+from relserve_duckdb.describe.description import Description
 from relserve_duckdb.udf.client import Client
 from relserve_duckdb.user.connection import Connection
 from relserve_duckdb.user.python_client import PythonClient
 from relserve_duckdb.user.variables import NoVariables
 
-__all__ = ["Client", "Connection", "NoVariables", "attach"]
+__all__ = ["Client", "Connection", "Description", "NoVariables", "attach"]
 
 
 def attach(

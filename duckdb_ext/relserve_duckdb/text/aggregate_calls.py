@@ -15,6 +15,7 @@ from sqlglot.dialects.duckdb import DuckDB
 
 from relserve.errors import UsageError
 from relserve_duckdb.text.call_limits import AGGREGATE, one_value_only
+from relserve_duckdb.text.parameters import masked
 
 Tokens = Sequence[Token]
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
@@ -58,12 +59,12 @@ class AggregateCall:
 
 
 def tokens_of(text: str) -> Tokens:
-    """The tokens of a statement.
+    """The tokens of a statement; a parameter `$1` is the name `_1`.
 
     Raises:
         sqlglot.errors.SqlglotError: sqlglot cannot read it.
     """
-    return list(_Tokenizer(DuckDB()).tokenize(text))
+    return list(_Tokenizer(DuckDB()).tokenize(masked(text)))
 
 
 def find_aggregate_calls(tokens: Tokens) -> dict[int, AggregateCall]:

@@ -16,6 +16,7 @@ from sqlglot import ErrorLevel, exp
 from relserve.errors import UsageError
 from relserve_duckdb.text.aggregate_text import AggregateText, aggregate_text
 from relserve_duckdb.text.calls import Call, find_calls
+from relserve_duckdb.text.parameters import masked, spaced
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,7 @@ def _name_of_item(con: duckdb.DuckDBPyConnection, item: str) -> str | None:
 def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
     text = parsed.query
     plans_only, body = _body(parsed.type, text)
-    root = _parse(body)
+    root = parse_tree(body)
     if isinstance(root, exp.Create) and not plans_only:
         plans_only = not (root.kind == "TABLE" and isinstance(root.expression, exp.Query))
     calls = tuple(find_calls(root)) if root is not None else ()
@@ -120,7 +121,7 @@ def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
 
 def read_select(text: str) -> Statement:
     """The text of a relation as a statement."""
-    root = _parse(text)
+    root = parse_tree(text)
     calls = tuple(find_calls(root)) if root is not None else ()
     return Statement(text, text, False, True, text, True, root, calls, frozenset())
 
@@ -161,10 +162,10 @@ def _rehearsal(kind: Type, body: str, root: exp.Expr | None) -> str:
 
 def _end_of(body: str, query: exp.Expr) -> str:
     """The SELECT at the end of a CREATE TABLE AS or INSERT INTO as it is written, "" if that is not plain."""
-    for token in sqlglot.tokenize(body, read="duckdb"):
+    for token in sqlglot.tokenize(masked(body), read="duckdb"):
         if token.token_type.name in ("SELECT", "FROM", "WITH"):
             text = body[token.start :].rstrip("; \n\t")
-            return text if _parse(text) == query else ""
+            return text if parse_tree(text) == query else ""
     return ""
 
 
@@ -203,12 +204,12 @@ def _select(values: list[exp.Expr], root: exp.Expr, others: list[exp.Expr]) -> e
     return query
 
 
-def _parse(text: str) -> exp.Expr | None:
+def parse_tree(text: str) -> exp.Expr | None:
     """What sqlglot reads, None when it cannot or is known to give up with a warning."""
     if not _PARSED.match(text):
         return None
     try:
-        return sqlglot.parse_one(text, read="duckdb")
+        return sqlglot.parse_one(spaced(text), read="duckdb")
     except (sqlglot.errors.SqlglotError, RecursionError, ValueError) as error:
         log.debug("sqlglot cannot read %r: %s", text[:200], error)
         return None

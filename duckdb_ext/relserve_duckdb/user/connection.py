@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from types import FrameType
@@ -13,6 +13,8 @@ from typing import Any
 import duckdb
 
 from relserve.session.session import Session
+from relserve_duckdb.describe.describer import Describer
+from relserve_duckdb.describe.description import Description
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.rehearse.reading import Reading
@@ -78,6 +80,7 @@ class Connection:
         self._cursors: Cursors = parent._cursors if parent else Cursors()
         rehearsals = RehearsalBuilder(raw, self._functions, self._indirect_calls)
         self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals)
+        self._describer = Describer(raw, self._state, self._indirect_calls)
         self._runner = Runner(
             raw, self._state, self._indirect_calls, rehearsals, self._explainer, prefetch and memo
         )
@@ -131,8 +134,8 @@ class Connection:
             batch_rows: most rows of a batch.
 
         Returns:
-            The open result; None: there is nothing in the text but a comment. The connection runs nothing else
-            until it has been read to its end, or closed.
+            The open result; None: there is nothing in the text but a comment. The connection runs nothing
+            else until it has been read to its end, or closed.
         """
         relation = self._sql(
             self.variables(sys._getframe(1)), query, {"params": parameters} if parameters else {}
@@ -176,6 +179,20 @@ class Connection:
             if isinstance(query, Relation):
                 return self._explainer.explain_relation(unwrapped(query), reading_of(query))
             return self._explainer.explain(variables, query, parameters)
+
+    def describe(self, query: str, parameter_types: Sequence[str | None] = ()) -> Description:
+        """What one statement gives and takes, from DuckDB's bind: it does not run, and asks nothing.
+
+        Args:
+            parameter_types: DuckDB's types of its first parameters, None for those that are to be found.
+
+        Raises:
+            UsageError: several statements, or an llm call is wrong.
+            duckdb.Error: the statement is wrong, or an unread result is open on this connection.
+        """
+        variables = self.variables(sys._getframe(1))
+        with self._lock, self._guarded():
+            return self._describer.describe(variables, query, parameter_types)
 
     def explained(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
         """A relation's plan and what reading it would ask; "" where it makes no llm call."""

@@ -9,22 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
-_BY_WORDS: dict[str, type[duckdb.Error]] = {
-    "Binder Error": duckdb.BinderException, "Catalog Error": duckdb.CatalogException,
-    "Constraint Error": duckdb.ConstraintException, "Conversion Error": duckdb.ConversionException,
-    "Dependency Error": duckdb.DependencyException, "HTTP Error": duckdb.HTTPException,
-    "INTERNAL Error": duckdb.InternalException, "INTERRUPT Error": duckdb.InterruptException,
-    "IO Error": duckdb.IOException, "Invalid Input Error": duckdb.InvalidInputException,
-    "Invalid type Error": duckdb.InvalidTypeException, "Not implemented Error": duckdb.NotImplementedException,
-    "Out of Memory Error": duckdb.OutOfMemoryException, "Out of Range Error": duckdb.OutOfRangeException,
-    "Parser Error": duckdb.ParserException, "Permission Error": duckdb.PermissionException,
-    "Sequence Error": duckdb.SequenceException, "Serialization Error": duckdb.SerializationException,
-    "Syntax Error": duckdb.SyntaxException, "TransactionContext Error": duckdb.TransactionException,
-    "Type Error": duckdb.TypeMismatchException,
-}  # fmt: skip
+from relserve_duckdb.text.duckdb_errors import error_of
 
 
 class Stream:
@@ -71,11 +58,10 @@ def _as_duckdb() -> Iterator[None]:
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        words = str(error).partition(":")[0]
-        kind = _BY_WORDS.get(words)
-        if kind is None:
+        told = error_of(str(error))
+        if told is None:
             raise
-        raise kind(str(error)) from error
+        raise told from error
 
 
 def open_stream(

@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from types import FrameType
+from collections.abc import Iterator
 
 import duckdb
 import pytest
-from relserve_duckdb import Connection, NoVariables, attach
+from guests import Guest
+from relserve_duckdb import Connection, attach
 from sql_fixtures import Made
 
 from relserve.engines.scripted import ScriptedEngine
-from relserve.session.history import History
-from relserve.session.progress import Progress
 from relserve.session.session import Session
-
-
-class Guest:
-    """A client without a Python frame."""
-
-    def __init__(self) -> None:
-        self.warned = 0
-
-    def variables(self, frame: FrameType) -> NoVariables:
-        return NoVariables()
-
-    def watching(self, interrupt: Callable[[], None]) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def progress(self) -> AbstractContextManager[Progress | None]:
-        return nullcontext()
-
-    def warn_of_failures(self, history: History, statement: int) -> bool:
-        return False
-
-    def warn_of_constant(self, function: str) -> None:
-        self.warned += 1
 
 
 def session_of(name: str) -> Session:

@@ -1,0 +1,112 @@
+"""Binding one statement, with types for the parameters that its text leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import duckdb
+
+from relserve_duckdb.describe.casts import cast, null, without_casts
+from relserve_duckdb.describe.description import Description
+from relserve_duckdb.describe.guesses import guesses
+from relserve_duckdb.describe.prepared import Prepared
+from relserve_duckdb.text.parameters import find_parameters, numbered, with_parameters
+
+TEXT = "VARCHAR"  # of a parameter about which nothing is known, as in PostgreSQL
+_OTHERWISE = ("BIGINT", "DOUBLE", "TIMESTAMP", "VARCHAR[]")  # tried where no function takes a text
+
+Types = Mapping[str, str]
+
+
+class Binding:
+    """One statement that DuckDB binds as often as it takes.
+
+    Args:
+        prepare: has DuckDB bind a text.
+        types: of its parameters, as far as the caller says them; those win.
+    """
+
+    def __init__(self, prepare: Callable[[str], Prepared], text: str, types: Sequence[str | None]) -> None:
+        self.prepare, self.text = prepare, text
+        self.places = find_parameters(text)
+        self.names = _in_order(list(dict.fromkeys(place.name for place in self.places)))
+        self.given = {name: kind for name, kind in zip(self.names, types, strict=False) if kind is not None}
+
+    def describe(self) -> Description:
+        """What the statement gives and takes; what is no row of its own, too, such as the count of an INSERT.
+
+        Raises:
+            duckdb.Error: it is wrong, or its columns depend on the values of its parameters.
+        """
+        bare = self.prepare(self.text)
+        told = {name: kind for name, kind in bare.parameters.items() if kind is not None}
+        used = {place.name for place in self.places}
+        unknown = [name for name in self.names if name in used - told.keys() - self.given.keys()]
+        retyped = {name: kind for name, kind in self.given.items() if told.get(name) != kind}
+        if bare.columns is not None and not unknown and not retyped:
+            return self._description(bare.columns, told, self.text)
+        guessed = self._guessed(unknown)
+        for types in self._attempts(retyped, guessed):
+            with suppress(duckdb.Error):
+                return self._typed(bare, told, types)
+        return self._typed(bare, told, {**retyped, **guessed})  # raises what the likeliest types met
+
+    def _guessed(self, unknown: Sequence[str]) -> dict[str, str]:
+        """Types for parameters that DuckDB leaves open."""
+        if not unknown:
+            return {}
+        text = numbered(self.text)
+        forms = {name: cast(kind) for name, kind in self.given.items()} | guesses(text, unknown)
+        found: dict[str, str | None] = {}
+        with suppress(duckdb.Error):
+            found = (
+                self.prepare(with_parameters(text, find_parameters(text), forms)).parameters if forms else {}
+            )
+        return {name: _wide(found.get(name) or TEXT) for name in unknown}
+
+    def _attempts(self, retyped: Types, guessed: Types) -> Iterator[Types]:
+        """Types of parameters to try, the likeliest first."""
+        yield {**retyped, **guessed}
+        if retyped:
+            yield guessed
+        texts = [name for name, kind in guessed.items() if kind == TEXT]
+        for names in ([name] for name in texts) if len(texts) > 1 else ():
+            for kind in _OTHERWISE:
+                yield {**retyped, **guessed, **dict.fromkeys(names, kind)}
+        for kind in _OTHERWISE if texts else ():
+            yield {**retyped, **guessed, **dict.fromkeys(texts, kind)}
+
+    def _typed(self, bare: Prepared, told: Types, types: Types) -> Description:
+        """The statement with these types of parameters."""
+        every = {**told, **self.given, **types}
+        for casts in (types, every):
+            runnable = self._with({name: cast(kind) for name, kind in casts.items()})
+            columns = self.prepare(runnable).columns
+            if columns is not None:
+                plain = [(without_casts(name, casts), kind) for name, kind in columns]
+                is_same = bare.columns is not None and plain == list(bare.columns)
+                return self._description(plain, every, self.text if is_same else runnable)
+        # a table function wants values before it tells its columns; a NULL of their type does for most
+        columns = self.prepare(self._with({name: null(name, kind) for name, kind in every.items()})).columns
+        plain = [(without_casts(name, every), kind) for name, kind in columns or ()]
+        return self._description(plain, every, runnable)
+
+    def _description(self, columns: Sequence[tuple[str, str]], told: Types, runnable: str) -> Description:
+        types = {**told, **self.given}
+        return Description(list(columns), [types.get(name) for name in self.names], runnable)
+
+    def _with(self, forms: Mapping[str, str]) -> str:
+        return with_parameters(self.text, self.places, forms)
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """The names of parameters, numbers in their order without gaps."""
+    if all(name.isdigit() for name in names):
+        return [str(i) for i in range(1, max(map(int, names), default=0) + 1)]
+    return names
+
+
+def _wide(kind: str) -> str:
+    """A type that loses nothing of a value: the digits of a constant say nothing of those of a parameter."""
+    return "DOUBLE" if kind.startswith("DECIMAL") else kind

@@ -1,0 +1,104 @@
+"""Describing the statements of one connection without running them or asking anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import duckdb
+from duckdb import StatementType as Type
+from sqlglot import TokenType
+from sqlglot.errors import SqlglotError
+
+from relserve.errors import UsageError
+from relserve_duckdb.describe.binding import Binding
+from relserve_duckdb.describe.description import Description
+from relserve_duckdb.describe.native import is_trusted
+from relserve_duckdb.describe.prepared import Prepared, prepare
+from relserve_duckdb.describe.without_native import prepare_plainly
+from relserve_duckdb.text.aggregate_calls import tokens_of
+from relserve_duckdb.text.indirect_calls import IndirectCalls
+from relserve_duckdb.text.statements import split
+from relserve_duckdb.udf.client import Variables
+from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.plan_only import plan_only
+
+_COUNT, _SUCCESS = [("Count", "BIGINT")], [("Success", "BOOLEAN")]  # of statements that give no rows
+_COUNTED = (Type.INSERT, Type.UPDATE, Type.DELETE, Type.MERGE_INTO, Type.COPY, Type.CREATE)
+_RETURNING = re.compile(r"(?i)\breturning\b")
+_EXECUTE = re.compile(r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*execute\s+(\w+|\"(?:[^\"]|\"\")+\")")
+_PREPARED = "SELECT statement FROM duckdb_prepared_statements() WHERE lower(name) = lower(?)"
+
+
+@dataclass(frozen=True)
+class Describer:
+    """Describes the statements of one connection."""
+
+    raw: duckdb.DuckDBPyConnection
+    state: ConnectionState
+    indirect_calls: IndirectCalls
+
+    def describe(self, variables: Variables, query: str, types: Sequence[str | None]) -> Description:
+        """What one statement gives and takes.
+
+        Args:
+            types: of its parameters, as far as the caller says them.
+
+        Raises:
+            UsageError: several statements.
+            duckdb.Error: the statement is wrong, or an unread result is open.
+        """
+        parsed = self.raw.extract_statements(query)
+        if not parsed:
+            return Description([], [None] * len(types), query)
+        kind = parsed[0].type
+        if kind == Type.MULTI:
+            return plan_only(self.state, partial(self._of_parts, variables, query))
+        if len(parsed) > 1:
+            raise UsageError(f"describe() takes one statement, not {len(parsed)}")
+        text = self._runnable(query)
+        binding = Binding(self._prepare(variables, kind), text, types)
+        found = plan_only(self.state, binding.describe)
+        return found if self._gives_rows(kind, found.columns, query) else found._replace(columns=[])
+
+    def _prepare(self, variables: Variables, kind: Type) -> Callable[[str], Prepared]:
+        if is_trusted():
+            return partial(prepare, self.raw, variables)
+        return partial(prepare_plainly, self.raw, variables, kind)
+
+    def _runnable(self, query: str) -> str:
+        """What DuckDB can bind for a text."""
+        if not self.indirect_calls.mentions(query):
+            return query
+        (statement,) = split(self.raw, query)
+        if statement.stand_in is not None:
+            self.state.stand_ins = [statement.stand_in]
+        return statement.text if statement.stand_in is not None else query
+
+    def _of_parts(self, variables: Variables, query: str) -> Description:
+        """A statement that DuckDB runs in parts, such as PIVOT: the last one is only bound."""
+        relation = variables.call(self.raw.sql, query)
+        columns = zip(relation.columns, map(str, relation.types), strict=True) if relation is not None else ()
+        return Description(list(columns), [], query)
+
+    def _gives_rows(self, kind: Type, columns: list[tuple[str, str]], query: str) -> bool:
+        if kind == Type.SELECT or columns not in (_COUNT, _SUCCESS):
+            return True
+        if kind == Type.EXECUTE and (match := _EXECUTE.match(query)):
+            name = match[1].strip('"').replace('""', '"')
+            ((executed,),) = self.raw.execute(_PREPARED, [name]).fetchall()
+            (parsed, *_) = self.raw.extract_statements(executed)
+            return self._gives_rows(parsed.type, columns, executed)
+        return kind in _COUNTED and _has_returning(query)
+
+
+def _has_returning(query: str) -> bool:
+    """Whether a statement that writes says which rows it gives."""
+    if not _RETURNING.search(query):
+        return False
+    try:
+        return any(token.token_type is TokenType.RETURNING for token in tokens_of(query))
+    except SqlglotError:
+        return True

@@ -1,0 +1,56 @@
+"""The way to DuckDB's own connection inside a Python one: trusted only after a try."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from relserve_duckdb.describe import native
+
+
+@pytest.fixture(autouse=True)
+def asked_anew() -> Iterator[None]:
+    native.is_trusted.cache_clear()
+    yield
+    native.is_trusted.cache_clear()
+
+
+def test_it_leads_to_the_very_connection() -> None:
+    assert native.is_trusted() is (duckdb.__version__ in native.TESTED)
+    con = duckdb.connect()
+    cursor = con.cursor()
+    assert native.connection_of(con) == native.connection_of(con) != native.connection_of(cursor)
+    con.close()
+    with pytest.raises(duckdb.ConnectionException, match="closed"):
+        native.connection_of(con)
+
+
+def test_other_releases_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*args: Any, **kwargs: Any) -> None:
+        pytest.fail("it was tried")
+
+    monkeypatch.setattr(duckdb, "__version__", "2.0.1")
+    monkeypatch.setattr(subprocess, "run", run)
+    assert not native.is_trusted()
+
+
+@pytest.mark.parametrize(
+    "program", ["import os; os.abort()", "raise SystemExit(1)", "import ctypes; ctypes.string_at(0)"]
+)
+def test_a_try_that_fails_or_crashes_is_believed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str
+) -> None:
+    path = tmp_path / "crashing.py"
+    path.write_text(program)
+    monkeypatch.setattr(native, "__file__", str(path))
+    assert not native.is_trusted()
+
+
+def test_a_python_that_cannot_be_started_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert not native.is_trusted()
