@@ -1,3 +1,143 @@
 """COPY between a client and the database: rows of a query to it, rows that it sends into a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from relserve_duckdb import Connection
+
+from relserve.errors import ProtocolError
+from relserve.server.client.channel import Channel
+from relserve.server.client.executor import Executor, Outcome, columns_of
+from relserve.server.client.state import ClientState
+from relserve.server.wire import backend, frontend
+from relserve.server.wire.copy_reader import CopyReader, Row
+from relserve.server.wire.copy_writer import CopyWriter
+from relserve.server.wire.copying import CopyFrom, CopyTo
+from relserve.server.wire.parameters import read_parameter
+from relserve.server.wire.types import BOOL, BYTEA, ELEMENT_OF, INTERVAL, Column
+
+INSERT_ROWS = 20_000  # that go into the table at once
+_ROWS = "_copied_rows"  # the name under which DuckDB sees them
+_AS_PARAMETERS = (BOOL, BYTEA, INTERVAL)  # whose texts DuckDB reads otherwise than PostgreSQL, or not at all
+
+
 class Copying:
-    def __init__(self, *a): pass
+    """Runs COPY for one client.
+
+    Args:
+        write: sends bytes, sooner or later.
+        flush: sends them now.
+    """
+
+    def __init__(
+        self, channel: Channel, con: Connection, state: ClientState, executor: Executor,
+        write: Callable[[bytes], None], flush: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._channel, self._con, self._state, self._executor = channel, con, state, executor
+        self._write, self._flush = write, flush
+
+    def give(self, copy: CopyTo, parameters: Sequence[Any]) -> Outcome:
+        """COPY .. TO STDOUT.
+
+        Raises:
+            duckdb.Error, RelserveError: the query failed; the client has got a part of its rows, and is told.
+        """
+        rows = self._executor.run(copy.query, parameters).rows
+        if rows is None:
+            raise ProtocolError("COPY query must give rows", "0A000")
+        writer = CopyWriter(rows.columns, copy.options)
+        self._write(backend.copy_out_response(writer.formats) + writer.start())
+        for batch in rows.take():
+            self._write(writer.rows(batch))
+        self._write(writer.end() + backend.copy_done())
+        self._state.gave_rows(rows.num_taken)
+        return Outcome(f"COPY {rows.num_taken}")
+
+    def take(self, copy: CopyFrom) -> Outcome:
+        """COPY .. FROM STDIN: all rows or none.
+
+        Raises:
+            ProtocolError: the data are wrong, or the client gave up.
+            duckdb.Error: the table does not take them.
+        """
+        columns = self._columns(copy)
+        reader = CopyReader([column.name for column in columns], copy.options)
+        is_binary = copy.options.format == "binary"
+        self._write(backend.copy_in_response([int(is_binary)] * len(columns)))
+        self._flush()
+        is_own = self._state.transaction.status == b"I"
+        count = 0
+        if is_own:
+            self._con.execute("BEGIN TRANSACTION")
+        try:
+            for rows in self._parts(reader):
+                self._insert(copy, columns, rows, is_binary)
+                count += len(rows)
+            if is_own:
+                self._con.execute("COMMIT")
+        except BaseException:
+            if is_own:
+                self._con.raw.rollback()
+            raise
+        return Outcome(f"COPY {count}")
+
+    def _columns(self, copy: CopyFrom) -> list[Column]:
+        wanted = ", ".join(map(_quoted, copy.columns)) or "*"
+        found = self._executor.describe(f"SELECT {wanted} FROM {copy.table} LIMIT 0", ())
+        return columns_of(found.columns)
+
+    def _parts(self, reader: CopyReader) -> Iterator[list[Row]]:
+        """The rows that the client sends, so many at a time."""
+        rows: list[Row] = []
+        for data in self._pieces():
+            rows += reader.feed(data)
+            while len(rows) >= INSERT_ROWS:
+                yield rows[:INSERT_ROWS]
+                rows = rows[INSERT_ROWS:]
+        yield rows + reader.finish()
+
+    def _pieces(self) -> Iterator[bytes]:
+        while True:
+            message = frontend.read_message(*self._channel.receive())
+            self._state.check_stopped()
+            match message:
+                case frontend.CopyData(data):
+                    yield data
+                case frontend.CopyDone():
+                    return
+                case frontend.CopyFail(reason):
+                    raise ProtocolError(f"COPY from stdin failed: {reason}", "57014")
+                case frontend.Flush() | frontend.Sync():
+                    pass
+                case _:
+                    raise ProtocolError(f"COPY expects data, and {type(message).__name__} came")
+
+    def _insert(self, copy: CopyFrom, columns: Sequence[Column], rows: list[Row], is_binary: bool) -> None:
+        if not rows:
+            return
+        arrays = [_array([row[i] for row in rows], column, is_binary) for i, column in enumerate(columns)]
+        names = [f"c{i}" for i in range(len(columns))]
+        target = f" ({', '.join(_quoted(column.name) for column in columns)})" if copy.columns else ""
+        self._con.raw.register(_ROWS, pa.Table.from_arrays(arrays, names))
+        try:
+            self._con.execute(f"INSERT INTO {copy.table}{target} SELECT * FROM {_ROWS}")
+        finally:
+            self._con.raw.unregister(_ROWS)
+
+
+def _array(values: Sequence[str | bytes | None], column: Column, is_binary: bool) -> pa.Array:
+    """One column's values as DuckDB casts them to the table's type."""
+    oid = column.type.oid
+    if not is_binary and oid not in _AS_PARAMETERS and oid not in ELEMENT_OF:
+        return pa.array(values, pa.string())
+    raw = [value.encode() if isinstance(value, str) else value for value in values]
+    read = [read_parameter(value, int(is_binary), oid) for value in raw]
+    return pa.array([value.value if isinstance(value, duckdb.Value) else value for value in read])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

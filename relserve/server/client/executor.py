@@ -9,9 +9,7 @@ from typing import Any, NamedTuple, cast
 import duckdb
 import pyarrow as pa
 from duckdb import StatementType as Type
-from relserve_duckdb import Connection
-
-Description = object
+from relserve_duckdb import Connection, Description
 
 from relserve.errors import ProtocolError
 from relserve.server.catalog import Catalog, Facts
@@ -75,7 +73,12 @@ class Executor:
             ProtocolError: it is several statements.
         """
         self.make_room()
-        return self.trying(text, lambda runnable: self._run(runnable, parameters))
+        return cast(Outcome, self.trying(text, lambda runnable: self._run(runnable, parameters)))
+
+    def run_described(self, runnable: str, parameters: Sequence[Any]) -> Outcome:
+        """Run what describing a statement gave; as `run`."""
+        self.make_room()
+        return self._run(runnable, parameters)
 
     def trying(self, text: str, run: Callable[[str], Any]) -> Any:
         """What `run` gives for the text, or, where DuckDB cannot read it, for its PostgreSQL put otherwise."""

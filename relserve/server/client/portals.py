@@ -26,6 +26,7 @@ class Described(NamedTuple):
 
     oids: Sequence[int]
     columns: Sequence[Column]
+    runnable: str | None = None  # what DuckDB runs for it; None: what the server does by itself
 
 
 @dataclass
@@ -188,7 +189,7 @@ class Portals:
         found = self._executor.describe(prepared.text, given)
         oids = [pg_type(kind).oid if kind else TEXT for kind in found.parameters]
         known = [oid or other for oid, other in zip(prepared.oids, oids, strict=False)]
-        return Described((*known, *oids[len(known) :]), columns_of(found.columns))
+        return Described((*known, *oids[len(known) :]), columns_of(found.columns), found.runnable)
 
     def _columns_of(self, command: Command) -> Sequence[Column] | None:
         """The columns of what the server does by itself; None: DuckDB does it."""

@@ -45,7 +45,7 @@ class Session:
         self._channel, self._state, self._executor = channel, state, executor
         self._performer, self._portals = performer, portals
         self._transaction = state.transaction
-        self._copying = Copying(channel, state, executor, self._write)
+        self._copying = Copying(channel, state.con, state, executor, self._write, self._flush)
         self._out = bytearray()
         self._skips = False  # messages up to the next Sync, after an error
 
@@ -84,6 +84,7 @@ class Session:
                 self._ready()
             else:
                 self._skips = True
+                self._flush()  # some clients wait for the error before they send what ends the skipping
             if not isinstance(error, Exception):
                 raise
         return True
@@ -213,10 +214,18 @@ class Session:
     def _execute(self, name: str, max_rows: int) -> None:
         portal = self._portals.portal(name)
         if portal.outcome is None:
-            portal.outcome = self._run(portal.prepared.text, portal.values)
+            portal.outcome = self._run_portal(portal)
         is_done = self._send(portal.outcome, max_rows or None, portal.formats)
         if is_done:
             self._state.finished()
+
+    def _run_portal(self, portal: Portal) -> Outcome:
+        described = portal.prepared.described
+        if described is None or described.runnable is None:
+            return self._run(portal.prepared.text, portal.values)
+        self._state.starts(portal.prepared.text)
+        self._transaction.check(portal.prepared.text)
+        return self._executor.run_described(described.runnable, portal.values)
 
     def _close(self, kind: str, name: str) -> None:
         if kind == "S":
@@ -237,7 +246,7 @@ class Session:
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, (duckdb.Error, Exception)):
             log.warning("a client's thread ends", exc_info=error)
-        fields = self._state.told(fields_of(error))
+        fields = self._state.told(fields_of(error, self._state.text))
         if fields.sqlstate == "XX000":
             log.error("statement of %s failed: %s", self._state.user.name, fields.message, exc_info=error)
         self._executor.drop(self._executor.rows)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import NamedTuple
 
+import duckdb
 from relserve_duckdb import Connection
 
 from relserve.server.client.channel import Channel
@@ -132,6 +133,15 @@ class ClientState:
     def cancel(self) -> bool:
         """Stop the statement that runs; in the loop. Whether one ran."""
         return self._stop(self._number, ErrorFields("ERROR", "57014", BY_USER))
+
+    def check_stopped(self) -> None:
+        """Raise if the statement was stopped, for what waits where DuckDB cannot be interrupted.
+
+        Raises:
+            duckdb.InterruptException: it was.
+        """
+        if self._stopped_by is not None:
+            raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
 
     def idle_limit_s(self) -> float | None:
         """How long the client may be silent."""
