@@ -9,6 +9,7 @@ PostgreSQL 15, psql and Chromium are the system's.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
+from benchmarks.start_up import place_of_its_own
 from benchmarks.superset.app import HOME, RefusedError, superset
 from benchmarks.superset.dashboard import dashboard, picture
 from benchmarks.superset.llm import LLM_QUESTIONS, in_python
@@ -123,6 +125,7 @@ def stops(theirs: Target, ours: Target, model: str) -> dict[str, Stopped]:
 def measured(model: str, keeps: bool) -> Measured:
     """Start the servers and Superset, and ask everything; a picture that is to be kept goes into docs."""
     with ExitStack() as running:
+        os.environ.update(running.enter_context(place_of_its_own(RELSERVE_ENGINE="shared")))
         folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="relserve-superset-")))
         file = folder / "bi.duckdb"
         num_reviews = into_duckdb(file)

@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 from benchmarks.provenance import ROOT
 from benchmarks.superset.tables import SCHEMA, into_postgres
+from relserve.server.users.users import User, Users
+from relserve.server.wire.scram import make_verifier
 
 HOST = "127.0.0.1"
 DATABASE = "bi"
-USER = "analyst"
+USER, PASSWORD = "analyst", "it-is-a-secret"
 START_S = 120.0
 POSTGRES_PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 
@@ -39,7 +41,7 @@ class Server(NamedTuple):
     @property
     def uri(self) -> str:
         """What Superset connects with."""
-        return f"postgresql+psycopg2://{USER}@{HOST}:{self.port}/{DATABASE}"
+        return f"postgresql+psycopg2://{USER}:{PASSWORD}@{HOST}:{self.port}/{DATABASE}"
 
 
 @contextmanager
@@ -51,25 +53,40 @@ def postgres(folder: Path, file: Path) -> Iterator[Server]:
     if owner:
         shutil.chown(cluster, owner)
         folder.chmod(0o755)
-    options = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    (folder / "password").write_text(PASSWORD)
+    options = [
+        "-U",
+        USER,
+        "-A",
+        "scram-sha-256",
+        f"--pwfile={folder / 'password'}",
+        "-E",
+        "UTF8",
+        "--locale=C",
+    ]
     initdb = [POSTGRES_PROGRAMS / "initdb", "-D", cluster, *options]
     subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, user=owner, cwd="/")
     options = ["-h", HOST, "-p", str(port), "-k", "", "-c", "fsync=off", "-c", "timezone=UTC"]
     with running([str(POSTGRES_PROGRAMS / "postgres"), "-D", str(cluster), *options], port, folder, owner):
-        psql = ["psql", "-h", HOST, "-p", str(port), "-U", USER]
         for text in (f"CREATE DATABASE {DATABASE}", f"ALTER DATABASE {DATABASE} SET search_path = {SCHEMA}"):
-            subprocess.run([*psql, "-d", "postgres", "-q", "-c", text], check=True)
-        into_postgres(file, [*psql, "-d", DATABASE])
+            subprocess.run([*psql(port, "postgres"), "-q", "-c", text], check=True)
+        into_postgres(file, psql(port))
         yield Server("PostgreSQL", port, has_llm=False)
 
 
 @contextmanager
 def relserve(folder: Path, file: Path, model: str) -> Iterator[Server]:
-    """`relserve serve` on a DuckDB file."""
-    port = free_port()
-    command = [sys.executable, "-m", "relserve", "serve", str(file), "--port", str(port), "--model", model]
-    with running(command, port, folder):
+    """`relserve serve` on a DuckDB file, with one user, who is no admin."""
+    port, users = free_port(), folder / "users.json"
+    Users(users, [User(USER, make_verifier(PASSWORD))]).save()
+    command = [sys.executable, "-m", "relserve", "serve", str(file), "--users", str(users)]
+    with running([*command, "--port", str(port), "--model", model], port, folder):
         yield Server("relserve", port, has_llm=True)
+
+
+def psql(port: int, database: str = DATABASE) -> list[str]:
+    """The command line of a psql on a server."""
+    return ["psql", f"postgresql://{USER}:{PASSWORD}@{HOST}:{port}/{database}"]
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from benchmarks.superset.app import RefusedError
-from benchmarks.superset.servers import DATABASE, HOST, USER
+from benchmarks.superset.servers import psql
 from benchmarks.superset.target import Target, new_client_id
 from relserve.machine.engine_status import read_engines, state_dir
 
@@ -54,8 +54,9 @@ def stop(on: Target, sql: str) -> Stopped:
 
 def num_active(port: int) -> int:
     """How many other clients' statements a server is running."""
-    command = ["psql", "-h", HOST, "-p", str(port), "-U", USER, "-d", DATABASE, "-Atc", ACTIVE]
-    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return int(
+        subprocess.run([*psql(port), "-Atc", ACTIVE], capture_output=True, text=True, check=True).stdout
+    )
 
 
 def num_requests() -> int:

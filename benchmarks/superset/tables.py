@@ -89,4 +89,4 @@ def into_postgres(file: Path, psql: list[str]) -> None:
             con.execute(f"COPY {name} TO '{rows}' (HEADER, NULLSTR '\\N')")
             copies.append(f"\\copy {name} from '{rows}' (format csv, header, null '\\N')")
     text = "\n".join([f"CREATE SCHEMA {SCHEMA};", DEFINITIONS, *copies, "ANALYZE;"])
-    subprocess.run([*psql, "-v", "ON_ERROR_STOP=1", "-q", "-f", "-"], input=text, text=True, check=True)
+    subprocess.run([*psql, "-X", "-v", "ON_ERROR_STOP=1", "-q", "-f", "-"], input=text, text=True, check=True)

@@ -13,7 +13,7 @@ from relserve_duckdb import Connection
 
 from relserve import api
 from relserve.engines.protocol import Engine
-from relserve.errors import UsageError
+from relserve.errors import ProtocolError, UsageError
 from relserve.examples import TABLES, scan_of
 from relserve.server.catalog import Catalog
 from relserve.server.client.notices import WireClient
@@ -46,6 +46,7 @@ class Database:
         # the rows of statements that write are few, and to copy them is what is wanted
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
         self._raw = _opened(options)
+        self._name = str(self._raw.execute("SELECT current_database()").fetchall()[0][0])
         self.catalog = Catalog(self._raw, activity)
         self._root = relserve_duckdb.attach(self._raw, self._session(None), progress=False)
 
@@ -57,6 +58,18 @@ class Database:
         con = self._root.cursor_for(replace(session, find_engine=find, foreign_tables=judge), client)
         con.raw.execute("SET TimeZone = 'UTC'")
         return con
+
+    def check_name(self, asked: str, user: User) -> None:
+        """Refuse a client that wants another database.
+
+        The user's name is what clients send that were told none, and `postgres` what tools open at first.
+
+        Raises:
+            ProtocolError: it does, with 3D000.
+        """
+        if asked not in ("", self._name, user.name, "postgres"):
+            hint = f'This server has one database, "{self._name}".'
+            raise ProtocolError(f'database "{asked}" does not exist', "3D000", hint)
 
     def warm_up(self) -> None:
         """Have the model's engine found, so that a wrong name is told at once."""

@@ -143,6 +143,7 @@ class Server:
                 f"sorry, too many clients already: {self.options.max_connections} (--max-connections)",
                 "53300",
             )
+        self._database.check_name(arrived.parameters.get("database", ""), arrived.user)
         self._waiting.discard(channel)
         channel.hand_over()
         worker = Worker(self, channel, arrived, next(self._pids))

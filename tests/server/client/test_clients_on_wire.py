@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -103,6 +104,15 @@ def test_only_so_many_clients(serve: Serve) -> None:
     kept.pop().close()
     wait_until(lambda: len(server.clients()) == 1)
     connect(server)
+
+
+def test_another_database_is_refused(serve: Serve, tmp_path: Path) -> None:
+    server = serve(database=tmp_path / "shop.db")
+    with pytest.raises(psycopg.OperationalError, match='"memory" does not exist'):
+        connect(server, dbname="memory")
+    for name in ("shop", "ann", "postgres"):
+        con = connect(server, dbname=name)
+        assert con.execute("SELECT current_database()").fetchone() == ("shop",)
 
 
 def test_the_end_tells_clients(serve: Serve) -> None:

@@ -28,6 +28,15 @@ def count_vectors_from_one(tree: exp.Expression, asked: Asked) -> exp.Expression
     return tree
 
 
+def write_vectors_as_texts(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """indkey::text is '2 3': PostgreSQL writes its vectors with spaces, and its arrays with braces."""
+    for node in list(tree.find_all(exp.Cast)):
+        if node.this.name.lower() in _VECTORS and node.to.is_type(*exp.DataType.TEXT_TYPES):
+            spaced = [node.this, exp.Literal.string(" ")]
+            node.replace(exp.Anonymous(this="array_to_string", expressions=spaced))
+    return tree
+
+
 def _items(text: str) -> list[str]:
     return next(csv.reader([text], escapechar="\\"), [])
 

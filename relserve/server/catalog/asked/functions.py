@@ -5,6 +5,7 @@ from sqlglot import exp
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.build import DATABASE
 
+_DUCKDBS = {"json_build_object": "json_object", "json_build_array": "json_array"}
 _SCHEMAS = ("pg_catalog", "information_schema")
 
 
@@ -15,13 +16,14 @@ def own_function(name: str, *arguments: exp.Expression, schema: str = "cat") -> 
 
 
 def call_the_catalogs(tree: exp.Expression, asked: Asked) -> exp.Expression:
-    """A function that `_pg` has is called there; any other of pg_catalog by its bare name."""
+    """A function that `_pg` has is called there; any other by its bare name, or DuckDB's for it."""
     tree = _without_schemas(tree, asked)
     for version in list(tree.find_all(exp.CurrentVersion)):
         version.replace(own_function("version"))
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.lower() in asked.names.functions:
             _call(call)
+        call.set("this", _DUCKDBS.get(call.name.lower().replace("jsonb", "json"), call.this))
     return tree
 
 

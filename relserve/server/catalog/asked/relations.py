@@ -28,6 +28,15 @@ def read_the_catalogs(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
+def leave_out_partitions(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """Nothing is a partition in DuckDB, so that no relation has ancestors, whose triggers psql asks."""
+    nothing = exp.select(exp.alias_("NULL", "relid"), exp.alias_("NULL", "depth")).where(exp.false())
+    for table in list(tree.find_all(exp.Table)):
+        if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_partition_ancestors":
+            table.replace(exp.Subquery(this=nothing.copy(), alias=table.args.get("alias")))
+    return tree
+
+
 def _schema(table: exp.Table, asked: Asked, spared: frozenset[str]) -> str | None:
     name, schema = table.name.lower(), table.db.lower()
     if schema == "information_schema":

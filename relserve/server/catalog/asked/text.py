@@ -6,18 +6,27 @@ from collections.abc import Callable
 import sqlglot
 from sqlglot import exp
 
-from relserve.server.catalog.asked.arrays import count_vectors_from_one, write_array_literals
+from relserve.server.catalog.asked.arrays import (
+    count_vectors_from_one,
+    write_array_literals,
+    write_vectors_as_texts,
+)
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, look_up_names
 from relserve.server.catalog.asked.functions import call_the_catalogs
 from relserve.server.catalog.asked.operators import drop_collations, plain_operators
-from relserve.server.catalog.asked.relations import read_the_catalogs, shorten_columns
+from relserve.server.catalog.asked.relations import (
+    leave_out_partitions,
+    read_the_catalogs,
+    shorten_columns,
+)
 from relserve.server.catalog.asked.session import name_the_client
 
 Rule = Callable[[exp.Expression, Asked], exp.Expression]
 RULES: tuple[Rule, ...] = (
-    plain_operators, drop_collations, shorten_columns, name_the_client, read_the_catalogs, call_the_catalogs,
-    write_array_literals, count_vectors_from_one, look_up_names, cast_to_duckdbs_types,
+    plain_operators, drop_collations, shorten_columns, name_the_client, read_the_catalogs,
+    leave_out_partitions, call_the_catalogs, write_array_literals, count_vectors_from_one,
+    write_vectors_as_texts, look_up_names, cast_to_duckdbs_types,
 )  # fmt: skip
 _ASKS = re.compile(
     r"\bpg_|\binformation_schema\b|\b_pg_|::\s*(?:\"?name\b|oid\b|\"char\")|\breg(?:class|type|proc|procedure|namespace|role|oper|operator)\b"
