@@ -136,7 +136,7 @@ def _array(values: Sequence[str | bytes | None], column: Column, is_binary: bool
         return pa.array(values, pa.string())
     raw = [value.encode() if isinstance(value, str) else value for value in values]
     read = [read_parameter(value, int(is_binary), oid) for value in raw]
-    return pa.array([value.value if isinstance(value, duckdb.Value) else value for value in read])
+    return pa.array([value.object if isinstance(value, duckdb.Value) else value for value in read])
 
 
 def _quoted(name: str) -> str:

@@ -1,5 +1,7 @@
 """What a text asks of its own client."""
 
+import re
+
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
@@ -7,6 +9,7 @@ from relserve.server.catalog.build import DATABASE
 from relserve.server.catalog.facts import Facts
 
 _USERS = (exp.CurrentUser, exp.SessionUser, exp.CurrentRole)
+_PLANNERS = re.compile(r"(?i)jit(_\w+)?|enable_\w+|geqo|plan_cache_mode|from_collapse_limit|join_collapse_limit")
 _SIGNALS = {"pg_cancel_backend": "cancel", "pg_terminate_backend": "terminate"}
 
 
@@ -33,6 +36,8 @@ def _told(call: exp.Anonymous, facts: Facts) -> exp.Expression | None:
         return exp.Literal.number(facts.pid)
     if name == "current_setting":
         return _setting(call, facts)
+    if name == "set_config":
+        return _set_without_effect(call)
     if name in _SIGNALS and call.expressions:
         words = (exp.Literal.string(facts.token), call.expressions[0], exp.Literal.string(_SIGNALS[name]))
         return exp.Anonymous(this="_pg_signal", expressions=list(words))
@@ -47,6 +52,12 @@ def _setting(call: exp.Anonymous, facts: Facts) -> exp.Expression | None:
     if value is not None:
         return exp.Literal.string(value)
     return exp.Null() if len(call.expressions) > 1 else None
+
+
+def _set_without_effect(call: exp.Anonymous) -> exp.Expression | None:
+    """The value that a setting of PostgreSQL's planner is given, which DuckDB has none like."""
+    words = [each.name for each in call.expressions[:2] if each.is_string]
+    return exp.Literal.string(words[1]) if len(words) == 2 and _PLANNERS.fullmatch(words[0]) else None
 
 
 def _replace_call(call: exp.Anonymous, told: exp.Expression) -> None:
