@@ -49,7 +49,7 @@ def encoded(batch: pa.RecordBatch, columns: Sequence[Column], formats: Sequence[
 
 def _messages(columns: Sequence[pa.Array]) -> bytes:
     """The rows as messages; in halves where they do not fit into one Arrow array."""
-    lengths = [_lengths(column) for column in columns]
+    lengths = [lengths_of(column) for column in columns]
     sizes = np.full(len(columns[0]), 6 + 4 * len(columns), np.int64)
     for length in lengths:
         sizes += np.maximum(length, 0)
@@ -60,7 +60,7 @@ def _messages(columns: Sequence[pa.Array]) -> bytes:
     parts = [fixed(headers)]
     for length, column in zip(lengths, columns, strict=True):
         parts += (fixed(length.astype(">i4")), column)
-    return joined(parts)
+    return flat(joined(parts))
 
 
 def _in_halves(columns: Sequence[pa.Array]) -> bytes:
@@ -76,15 +76,19 @@ def _in_halves(columns: Sequence[pa.Array]) -> bytes:
     )
 
 
-def _lengths(column: pa.Array) -> np.ndarray:
+def lengths_of(column: pa.Array) -> np.ndarray:
     """The length of each value; -1 for NULL, as the protocol writes it."""
     lengths: np.ndarray = pc.fill_null(pc.binary_length(column), -1).to_numpy(zero_copy_only=False)
     return lengths.astype(np.int64)
 
 
-def joined(parts: Sequence[pa.Array]) -> bytes:
-    """The bytes of the first elements, then of the second, and so on; nothing stands for null."""
-    rows = pc.binary_join_element_wise(*parts, b"", null_handling="replace", null_replacement=b"")
+def joined(parts: Sequence[pa.Array]) -> pa.Array:
+    """The first elements one after another, then the second ones, and so on; nothing stands for null."""
+    return pc.binary_join_element_wise(*parts, b"", null_handling="replace", null_replacement=b"")
+
+
+def flat(rows: pa.Array) -> bytes:
+    """All elements of an array of bytes one after another."""
     _, offsets, data = rows.buffers()
     ends = np.frombuffer(offsets, np.int32)
     start, end = ends[rows.offset], ends[rows.offset + len(rows)]
