@@ -6,33 +6,23 @@ its functions. A column that is not known is NULL, or the zero of its type where
 relation of which nothing is known has no rows.
 """
 
-import csv
+from collections.abc import Iterable
 from importlib.resources import files
-from typing import NamedTuple
 
 import duckdb
 
+from relserve.server.catalog.shapes import Column, Shape, read_rows, read_shapes
+
 DATABASE = "_pg"
-PARTS = ("names", "oids", "types", "keys", "relations", "lookups", "functions", "server", "standard")
-SCHEMAS = ("own", "rows", "info_rows", "cat", "info")
-_ROOM = files("relserve.server.catalog")
-_NUMBERS = {"oid", "typlen", "typelem", "typarray", "typcollation"}
-_FLAGS = {"typbyval", "typispreferred"}
+_PARTS = (
+    "names", "objects", "types", "columns", "keys", "relations", "lookups", "routines", "functions", "server", "standard",
+)  # fmt: skip
+_CONSTANTS = {
+    "builtin_types": "types", "type_functions": "type_functions", "opclasses": "opclasses", "settings": "settings",
+}  # fmt: skip
+_SCHEMAS = ("own", "rows", "info_rows", "cat", "info")
+_SQL = files("relserve.server.catalog").joinpath("sql")
 _ZEROS = {"BOOLEAN": "false", "VARCHAR": "''"}
-
-
-class Shape(NamedTuple):
-    """A relation of PostgreSQL's; of each column its name, DuckDB's type, and whether it is never NULL."""
-
-    schema: str
-    name: str
-    columns: tuple[tuple[str, str, bool], ...]
-
-
-def read_shapes() -> tuple[Shape, ...]:
-    """Every relation of PostgreSQL 15's two catalogs."""
-    rows = csv.DictReader(_ROOM.joinpath("data/shapes.csv").read_text("utf-8").splitlines())
-    return tuple(Shape(row["schema"], row["relation"], _columns(row["columns"])) for row in rows)
 
 
 def build(con: duckdb.DuckDBPyConnection) -> None:
@@ -40,59 +30,92 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
     con.execute(f"ATTACH ':memory:' AS {DATABASE}")
     within = con.cursor()
     within.execute(f"USE {DATABASE}")
-    for schema in SCHEMAS:
+    for schema in _SCHEMAS:
         within.execute(f"CREATE SCHEMA {schema}")
-    within.execute(f"CREATE TABLE own.builtin_types AS {_types()}")
-    for part in PARTS:
-        within.execute(_ROOM.joinpath(f"sql/{part}.sql").read_text("utf-8"))
-    for shape in read_shapes():
-        within.execute(_view(shape, _known(within, shape)))
+    shapes = read_shapes()
+    _fill_constants(within, shapes)
+    for part in _PARTS:
+        within.execute(_SQL.joinpath(f"{part}.sql").read_text("utf-8"))
+    _make_views(within, shapes)
     within.close()
 
 
-def _columns(text: str) -> tuple[tuple[str, str, bool], ...]:
-    words = [column.split(" ", 2) for column in text.replace("(38,0)", "").split(", ")]
-    return tuple((name, rest[0], bool(rest[1:])) for name, *rest in words)
+def _fill_constants(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> None:
+    """Make the tables of what never changes."""
+    for table, rows in _CONSTANTS.items():
+        con.execute(f"CREATE TABLE own.{table} AS {_constants(read_rows(rows))}")
+    relations = [
+        {
+            "schema_name": s.schema,
+            "oid": str(s.oid),
+            "name": s.name,
+            "kind": s.kind,
+            "size": str(len(s.columns)),
+        }
+        for s in shapes
+    ]
+    columns = [
+        {
+            "relation": str(s.oid),
+            "name": c.name,
+            "number": str(n),
+            "type": c.typname,
+            "never_null": str(c.is_never_null),
+        }
+        for s in shapes
+        for n, c in enumerate(s.columns, 1)
+    ]
+    con.execute(f"CREATE TABLE own.catalog_relations AS {_constants(relations)}")
+    con.execute(f"CREATE TABLE own.catalog_columns AS {_constants(columns)}")
 
 
-def _types() -> str:
-    """The query that gives PostgreSQL's own types."""
-    rows = csv.DictReader(_ROOM.joinpath("data/types.csv").read_text("utf-8").splitlines())
-    written = ["(" + ", ".join(_constant(name, value) for name, value in row.items()) + ")" for row in rows]
-    return f"SELECT * FROM (VALUES {', '.join(written)}) types ({', '.join(rows.fieldnames or ())})"
+def _constants(rows: list[dict[str, str]]) -> str:
+    """The query that gives some rows; a column of nothing but numbers is a column of numbers."""
+    kinds = {name: _kind([row[name] for row in rows]) for name in rows[0]}
+    written = ", ".join("(" + ", ".join(_quoted(value) for value in row.values()) + ")" for row in rows)
+    columns = ", ".join(f"{name}::{kind} AS {name}" for name, kind in kinds.items())
+    return f"SELECT {columns} FROM (VALUES {written}) rows ({', '.join(kinds)})"
 
 
-def _constant(name: str, value: str) -> str:
-    if name in _NUMBERS:
-        return value
-    return f"'{value}'::BOOLEAN" if name in _FLAGS else f"'{value}'"
+def _kind(values: list[str]) -> str:
+    if all(value.lstrip("-").isdigit() for value in values):
+        return "BIGINT"
+    return "BOOLEAN" if {value.lower() for value in values} <= {"t", "f", "true", "false"} else "VARCHAR"
 
 
-def _known(con: duckdb.DuckDBPyConnection, shape: Shape) -> set[str]:
-    """The columns that `rows` or `info_rows` has of a relation."""
-    found = con.execute(
-        "SELECT column_name FROM duckdb_columns() "
-        "WHERE database_name = ? AND schema_name = ? AND table_name = ?",
-        [DATABASE, _rows(shape), shape.name],
-    )
-    return {name for (name,) in found.fetchall()}
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _make_views(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> None:
+    """Make every relation in PostgreSQL's columns."""
+    con.execute("; ".join(_view(shape, _told(con, shape)) for shape in shapes))
+
+
+def _told(con: duckdb.DuckDBPyConnection, shape: Shape) -> set[str]:
+    """The columns that are known of a relation."""
+    try:
+        return {name for name, *_ in con.execute(f"DESCRIBE FROM {_rows(shape)}").fetchall()}
+    except duckdb.CatalogException:
+        return set()
 
 
 def _rows(shape: Shape) -> str:
-    return "rows" if shape.schema == "pg_catalog" else "info_rows"
+    return f'{DATABASE}.{"rows" if shape.schema == "pg_catalog" else "info_rows"}."{shape.name}"()'
 
 
-def _view(shape: Shape, known: set[str]) -> str:
+def _view(shape: Shape, told: set[str]) -> str:
     """The statement that makes a relation in PostgreSQL's columns."""
     schema = "cat" if shape.schema == "pg_catalog" else "info"
-    columns = ", ".join(_column(*column, known) for column in shape.columns)
-    rows = f'FROM {_rows(shape)}."{shape.name}"' if known else "WHERE false"
-    return f'CREATE VIEW {schema}."{shape.name}" AS SELECT {columns} {rows}'
+    columns = ", ".join(_column(column, told) for column in shape.columns)
+    source = f"FROM {_rows(shape)}" if told else "WHERE false"
+    return f'CREATE MACRO {schema}."{shape.name}"() AS TABLE SELECT {columns} {source}'
 
 
-def _column(name: str, kind: str, never_null: bool, known: set[str]) -> str:
-    value = f'"{name}"' if name in known else _zero(kind) if never_null else "NULL"
-    return f'{value}::{kind} AS "{name}"'
+def _column(column: Column, told: set[str]) -> str:
+    kind = column.duckdb_type
+    value = f'"{column.name}"' if column.name in told else _zero(kind) if column.is_never_null else "NULL"
+    return f'{value}::{kind} AS "{column.name}"'
 
 
 def _zero(kind: str) -> str:

@@ -1,5 +1,6 @@
 """The names that the attached catalog answers to."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import duckdb
@@ -8,16 +9,35 @@ from relserve.server.catalog.build import DATABASE
 
 
 class Names(NamedTuple):
-    """Relations of pg_catalog, relations of information_schema, and functions, all in small letters."""
+    """Relations of pg_catalog with their oids, of information_schema, functions and settings, in small letters."""
 
-    catalog: frozenset[str]
+    oids: Mapping[str, int]
     standard: frozenset[str]
     functions: frozenset[str]
+    settings: Mapping[str, str]
+    written: tuple[str, ...]
+
+    @property
+    def catalog(self) -> frozenset[str]:
+        """The names of pg_catalog's relations."""
+        return frozenset(self.oids)
 
 
 def read_names(con: duckdb.DuckDBPyConnection) -> Names:
-    """What `_pg` holds."""
-    return Names(_relations(con, "cat"), _relations(con, "info"), _functions(con))
+    """What `_pg` holds; settings also in the letters that PostgreSQL writes them in."""
+    relations = con.execute("SELECT schema_name, name, oid FROM _pg.own.catalog_relations").fetchall()
+    functions = con.execute(
+        "SELECT function_name FROM duckdb_functions() WHERE database_name = ? AND schema_name = 'cat'",
+        [DATABASE],
+    ).fetchall()
+    settings = con.execute("SELECT name, setting FROM _pg.own.settings").fetchall()
+    return Names(
+        {name: oid for schema, name, oid in relations if schema == "pg_catalog"},
+        frozenset(name for schema, name, _ in relations if schema == "information_schema"),
+        frozenset(name for (name,) in functions),
+        {name.lower(): value for name, value in settings},
+        tuple(name for name, _ in settings),
+    )
 
 
 def users_own(con: duckdb.DuckDBPyConnection, names: frozenset[str]) -> frozenset[str]:
@@ -28,21 +48,5 @@ def users_own(con: duckdb.DuckDBPyConnection, names: frozenset[str]) -> frozense
         "UNION ALL SELECT lower(view_name) FROM duckdb_views() "
         "WHERE NOT internal AND database_name <> $2 AND list_contains($1, lower(view_name))",
         [sorted(names), DATABASE],
-    )
-    return frozenset(name for (name,) in rows.fetchall())
-
-
-def _relations(con: duckdb.DuckDBPyConnection, schema: str) -> frozenset[str]:
-    rows = con.execute(
-        "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND schema_name = ?",
-        [DATABASE, schema],
-    )
-    return frozenset(name for (name,) in rows.fetchall())
-
-
-def _functions(con: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    rows = con.execute(
-        "SELECT function_name FROM duckdb_functions() WHERE database_name = ? AND schema_name = 'cat'",
-        [DATABASE],
     )
     return frozenset(name for (name,) in rows.fetchall())

@@ -1,17 +1,15 @@
 """PostgreSQL's words for what DuckDB says otherwise: TO_TIMESTAMP(.., 'YYYY-MM-DD'), TO_CHAR and the like."""
 
 import sqlglot
-from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
-from relserve.server.catalog.asked.text import RULES
+from relserve.server.catalog.asked.text import RULES, read_postgresql
 
 
 def in_duckdbs_words(sql: str, asked: Asked) -> str | None:
     """A PostgreSQL text as DuckDB would say it; None if it says the same, or sqlglot cannot read it."""
-    try:
-        tree: exp.Expression = sqlglot.parse_one(sql, read="postgres")  # type: ignore[assignment]
-    except sqlglot.errors.SqlglotError:
+    tree = read_postgresql(sql)
+    if tree is None:
         return None
     for rule in RULES:
         tree = rule(tree, asked)

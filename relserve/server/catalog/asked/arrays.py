@@ -16,6 +16,10 @@ def write_array_literals(tree: exp.Expression, asked: Asked) -> exp.Expression:
         is_array = isinstance(node, exp.Any) or node.args["to"].is_type(exp.DataType.Type.ARRAY)
         if is_array and text.is_string and text.name[:1] == "{" and text.name[-1:] == "}":
             text.replace(exp.Array(expressions=[_item(item) for item in _items(text.name[1:-1])]))
+    for node in list(tree.find_all(exp.Coalesce)):
+        for default in node.expressions:
+            if default.is_string and default.name == "{}" and not isinstance(node.this, exp.Cast):
+                default.replace(exp.Array())
     return tree
 
 

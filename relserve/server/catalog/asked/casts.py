@@ -38,6 +38,17 @@ def look_up_names(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
+def compare_functions(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """typinput holds a function's name: no function is '-', and an oid to compare it with asks for its oid."""
+    for node in list(tree.find_all(exp.EQ, exp.NEQ)):
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            if _is_function(side) and other.is_int:
+                other.replace(exp.Literal.string("-"))
+            elif _is_function(side) and isinstance(other, exp.Column) and not _is_function(other):
+                side.replace(own_function("regproc", side.copy(), schema="own"))
+    return tree
+
+
 def cast_to_duckdbs_types(tree: exp.Expression, asked: Asked) -> exp.Expression:
     """A type of PostgreSQL's catalog becomes DuckDB's; a function's oid is looked up by its name."""
     for node in list(tree.find_all(exp.Cast)):
@@ -65,6 +76,8 @@ def _wants_name(node: exp.Cast, tree: exp.Expression) -> bool:
     parent = node.parent
     while isinstance(parent, (exp.Paren, exp.Alias)):
         parent = parent.parent
+    if isinstance(parent, exp.Binary) and (_is_function(parent.left) or _is_function(parent.right)):
+        return True
     if isinstance(parent, exp.Cast):
         return _word(parent.to) in _TEXTS | {"text", "varchar"}
     return isinstance(parent, exp.DPipe) or (isinstance(parent, exp.Select) and _is_shown(parent, node, tree))

@@ -14,30 +14,36 @@ def shorten_columns(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
+def write_table_oids(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """c.tableoid is the oid of the catalog that c is."""
+    for column in list(tree.find_all(exp.Column)):
+        if column.name.lower() == "tableoid":
+            oid = asked.names.oids.get(_relation_of(column))
+            if oid is not None:
+                number = exp.Literal.number(oid)
+                shown = isinstance(column.parent, exp.Select)
+                column.replace(exp.alias_(number, "tableoid") if shown else number)
+    return tree
+
+
 def read_the_catalogs(tree: exp.Expression, asked: Asked) -> exp.Expression:
     """A relation of PostgreSQL's catalogs is read in `_pg`, under the name that the text knows it by."""
     tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
     bare = frozenset(t.name.lower() for t in tables if not t.db) & asked.names.catalog
-    spared = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE)) | (
-        asked.users_own(bare) if bare else bare
-    )
+    spared = {cte.alias.lower() for cte in tree.find_all(exp.CTE)} | (asked.users_own(bare) if bare else bare)
     for table in tables:
         schema = _schema(table, asked, spared)
         if schema is not None:
-            _move(table, schema)
+            _move(table, exp.Anonymous(this=f'"{table.name.lower()}"'), schema)
     return tree
 
 
-def leave_out_partitions(tree: exp.Expression, asked: Asked) -> exp.Expression:
-    """Nothing is a partition in DuckDB, so that no relation has ancestors, whose triggers psql asks."""
-    nothing = exp.select(exp.alias_("NULL", "relid"), exp.alias_("NULL", "depth")).where(exp.false())
-    for table in list(tree.find_all(exp.Table)):
-        if isinstance(table.this, exp.Anonymous) and table.this.name.lower() == "pg_partition_ancestors":
-            table.replace(exp.Subquery(this=nothing.copy(), alias=table.args.get("alias")))
-    return tree
+def call_as_table(table: exp.Table, function: str, arguments: list[exp.Expression]) -> None:
+    """Put a table function of `_pg` in a table's place."""
+    _move(table, exp.Anonymous(this=function, expressions=arguments), "cat")
 
 
-def _schema(table: exp.Table, asked: Asked, spared: frozenset[str]) -> str | None:
+def _schema(table: exp.Table, asked: Asked, spared: set[str] | frozenset[str]) -> str | None:
     name, schema = table.name.lower(), table.db.lower()
     if schema == "information_schema":
         return "info" if name in asked.names.standard else None
@@ -46,9 +52,26 @@ def _schema(table: exp.Table, asked: Asked, spared: frozenset[str]) -> str | Non
     return "cat" if not schema and name in asked.names.catalog - spared else None
 
 
-def _move(table: exp.Table, schema: str) -> None:
+def _move(table: exp.Table, this: exp.Expression, schema: str) -> None:
     if not table.alias:
         table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-    table.set("this", exp.to_identifier(table.name.lower(), quoted=True))
+    table.set("this", this)
     table.set("db", exp.to_identifier(schema))
     table.set("catalog", exp.to_identifier(DATABASE))
+
+
+def _relation_of(column: exp.Column) -> str:
+    """The relation that a column's table name stands for, in the nearest query that has one of that name."""
+    select = column.find_ancestor(exp.Select)
+    while select is not None:
+        sources = [select.args.get("from_"), *(select.args.get("joins") or [])]
+        tables = [
+            source.this for source in sources if source is not None and isinstance(source.this, exp.Table)
+        ]
+        meant = [
+            t for t in tables if column.table in (t.alias_or_name, "") and t.db.lower() in ("", "pg_catalog")
+        ]
+        if meant:
+            return str(meant[0].name.lower())
+        select = select.find_ancestor(exp.Select)
+    return ""

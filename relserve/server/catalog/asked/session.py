@@ -1,76 +1,100 @@
-"""What a text asks of its own client."""
+"""What a text asks of its own client: its process id, its user, its settings, and the other clients."""
 
-import re
+from collections.abc import Callable
 
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
-from relserve.server.catalog.build import DATABASE
+from relserve.server.catalog.asked.relations import call_as_table
 from relserve.server.catalog.facts import Facts
 
 _USERS = (exp.CurrentUser, exp.SessionUser, exp.CurrentRole)
-_PLANNERS = re.compile(r"(?i)jit(_\w+)?|enable_\w+|geqo|plan_cache_mode|from_collapse_limit|join_collapse_limit")
+_FELT = frozenset(
+    "application_name client_encoding datestyle default_transaction_isolation default_transaction_read_only "
+    "idle_in_transaction_session_timeout intervalstyle lock_timeout search_path statement_timeout timezone "
+    "transaction_isolation transaction_read_only".split()
+)
 _SIGNALS = {"pg_cancel_backend": "cancel", "pg_terminate_backend": "terminate"}
 
 
 def name_the_client(tree: exp.Expression, asked: Asked) -> exp.Expression:
     """The client's process id, user and settings are written into the text; it signals by `_pg_signal`."""
-    facts = asked.facts
-    if facts is None:
+    if asked.facts is None:
         return tree
     for node in list(tree.find_all(*_USERS)):
-        node.replace(exp.Literal.string(facts.user))
+        node.replace(exp.Literal.string(asked.facts.user))
     for call in list(tree.find_all(exp.Anonymous)):
-        told = _told(call, facts)
+        told = _told(call, asked, asked.facts)
         if told is not None:
-            _replace_call(call, told)
-    for table in tree.find_all(exp.Table):
-        if table.name.lower() == "pg_stat_activity" and table.db.lower() in ("", "pg_catalog"):
-            _show_clients(table, facts, asked.seal)
+            call.replace(told)
     return tree
 
 
-def _told(call: exp.Anonymous, facts: Facts) -> exp.Expression | None:
+def show_the_clients(tree: exp.Expression, asked: Asked) -> exp.Expression:
+    """Who is connected, who may be, and what is set, as this client may see it."""
+    for table in list(tree.find_all(exp.Table)):
+        show = _SHOWN.get(table.name.lower())
+        if asked.facts is not None and show is not None and table.db.lower() in ("", "pg_catalog"):
+            call_as_table(table, *show(asked, asked.facts))
+    return tree
+
+
+def _told(call: exp.Anonymous, asked: Asked, facts: Facts) -> exp.Expression | None:
     name = call.name.lower()
+    first = call.expressions[0].unalias() if call.expressions else None
     if name == "pg_backend_pid":
         return exp.Literal.number(facts.pid)
-    if name == "current_setting":
-        return _setting(call, facts)
-    if name == "set_config":
-        return _set_without_effect(call)
-    if name in _SIGNALS and call.expressions:
-        words = (exp.Literal.string(facts.token), call.expressions[0], exp.Literal.string(_SIGNALS[name]))
+    if first is not None and name in _SIGNALS:
+        words = (exp.Literal.string(facts.token), first, exp.Literal.string(_SIGNALS[name]))
         return exp.Anonymous(this="_pg_signal", expressions=list(words))
+    if first is not None and name == "current_setting":
+        return _setting(first, len(call.expressions) > 1, asked, facts)
+    if name == "set_config" and len(call.expressions) == 3:
+        return _set(call.expressions, asked)
     return None
 
 
-def _setting(call: exp.Anonymous, facts: Facts) -> exp.Expression | None:
-    """A setting's value; one that the client has not is asked of DuckDB, or NULL where the text allows it."""
-    if not call.expressions or not call.expressions[0].is_string:
-        return None
-    value = facts.setting(call.expressions[0].name)
-    if value is not None:
-        return exp.Literal.string(value)
-    return exp.Null() if len(call.expressions) > 1 else None
+def _setting(which: exp.Expression, may_lack: bool, asked: Asked, facts: Facts) -> exp.Expression | None:
+    """A setting's value; one that nobody has is asked of DuckDB, or NULL where the text allows it."""
+    name = _text(which)
+    if name is None:
+        return exp.Bracket(this=_values(asked, facts), expressions=[which.copy()])
+    value = facts.setting(name)
+    value = asked.names.settings.get(name.lower()) if value is None else value
+    return exp.Literal.string(value) if value is not None else exp.Null() if may_lack else None
 
 
-def _set_without_effect(call: exp.Anonymous) -> exp.Expression | None:
-    """The value that a setting of PostgreSQL's planner is given, which DuckDB has none like."""
-    words = [each.name for each in call.expressions[:2] if each.is_string]
-    return exp.Literal.string(words[1]) if len(words) == 2 and _PLANNERS.fullmatch(words[0]) else None
+def _set(arguments: list[exp.Expression], asked: Asked) -> exp.Expression | None:
+    """A setting that changes nothing here may be set; of any other DuckDB says that it has no such function."""
+    name = (_text(arguments[0]) or "").lower()
+    harmless = name in asked.names.settings and name not in _FELT
+    return arguments[1].copy() if harmless else None
 
 
-def _replace_call(call: exp.Anonymous, told: exp.Expression) -> None:
-    """Put a value in place of a call, and of its schema if it has one."""
-    outer = call.parent
-    named_in_full = isinstance(outer, exp.Dot) and outer.expression is call
-    (outer if named_in_full else call).replace(told)  # type: ignore[union-attr]
+def _text(node: exp.Expression) -> str | None:
+    node = node.this if isinstance(node, exp.Cast) else node
+    return node.name if node.is_string else None
 
 
-def _show_clients(table: exp.Table, facts: Facts, seal: str) -> None:
-    arguments = [exp.Literal.string(facts.user), exp.Boolean(this=facts.is_admin), exp.Literal.string(seal)]
-    if not table.alias:
-        table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
-    table.set("this", exp.Anonymous(this="activity_of", expressions=arguments))
-    table.set("db", exp.to_identifier("cat"))
-    table.set("catalog", exp.to_identifier(DATABASE))
+def _values(asked: Asked, facts: Facts) -> exp.Expression:
+    """All settings, as a map."""
+    told = {name: facts.setting(name) for name in asked.names.written}
+    known = {name: value for name, value in told.items() if value is not None}
+    keys = exp.Array(expressions=[exp.Literal.string(name) for name in known])
+    return exp.Map(
+        keys=keys, values=exp.Array(expressions=[exp.Literal.string(value) for value in known.values()])
+    )
+
+
+def _role(facts: Facts) -> list[exp.Expression]:
+    return [exp.Literal.string(facts.user), exp.Boolean(this=facts.is_admin)]
+
+
+_Show = Callable[[Asked, Facts], tuple[str, list[exp.Expression]]]
+_SHOWN: dict[str, _Show] = {
+    "pg_stat_activity": lambda asked, facts: ("activity_of", [*_role(facts), exp.Literal.string(asked.seal)]),
+    "pg_roles": lambda asked, facts: ("roles_of", _role(facts)),
+    "pg_authid": lambda asked, facts: ("roles_of", _role(facts)),
+    "pg_user": lambda asked, facts: ("users_of", _role(facts)),
+    "pg_settings": lambda asked, facts: ("settings_of", [_values(asked, facts)]),
+}

@@ -6,27 +6,20 @@ from collections.abc import Callable
 import sqlglot
 from sqlglot import exp
 
-from relserve.server.catalog.asked.arrays import (
-    count_vectors_from_one,
-    write_array_literals,
-    write_vectors_as_texts,
-)
+from relserve.server.catalog.asked.arrays import count_vectors_from_one, write_array_literals
 from relserve.server.catalog.asked.asked import Asked
-from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, look_up_names
-from relserve.server.catalog.asked.functions import call_the_catalogs
+from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, compare_functions, look_up_names
+from relserve.server.catalog.asked.functions import call_the_catalogs, drop_schemas
 from relserve.server.catalog.asked.operators import drop_collations, plain_operators
-from relserve.server.catalog.asked.relations import (
-    leave_out_partitions,
-    read_the_catalogs,
-    shorten_columns,
-)
-from relserve.server.catalog.asked.session import name_the_client
+from relserve.server.catalog.asked.relations import read_the_catalogs, shorten_columns, write_table_oids
+from relserve.server.catalog.asked.session import name_the_client, show_the_clients
+from relserve.server.catalog.asked.shown import fold_aliases, name_columns, write_vectors
 
 Rule = Callable[[exp.Expression, Asked], exp.Expression]
 RULES: tuple[Rule, ...] = (
-    plain_operators, drop_collations, shorten_columns, name_the_client, read_the_catalogs,
-    leave_out_partitions, call_the_catalogs, write_array_literals, count_vectors_from_one,
-    write_vectors_as_texts, look_up_names, cast_to_duckdbs_types,
+    fold_aliases, name_columns, write_vectors, plain_operators, drop_collations, drop_schemas, shorten_columns,
+    write_table_oids, name_the_client, show_the_clients, read_the_catalogs, call_the_catalogs, write_array_literals,
+    count_vectors_from_one, compare_functions, look_up_names, cast_to_duckdbs_types,
 )  # fmt: skip
 _ASKS = re.compile(
     r"\bpg_|\binformation_schema\b|\b_pg_|::\s*(?:\"?name\b|oid\b|\"char\")|\breg(?:class|type|proc|procedure|namespace|role|oper|operator)\b"
@@ -35,6 +28,7 @@ _ASKS = re.compile(
     r"|\b(?:session|current)_user\b|\bcurrent_role\b",
     re.IGNORECASE,
 )
+_OIDS = re.compile(r"::\s*(?:oid|regclass|regtype)\s*\[\s*\]", re.IGNORECASE)
 _LLM = re.compile(r"\bllm\w*\s*\(", re.IGNORECASE)
 
 
@@ -45,13 +39,20 @@ def may_ask(sql: str) -> bool:
 
 def translated(sql: str, asked: Asked, rules: tuple[Rule, ...] = RULES) -> str:
     """DuckDB's text for PostgreSQL's; the same where no rule applies, or sqlglot cannot read it."""
-    try:
-        tree: exp.Expression = sqlglot.parse_one(sql, read="postgres")  # type: ignore[assignment]
-    except sqlglot.errors.SqlglotError:
-        return sql
-    if isinstance(tree, exp.Command):
+    tree = read_postgresql(sql)
+    if tree is None or isinstance(tree, exp.Command):
         return sql
     before = tree.copy()
     for rule in rules:
         tree = rule(tree, asked)
     return sql if tree == before else tree.sql(dialect="duckdb", normalize_functions=False)
+
+
+def read_postgresql(sql: str) -> exp.Expression | None:
+    """The tree of a PostgreSQL text; None if sqlglot cannot read it, with its lists of oids as numbers or without."""
+    for text in dict.fromkeys((sql, _OIDS.sub("::bigint[]", sql))):
+        try:
+            return sqlglot.parse_one(text, read="postgres")  # type: ignore[return-value]
+        except sqlglot.errors.SqlglotError:
+            continue
+    return None

@@ -1,10 +1,10 @@
 -- PostgreSQL's functions over its catalog.
 CREATE MACRO _pg.cat.format_type(o, m) AS CASE WHEN o IS NOT NULL THEN coalesce((SELECT any_value(__word || _pg.own.modifier(coalesce(__element, __typname), m)
-  || CASE WHEN __element IS NULL THEN '' ELSE '[]' END) FROM _pg.own.type_texts WHERE __oid = o), CASE o WHEN 0 THEN '-' ELSE '???' END) END;
+  || CASE WHEN __element IS NULL THEN '' ELSE '[]' END) FROM _pg.own.type_texts() WHERE __oid = o), CASE o WHEN 0 THEN '-' ELSE '???' END) END;
 
 CREATE MACRO _pg.cat.pg_get_userbyid(o) AS CASE o WHEN 10 THEN 'duckdb' ELSE 'unknown (OID=' || o || ')' END;
-CREATE MACRO _pg.cat.pg_table_is_visible(o) AS (SELECT any_value(__visible) FROM _pg.own.visible WHERE __oid = o);
-CREATE MACRO _pg.cat.pg_type_is_visible(o) AS (SELECT any_value(__visible) FROM _pg.own.visible_types WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_table_is_visible(o) AS (SELECT any_value(__visible) FROM _pg.own.visible() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_type_is_visible(o) AS (SELECT any_value(__visible) FROM _pg.own.visible_types() WHERE __oid = o);
 CREATE MACRO _pg.cat.pg_function_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_operator_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_opclass_is_visible(o) AS o IS NOT NULL;
@@ -17,17 +17,19 @@ CREATE MACRO _pg.cat.pg_ts_parser_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_ts_template_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_statistics_obj_is_visible(o) AS o IS NOT NULL;
 
-CREATE MACRO _pg.cat.obj_description(o, catalog := 'pg_class') AS (SELECT any_value(__text) FROM _pg.own.comments WHERE __oid = o AND __number = 0
+CREATE MACRO _pg.cat.obj_description(o, catalog := 'pg_class') AS (SELECT any_value(__text) FROM _pg.own.comments() WHERE __oid = o AND __number = 0
   AND __class = CASE catalog WHEN 'pg_type' THEN 1247 WHEN 'pg_namespace' THEN 2615 WHEN 'pg_class' THEN 1259 ELSE 0 END);
-CREATE MACRO _pg.cat.col_description(o, n) AS (SELECT any_value(__text) FROM _pg.own.comments WHERE __oid = o AND __number = n AND __class = 1259 AND n > 0);
+CREATE MACRO _pg.cat.col_description(o, n) AS (SELECT any_value(__text) FROM _pg.own.comments() WHERE __oid = o AND __number = n AND __class = 1259 AND n > 0);
 CREATE MACRO _pg.cat.shobj_description(o, catalog) AS NULL::VARCHAR;
 
 -- DuckDB keeps expressions as text, so that the tree that PostgreSQL would print is the text itself.
 CREATE MACRO _pg.cat.pg_get_expr(tree, relation, pretty := false) AS tree::VARCHAR;
-CREATE MACRO _pg.cat.pg_get_viewdef(o, pretty := false) AS (SELECT any_value(__text) FROM _pg.own.view_texts WHERE __oid = _pg.own.relation_oid(o));
-CREATE MACRO _pg.cat.pg_get_constraintdef(o, pretty := false) AS (SELECT any_value(__text) FROM _pg.own.constraint_texts WHERE __oid = o);
-CREATE MACRO _pg.cat.pg_get_indexdef(o, n := 0, pretty := false) AS (SELECT any_value(CASE WHEN n > 0 THEN __parts[n] ELSE __text END)
-  FROM _pg.own.index_texts WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_get_viewdef(o, pretty := false) AS (SELECT any_value(__text) FROM _pg.own.view_texts() WHERE __oid = _pg.own.relation_oid(o));
+CREATE MACRO _pg.cat.pg_get_constraintdef(o, pretty := false) AS (SELECT any_value(CASE WHEN pretty THEN coalesce(__plain, __text) ELSE __text END)
+  FROM _pg.own.constraint_texts() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_get_indexdef(o, n := 0, pretty := false) AS (SELECT any_value(CASE WHEN n > 0 THEN __parts[n]
+    ELSE __head || CASE WHEN pretty THEN __seen ELSE __schema END || __tail END)
+  FROM _pg.own.index_texts() WHERE __oid = o);
 CREATE MACRO _pg.cat.pg_get_serial_sequence(relation, column_name) AS NULL::VARCHAR;
 CREATE MACRO _pg.cat.pg_get_partkeydef(o) AS NULL::VARCHAR;
 CREATE MACRO _pg.cat.pg_get_triggerdef(o, pretty := false) AS NULL::VARCHAR;
@@ -37,7 +39,7 @@ CREATE MACRO _pg.cat.pg_relation_is_publishable(o) AS false;
 CREATE MACRO _pg.cat.pg_relation_is_updatable(o, include_triggers := false) AS CASE WHEN o IN (SELECT table_oid FROM duckdb_tables()) THEN 28 ELSE 0 END;
 CREATE MACRO _pg.cat.pg_column_is_updatable(o, n, include_triggers := false) AS o IN (SELECT table_oid FROM duckdb_tables());
 CREATE MACRO _pg.cat.pg_is_other_temp_schema(o) AS false;
-CREATE MACRO _pg.cat.pg_my_temp_schema() AS (SELECT any_value(oid) FROM duckdb_schemas() WHERE database_name = 'temp' AND schema_name = 'main');
+CREATE MACRO _pg.cat.pg_my_temp_schema() AS coalesce((SELECT any_value(__oid) FROM _pg.own.schema_names() WHERE __name = 'pg_temp_1'), 0);
 CREATE MACRO _pg.cat.pg_tablespace_location(o) AS '';
 CREATE MACRO _pg.cat.pg_encoding_to_char(n) AS CASE n WHEN 6 THEN 'UTF8' ELSE '' END;
 CREATE MACRO _pg.cat.pg_char_to_encoding(n) AS CASE WHEN upper(replace(n, '-', '')) IN ('UTF8', 'UNICODE') THEN 6 ELSE -1 END;
@@ -56,7 +58,7 @@ CREATE MACRO _pg.cat.quote_nullable(t) AS coalesce('''' || replace(t::VARCHAR, '
 
 CREATE MACRO _pg.cat.to_regclass(n) AS _pg.own.relation_named(n);
 CREATE MACRO _pg.cat.to_regtype(n) AS _pg.own.type_named(n);
-CREATE MACRO _pg.cat.to_regnamespace(n) AS (SELECT any_value(__oid) FROM _pg.own.schema_names WHERE __name = _pg.own.folded(n));
+CREATE MACRO _pg.cat.to_regnamespace(n) AS (SELECT any_value(__oid) FROM _pg.own.schema_names() WHERE __name = _pg.own.folded(n));
 CREATE MACRO _pg.cat.to_regproc(n) AS NULL::BIGINT;
 CREATE MACRO _pg.cat.to_regrole(n) AS CASE _pg.own.folded(n) WHEN 'duckdb' THEN 10 END;
 
@@ -101,3 +103,18 @@ CREATE MACRO _pg.cat.inet_server_addr() AS NULL::VARCHAR;
 CREATE MACRO _pg.cat.inet_server_port() AS NULL::INTEGER;
 CREATE MACRO _pg.cat.inet_client_addr() AS NULL::VARCHAR;
 CREATE MACRO _pg.cat.inet_client_port() AS NULL::INTEGER;
+
+-- Nothing is partitioned, and no table inherits.
+CREATE MACRO _pg.cat.pg_partition_ancestors(o) AS _pg.own.relation_oid(o);
+CREATE MACRO _pg.cat.pg_partition_ancestors(o) AS TABLE SELECT o AS relid, 1::BIGINT AS depth;
+CREATE MACRO _pg.cat.pg_partition_root(o) AS NULL::BIGINT;
+CREATE MACRO _pg.cat.getdatabaseencoding() AS 'UTF8';
+CREATE MACRO _pg.cat.array_remove(a, x) AS list_filter(a, lambda y: y IS DISTINCT FROM x);
+
+CREATE MACRO _pg.cat.pg_get_function_result(o) AS (SELECT any_value(__result) FROM _pg.own.function_texts() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_get_function_arguments(o) AS (SELECT any_value(__arguments) FROM _pg.own.function_texts() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_get_function_identity_arguments(o) AS (SELECT any_value(__arguments) FROM _pg.own.function_texts() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_get_function_sqlbody(o) AS NULL::VARCHAR;
+CREATE MACRO _pg.cat.pg_get_functiondef(o) AS (SELECT any_value(__definition) FROM _pg.own.function_texts() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_get_keywords() AS TABLE SELECT keyword_name AS word, upper(keyword_category[1]) AS catcode, true AS barelabel,
+  replace(keyword_category, '_', ' ') AS catdesc, 'can be bare label' AS baredesc FROM duckdb_keywords();

@@ -1,32 +1,31 @@
 -- What PostgreSQL knows of the server: databases, roles, languages, access methods, clients.
-CREATE VIEW _pg.rows.pg_database AS SELECT database_oid AS oid, database_name AS datname, 10 AS datdba, 6 AS encoding, 'c' AS datlocprovider,
+CREATE MACRO _pg.rows.pg_database() AS TABLE SELECT database_oid AS oid, database_name AS datname, 10 AS datdba, 6 AS encoding, 'c' AS datlocprovider,
   false AS datistemplate, true AS datallowconn, -1 AS datconnlimit, 1663 AS dattablespace, 'C' AS datcollate, 'C' AS datctype
   FROM duckdb_databases() WHERE database_name = current_database();
-CREATE VIEW _pg.rows.pg_tablespace AS SELECT * FROM (VALUES (1663, 'pg_default', 10), (1664, 'pg_global', 10)) t (oid, spcname, spcowner);
-CREATE VIEW _pg.rows.pg_am AS SELECT * FROM (VALUES (2, 'heap', 'heap_tableam_handler', 't'), (403, 'btree', 'bthandler', 'i')) t (oid, amname, amhandler, amtype);
-CREATE VIEW _pg.rows.pg_language AS SELECT * FROM (VALUES (12, 'internal', 10, false, false), (14, 'sql', 10, false, true)) t (oid, lanname, lanowner, lanispl, lanpltrusted);
-CREATE VIEW _pg.rows.pg_collation AS SELECT oid, collname, 11 AS collnamespace, 10 AS collowner, provider AS collprovider, true AS collisdeterministic,
+CREATE MACRO _pg.rows.pg_tablespace() AS TABLE SELECT * FROM (VALUES (1663, 'pg_default', 10), (1664, 'pg_global', 10)) t (oid, spcname, spcowner);
+CREATE MACRO _pg.rows.pg_am() AS TABLE SELECT * FROM (VALUES (2, 'heap', 'heap_tableam_handler', 't'), (403, 'btree', 'bthandler', 'i')) t (oid, amname, amhandler, amtype);
+CREATE MACRO _pg.rows.pg_language() AS TABLE SELECT * FROM (VALUES (12, 'internal', 10, false, false), (14, 'sql', 10, false, true)) t (oid, lanname, lanowner, lanispl, lanpltrusted);
+CREATE MACRO _pg.rows.pg_collation() AS TABLE SELECT oid, collname, 11 AS collnamespace, 10 AS collowner, provider AS collprovider, true AS collisdeterministic,
   -1 AS collencoding, locale AS collcollate, locale AS collctype
   FROM (VALUES (100, 'default', 'd', NULL), (950, 'C', 'c', 'C'), (951, 'POSIX', 'c', 'POSIX')) t (oid, collname, provider, locale);
-CREATE VIEW _pg.rows.pg_settings AS SELECT name, value AS setting, 'DuckDB' AS category, description AS short_desc, 'user' AS context,
-  CASE input_type WHEN 'BOOLEAN' THEN 'bool' WHEN 'BIGINT' THEN 'integer' WHEN 'UBIGINT' THEN 'integer' WHEN 'DOUBLE' THEN 'real' ELSE 'string' END AS vartype,
-  'default' AS source, false AS pending_restart FROM duckdb_settings();
-CREATE VIEW _pg.rows.pg_roles AS SELECT 'duckdb' AS rolname, true AS rolsuper, true AS rolinherit, true AS rolcreaterole, true AS rolcreatedb, false AS rolcanlogin,
-  false AS rolreplication, -1 AS rolconnlimit, false AS rolbypassrls, 10 AS oid;
-CREATE VIEW _pg.rows.pg_user AS SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
-  rolbypassrls AS usebypassrls FROM _pg.rows.pg_roles;
-CREATE VIEW _pg.rows.pg_authid AS SELECT * FROM _pg.rows.pg_roles;
--- A function of DuckDB or a macro; PostgreSQL's types of it where DuckDB tells them.
-CREATE VIEW _pg.rows.pg_proc AS
-  SELECT f.function_oid AS oid, f.function_name AS proname, coalesce(s.oid, 11) AS pronamespace, 10 AS proowner,
-    CASE f.function_type WHEN 'macro' THEN 14 WHEN 'table_macro' THEN 14 ELSE 12 END AS prolang, 1 AS procost, CASE WHEN f.function_type LIKE 'table%' THEN 1000 ELSE 0 END AS prorows,
-    CASE WHEN f.varargs IS NULL THEN 0 ELSE 25 END AS provariadic, CASE f.function_type WHEN 'aggregate' THEN 'a' ELSE 'f' END AS prokind,
-    f.function_type LIKE 'table%' AS proretset, CASE f.stability WHEN 'VOLATILE' THEN 'v' WHEN 'CONSISTENT_WITHIN_QUERY' THEN 's' ELSE 'i' END AS provolatile,
-    's' AS proparallel, length(f.parameters) AS pronargs, 0 AS pronargdefaults, coalesce(n.oids[regexp_replace(f.return_type, '\(.*\)', '')], 25) AS prorettype,
-    list_transform(f.parameter_types, lambda t: coalesce(n.oids[regexp_replace(t, '\(.*\)', '')], 25)) AS proargtypes, f.parameters AS proargnames,
-    coalesce(f.macro_definition, f.function_name) AS prosrc, f.macro_definition AS prosqlbody, f.description AS comment
-  FROM _pg.own.oids_by_name n, duckdb_functions() f LEFT JOIN duckdb_schemas() s ON s.database_name = f.database_name AND s.schema_name = f.schema_name AND NOT f.internal
-  WHERE f.database_name IN (current_database(), 'temp', 'system') AND f.function_type NOT IN ('pragma');
+CREATE MACRO _pg.rows.pg_opclass() AS TABLE SELECT oid, 403 AS opcmethod, opcname, 11 AS opcnamespace, 10 AS opcowner, opcfamily, opcintype, true AS opcdefault,
+  0 AS opckeytype FROM _pg.own.opclasses;
+
+-- Settings with the client's own values of them.
+CREATE MACRO _pg.cat.settings_of(own) AS TABLE SELECT s.name, coalesce(own[s.name], s.setting) AS setting, NULL::VARCHAR AS unit, 'Client' AS category,
+    NULL::VARCHAR AS short_desc, NULL::VARCHAR AS extra_desc, 'user' AS context, s.vartype, 'default' AS source, NULL::VARCHAR AS min_val,
+    NULL::VARCHAR AS max_val, NULL::VARCHAR[] AS enumvals, s.setting AS boot_val, s.setting AS reset_val, NULL::VARCHAR AS sourcefile,
+    NULL::INTEGER AS sourceline, false AS pending_restart FROM _pg.own.settings s;
+
+-- Roles: the owner of everything, and whoever asks.
+CREATE MACRO _pg.cat.roles_of(reader, is_admin) AS TABLE SELECT rolname, is_admin AS rolsuper, true AS rolinherit, is_admin AS rolcreaterole,
+    is_admin AS rolcreatedb, login AS rolcanlogin, false AS rolreplication, -1 AS rolconnlimit, NULL::VARCHAR AS rolpassword,
+    NULL::TIMESTAMPTZ AS rolvaliduntil, false AS rolbypassrls, NULL::VARCHAR[] AS rolconfig, oid
+  FROM (VALUES ('duckdb', false, 10), (reader, true, 16384)) r (rolname, login, oid) WHERE oid = 16384 OR reader <> 'duckdb';
+CREATE MACRO _pg.cat.users_of(reader, is_admin) AS TABLE SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper,
+    false AS userepl, false AS usebypassrls, NULL::VARCHAR AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig
+  FROM _pg.cat.roles_of(reader, is_admin);
+
 -- The clients, as a user may see them (activity.py).
 CREATE MACRO _pg.cat.activity_of(reader, is_admin, seal) AS TABLE SELECT (SELECT any_value(database_oid) FROM duckdb_databases()
     WHERE database_name = current_database()) AS datid, current_database() AS datname, c.pid, NULL::INTEGER AS leader_pid, 10 AS usesysid, c.usename,

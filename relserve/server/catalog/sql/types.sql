@@ -8,31 +8,38 @@ CREATE TABLE _pg.own.type_names AS SELECT * FROM (VALUES
   ('TIMESTAMP WITH TIME ZONE', 'timestamptz'), ('INTERVAL', 'interval'), ('UUID', 'uuid'), ('BIT', 'varbit'), ('JSON', 'json'),
   ('STRUCT', 'json'), ('MAP', 'json'), ('UNION', 'json'), ('VARIANT', 'json')) names (duckdb_name, typname);
 
--- The names that format_type writes where they differ from pg_type's.
-CREATE TABLE _pg.own.type_words AS SELECT * FROM (VALUES
-  ('bool', 'boolean'), ('int2', 'smallint'), ('int4', 'integer'), ('int8', 'bigint'), ('float4', 'real'),
-  ('float8', 'double precision'), ('varchar', 'character varying'), ('bpchar', 'character'), ('varbit', 'bit varying'),
-  ('time', 'time without time zone'), ('timetz', 'time with time zone'), ('timestamp', 'timestamp without time zone'),
-  ('timestamptz', 'timestamp with time zone'), ('char', '"char"')) words (typname, word);
-
-CREATE TABLE _pg.own.words_by_name AS SELECT map_from_entries(list({'key': typname, 'value': word})) AS words FROM _pg.own.type_words;
+-- The name that format_type writes of a type.
+CREATE MACRO _pg.own.word(n, o) AS CASE WHEN o >= 20000 THEN _pg.own.quoted(n) ELSE CASE n WHEN 'bool' THEN 'boolean' WHEN 'int2' THEN 'smallint'
+  WHEN 'int4' THEN 'integer' WHEN 'int8' THEN 'bigint' WHEN 'float4' THEN 'real' WHEN 'float8' THEN 'double precision'
+  WHEN 'varchar' THEN 'character varying' WHEN 'bpchar' THEN 'character' WHEN 'varbit' THEN 'bit varying' WHEN 'time' THEN 'time without time zone'
+  WHEN 'timetz' THEN 'time with time zone' WHEN 'timestamp' THEN 'timestamp without time zone' WHEN 'timestamptz' THEN 'timestamp with time zone'
+  WHEN 'char' THEN '"char"' WHEN 'any' THEN '"any"' ELSE n END END;
 
 CREATE MACRO _pg.own.base_name(t) AS regexp_replace(regexp_replace(t, '(\[\d*\])+$', ''), '\(.*', '', 's');
 CREATE MACRO _pg.own.dimensions(t) AS length(regexp_replace(regexp_extract(t, '(\[\d*\])+$'), '[^\[]', '', 'g'));
 CREATE MACRO _pg.own.typmod(t) AS CASE WHEN t LIKE 'DECIMAL(%' THEN
   regexp_extract(t, '\((\d+)', 1)::INTEGER * 65536 + regexp_extract(t, ',\s*(\d+)', 1)::INTEGER + 4 ELSE -1 END;
 
--- From DuckDB's names of types, those of lists included, to oids.
-CREATE TABLE _pg.own.oids_by_name AS SELECT map_from_entries(list({'key': name, 'value': oid})) AS oids FROM (
-  SELECT n.duckdb_name AS name, b.oid FROM _pg.own.type_names n JOIN _pg.own.builtin_types b USING (typname)
-  UNION ALL SELECT n.duckdb_name || '[]', b.typarray FROM _pg.own.type_names n JOIN _pg.own.builtin_types b USING (typname));
+-- DuckDB's names of types, those of lists included, with what PostgreSQL says of each.
+CREATE TABLE _pg.own.known_types AS SELECT n.duckdb_name || suffix AS duckdb_name, b.* FROM (
+    SELECT duckdb_name, typname, unnest(['', '[]']) AS suffix FROM _pg.own.type_names) n JOIN _pg.own.builtin_types s USING (typname)
+  JOIN _pg.own.builtin_types b ON b.oid = CASE suffix WHEN '' THEN s.oid ELSE s.typarray END;
+CREATE TABLE _pg.own.oids_by_name AS SELECT map_from_entries(list({'key': duckdb_name, 'value': oid})) AS oids FROM _pg.own.known_types;
+CREATE TABLE _pg.own.builtin_texts AS SELECT t.oid, t.typname, e.typname AS element, t.typarray, _pg.own.word(coalesce(e.typname, t.typname), 0) AS word
+  FROM _pg.own.builtin_types t LEFT JOIN _pg.own.builtin_types e ON e.oid = t.typelem AND t.typcategory = 'A';
+-- The catalogs' own columns.
+CREATE TABLE _pg.own.catalog_attributes AS SELECT c.relation AS attrelid, c.name AS attname, t.oid AS atttypid, -1 AS attstattarget,
+    t.typlen AS attlen, c.number AS attnum, CASE t.typcategory WHEN 'A' THEN 1 ELSE 0 END AS attndims, -1 AS attcacheoff, -1 AS atttypmod,
+    t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, '' AS attcompression, c.never_null AS attnotnull,
+    false AS atthasdef, '' AS attidentity, '' AS attgenerated, true AS attislocal, t.typcollation AS attcollation
+  FROM _pg.own.catalog_columns c JOIN _pg.own.builtin_types t ON t.typname = c.type;
 
 -- The user's own named types, which columns show by their definition only; of two with equal labels the first is meant.
-CREATE VIEW _pg.own.enums AS SELECT type_oid AS oid, type_name, schema_oid, labels, comment,
+CREATE MACRO _pg.own.enums() AS TABLE SELECT type_oid AS oid, type_name, schema_oid, labels, comment,
   'ENUM(' || list_aggregate(list_transform(labels, lambda l: '''' || replace(l, '''', '''''') || ''''), 'string_agg', ', ') || ')' AS written
   FROM duckdb_types() WHERE NOT internal AND logical_type = 'ENUM' AND database_name IN (current_database(), 'temp');
 
-CREATE VIEW _pg.rows.pg_type AS
+CREATE MACRO _pg.rows.pg_type() AS TABLE
   SELECT * EXCLUDE (typelem, typarray, typcollation), typelem, typarray, typcollation,
     11 AS typnamespace, 10 AS typowner, true AS typisdefined, 0 AS typrelid, '-' AS typsubscript, '-' AS typanalyze,
     false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims
@@ -42,20 +49,34 @@ UNION ALL BY NAME
     'E' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0 AS typrelid, '-' AS typsubscript,
     0 AS typelem, _pg.own.array_of(oid) AS typarray, 'enum_in' AS typinput, 'enum_out' AS typoutput, 'enum_recv' AS typreceive,
     'enum_send' AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, 'i' AS typalign, 'p' AS typstorage,
-    false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0 AS typcollation FROM _pg.own.enums
+    false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0 AS typcollation FROM _pg.own.enums()
 UNION ALL BY NAME
   SELECT _pg.own.array_of(oid) AS oid, '_' || type_name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen,
     false AS typbyval, 'b' AS typtype, 'A' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim,
     0 AS typrelid, 'array_subscript_handler' AS typsubscript, oid AS typelem, 0 AS typarray, 'array_in' AS typinput,
     'array_out' AS typoutput, 'array_recv' AS typreceive, 'array_send' AS typsend, '-' AS typmodin, '-' AS typmodout,
     'array_typanalyze' AS typanalyze, 'i' AS typalign, 'x' AS typstorage, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod,
-    0 AS typndims, 0 AS typcollation FROM _pg.own.enums;
+    0 AS typndims, 0 AS typcollation FROM _pg.own.enums()
+UNION ALL BY NAME
+  SELECT _pg.own.row_type_of(oid) AS oid, name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, false AS typbyval,
+    'c' AS typtype, 'C' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim, oid AS typrelid,
+    '-' AS typsubscript, 0 AS typelem, _pg.own.row_array_of(oid) AS typarray, 'record_in' AS typinput, 'record_out' AS typoutput,
+    'record_recv' AS typreceive, 'record_send' AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, 'd' AS typalign,
+    'x' AS typstorage, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0 AS typcollation
+  FROM _pg.own.relations() WHERE kind <> 'S'
+UNION ALL BY NAME
+  SELECT _pg.own.row_array_of(oid) AS oid, '_' || name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen,
+    false AS typbyval, 'b' AS typtype, 'A' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim,
+    0 AS typrelid, 'array_subscript_handler' AS typsubscript, _pg.own.row_type_of(oid) AS typelem, 0 AS typarray, 'array_in' AS typinput,
+    'array_out' AS typoutput, 'array_recv' AS typreceive, 'array_send' AS typsend, '-' AS typmodin, '-' AS typmodout,
+    'array_typanalyze' AS typanalyze, 'd' AS typalign, 'x' AS typstorage, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod,
+    0 AS typndims, 0 AS typcollation FROM _pg.own.relations() WHERE kind <> 'S';
 
-CREATE VIEW _pg.own.all_types AS SELECT oid, typname, typnamespace, typlen, typbyval, typtype, typcategory, typelem, typarray, typalign, typstorage,
-  typcollation FROM _pg.rows.pg_type;
+CREATE MACRO _pg.own.all_types() AS TABLE SELECT oid, typname, typnamespace, typlen, typbyval, typtype, typcategory, typelem, typarray, typalign, typstorage,
+  typcollation FROM _pg.rows.pg_type();
 
-CREATE VIEW _pg.rows.pg_enum AS SELECT _pg.own.label_of(oid, position) AS oid, oid AS enumtypid, position AS enumsortorder, label AS enumlabel
-  FROM (SELECT oid, unnest(labels) AS label, unnest(range(1, length(labels) + 1)) AS position FROM _pg.own.enums);
+CREATE MACRO _pg.rows.pg_enum() AS TABLE SELECT _pg.own.label_of(oid, position) AS oid, oid AS enumtypid, position AS enumsortorder, label AS enumlabel
+  FROM (SELECT oid, unnest(labels) AS label, unnest(range(1, length(labels) + 1)) AS position FROM _pg.own.enums());
 
-CREATE VIEW _pg.rows.pg_range AS SELECT * FROM (VALUES (3904, 23, 4451, 0), (3906, 1700, 4532, 0), (3908, 1114, 4533, 0),
+CREATE MACRO _pg.rows.pg_range() AS TABLE SELECT * FROM (VALUES (3904, 23, 4451, 0), (3906, 1700, 4532, 0), (3908, 1114, 4533, 0),
   (3910, 1184, 4534, 0), (3912, 1082, 4535, 0), (3926, 20, 4536, 0)) ranges (rngtypid, rngsubtype, rngmultitypid, rngcollation);
