@@ -68,7 +68,7 @@ def _print(outcomes: Sequence[Outcome], missing: dict[str, list[str]], show: boo
         if outcome.verdict not in (Verdict.PASSED, Verdict.DECLARED):
             print(f"{outcome.verdict.value}: {outcome.client}, {outcome.check}")
             if show:
-                print(f"    ours   {outcome.ours[:1500]}\n    theirs {outcome.theirs[:1500]}")
+                print("\n".join(_around_the_difference(outcome)))
     counts = {
         name: Counter(o.verdict for o in outcomes if o.client == name)
         for name in dict.fromkeys(o.client for o in outcomes)
@@ -82,6 +82,14 @@ def _print(outcomes: Sequence[Outcome], missing: dict[str, list[str]], show: boo
         for name, packages in missing.items()
     ]
     print(table(["client", "checks", *(verdict.value for verdict in Verdict)], rows))
+
+
+def _around_the_difference(outcome: Outcome) -> list[str]:
+    """Both answers from a little before the place where they part."""
+    pairs = zip(outcome.ours, outcome.theirs, strict=False)
+    start = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(outcome.ours), len(outcome.theirs)))
+    begin = max(0, start - 60)
+    return [f"    ours   {outcome.ours[begin:begin + 240]}", f"    theirs {outcome.theirs[begin:begin + 240]}"]
 
 
 if __name__ == "__main__":

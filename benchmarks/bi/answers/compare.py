@@ -58,6 +58,13 @@ def _verdict(client: str, check: str, ours: Answer, theirs: Answer) -> tuple[Ver
     return (Verdict.FAILED if ours.error is not None or theirs.error is not None else Verdict.WRONG), None
 
 
+def _refused(ours: Answer, theirs: Answer) -> bool:
+    """Whether the difference is an error, which the user sees; psql shows errors beside its rows."""
+    if ours.error is not None or theirs.error is not None:
+        return True
+    return isinstance(ours.value, dict) and ours.value.get("err") != theirs.value.get("err")
+
+
 def told(answer: Answer | None) -> str:
     """The answer as text: the value, or the error."""
     if answer is None:

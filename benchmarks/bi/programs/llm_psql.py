@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.bi.programs.checks import Checks
@@ -49,6 +51,10 @@ def rows(script: str) -> Any:
     ]
 
 
+def _fields(shown: Sequence[str]) -> Any:
+    return [[None if field == NULL else field for field in row.split(BETWEEN_FIELDS)] for row in shown]
+
+
 def copied(statement: Statement) -> Any:
     """The rows of COPY TO STDOUT."""
     lines = typed(f"COPY ({statement.text}) TO STDOUT;").splitlines()
@@ -72,12 +78,10 @@ for each in EXPLAINED:
 
 
 def by_cursor(statement: Statement) -> Any:
-    """The rows of FETCH 7 until there are none."""
-    found = []
-    fetches = "\n".join(["FETCH 7 FROM c;"] * 16)
-    for row in rows(f"BEGIN;\nDECLARE c CURSOR FOR {statement.text};\n{fetches}\nCOMMIT;"):
-        found.append(row)
-    return found
+    """The rows of FETCH 7 until there are none; a line ends each fetch."""
+    fetches = "FETCH 7 FROM c;\n" * 16
+    shown = typed(f"BEGIN;\nDECLARE c CURSOR FOR {statement.text};\n{fetches}COMMIT;")
+    return _fields(re.split(f"[\n{BETWEEN_ROWS}]", shown.strip("\n")))
 
 
 if __name__ == "__main__":

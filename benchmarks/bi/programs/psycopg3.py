@@ -125,9 +125,9 @@ def prepared_by_itself(con: Any) -> Any:
 def prepared_statement_after_a_change(con: Any) -> Any:
     con.execute("CREATE TEMP TABLE t (a INTEGER)")
     for i in range(7):
-        con.execute("INSERT INTO t VALUES (%s)", (i,), prepare=True)
+        con.execute("INSERT INTO t (a) VALUES (%s)", (i,), prepare=True)
     con.execute("ALTER TABLE t ADD COLUMN b TEXT")
-    con.execute("INSERT INTO t VALUES (%s)", (100,), prepare=True)
+    con.execute("INSERT INTO t (a) VALUES (%s)", (100,), prepare=True)
     return rows(con, "SELECT count(*), sum(a), count(b) FROM t")
 
 

@@ -13,7 +13,7 @@ from benchmarks.bi.sides.clients import Client
 from benchmarks.bi.sides.servers import Server
 from benchmarks.provenance import ROOT
 
-CHECK_S = 30.0
+CHECK_S = 20.0
 
 
 class Answer(NamedTuple):

@@ -79,7 +79,7 @@ def _fill_postgres(server: Server, folder: str) -> None:
     psql("postgres", "postgres", "-c", f"CREATE DATABASE {DATABASE} OWNER {USER}")
     psql("postgres", "postgres", "-c", f"ALTER DATABASE {DATABASE} SET search_path = main")
     psql("postgres", DATABASE, "-c", f"DROP SCHEMA public; CREATE SCHEMA main AUTHORIZATION {USER}")
-    psql(USER, DATABASE, "-f", str(TABLES / "tables.sql"), "-f", str(TABLES / "postgres_names.sql"))
+    psql(USER, DATABASE, "-f", str(TABLES / "tables.sql"))
 
 
 def _as_postgres(program: str, *words: str) -> None:
