@@ -54,16 +54,7 @@ def postgres(folder: Path, file: Path) -> Iterator[Server]:
         shutil.chown(cluster, owner)
         folder.chmod(0o755)
     (folder / "password").write_text(PASSWORD)
-    options = [
-        "-U",
-        USER,
-        "-A",
-        "scram-sha-256",
-        f"--pwfile={folder / 'password'}",
-        "-E",
-        "UTF8",
-        "--locale=C",
-    ]
+    options = ["-U", USER, "-A", "scram-sha-256", "--pwfile", folder / "password", "-E", "UTF8", "--locale=C"]
     initdb = [POSTGRES_PROGRAMS / "initdb", "-D", cluster, *options]
     subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, user=owner, cwd="/")
     options = ["-h", HOST, "-p", str(port), "-k", "", "-c", "fsync=off", "-c", "timezone=UTC"]

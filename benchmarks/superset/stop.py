@@ -24,7 +24,8 @@ class Stopped(NamedTuple):
     Attributes:
         answered_s: until Superset said that it had stopped the query; None where there was none to stop.
         idle_s: until nothing ran any more; None where that did not come.
-        said: what SQL Lab said of the query, or why it could not be stopped.
+        said: what SQL Lab said of the query, or why it could not be stopped. After Stop that is "stopped",
+            or an error where Superset saw the connection's end before it had noted the Stop.
     """
 
     answered_s: float | None
@@ -54,9 +55,8 @@ def stop(on: Target, sql: str) -> Stopped:
 
 def num_active(port: int) -> int:
     """How many other clients' statements a server is running."""
-    return int(
-        subprocess.run([*psql(port), "-Atc", ACTIVE], capture_output=True, text=True, check=True).stdout
-    )
+    done = subprocess.run([*psql(port), "-Atc", ACTIVE], capture_output=True, text=True, check=True)
+    return int(done.stdout)
 
 
 def num_requests() -> int:
@@ -68,4 +68,4 @@ def _said(on: Target, sql: str, client_id: str) -> str:
     try:
         return str(on.lab(sql, client_id=client_id)["status"])
     except RefusedError as refused:
-        return str(refused)
+        return str(refused).partition("\n")[0]

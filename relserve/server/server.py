@@ -40,6 +40,7 @@ from relserve.session.history import ErrorRecord, QueryRecord
 log = logging.getLogger(__name__)
 
 LOGIN_S = 30.0  # within which a client must have said who it is
+TERMINATE_S = 0.1  # after which pg_terminate_backend hangs up: BI tools note their Stop before the error comes
 PAGE_ERRORS = 1000  # failed rows that the page goes through
 END_S = 10.0  # for clients to end after the server was told to
 
@@ -218,7 +219,10 @@ class Server:
             raise ProtocolError(
                 "must be an admin, or the same user, to stop another client's statement", "42501"
             )
-        self._loop.call_soon_threadsafe(other.terminate if kind == "terminate" else other.cancel)
+        if kind == "terminate":
+            self._loop.call_soon_threadsafe(self._loop.call_later, TERMINATE_S, other.terminate)
+        else:
+            self._loop.call_soon_threadsafe(other.cancel)
         return True
 
     # The end.
