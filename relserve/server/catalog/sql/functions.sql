@@ -68,7 +68,6 @@ CREATE MACRO _pg.cat.array_ndims(a) AS CASE WHEN length(a) > 0 THEN 1 END;
 CREATE MACRO _pg.cat.cardinality(a) AS length(a);
 CREATE MACRO _pg.cat.generate_subscripts(a, dimension) AS unnest(range(1, length(a) + 1));
 CREATE MACRO _pg.cat._pg_expandarray(a) AS unnest(list_transform(a, lambda x, i: {'x': x, 'n': i}));
-CREATE MACRO _pg.cat.pg_partition_ancestors(relation) AS unnest(CASE WHEN false THEN [_pg.own.relation_oid(relation)] ELSE [] END);
 
 CREATE MACRO _pg.cat.version() AS 'PostgreSQL 15.0 (relserve on DuckDB ' || version() || ')';
 CREATE MACRO _pg.cat.txid_current() AS txid_current();
