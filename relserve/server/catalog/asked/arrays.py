@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
 
+_COUNTING = {"generate_subscripts", "array_lower", "array_upper"}
 _VECTORS = {"indkey", "indclass", "indcollation", "indoption", "proargtypes"}
 
 
@@ -25,6 +26,10 @@ def write_array_literals(tree: exp.Expression, asked: Asked) -> exp.Expression:
 
 def count_vectors_from_one(tree: exp.Expression, asked: Asked) -> exp.Expression:
     """indkey[0] is the first: PostgreSQL counts its vectors from 0, and DuckDB every list from 1."""
+    for call in list(tree.find_all(exp.Anonymous)):
+        first = call.expressions[0].name.lower() if call.expressions else ""
+        if call.name.lower() in _COUNTING and first in _VECTORS:
+            call.replace(exp.paren(exp.Sub(this=call.copy(), expression=exp.Literal.number(1))))
     for node in tree.find_all(exp.Bracket):
         if node.this.name.lower() in _VECTORS:
             counted = [exp.Add(this=exp.paren(i), expression=exp.Literal.number(1)) for i in node.expressions]

@@ -54,8 +54,11 @@ def _name(item: exp.Expression) -> str:
     if isinstance(item, (exp.Alias, exp.Column)):
         return item.alias_or_name
     if isinstance(item, exp.Cast):
-        inner = _name(item.this)
-        return inner if inner != "?column?" else _type_name(item.args["to"])
+        inner = item.this
+        while isinstance(inner, (exp.Cast, exp.Paren)):
+            inner = inner.this
+        name = _name(inner)
+        return name if name not in ("?column?", "case") else _type_name(item.args["to"])
     if isinstance(item, exp.Case):
         default = _name(item.args["default"]) if item.args.get("default") else "?column?"
         return "case" if default in ("?column?", "case") else default

@@ -18,14 +18,14 @@ from relserve.server.catalog.asked.shown import fold_aliases, name_columns, writ
 Rule = Callable[[exp.Expression, Asked], exp.Expression]
 RULES: tuple[Rule, ...] = (
     fold_aliases, name_columns, write_vectors, plain_operators, drop_collations, drop_schemas, shorten_columns,
-    write_table_oids, name_the_client, show_the_clients, read_the_catalogs, call_the_catalogs, write_array_literals,
-    count_vectors_from_one, compare_functions, look_up_names, cast_to_duckdbs_types,
+    write_table_oids, name_the_client, show_the_clients, read_the_catalogs, count_vectors_from_one, call_the_catalogs,
+    write_array_literals, compare_functions, look_up_names, cast_to_duckdbs_types,
 )  # fmt: skip
 _ASKS = re.compile(
     r"\bpg_|\binformation_schema\b|\b_pg_|::\s*(?:\"?name\b|oid\b|\"char\")|\breg(?:class|type|proc|procedure|namespace|role|oper|operator)\b"
     r"|\b(?:version|current_setting|current_schemas|(?:obj|col|shobj)_description|format_type|quote_(?:ident|literal|nullable)"
     r"|has_\w+_privilege|to_reg\w+|array_(?:lower|upper|ndims)|inet_\w+|txid_current\w*|set_config|row_security_active)\s*\("
-    r"|\b(?:session|current)_user\b|\bcurrent_role\b",
+    r"|\bcurrent_(?:schema|database)\s*\(|\b(?:session|current)_user\b|\bcurrent_role\b",
     re.IGNORECASE,
 )
 _OIDS = re.compile(r"::\s*(?:oid|regclass|regtype)\s*\[\s*\]", re.IGNORECASE)

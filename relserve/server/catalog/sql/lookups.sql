@@ -29,10 +29,10 @@ CREATE MACRO _pg.own.constraint_texts() AS TABLE SELECT c.oid AS __oid, CASE c.k
       || CASE WHEN regexp_full_match(c.expression, '\([^()]*\)') THEN '' ELSE ')' END END AS __plain FROM _pg.own.named_constraints() c;
 CREATE MACRO _pg.own.type_texts() AS TABLE
   SELECT oid AS __oid, typname AS __typname, element AS __element, typarray AS __array, word AS __word FROM _pg.own.builtin_texts
-UNION ALL SELECT oid, type_name, NULL, _pg.own.array_of(oid), _pg.own.quoted(type_name) FROM _pg.own.enums()
-UNION ALL SELECT _pg.own.array_of(oid), '_' || type_name, type_name, 0, _pg.own.quoted(type_name) FROM _pg.own.enums()
-UNION ALL SELECT _pg.own.row_type_of(oid), name, NULL, _pg.own.row_array_of(oid), _pg.own.quoted(name) FROM _pg.own.relations() WHERE kind <> 'S'
-UNION ALL SELECT _pg.own.row_array_of(oid), '_' || name, name, 0, _pg.own.quoted(name) FROM _pg.own.relations() WHERE kind <> 'S';
+UNION ALL SELECT oid, type_name, NULL, _pg.own.array_of(oid), _pg.own.seen(schema_name, type_name) FROM _pg.own.enums()
+UNION ALL SELECT _pg.own.array_of(oid), '_' || type_name, type_name, 0, _pg.own.seen(schema_name, type_name) FROM _pg.own.enums()
+UNION ALL SELECT _pg.own.row_type_of(oid), name, NULL, _pg.own.row_array_of(oid), _pg.own.seen(schema_name, name) FROM _pg.own.relations() WHERE kind <> 'S'
+UNION ALL SELECT _pg.own.row_array_of(oid), '_' || name, name, 0, _pg.own.seen(schema_name, name) FROM _pg.own.relations() WHERE kind <> 'S';
 CREATE MACRO _pg.own.schema_names() AS TABLE SELECT oid AS __oid, nspname AS __name FROM _pg.rows.pg_namespace();
 
 CREATE MACRO _pg.own.relation_names() AS TABLE SELECT oid AS __oid, name AS __name, schema_name AS __schema,

@@ -12,6 +12,9 @@ CREATE MACRO _pg.own.shown(database) AS database IN (current_database(), 'temp')
 -- Whether a schema is where an unqualified name is looked up.
 CREATE MACRO _pg.own.is_searched(schema_name) AS schema_name = 'pg_temp_1' OR list_contains(current_schemas(true), schema_name);
 
+-- A name as it is written where it may need its schema.
+CREATE MACRO _pg.own.seen(schema_name, n) AS CASE WHEN _pg.own.is_searched(schema_name) THEN '' ELSE _pg.own.quoted(schema_name) || '.' END || _pg.own.quoted(n);
+
 -- DuckDB quotes every keyword, PostgreSQL only those that it must.
 CREATE MACRO _pg.own.plain_text(t) AS regexp_replace(t, '"(name|value|type|year|month|day|hour|minute|second|date|time|timestamp|text|key|names|count|data|'
   || 'status|level|location|owner|action|comment|content|version|role|class|position|schema|source|start|end_|number|label|language|index|length|'

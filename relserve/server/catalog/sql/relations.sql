@@ -46,8 +46,8 @@ UNION ALL SELECT table_oid, 1259, column_index, comment FROM _pg.own.columns() W
 UNION ALL SELECT oid, 1247, 0, comment FROM _pg.own.enums() WHERE comment IS NOT NULL
 UNION ALL SELECT oid, 2615, 0, comment FROM duckdb_schemas() WHERE comment IS NOT NULL AND database_name = current_database();
 
-CREATE MACRO _pg.own.views() AS TABLE SELECT view_oid AS oid, schema_name, view_name, regexp_extract(sql,
-  '(?is)^CREATE\s+(?:TEMP\s+)?VIEW\s+(?:"(?:[^"]|"")*"|[^\s"(])+\s*(?:\((?:"(?:[^"]|"")*"|[^)"])*\)\s*)?AS\s+(.*?;?)$', 1) AS definition
+CREATE MACRO _pg.own.views() AS TABLE SELECT view_oid AS oid, schema_name, view_name, _pg.own.plain_text(regexp_extract(sql,
+  '(?is)^CREATE\s+(?:TEMP\s+)?VIEW\s+(?:"(?:[^"]|"")*"|[^\s"(])+\s*(?:\((?:"(?:[^"]|"")*"|[^)"])*\)\s*)?AS\s+(.*?;?)$', 1)) AS definition
   FROM duckdb_views() WHERE NOT internal AND _pg.own.shown(database_name);
 
 CREATE MACRO _pg.rows.pg_tables() AS TABLE SELECT n.nspname AS schemaname, c.relname AS tablename, 'duckdb' AS tableowner, c.relhasindex AS hasindexes,

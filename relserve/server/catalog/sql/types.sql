@@ -35,7 +35,7 @@ CREATE TABLE _pg.own.catalog_attributes AS SELECT c.relation AS attrelid, c.name
   FROM _pg.own.catalog_columns c JOIN _pg.own.builtin_types t ON t.typname = c.type;
 
 -- The user's own named types, which columns show by their definition only; of two with equal labels the first is meant.
-CREATE MACRO _pg.own.enums() AS TABLE SELECT type_oid AS oid, type_name, schema_oid, labels, comment,
+CREATE MACRO _pg.own.enums() AS TABLE SELECT type_oid AS oid, type_name, schema_name, schema_oid, labels, comment,
   'ENUM(' || list_aggregate(list_transform(labels, lambda l: '''' || replace(l, '''', '''''') || ''''), 'string_agg', ', ') || ')' AS written
   FROM duckdb_types() WHERE NOT internal AND logical_type = 'ENUM' AND database_name IN (current_database(), 'temp');
 
