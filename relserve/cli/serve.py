@@ -25,7 +25,7 @@ def run(options: Options) -> None:
     """
     prefer_shared()
     logging.basicConfig(format="%(asctime)s relserve: %(message)s", datefmt="%F %T", stream=sys.stderr)
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it tells what it cannot translate, which DuckDB tells too
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     sys.setswitchinterval(SWITCH_S)
     asyncio.run(_serve(options))
 

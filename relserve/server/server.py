@@ -40,7 +40,9 @@ from relserve.session.history import ErrorRecord, QueryRecord
 log = logging.getLogger(__name__)
 
 LOGIN_S = 30.0  # within which a client must have said who it is
-TERMINATE_S = 0.1  # after which pg_terminate_backend hangs up: BI tools note their Stop before the error comes
+TERMINATE_S = (
+    0.1  # after which pg_terminate_backend hangs up: BI tools note their Stop before the error comes
+)
 PAGE_ERRORS = 1000  # failed rows that the page goes through
 END_S = 10.0  # for clients to end after the server was told to
 
@@ -64,6 +66,7 @@ class Server:
         self.options, self.counters, self.port = options, Counters(), options.port
         self._users = Users.load(options.users) if options.users else None
         self._tls = _tls_of(options)
+        self._needs_tls = self._tls is not None and self._users is not None
         self._log = _log_of(options)
         self._histories = Histories()
         self._clients: dict[int, ClientState] = {}
@@ -123,7 +126,7 @@ class Server:
 
     def _channel(self) -> Channel:
         startup = Startup(
-            self._users, self._tls, self._tls is not None and self._users is not None, self._arrived, self._cancel,
+            self._users, self._tls, self._needs_tls, self._arrived, self._cancel,
             lambda seconds, act: self._loop.call_later(seconds, act),
         )  # fmt: skip
         channel = Channel(startup.take, self._lost)
@@ -196,8 +199,8 @@ class Server:
         if self._log is not None:
             self._log.write(
                 Entry(
-                    time.time() - ended.seconds, state.user.name, state.channel.peer[0], state.pid, ended.seconds,
-                    ended.num_rows, tokens, ended.sqlstate, ended.text,
+                    time.time() - ended.seconds, state.user.name, state.channel.peer[0], state.pid,
+                    ended.seconds, ended.num_rows, tokens, ended.sqlstate, ended.text,
                 )
             )  # fmt: skip
 

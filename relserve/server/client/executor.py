@@ -81,7 +81,7 @@ class Executor:
         return self._run(runnable, parameters)
 
     def trying(self, text: str, run: Callable[[str], Any]) -> Any:
-        """What `run` gives for the text, or, where DuckDB cannot read it, for its PostgreSQL put otherwise."""
+        """What `run` gives for the text, or for its PostgreSQL put otherwise where DuckDB cannot read it."""
         runnable = self.runnable(text)
         try:
             return run(runnable)

@@ -89,7 +89,7 @@ class Performer:
             raise ProtocolError(f'invalid value for parameter "{name}": "{value}"', "22023") from error
 
     def _search_path(self, value: str | None) -> str:
-        """Set DuckDB's to those schemas that there are: PostgreSQL takes others, too, and finds nothing there."""
+        """Set DuckDB's to those schemas that there are; PostgreSQL takes others, and finds nothing there."""
         wanted = [asked.unquoted(each.strip().replace("'", '"')) for each in (value or "main").split(",")]
         self._executor.make_room()
         there = {

@@ -34,6 +34,8 @@ class CopyWriter:
 
     def __init__(self, columns: Sequence[Column], options: CopyOptions) -> None:
         self._columns, self._options = columns, options
+        # PostgreSQL sends it in one message with the first row, and psycopg looks for it there
+        self._signature = BINARY_SIGNATURE + bytes(8) if options.format == "binary" else b""
         names = {column.name for column in columns}
         if unknown := [name for name in options.force_quote if name not in names | {*ALL_COLUMNS}]:
             raise ProtocolError(f'FORCE_QUOTE column "{unknown[0]}" not referenced by COPY', "42P10")
@@ -44,9 +46,7 @@ class CopyWriter:
         return [int(self._options.format == "binary")] * len(self._columns)
 
     def start(self) -> bytes:
-        """What comes before the rows."""
-        if self._options.format == "binary":
-            return copy_data(BINARY_SIGNATURE + bytes(8))
+        """The line that names the columns, where it is wanted."""
         if self._options.header == "no":
             return b""
         names = [pa.array([column.name.encode()], pa.binary()) for column in self._columns]
@@ -57,11 +57,19 @@ class CopyWriter:
         if not batch.num_rows:
             return b""
         values = encoded(batch, self._columns, self.formats)
-        return _messages(self._tuples(values) if self._options.format == "binary" else self._lines(values))
+        if self._options.format != "binary":
+            return _messages(self._lines(values))
+        rows, signature = self._tuples(values), self._signature
+        self._signature = b""
+        if not signature:
+            return _messages(rows)
+        return copy_data(signature + rows[0].as_py()) + _messages(rows.slice(1))
 
     def end(self) -> bytes:
         """What comes after the rows."""
-        return copy_data(struct.pack("!h", -1)) if self._options.format == "binary" else b""
+        if self._options.format != "binary":
+            return b""
+        return copy_data(self._signature + struct.pack("!h", -1))
 
     def _tuples(self, values: list[pa.Array]) -> pa.Array:
         """How many fields, then each after its length."""
