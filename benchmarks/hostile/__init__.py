@@ -1,1 +1,1 @@
-"""The parts of `benchmarks.server_hostile`: the server under attack, those who watch it, and each kind of attack."""
+"""The parts of `benchmarks.server_hostile`: the server, a bystander, and each kind of attack."""

@@ -32,7 +32,10 @@ SOUND: Sequence[tuple[bytes, bytes]] = (
     (b"P", b"s\0SELECT $1 + $2\0" + _short(2) + _int(23) + _int(20)),
     (b"P", b"\0SELECT $1::VARCHAR\0" + _short(0)),
     (b"B", b"\0s\0" + _short(0) + _short(2) + _int(1) + b"1" + _int(-1) + _short(0)),
-    (b"B", b"p\0s\0" + _short(1) + _short(1) + _short(2) + _int(4) + _int(7) + _int(8) + b"\0" * 8 + _short(0)),
+    (
+        b"B",
+        b"p\0s\0" + _short(1) + _short(1) + _short(2) + _int(4) + _int(7) + _int(8) + b"\0" * 8 + _short(0),
+    ),
     (b"D", b"Ss\0"),
     (b"D", b"Pp\0"),
     (b"E", b"p\0" + _int(1)),
@@ -90,7 +93,7 @@ LENGTHS = (0, 1, 3, -1, 2**31 - 1, -(2**31), 1 << 28, (1 << 28) + 5)
 
 
 def after_login(house: House, count: int, seed: int) -> Outcome:
-    """Changed messages to a session that is logged in, each time followed by Sync; it must answer that, or end."""
+    """Changed messages to a session that is logged in; it must answer a statement after them, or end."""
     outcome, rng = Outcome("malformed messages after login"), random.Random(seed)
     client: RawClient | None = None
     for _ in range(count):
@@ -212,6 +215,8 @@ _FIRST: tuple[Callable[[random.Random], bytes], ...] = (
 
 
 def _password(rng: random.Random) -> bytes:
-    first = rng.choice([b"n,,n=,r=x", b"y,,n=,r=x", b"p=tls-unique,,n=,r=x", b"", b"n,,", b"n,,n=,r=" + b"x" * 5000])
+    first = rng.choice(
+        [b"n,,n=,r=x", b"y,,n=,r=x", b"p=tls-unique,,n=,r=x", b"", b"n,,", b"n,,n=,r=" + b"x" * 5000]
+    )
     mechanism = rng.choice([b"SCRAM-SHA-256\0", b"SCRAM-SHA-256-PLUS\0", b"PLAIN\0", b"", b"\xff\0"])
     return mechanism + _int(rng.choice([len(first), -1, 2**31 - 1, 0])) + first

@@ -51,10 +51,11 @@ class House:
         Raises:
             RuntimeError: it did not come up.
         """
+        users, certificate, key = (self.folder / name for name in ("users.json", "cert.pem", "key.pem"))
         command = [
-            sys.executable, "-m", "relserve", "serve", str(self.database), "--port", "0", "--model", self.model,
-            "--users", str(self.folder / "users.json"), "--tls-cert", str(self.folder / "cert.pem"),
-            "--tls-key", str(self.folder / "key.pem"),
+            sys.executable, "-m", "relserve", "serve", str(self.database), "--port", "0",
+            "--users", str(users), "--tls-cert", str(certificate), "--tls-key", str(key),
+            "--model", self.model,
         ]  # fmt: skip
         before = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
@@ -116,14 +117,11 @@ class House:
             return int(row[0])
 
     def _make_certificate(self) -> None:
-        subprocess.run(
-            [
-                "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                "-keyout", str(self.folder / "key.pem"), "-out", str(self.folder / "cert.pem"), "-days", "2",
-                "-subj", "/CN=localhost",
-            ],
-            check=True, capture_output=True,
-        )  # fmt: skip
+        words = (
+            "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=here"
+        )
+        files = ["-keyout", str(self.folder / "key.pem"), "-out", str(self.folder / "cert.pem")]
+        subprocess.run([*words.split(), *files], check=True, capture_output=True)
 
 
 def tls_context() -> ssl.SSLContext:

@@ -113,7 +113,7 @@ def _many_words(con: psycopg.Connection[object], big: str) -> None:
 
 
 def passwords(house: House, threads: int, tries: int) -> Outcome:
-    """Wrong passwords from many sockets at once: none gets in, each costs time, and the right one still works."""
+    """Wrong passwords from many sockets at once: none gets in, each costs time, and the right one works."""
     outcome = Outcome("wrong passwords at speed", threads * tries)
     seconds: list[float] = []
 
@@ -132,7 +132,9 @@ def passwords(house: House, threads: int, tries: int) -> Outcome:
 
     _in_threads(guess, threads)
     if min(seconds) < 0.2:
-        outcome.tell("leaked", f"a wrong password was told after {min(seconds):.3f} s: too quick to guess with")
+        outcome.tell(
+            "leaked", f"a wrong password was told after {min(seconds):.3f} s: too quick to guess with"
+        )
     began = time.monotonic()
     house.connect("ann").close()
     outcome.longest_s = time.monotonic() - began
