@@ -66,6 +66,8 @@ class Channel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""
         self._received += data
+        if self._transport is None:  # TLS has started, and nobody has told yet
+            return
         try:
             self._take_frames()
         except ProtocolError as error:  # where the next message begins cannot be known
@@ -139,6 +141,7 @@ class Channel(asyncio.Protocol):
         assert transport is not None
         self.connection_made(transport)
         self.is_encrypted = True
+        self.data_received(b"")  # what came in the meantime
 
     def _take_frames(self) -> None:
         while (frame := self._next_frame()) is not None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.hostile.statements import REFUSED
 from relserve.errors import ForbiddenError
 from relserve.server.users.lockdown import _Check, check_allowed, locked_config
 from relserve.server.users.refused import SETTINGS
@@ -17,102 +18,6 @@ from relserve.server.users.users import User
 ANN = User("ann")
 ROOT = User("root", is_admin=True)
 PARSER = duckdb.connect()
-
-REFUSED = """
-FROM read_text('/etc/passwd')
-SELECT * FROM system.main."read_text"/* */('/etc/passwd')
-FROM READ_BLOB ('{db}')
-FROM read_blob('{db}.tmp/*')
-FROM glob('{db}.tmp/*')
-FROM read_csv('/etc/passwd')
-FROM read_parquet('/etc/passwd')
-FROM sniff_csv('/etc/passwd')
-FROM parquet_metadata('/etc/passwd')
-FROM query('FROM read_te' || 'xt(''/etc/passwd'')')
-FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))
-COPY t TO '{db}' (USE_TMP_FILE false)
-COPY t TO '/dev/stdout'
-COPY t FROM '/etc/passwd'
-COPY (SELECT 1) TO 'out.csv'
-EXPLAIN ANALYZE COPY t TO '{db}.wal' (USE_TMP_FILE false)
-EXPLAIN (ANALYZE) COPY t TO '{db}.wal' (USE_TMP_FILE false)
-PREPARE p AS COPY t TO '{db}.wal' (USE_TMP_FILE false)
-WITH x AS (COPY t TO '{db}.wal' (USE_TMP_FILE false)) SELECT 1
-WITH x AS MATERIALIZED (COPY t TO '{db}.wal' (USE_TMP_FILE false)) SELECT 1
-BEGIN; COPY t TO '{db}.wal' (USE_TMP_FILE false); COMMIT
-EXPORT DATABASE 'folder'
-IMPORT DATABASE 'folder'
-COPY FROM DATABASE a TO b
-ATTACH '/etc/passwd' AS x
-ATTACH ':memory:' AS x
-DETACH x
-INSTALL httpfs
-FORCE INSTALL httpfs
-LOAD httpfs
-LOAD './x.so'
-UPDATE EXTENSIONS
-CREATE SECRET s (TYPE http)
-CREATE OR REPLACE PERSISTENT SECRET s (TYPE http)
-DROP SECRET s
-FROM duckdb_secrets()
-SET threads = 1
-SET GLOBAL TimeZone = 'Asia/Tokyo'
-SET GLOBAL search_path = 'main'
-SET memory_limit = '100GB'
-SET temp_directory = '/tmp'
-SET allowed_directories = ['/']
-SET enable_external_access = true
-SET lock_configuration = false
-SET profiling_output = 'x.json'
-SET SESSION enable_profiling = 'json'
-RESET threads
-RESET GLOBAL TimeZone
-PRAGMA enable_profiling = 'json'
-PRAGMA enable_profiling
-PRAGMA memory_limit = '1GB'
-PRAGMA enable_verification
-PRAGMA add_parquet_key('k', '0123456789112345')
-PRAGMA import_database('x')
-PRAGMA force_checkpoint
-CALL enable_logging()
-FROM enable_logging()
-CALL force_checkpoint()
-FROM duckdb_logs
-FROM duckdb_logs()
-FROM truncate_duckdb_logs()
-CHECKPOINT
-FORCE CHECKPOINT
-VACUUM
-VACUUM ANALYZE
-FROM duckdb_temporary_files()
-SELECT __llm_3('p', '{{}}', 1)
-SELECT "__LLM_queries_12"(0)
-SELECT __llm_connection()
-CREATE VIEW v AS SELECT __llm_connection() AS key
-CREATE TRIGGER tr AFTER INSERT ON t INSERT INTO u SELECT __llm_connection()
-EXPLAIN ANALYZE CHECKPOINT
-EXPLAIN ANALYZE SET GLOBAL TimeZone = 'Asia/Tokyo'
-EXPLAIN (ANALYZE, FORMAT JSON) VACUUM
-EXPLAIN (FORMAT JSON) SET threads = 1
-EXPLAIN ANALYZE (FORMAT JSON) LOAD parquet
-EXPLAIN /* ( */ ANALYZE CREATE SECRET s (TYPE http)
-DROP VIEW _pg.main.pg_class
-CREATE OR REPLACE VIEW "_PG".main.pg_class AS SELECT 1
-EXPLAIN ANALYZE DROP VIEW _pg.main.pg_class
-CREATE OR REPLACE MACRO _pg.main.f() AS 1
-DELETE FROM _pg.own.builtin_types
-WITH x AS (DELETE FROM _pg.own.builtin_types RETURNING *) FROM x
-INSERT INTO _pg.own.builtin_types VALUES (1)
-TRUNCATE _pg.own.builtin_types
-COMMENT ON VIEW _pg.main.pg_class IS 'x'
-CREATE INDEX i ON _pg.own.builtin_types (a)
-USE _pg
-SET schema = '_pg.main'
-CREATE VIEW v AS FROM read_text('/etc/passwd')
-CREATE MACRO m(x) AS TABLE FROM read_text(x)
-CREATE TABLE copied AS FROM read_csv('/etc/passwd')
-DESCRIBE FROM read_csv('/etc/passwd')
-""".strip().splitlines()
 
 ALLOWED = """
 SELECT 1

@@ -1,0 +1,1 @@
+"""The parts of `benchmarks.server_hostile`: the server, a bystander, and each kind of attack."""

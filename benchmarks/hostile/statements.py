@@ -1,0 +1,290 @@
+"""SQL of a plain user who wants what is not theirs; the tests of the lock read the list, too."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.hostile.house import MARKER, House
+from benchmarks.hostile.outcome import PATIENCE_S, Outcome
+
+# None of these may run. {db} is the database's file.
+REFUSED = """
+FROM read_text('/etc/passwd')
+SELECT * FROM system.main."read_text"/* */('/etc/passwd')
+FROM READ_BLOB ('{db}')
+FROM read_blob('{db}.tmp/*')
+FROM glob('{db}.tmp/*')
+FROM read_csv('/etc/passwd')
+FROM read_parquet('/etc/passwd')
+FROM sniff_csv('/etc/passwd')
+FROM parquet_metadata('/etc/passwd')
+FROM query('FROM read_te' || 'xt(''/etc/passwd'')')
+FROM json_execute_serialized_sql(json_serialize_sql('SELECT 1'))
+COPY t TO '{db}' (USE_TMP_FILE false)
+COPY t TO '/dev/stdout'
+COPY t FROM '/etc/passwd'
+COPY (SELECT 1) TO 'out.csv'
+EXPLAIN ANALYZE COPY t TO '{db}.wal' (USE_TMP_FILE false)
+EXPLAIN (ANALYZE) COPY t TO '{db}.wal' (USE_TMP_FILE false)
+PREPARE p AS COPY t TO '{db}.wal' (USE_TMP_FILE false)
+WITH x AS (COPY t TO '{db}.wal' (USE_TMP_FILE false)) SELECT 1
+WITH x AS MATERIALIZED (COPY t TO '{db}.wal' (USE_TMP_FILE false)) SELECT 1
+BEGIN; COPY t TO '{db}.wal' (USE_TMP_FILE false); COMMIT
+EXPORT DATABASE 'folder'
+IMPORT DATABASE 'folder'
+COPY FROM DATABASE a TO b
+ATTACH '/etc/passwd' AS x
+ATTACH ':memory:' AS x
+DETACH x
+INSTALL httpfs
+FORCE INSTALL httpfs
+LOAD httpfs
+LOAD './x.so'
+UPDATE EXTENSIONS
+CREATE SECRET s (TYPE http)
+CREATE OR REPLACE PERSISTENT SECRET s (TYPE http)
+DROP SECRET s
+FROM duckdb_secrets()
+SET threads = 1
+SET GLOBAL TimeZone = 'Asia/Tokyo'
+SET GLOBAL search_path = 'main'
+SET memory_limit = '100GB'
+SET temp_directory = '/tmp'
+SET allowed_directories = ['/']
+SET enable_external_access = true
+SET lock_configuration = false
+SET profiling_output = 'x.json'
+SET SESSION enable_profiling = 'json'
+RESET threads
+RESET GLOBAL TimeZone
+PRAGMA enable_profiling = 'json'
+PRAGMA enable_profiling
+PRAGMA memory_limit = '1GB'
+PRAGMA enable_verification
+PRAGMA add_parquet_key('k', '0123456789112345')
+PRAGMA import_database('x')
+PRAGMA force_checkpoint
+CALL enable_logging()
+FROM enable_logging()
+CALL force_checkpoint()
+FROM duckdb_logs
+FROM duckdb_logs()
+FROM truncate_duckdb_logs()
+CHECKPOINT
+FORCE CHECKPOINT
+VACUUM
+VACUUM ANALYZE
+FROM duckdb_temporary_files()
+SELECT __llm_3('p', '{{}}', 1)
+SELECT "__LLM_queries_12"(0)
+SELECT __llm_connection()
+CREATE VIEW v AS SELECT __llm_connection() AS key
+CREATE TRIGGER tr AFTER INSERT ON t INSERT INTO u SELECT __llm_connection()
+EXPLAIN ANALYZE CHECKPOINT
+EXPLAIN ANALYZE SET GLOBAL TimeZone = 'Asia/Tokyo'
+EXPLAIN (ANALYZE, FORMAT JSON) VACUUM
+EXPLAIN (FORMAT JSON) SET threads = 1
+EXPLAIN ANALYZE (FORMAT JSON) LOAD parquet
+EXPLAIN /* ( */ ANALYZE CREATE SECRET s (TYPE http)
+DROP VIEW _pg.main.pg_class
+CREATE OR REPLACE VIEW "_PG".main.pg_class AS SELECT 1
+EXPLAIN ANALYZE DROP VIEW _pg.main.pg_class
+CREATE OR REPLACE MACRO _pg.main.f() AS 1
+DELETE FROM _pg.own.builtin_types
+WITH x AS (DELETE FROM _pg.own.builtin_types RETURNING *) FROM x
+INSERT INTO _pg.own.builtin_types VALUES (1)
+TRUNCATE _pg.own.builtin_types
+COMMENT ON VIEW _pg.main.pg_class IS 'x'
+CREATE INDEX i ON _pg.own.builtin_types (a)
+USE _pg
+SET schema = '_pg.main'
+CREATE VIEW v AS FROM read_text('/etc/passwd')
+CREATE MACRO m(x) AS TABLE FROM read_text(x)
+CREATE TABLE copied AS FROM read_csv('/etc/passwd')
+DESCRIBE FROM read_csv('/etc/passwd')
+""".strip().splitlines()
+
+# Statements one after the other, between &&, for the server's own texts and for other users' things.
+ON_A_SERVER = """
+SET search_path = '_pg' && DROP VIEW pg_class
+CREATE TEMP TABLE "x""; COPY copied TO '{db}' (USE_TMP_FILE false); --" (a INT) && DISCARD ALL && SELECT no
+PREPARE "x""; COPY copied TO '{db}' (USE_TMP_FILE false); --" AS SELECT 1 && DEALLOCATE ALL && SELECT no
+COPY copied TO '{folder}/out.csv'
+COPY copied FROM '/etc/passwd'
+COPY copied FROM PROGRAM 'id'
+COPY copied TO PROGRAM 'cat > {folder}/out.txt'
+COPY (SELECT * FROM read_text('/etc/passwd')) TO STDOUT
+COPY (WITH x AS (COPY copied TO '{db}' (USE_TMP_FILE false)) SELECT 1) TO STDOUT
+DECLARE c CURSOR WITH HOLD FOR SELECT * FROM read_text('/etc/passwd')
+SELECT * FROM pg_read_file('/etc/passwd')
+SELECT pg_ls_dir('/')
+SELECT lo_import('/etc/passwd')
+CREATE EXTENSION plpython3u
+DO $$ import os $$
+LOAD 'auto_explain'
+ALTER SYSTEM SET x = 1
+SET ROLE root
+SET SESSION AUTHORIZATION root
+GRANT ALL ON copied TO mallory
+FROM hidden
+SELECT * FROM temp.main.hidden
+EXECUTE hidden_statement
+FETCH ALL FROM hidden_cursor
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'victim' AND no_such
+SELECT llm('Say {{}}', 1, model := 'http://127.0.0.1:{port}/v1')
+SELECT llm('Say {{}}', 1, model := '/etc')
+SELECT llm('Say {{}}', 1, model := 'tiny')
+""".strip().splitlines()
+# These may run, and must show nothing of the victim's.
+SHOWS_NOTHING = """
+SELECT * FROM pg_stat_activity
+SELECT * FROM llm_queries()
+SELECT * FROM llm_errors()
+SELECT * FROM duckdb_tables()
+SELECT * FROM duckdb_columns()
+SELECT * FROM duckdb_views()
+SELECT * FROM duckdb_functions()
+SELECT * FROM duckdb_prepared_statements()
+SELECT * FROM duckdb_variables()
+SELECT * FROM duckdb_settings()
+SELECT * FROM pg_prepared_statements
+SELECT * FROM pg_cursors
+SELECT * FROM pg_class
+SELECT getvariable('hidden_variable')
+SELECT current_setting('hidden.setting', true)
+SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE usename = 'victim'
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'victim'
+SELECT pg_terminate_backend(n::INT) FROM range(30) t(n) WHERE n <> pg_backend_pid()
+SHOW ALL
+EXPLAIN ANALYZE SELECT * FROM duckdb_functions()
+""".strip().splitlines()
+
+
+def refused(house: House) -> Outcome:
+    """What a plain user may not run, by the simple and the extended protocol: nothing of it may work."""
+    outcome = Outcome("SQL for what is not theirs")
+    before = _files(house.folder)
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        trap.settimeout(0.5)
+        port = trap.getsockname()[1]
+        for text in (*REFUSED, *ON_A_SERVER):
+            for kind in (psycopg.ClientCursor, psycopg.Cursor):
+                outcome.cases += 1
+                _expect_refusal(
+                    house, text.format(db=house.database, folder=house.folder, port=port), kind, outcome
+                )
+        try:
+            trap.accept()
+        except TimeoutError:
+            pass
+        else:
+            outcome.tell("leaked", "the server called an address that a user named")
+    if new := sorted(_files(house.folder) - before):
+        outcome.tell("leaked", f"files were written: {new}")
+    return outcome
+
+
+def _expect_refusal(
+    house: House, text: str, kind: type[psycopg.Cursor[tuple[object, ...]]], outcome: Outcome
+) -> None:
+    began = time.monotonic()
+    try:
+        with house.connect("mallory") as con, kind(con) as cursor:
+            for each in text.split(" && "):
+                cursor.execute(each.encode())
+            outcome.tell(
+                "leaked", f"{text} ran: {cursor.fetchall() if cursor.description else cursor.statusmessage}"
+            )
+    except psycopg.Error as error:
+        if error.sqlstate is None or error.sqlstate.startswith(("XX", "08")):
+            outcome.tell("crashed", f"{text}: {error}")
+        if "root:x:0" in str(error) or MARKER in str(error):
+            outcome.tell("leaked", f"{text}: {error}")
+    if time.monotonic() - began > PATIENCE_S:
+        outcome.tell("hung", f"{text} took {time.monotonic() - began:.0f} s")
+
+
+def looks_around(house: House) -> Outcome:
+    """What a plain user may ask about the server, while the victim has secrets: no answer shows one."""
+    outcome = Outcome("SQL about others", len(SHOWS_NOTHING))
+    with house.connect("victim") as victim:
+        hide(victim)
+        for text in SHOWS_NOTHING:
+            try:
+                with house.connect("mallory") as con:
+                    seen = str(con.execute(text.encode()).fetchall())
+            except psycopg.Error as error:
+                seen = str(error)
+            if MARKER in seen:
+                outcome.tell("leaked", f"{text}: {seen[max(0, seen.index(MARKER) - 100) :]}")
+        try:
+            row = victim.execute("SELECT count(*) FROM hidden").fetchone()
+            if row != (1,):
+                outcome.tell("leaked", f"the victim's table has {row}")
+        except psycopg.Error as error:
+            outcome.tell("crashed", f"the victim's session: {error}")
+    return outcome
+
+
+def hide(con: psycopg.Connection[tuple[object, ...]]) -> None:
+    """Have secrets in every place that a session has for them."""
+    for text in (
+        f"CREATE TEMP TABLE hidden AS SELECT '{MARKER}' AS secret",
+        f"PREPARE hidden_statement AS SELECT '{MARKER}'",
+        f"SET VARIABLE hidden_variable = '{MARKER}'",
+        f"CREATE TEMP MACRO hidden_macro() AS '{MARKER}'",
+        f"SELECT llm('{MARKER} {{}}', secret) FROM hidden",
+        f"SELECT llm_extract('{MARKER} {{}}', secret, schema := '{{\"a\": \"DATE\"}}') FROM hidden",
+        "BEGIN",
+        f"DECLARE hidden_cursor CURSOR WITH HOLD FOR SELECT '{MARKER}'",
+        "COMMIT",
+        f"SELECT '{MARKER}'",
+    ):
+        con.execute(text.encode())
+
+
+# These may run or not; the server lives on, and so does everybody else's work.
+HOGS = {
+    "deep": "SELECT " + "(" * 50_000 + "1" + ")" * 50_000,
+    "chain": "SELECT a" + ".a" * 5_000,
+    "unions": "SELECT 1 " + "UNION ALL SELECT 1 " * 5_000,
+    "types": "SELECT NULL::INT" + "[]" * 20_000,
+    "list": "SELECT list(range) FROM range(1000000000)",
+    "sort": "SELECT max(s) FROM (SELECT repeat('x', 999) || range s FROM range(5000000) ORDER BY hash(s))",
+    "string": "SELECT length(repeat('a', 1500000000))",
+    "strings": "SELECT sum(length(repeat('a', 1500000000))) FROM range(60)",
+    "texts": "SELECT length(string_agg(repeat('a', 1000000), '')) FROM range(20000)",
+    "width": "SELECT printf('%1000000000d', 1)",
+    "cross": "SELECT count(*) FROM range(10000000) a, range(10000000) b",
+    "recursive": "WITH RECURSIVE r AS (SELECT 1 a UNION ALL SELECT a + 1 FROM r) SELECT count(*) FROM r",
+    "regex": "SELECT regexp_matches(repeat('a', 1000000), '(a*)*b')",
+    "sleep": "SELECT sleep_ms(1000000)",
+    "json": "SELECT '" + "[" * 300_000 + "'::JSON",
+    "prompts": "SELECT llm('Say {}', range) FROM range(200000)",
+    "prompt": "SELECT llm('Say {}', repeat('x', 50000000))",
+}
+
+
+def hogs(house: House, timeout_s: int) -> Outcome:
+    """Statements that want all memory, all time or all depth, each with a time-out."""
+    outcome = Outcome("SQL that wants everything", len(HOGS))
+    for name, text in HOGS.items():
+        began = time.monotonic()
+        try:
+            with house.connect("mallory") as con:
+                con.execute(f"SET statement_timeout = '{timeout_s}s'".encode())
+                con.execute(text.encode()).fetchmany(10)
+        except psycopg.Error as error:
+            if error.sqlstate is None or not house.is_up:
+                outcome.tell("crashed", f"{name}: {error}")
+        if (took_s := time.monotonic() - began) > timeout_s + PATIENCE_S:
+            outcome.tell("hung", f"{name} took {took_s:.0f} s, its time-out was {timeout_s} s")
+    return outcome
+
+
+def _files(folder: Path) -> set[str]:
+    return {str(path) for path in folder.rglob("*") if "cache" not in path.parts and ".tmp" not in str(path)}

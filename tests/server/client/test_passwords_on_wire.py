@@ -1,0 +1,66 @@
+"""TLS and passwords, with a real client."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+from conftest import Serve, connect
+
+from relserve.server.users.users import User, Users
+from relserve.server.wire.scram import make_verifier
+
+
+@pytest.fixture
+def secured(serve: Serve, tmp_path: Path):
+    """A server with TLS and two users."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    words = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=here"
+    subprocess.run([*words.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    users = Users(tmp_path / "users.json")
+    users.add(User("ann", make_verifier("secret")))
+    users.add(User("root", make_verifier("secret"), is_admin=True))
+    users.save()
+    return serve(users=users.path, tls_cert=certificate, tls_key=key)
+
+
+def test_every_login_gets_in(secured) -> None:
+    for _ in range(20):
+        with connect(secured, password="secret", sslmode="require") as con:
+            assert con.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("user", ["ann", "nobody"])
+def test_a_wrong_password_takes_its_time(secured, user: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(psycopg.OperationalError, match=f'password authentication failed for user "{user}"'):
+        connect(secured, user=user, password="wrong", sslmode="require")
+    assert 0.25 < time.monotonic() - began < 5
+
+
+def test_no_client_comes_without_tls(secured) -> None:
+    with pytest.raises(psycopg.OperationalError, match="sslmode=require"):
+        connect(secured, password="secret", sslmode="disable")
+
+
+def test_a_plain_user_is_refused_with_42501(secured) -> None:
+    con = connect(secured, password="secret", sslmode="require", autocommit=True)
+    for text in ("FROM read_text('/etc/passwd')", "SET threads = 1", "CHECKPOINT"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            con.execute(text)
+    assert con.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_names_cannot_end_a_text_of_the_servers(secured, tmp_path: Path) -> None:
+    con = connect(
+        secured, password="secret", sslmode="require", autocommit=True, cursor_factory=psycopg.ClientCursor
+    )
+    con.execute("CREATE TABLE kept AS SELECT 1 AS a")
+    con.execute('CREATE TEMP TABLE "x""; DROP TABLE kept; --" (a INT)')
+    con.execute('PREPARE "y""; DROP TABLE kept; --" AS SELECT 1')
+    con.execute("DISCARD ALL")
+    assert con.execute("SELECT a FROM kept").fetchone() == (1,)
+    assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (0,)
