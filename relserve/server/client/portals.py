@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from relserve.errors import ProtocolError
-from relserve.server.client.commands import Command, Fetch, Set, Show, read_command
+from relserve.server.client.commands import Command, Declare, Fetch, Set, Show, read_command
 from relserve.server.client.executor import Executor, Outcome, columns_of
 from relserve.server.client.results import Rows
 from relserve.server.client.variables import Variables
@@ -147,10 +147,13 @@ class Portals:
         self.cursors[name] = cursor
 
     def cursor(self, name: str) -> Rows:
-        """An SQL cursor's rows."""
-        if name not in self.cursors:
+        """The rows of an SQL cursor, or of a portal that has run, which is one, too."""
+        if name in self.cursors:
+            return self.cursors[name].rows
+        outcome = self._portals[name].outcome if name in self._portals else None
+        if outcome is None or outcome.rows is None:
             raise ProtocolError(f'cursor "{name}" does not exist', "34000")
-        return self.cursors[name].rows
+        return outcome.rows
 
     def close_cursor(self, name: str) -> None:
         """Close an SQL cursor."""
@@ -183,12 +186,17 @@ class Portals:
         if not prepared.text or read_copy(prepared.text) is not None:
             return Described(prepared.oids, ())
         command = read_command(prepared.text)
+        if isinstance(command, Declare):
+            return Described(self._described_by_duckdb(command.query, prepared.oids).oids, ())
         if command is not None and (columns := self._columns_of(command)) is not None:
             return Described(prepared.oids, columns)
-        given = [duckdb_type(oid) if oid else None for oid in prepared.oids]
-        found = self._executor.describe(prepared.text, given)
+        return self._described_by_duckdb(prepared.text, prepared.oids)
+
+    def _described_by_duckdb(self, text: str, given_oids: Sequence[int]) -> Described:
+        given = [duckdb_type(oid) if oid else None for oid in given_oids]
+        found = self._executor.describe(text, given)
         oids = [pg_type(kind).oid if kind else TEXT for kind in found.parameters]
-        known = [oid or other for oid, other in zip(prepared.oids, oids, strict=False)]
+        known = [oid or other for oid, other in zip(given_oids, oids, strict=False)]
         return Described((*known, *oids[len(known) :]), columns_of(found.columns), found.runnable)
 
     def _columns_of(self, command: Command) -> Sequence[Column] | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -15,7 +17,7 @@ from relserve.server.client.copying import Copying
 from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.performer import Performer
 from relserve.server.client.portals import Portal, Portals, Prepared
-from relserve.server.client.split import split
+from relserve.server.client.split import bare, split
 from relserve.server.client.state import ClientState
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.backend import ErrorFields
@@ -28,6 +30,7 @@ from relserve.server.wire.values import data_rows
 log = logging.getLogger(__name__)
 
 FLUSH_BYTES = 1 << 16
+_WRITES = re.compile(r"(?i)(insert|update|delete|merge|create|drop|alter|truncate)\b")
 
 
 class Session:
@@ -144,7 +147,8 @@ class Session:
         self._state.starts(text)
         self._transaction.check(text)
         command = read_command(text)
-        if command is not None and (outcome := self._performer.perform(command, self._run)) is not None:
+        run = partial(self._run, parameters=parameters)  # a cursor's query has the parameters of its DECLARE
+        if command is not None and (outcome := self._performer.perform(command, run)) is not None:
             return outcome
         copy = read_copy(text)
         if isinstance(copy, CopyFrom):
@@ -165,7 +169,7 @@ class Session:
         for batch in rows.take(max_rows):
             self._write(data_rows(batch, rows.columns, each))
         self._state.gave_rows(rows.num_taken - before)
-        if max_rows and rows.num_taken - before == max_rows and not rows.is_done:
+        if max_rows and rows.num_taken - before == max_rows:  # as PostgreSQL, which does not look ahead either
             self._write(backend.portal_suspended())
             return False
         self._write(
@@ -214,6 +218,8 @@ class Session:
     def _execute(self, name: str, max_rows: int) -> None:
         portal = self._portals.portal(name)
         if portal.outcome is None:
+            if _WRITES.match(bare(portal.prepared.text)):
+                self._transaction.begin_implicit()  # all up to Sync is done, or nothing is
             portal.outcome = self._run_portal(portal)
         is_done = self._send(portal.outcome, max_rows or None, portal.formats)
         if is_done:
@@ -236,6 +242,7 @@ class Session:
 
     def _sync(self) -> None:
         self._skips = False
+        self._transaction.end_implicit(self._portals.close_all)
         if self._transaction.status == b"I":
             self._portals.close_all()
         self._state.finished()

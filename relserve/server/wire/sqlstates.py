@@ -79,7 +79,6 @@ _BY_WORDS: Mapping[type[BaseException], Sequence[tuple[str, str]]] = {
         (r"^Failed to cast value.*(date|time|timestamp) field format", "22007"),
         (r"^Failed to cast value|^Malformed JSON", "22P02"),
         (r"read-only (mode|database)", "25006"),
-        (r"read-only (mode|database)", "25006"),
         (r"TransactionContext Error: Current transaction is aborted", "25P02"),
     ),
     duckdb.TransactionException: (
@@ -87,6 +86,7 @@ _BY_WORDS: Mapping[type[BaseException], Sequence[tuple[str, str]]] = {
         (r"no transaction is active", "25P01"),
         (r"transaction is aborted", "25P02"),
         (r"[Cc]onflict", "40001"),
+        (r"read-only mode", "25006"),
     ),
     duckdb.IOException: (
         (r"^No files found|No such file", "58P01"),
