@@ -82,6 +82,7 @@ def _message(reply: httpx.Response) -> str:
 def superset(folder: Path) -> Iterator[Superset]:
     """Superset on a port of its own, with a user and nothing else, ended at the end."""
     variables = {
+        "PYTHONPATH": "",  # Superset's own packages alone
         "SUPERSET_HOME": str(folder),
         "SUPERSET_CONFIG_PATH": str(CONFIG),
         "BENCHMARK_SECRET_KEY": secrets.token_urlsafe(32),
@@ -92,8 +93,8 @@ def superset(folder: Path) -> Iterator[Superset]:
     for words in (["db", "upgrade"], ["fab", "create-admin", *names, *person], ["init"]):
         _run([str(PROGRAM), *words], variables)
     port = free_port()
-    os.environ.update(variables)
-    with running([str(PROGRAM), "run", "-h", HOST, "-p", str(port), "--with-threads"], port, folder):
+    command = [str(PROGRAM), "run", "-h", HOST, "-p", str(port), "--with-threads"]
+    with running(command, port, folder, **variables):
         url = f"http://{HOST}:{port}"
         _until_healthy(url)
         yield Superset(url)

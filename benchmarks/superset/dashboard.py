@@ -20,9 +20,16 @@ IN_RANGE = {
     "comparator": "2025-02-01 : 2025-03-01",
 }  # fmt: skip
 CABLES_ONLY = {"clause": "WHERE", "expressionType": "SQL", "sqlExpression": ABOUT_CABLES}
+STARS = {
+    "expressionType": "SIMPLE", "column": {"column_name": "stars"}, "aggregate": "AVG",
+    "label": "stars given",
+}  # fmt: skip
 BY_DAY = {"x_axis": "written_at", "time_grain_sqla": "P1D", "metrics": [COUNT], "adhoc_filters": [IN_RANGE]}
 CHARTS: dict[str, dict[str, Any]] = {
-    "Reviews by day": {"viz_type": "echarts_timeseries_line", **BY_DAY},
+    "Stars by day": {
+        "viz_type": "echarts_timeseries_line", **BY_DAY, "metrics": [STARS], "truncateYAxis": True,
+        "y_axis_bounds": [3, 5],
+    },
     "Their mood, by llm_classify": {
         "viz_type": "echarts_timeseries_bar", **BY_DAY, "groupby": [MOOD_AXIS], "stack": "Stack",
     },
@@ -87,14 +94,7 @@ def picture(on: Target, path: str, into: Path) -> str | None:
     missing = [str(program) for program in BROWSERS if not program.exists()]
     if missing:
         return f"no picture: {' and '.join(missing)} are not installed (Debian: chromium chromium-driver)"
-    command = [
-        HOME / "bin" / "python",
-        PICTURE,
-        on.superset.url,
-        *USER.values(),
-        path,
-        into,
-        str(len(CHARTS)),
-    ]
+    words = [on.superset.url, *USER.values(), path, str(into), str(len(CHARTS))]
+    command = [str(HOME / "bin" / "python"), "-E", str(PICTURE), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stderr.strip()[-500:] or None if done.returncode else None

@@ -11,7 +11,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 WAIT_S = 120
 SETTLE_S = 3.0  # charts are drawn with an animation
-OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1400,1000")
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1400,900")
 
 
 def browser() -> webdriver.Chrome:

@@ -61,7 +61,7 @@ def without_names(key: Mapping[str, Any]) -> dict[str, Any]:
 
 def reflection(on: Target) -> Any:
     """The same by Superset's SQLAlchemy, for Superset's API shows no server's primary keys."""
-    command = [HOME / "bin" / "python", REFLECTION, on.server.uri, SCHEMA]
+    command = [HOME / "bin" / "python", "-E", REFLECTION, on.server.uri, SCHEMA]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RefusedError(done.stderr.strip().rpartition("\n")[2])

@@ -81,14 +81,22 @@ def psql(port: int, database: str = DATABASE) -> list[str]:
 
 
 @contextmanager
-def running(command: Sequence[str], port: int, folder: Path, owner: str | None = None) -> Iterator[None]:
-    """A process that listens on a port, ended at the end; what it prints goes into a file of the folder."""
+def running(
+    command: Sequence[str], port: int, folder: Path, owner: str | None = None, **variables: str
+) -> Iterator[None]:
+    """A process that listens on a port, ended at the end; what it prints goes into a file of the folder.
+
+    Args:
+        owner: who runs it, if that is not who runs this.
+        variables: of its environment, over those here.
+    """
     name = Path(command[0]).name
     log = folder / f"{name}-{port}.log"
     with log.open("w") as out:
         process = subprocess.Popen(
-            command, stdout=out, stderr=subprocess.STDOUT, cwd="/" if owner else ROOT, user=owner
-        )
+            command, stdout=out, stderr=subprocess.STDOUT, cwd="/" if owner else ROOT, user=owner,
+            env=os.environ | variables,
+        )  # fmt: skip
     try:
         deadline = time.monotonic() + START_S
         while not listens(port):

@@ -40,9 +40,7 @@ from relserve.session.history import ErrorRecord, QueryRecord
 log = logging.getLogger(__name__)
 
 LOGIN_S = 30.0  # within which a client must have said who it is
-TERMINATE_S = (
-    0.1  # after which pg_terminate_backend hangs up: BI tools note their Stop before the error comes
-)
+TERMINATE_S = 0.1  # until pg_terminate_backend hangs up, so that a BI tool has noted its Stop by then
 PAGE_ERRORS = 1000  # failed rows that the page goes through
 END_S = 10.0  # for clients to end after the server was told to
 
