@@ -88,6 +88,16 @@ class Running:
         return self._run.memo.answer(chunk, self._run.ask, self._run.check_cancel)
 
 
+class Unread:
+    """Asks nothing for rows that nobody will read."""
+
+    def check(self) -> None:
+        """They may be answered."""
+
+    def answer(self, chunk: Chunk) -> list[Any]:
+        return [None] * chunk.num_rows
+
+
 def _answer_rows(chunk: Chunk, rows: Sequence[int], answer: Callable[[Chunk], list[Any]]) -> list[Any]:
     """The answers of these rows of a chunk, NULL for the others."""
     if len(rows) == chunk.num_rows:

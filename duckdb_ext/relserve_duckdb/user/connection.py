@@ -24,6 +24,7 @@ from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client, Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
+from relserve_duckdb.udf.handlers import Unread
 from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.user.cursors import Cursors
 from relserve_duckdb.user.error_mapping import own_errors
@@ -94,6 +95,7 @@ class Connection:
         variables = self.variables(sys._getframe(1))
         with self._lock:
             self._result_owner.take()
+            self._leave_result()
             if self._asks_nothing(query) and not self._indirect_calls.is_changed_by(query):
                 self._asks = False
                 self._state.start_statement()
@@ -109,7 +111,9 @@ class Connection:
         variables = self.variables(sys._getframe(1))
         with self._lock, self._asking():
             self._result_owner.take()
+            self._leave_result()
             self._state.start_statement()
+            self._runner.only_reads = False
             runnable = self._runner.runnable(query)
             with self.changing():
                 variables.call(self.raw.executemany, runnable, parameters)
@@ -273,6 +277,12 @@ class Connection:
         if name in _RELATIONS:
             return partial(self._relation, found)
         return partial(self._chained, found) if name in _CHAINED else found
+
+    def _leave_result(self) -> None:
+        """End a result that was read in part: DuckDB would make many more of its rows, and ask for them."""
+        if self._asks and self._runner.only_reads:
+            with self._state.handled_by(Unread()), suppress(duckdb.Error):
+                self.raw.abort()
 
     def _asks_nothing(self, query: Any) -> bool:
         return isinstance(query, str) and not self._indirect_calls.mentions(query)

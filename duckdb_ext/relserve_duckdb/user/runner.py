@@ -30,6 +30,7 @@ class Runner:
 
     Attributes:
         prefetches: whether to rehearse at all.
+        only_reads: whether the last text has written nothing, so that the rest of its result may be left.
     """
 
     raw: duckdb.DuckDBPyConnection
@@ -38,6 +39,7 @@ class Runner:
     rehearsals: RehearsalBuilder
     explainer: Explainer
     prefetches: bool
+    only_reads: bool = False
 
     def execute(self, variables: Variables, query: Any, parameters: Any) -> None:
         """Run every statement of a text; parameters belong to the last one.
@@ -47,6 +49,7 @@ class Runner:
             RelserveError: the engine failed, or a row failed under on_error := 'raise'.
         """
         statements = self.parse(query, parameters)
+        self.only_reads = all(statement.reads for statement in statements)
         for statement in statements:
             values = parameters if statement is statements[-1] else None
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
