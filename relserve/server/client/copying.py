@@ -11,7 +11,8 @@ from relserve_duckdb import Connection
 
 from relserve.errors import ProtocolError
 from relserve.server.client.channel import Channel
-from relserve.server.client.executor import Executor, Outcome, columns_of
+from relserve.server.client.columns import columns_of
+from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.state import ClientState
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.copy_reader import CopyReader, Row
@@ -88,7 +89,7 @@ class Copying:
     def _columns(self, copy: CopyFrom) -> list[Column]:
         wanted = ", ".join(map(_quoted, copy.columns)) or "*"
         found = self._executor.describe(f"SELECT {wanted} FROM {copy.table} LIMIT 0", ())
-        return columns_of(found.columns)
+        return columns_of(found.columns, found.runnable)
 
     def _parts(self, reader: CopyReader) -> Iterator[list[Row]]:
         """The rows that the client sends, so many at a time."""

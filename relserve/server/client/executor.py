@@ -13,10 +13,10 @@ from relserve_duckdb import Connection, Description
 
 from relserve.errors import ProtocolError
 from relserve.server.catalog import Catalog, Facts
+from relserve.server.client.columns import columns_of
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.split import bare
 from relserve.server.users.lockdown import Allowed
-from relserve.server.wire.types import Column, pg_type
 
 # what DuckDB says of a text that it cannot read, before anything has run
 _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
@@ -138,7 +138,7 @@ class Executor:
         stream = self._con.stream(text, list(parameters) or None, BATCH_ROWS)
         if stream is None:
             return Outcome("")
-        columns = columns_of(stream.columns)
+        columns = columns_of(stream.columns, text)
 
         def stop() -> None:
             self._con.interrupt()  # DuckDB would go on for a while, and the engine too
@@ -159,16 +159,11 @@ class Executor:
         if kind in _COUNTED or kind in (Type.EXECUTE, Type.MULTI):
             if not names or (is_count and kind == Type.EXECUTE) or names == [("Success", "BOOLEAN")]:
                 return Outcome(f"INSERT 0 {_count_of(table)}" if is_count else tag_of(text))
-            rows = Rows(columns_of(names), iter(table.to_batches(BATCH_ROWS)))
+            rows = Rows(columns_of(names, text), iter(table.to_batches(BATCH_ROWS)))
             return Outcome(_COUNTED.get(kind, "SELECT"), rows, counts=True)
         if kind == Type.CREATE and is_count and table.num_rows:
             return Outcome(f"SELECT {_count_of(table)}")  # CREATE TABLE AS
         return Outcome(tag_of(text))
-
-
-def columns_of(described: Sequence[tuple[str, str]]) -> list[Column]:
-    """Names and DuckDB's types as the wire has them."""
-    return [Column(name, pg_type(kind)) for name, kind in described]
 
 
 def tag_of(text: str) -> str:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from relserve.errors import ProtocolError
+from relserve.server.client.columns import columns_of, oids_of
 from relserve.server.client.commands import Command, Declare, Fetch, Set, Show, read_command
-from relserve.server.client.executor import Executor, Outcome, columns_of
+from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.results import Rows
 from relserve.server.client.variables import Variables
 from relserve.server.wire.copying import read_copy
-from relserve.server.wire.types import TEXT, Column, PgType, duckdb_type, pg_type
+from relserve.server.wire.types import TEXT, Column, PgType, duckdb_type
 
 ALL_SETTINGS = [
     Column("name", PgType(TEXT)),
@@ -195,9 +196,11 @@ class Portals:
     def _described_by_duckdb(self, text: str, given_oids: Sequence[int]) -> Described:
         given = [duckdb_type(oid) if oid else None for oid in given_oids]
         found = self._executor.describe(text, given)
-        oids = [pg_type(kind).oid if kind else TEXT for kind in found.parameters]
+        oids = oids_of(found.parameters, found.runnable)
         known = [oid or other for oid, other in zip(given_oids, oids, strict=False)]
-        return Described((*known, *oids[len(known) :]), columns_of(found.columns), found.runnable)
+        return Described(
+            (*known, *oids[len(known) :]), columns_of(found.columns, found.runnable), found.runnable
+        )
 
     def _columns_of(self, command: Command) -> Sequence[Column] | None:
         """The columns of what the server does by itself; None: DuckDB does it."""

@@ -169,7 +169,9 @@ class Session:
         for batch in rows.take(max_rows):
             self._write(data_rows(batch, rows.columns, each))
         self._state.gave_rows(rows.num_taken - before)
-        if max_rows and rows.num_taken - before == max_rows:  # as PostgreSQL, which does not look ahead either
+        if (
+            max_rows and rows.num_taken - before == max_rows
+        ):  # as PostgreSQL, which does not look ahead either
             self._write(backend.portal_suspended())
             return False
         self._write(
