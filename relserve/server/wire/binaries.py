@@ -38,7 +38,12 @@ def as_binary(array: pa.Array, kind: PgType) -> pa.Array:
     return as_text(array, kind)
 
 
-def _number(dtype: str) -> Callable[[pa.Array], pa.Array]:
+def _integer(kind: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    dtype = np.dtype(kind.to_pandas_dtype()).newbyteorder(">")
+    return lambda array: fixed(numbers(array.cast(kind), dtype), array)
+
+
+def _float(dtype: str) -> Callable[[pa.Array], pa.Array]:
     return lambda array: fixed(numbers(array, np.dtype(dtype)), array)
 
 
@@ -104,15 +109,15 @@ def _jsonb(array: pa.Array) -> pa.Array:
 _BINARIES: dict[int, Callable[[pa.Array], pa.Array]] = {
     types.BOOL: _bool,
     types.BYTEA: lambda array: array.cast(pa.binary()),
-    types.INT2: _number(">i2"),
-    types.INT4: _number(">i4"),
-    types.INT8: _number(">i8"),
-    types.OID: _number(">u4"),
-    types.REGPROC: _number(">u4"),
-    types.REGCLASS: _number(">u4"),
-    types.REGTYPE: _number(">u4"),
-    types.FLOAT4: _number(">f4"),
-    types.FLOAT8: _number(">f8"),
+    types.INT2: _integer(pa.int16()),
+    types.INT4: _integer(pa.int32()),
+    types.INT8: _integer(pa.int64()),
+    types.OID: _integer(pa.uint32()),
+    types.REGPROC: _integer(pa.uint32()),
+    types.REGCLASS: _integer(pa.uint32()),
+    types.REGTYPE: _integer(pa.uint32()),
+    types.FLOAT4: _float(">f4"),
+    types.FLOAT8: _float(">f8"),
     types.DATE: _date,
     types.TIME: _time,
     types.TIMETZ: _timetz,

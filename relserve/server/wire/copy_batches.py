@@ -52,7 +52,7 @@ def _reader(oid: int, format_code: int) -> Callable[[str | bytes], Any]:
 
 def _nested(storage: pa.DataType, lists: Sequence[Any]) -> pa.DataType:
     """Lists of lists as deep as the first value that holds something."""
-    inner = next((each for each in lists if each), [])
+    inner: Any = next((each for each in lists if each), [])
     while isinstance(inner, list):
         storage, inner = pa.list_(storage), inner[0] if inner else None
     return storage

@@ -60,7 +60,9 @@ class _Tuples:
             row, at = found
             rows.append(row)
             self._num_rows += 1
-        del self._left[:at]
+        del self._left[: at + 2 if self._is_over else at]
+        if self._is_over and self._left:
+            raise _bad("data come after the end marker", self._num_rows, "row")
         return rows
 
     def finish(self) -> list[Row]:
@@ -120,8 +122,9 @@ class _Lines:
         self._fields = fields_reader(columns, options)
         self._pieces: list[str] = []  # of a line whose newline has not come
         self._open_line: list[str] = []  # lines of CSV before, up to which a quote is open
+        self._awaits_header = options.header != "no"
         self._is_open = self._is_over = False
-        self._num_lines, self._return = 0, ""
+        self._num_lines, self._return, self._is_first = 0, "", True
 
     def feed(self, data: bytes) -> list[Row]:
         text = self._decoded(data, is_last=False)
@@ -164,8 +167,9 @@ class _Lines:
 
     def _without_return(self, line: str) -> str:
         """Without the carriage return before the newline; the first line tells whether there is one."""
-        if self._num_lines == 1 and line.endswith("\r"):
-            self._return = "\r"
+        if self._is_first:
+            self._return = "\r" if line.endswith("\r") else ""
+        self._is_first = False
         if self._return and not line.endswith("\r"):
             raise _bad("a newline stands alone, where others follow a carriage return", self._num_lines)
         return line.removesuffix(self._return)
@@ -178,7 +182,8 @@ class _Lines:
             fields = self._fields(line)
         except ValueError as error:
             raise _bad(str(error), self._num_lines) from error
-        if self._options.header != "no" and self._num_lines == 1:
+        if self._awaits_header:
+            self._awaits_header = False
             self._check_header(fields)
             return []
         if len(fields) < len(self._columns):

@@ -25,18 +25,19 @@ def fields_of(error: BaseException, sql: str | None = None) -> ErrorFields:
         sql: the text that was run; without it only a place in the first line can be told.
     """
     message = str(error) or type(error).__name__
-    position = None
+    position = where = None
     if isinstance(error, duckdb.Error):
         message = _PREFIX.sub("", message)
         if found := _WHERE.search(message):
             position = _position(int(found[1]), found[2], len(found[3]), sql)
-            message = message[: found.start()] if position else message
+            where = None if position else found[0].strip()
+            message = message[: found.start()]
     first, _, rest = message.strip().partition("\n")
     detail, hint = _detail_and_hint(rest.strip())
     if isinstance(error, ProtocolError) and error.hint:
         hint = error.hint
     severity = "WARNING" if isinstance(error, Warning) else "ERROR"
-    return ErrorFields(severity, sqlstate_of(error, message), first, detail, hint, position)
+    return ErrorFields(severity, sqlstate_of(error, message), first, detail or where, hint, position)
 
 
 def _detail_and_hint(rest: str) -> tuple[str | None, str | None]:

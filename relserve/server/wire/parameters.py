@@ -19,6 +19,7 @@ from relserve.server.wire.time_values import BINARY_WORDS, TEXT_WORDS
 from relserve.server.wire.types import ELEMENT_OF, KNOWN, duckdb_type
 
 TEXT_FORMAT, BINARY_FORMAT = 0, 1
+_DECIMAL_DIGITS = 38
 _TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 _FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
 
@@ -129,9 +130,34 @@ def _unescaped(text: str) -> bytes:
     return first.encode() + b"".join(bytes([int(each[:3], 8)]) + each[3:].encode() for each in rest)
 
 
-def _numeric(text: str) -> Decimal | float:
+def _numeric(text: str) -> Any:
     value = Decimal(text.strip())
-    return value if value.is_finite() else float(value)
+    return _fitting(value) if value.is_finite() else float(value)
+
+
+def _fitting(number: Decimal) -> Any:
+    """In the type of DuckDB's that holds all its digits, for with too many of them it takes a DOUBLE."""
+    scale = -min(int(number.as_tuple().exponent), 0)
+    if max(number.adjusted() + 1 + scale, scale) <= _DECIMAL_DIGITS:
+        return number
+    if scale == 0:
+        return _large(int(number))
+    raise ProtocolError(
+        f"numeric of more than {_DECIMAL_DIGITS} digits: {str(number)[:80]}",
+        "22003",
+        "Send it as double precision.",
+    )
+
+
+def _large(number: int) -> Any:
+    if -(2**127) <= number < 2**127:
+        return number
+    return _valued(str(number), "UHUGEINT" if 0 < number < 2**128 else "BIGNUM")
+
+
+def _binary_numeric(body: Body) -> Any:
+    number = read_numeric(body)
+    return _fitting(number) if isinstance(number, Decimal) else number
 
 
 def _struct(form: str) -> Callable[[Body], Any]:
@@ -155,6 +181,8 @@ _TEXTS: dict[int, Callable[[str], Any]] = {
 def _bits(body: Body) -> duckdb.Value:
     count = body.int32()
     data = body.rest()
+    if count < 0 or -(-count // 8) != len(data):
+        raise ProtocolError(f"invalid bit string: {count} bits in {len(data)} bytes", "22P03")
     return _valued(f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"[:count], "BIT")
 
 
@@ -173,7 +201,7 @@ _BINARIES: dict[int, Callable[[Body], Any]] = {
     types.OID: _struct("!I"),
     types.FLOAT4: _struct("!f"),
     types.FLOAT8: _struct("!d"),
-    types.NUMERIC: read_numeric,
+    types.NUMERIC: _binary_numeric,
     types.BYTEA: Body.rest,
     types.UUID: lambda body: uuid.UUID(bytes=body.take(16)),
     types.BIT: _bits,

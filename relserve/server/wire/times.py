@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,9 @@ from relserve.server.wire.moments import DAY, SECOND, moment_of_day, moment_of_i
 INFINITE_DAY, INFINITE_INSTANT = 2**31 - 1, 2**63 - 1
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999
 _TIMETZ_OFFSET_LIMIT_S = 16 * 3600 - 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LATE = 2_114_380_800 * SECOND  # 2037-01-01
+_CYCLE = 146_097 * DAY  # 400 years
 _PER_MICROSECOND = {"s": SECOND, "ms": 1000, "us": 1}
 
 
@@ -69,10 +74,27 @@ def timestamptz_text(array: pa.Array) -> pa.Array:
     """As a timestamp of the array's time zone, which is the session's, and its offset from UTC."""
     micros = microseconds(array)
     is_finite = np.abs(micros) != INFINITE_INSTANT
-    instants = pa.array(np.where(is_finite, micros, 0)).cast(pa.timestamp("us", array.type.tz))
-    local = numbers(pc.local_timestamp(instants), np.int64)
-    offsets = np.where(is_finite, (local - micros) // SECOND, 0)
-    return with_nulls(_zoned(np.where(is_finite, local, micros), offsets), array)
+    offsets = _offsets(np.where(is_finite, micros, 0), array.type.tz)
+    local = np.where(is_finite, micros + offsets * SECOND, micros)
+    return with_nulls(_zoned(local, offsets), array)
+
+
+def _offsets(micros: np.ndarray, zone: str) -> np.ndarray:
+    """The zone's offsets from UTC at these instants, in seconds; Arrow knows no summer time after 2037."""
+    local = numbers(pc.local_timestamp(pa.array(micros).cast(pa.timestamp("us", zone))), np.int64)
+    offsets: np.ndarray = (local - micros) // SECOND
+    is_late = micros >= _LATE
+    if is_late.any():
+        rules = ZoneInfo(zone)
+        offsets[is_late] = [_late_offset(at, rules) for at in micros[is_late].tolist()]
+    return offsets
+
+
+def _late_offset(at: int, rules: ZoneInfo) -> int:
+    """That of the same day of the calendar's cycle of 400 years which Python's years reach."""
+    within = _LATE + (at - _LATE) % _CYCLE
+    offset = (_EPOCH + timedelta(microseconds=within)).astimezone(rules).utcoffset()
+    return int(offset.total_seconds()) if offset is not None else 0
 
 
 def _zoned(local: np.ndarray, offsets: np.ndarray) -> pa.Array:
@@ -102,7 +124,8 @@ def microseconds(array: pa.Array) -> np.ndarray:
         return values
     is_finite = np.abs(values) != INFINITE_INSTANT
     if unit == "ns":
-        return np.where(is_finite, (values + 500 * is_finite) // 1000, values)
+        rounded = np.sign(values) * ((np.abs(values * is_finite) + 500) // 1000)  # as DuckDB's cast does
+        return np.where(is_finite, rounded, values)
     factor = _PER_MICROSECOND[unit]
     if (is_finite & (np.abs(values) > INFINITE_INSTANT // factor)).any():
         raise ProtocolError("timestamp out of range: it has no microseconds in 64 bits", "22008")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from relserve.server.wire.moments import moment_of_day, moment_of_instant, time_of_day
@@ -139,7 +140,7 @@ _PRIMITIVES: dict[int, tuple[str, Callable[..., str]]] = {
     11: ("<i", lambda day: _quoted(moment_of_day(day).as_postgres())),
     12: ("<q", _instant(1, "+00")),
     13: ("<q", _instant(1, "")),
-    14: ("<f", lambda value: _float(float(f"{value:.9g}"))),
+    14: ("<f", lambda value: _float(float(str(np.float32(value))))),
     17: ("<q", lambda micros: _quoted(time_of_day(micros))),
     18: ("<q", _instant(1000, "+00")),
     19: ("<q", _instant(1000, "")),
