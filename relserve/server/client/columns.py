@@ -26,5 +26,5 @@ def oids_of(parameters: Sequence[str | None], runnable: str) -> list[int]:
 
 
 def _type(kind: str, runnable: str) -> PgType:
-    """In a text over PostgreSQL's catalog, lists of numbers are OIDs: asyncpg looks up the type of any other."""
+    """In texts over PostgreSQL's catalog lists of numbers are OIDs: asyncpg looks up any other type."""
     return _OIDS if kind == "BIGINT[]" and f"{DATABASE}." in runnable else pg_type(kind)
