@@ -78,6 +78,7 @@ class Session:
         try:
             return self._take(frontend.read_message(kind, body))
         except HungUp:
+            self._state.failed("08006")
             raise
         except BaseException as error:
             self._fail(error)
@@ -125,17 +126,15 @@ class Session:
         if not statements:
             self._write(backend.empty_query_response())
         self._portals.close_unnamed()
-        try:
-            if len(statements) > 1:
-                self._transaction.begin_implicit()
-            for statement in statements:
-                outcome = self._run(statement)
-                if outcome.rows is not None:
-                    self._write_columns(outcome.rows.columns, ())
-                self._send(outcome, None, ())
-            self._transaction.end_implicit(self._portals.close_all)
-        finally:
-            self._state.finished()
+        if len(statements) > 1:
+            self._transaction.begin_implicit()
+        for statement in statements:
+            outcome = self._run(statement)
+            if outcome.rows is not None:
+                self._write_columns(outcome.rows.columns, ())
+            self._send(outcome, None, ())
+        self._transaction.end_implicit(self._portals.close_all)
+        self._state.finished()
         self._ready()
 
     def _end_of_query(self) -> None:
@@ -184,12 +183,14 @@ class Session:
     def _parse(self, name: str, text: str, oids: Sequence[int]) -> None:
         if len(statements := split(text)) > 1:
             raise ProtocolError("cannot insert multiple commands into a prepared statement", "42601")
+        self._state.prepares(text)
         self._transaction.check(text)
         self._portals.prepare(Prepared(name, statements[0] if statements else "", tuple(oids)))
         self._write(backend.parse_complete())
 
     def _bind(self, message: frontend.Bind) -> None:
         prepared = self._portals.prepared(message.statement)
+        self._state.prepares(prepared.text)
         self._transaction.check(prepared.text)
         oids = self._portals.oids(prepared, len(message.parameters))
         given = zip(message.parameters, message.parameter_formats, oids, strict=True)
@@ -200,6 +201,7 @@ class Session:
     def _describe(self, kind: str, name: str) -> None:
         if kind == "S":
             prepared = self._portals.prepared(name)
+            self._state.prepares(prepared.text)
             described = self._portals.describe(prepared)
             self._write(backend.parameter_description(described.oids))
             self._write_columns(described.columns, ())

@@ -83,6 +83,11 @@ class ClientState:
         self._lock = threading.Lock()
         self._stopped_by: ErrorFields | None = None
 
+    def prepares(self, text: str) -> None:
+        """A statement that has not started is parsed, bound or described: what fails there is its error."""
+        if not self._number:
+            self.text, self._began_s, self._num_rows = text, time.monotonic(), 0
+
     def starts(self, text: str) -> None:
         """A statement starts; one before it in the same message has ended."""
         if self._number:
@@ -158,7 +163,7 @@ class ClientState:
             self.transaction.status, "idle in transaction (aborted)"
         )
         self.state_change = datetime.now(timezone.utc)
-        if was_running:
+        if was_running or sqlstate is not None:
             self._ended(self, Ended(self.text, time.monotonic() - self._began_s, self._num_rows, sqlstate))
 
     def _stop(self, number: int, why: ErrorFields) -> bool:
