@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ import relserve
 from benchmarks.bi.answers.compare import Outcome, compare
 from benchmarks.bi.programs.statements import CALLS, EXPLAINED, PREPARED, VIEW
 from benchmarks.bi.sides import runs
-from benchmarks.bi.sides.clients import LLM_CLIENTS
+from benchmarks.bi.sides.clients import Client
 from benchmarks.bi.sides.runs import Answer
 from benchmarks.bi.sides.servers import DATABASE, Server, fill_duckdb
 
@@ -20,24 +19,19 @@ from benchmarks.bi.sides.servers import DATABASE, Server, fill_duckdb
 TIMES = re.compile(r"unknown|(about|under|at most) [\d.,]+ (s|min|h)\b|\n?Time of .*|  +")
 
 
-def outcomes(ours: Server, clients: Sequence[str]) -> list[Outcome]:
-    """The verdicts on those of the three clients that run at all."""
+def outcomes(client: Client, ours: Server) -> list[Outcome]:
+    """The verdicts on what one of the three clients was told."""
     expected = dict(_expected())
     return [
-        outcome
-        for client in LLM_CLIENTS
-        if client.name.split()[0] in clients
-        for outcome in _outcomes(client.name, runs.run(client, ours), expected)
+        _outcome(client.name, check, answer, expected) for check, answer in runs.run(client, ours).items()
     ]
 
 
-def _outcomes(client: str, told: dict[str, Answer], expected: dict[str, Answer]) -> Iterator[Outcome]:
-    print(f"{client} ..", file=sys.stderr)
-    for check, answer in told.items():
-        name, _, way = check.rpartition("_")
-        if way == "explain":
-            name, answer = check, _without_times(answer)
-        yield compare(client, check, answer, expected[name])
+def _outcome(client: str, check: str, told: Answer, expected: dict[str, Answer]) -> Outcome:
+    name, _, way = check.rpartition("_")
+    if way == "explain":
+        return compare(client, check, _without_times(told), expected[check])
+    return compare(client, check, told, expected[name])
 
 
 def _expected() -> Iterator[tuple[str, Answer]]:
