@@ -17,7 +17,8 @@ ROWS = [
     ("select indkey::varchar, indoption::text from pg_index where indrelid = 'orders'::regclass "
      "and indisprimary",
      [("1 2", "0 0")]),
-    ("select relname, relhastriggers from pg_class where relkind in ('r', 'v') order by 1",
+    ("select relname, relhastriggers from pg_class where relkind in ('r', 'v') and oid >= 16384 "
+     "and relnamespace in ('main'::regnamespace, 'sales'::regnamespace) order by 1",
      [("Big Table", False), ("customers", True), ("names", False), ("orders", True)]),
     ("select (select json_build_object('always', a.attidentity = 'a', 'n', 1)) from pg_attribute a "
      "where attrelid = 'customers'::regclass and attnum = 1",

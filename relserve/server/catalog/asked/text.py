@@ -6,7 +6,11 @@ from collections.abc import Callable
 import sqlglot
 from sqlglot import exp
 
-from relserve.server.catalog.asked.arrays import count_vectors_from_one, write_array_literals
+from relserve.server.catalog.asked.arrays import (
+    count_vectors_from_one,
+    write_array_literals,
+    write_vectors_as_texts,
+)
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, compare_functions, look_up_names
 from relserve.server.catalog.asked.functions import call_the_catalogs, drop_schemas
@@ -18,8 +22,9 @@ from relserve.server.catalog.asked.shown import fold_aliases, name_columns, writ
 Rule = Callable[[exp.Expression, Asked], exp.Expression]
 RULES: tuple[Rule, ...] = (
     fold_aliases, name_columns, write_vectors, plain_operators, drop_collations, drop_schemas, shorten_columns,
-    write_table_oids, name_the_client, show_the_clients, read_the_catalogs, count_vectors_from_one, call_the_catalogs,
-    write_array_literals, compare_functions, look_up_names, cast_to_duckdbs_types,
+    write_table_oids, name_the_client, show_the_clients, read_the_catalogs, count_vectors_from_one,
+    call_the_catalogs, write_array_literals, write_vectors_as_texts, compare_functions, look_up_names,
+    cast_to_duckdbs_types,
 )  # fmt: skip
 _ASKS = re.compile(
     r"\bpg_|\binformation_schema\b|\b_pg_|::\s*(?:\"?name\b|oid\b|\"char\")|\breg(?:class|type|proc|procedure|namespace|role|oper|operator)\b"

@@ -4,7 +4,9 @@ CREATE MACRO _pg.rows.pg_class() AS TABLE
     CASE kind WHEN 'v' THEN 0 ELSE oid END AS relfilenode, CASE WHEN size = 0 THEN -1 ELSE size END AS reltuples,
     has_index AS relhasindex, CASE WHEN temporary THEN 't' ELSE 'p' END AS relpersistence, kind AS relkind,
     column_count AS relnatts, num_checks AS relchecks, kind = 'v' AS relhasrules, true AS relispopulated,
-    CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident
+    CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident,
+    (schema_oid, name) IN (SELECT (schema_oid, unnest([table_name, referenced_table])) FROM duckdb_constraints()
+      WHERE constraint_type = 'FOREIGN KEY') AS relhastriggers -- psql shows foreign keys only of tables that have triggers
   FROM _pg.own.relations()
 UNION ALL BY NAME
   SELECT oid, name AS relname, schema_oid AS relnamespace, 0 AS reltype, 10 AS relowner, 403 AS relam, oid AS relfilenode, 0 AS reltuples,
