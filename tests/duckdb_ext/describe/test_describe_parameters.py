@@ -67,7 +67,7 @@ def test_types_are_found(made: Made, text: str) -> None:
 def test_the_text_tells_most_without_the_c_interface(
     made: Made, monkeypatch: pytest.MonkeyPatch, text: str, types: list[str]
 ) -> None:
-    monkeypatch.setattr(describer, "is_trusted", lambda: False)
+    monkeypatch.setattr(describer, "is_reachable", lambda con: False)
     text = text.replace("LIMIT ?", "LIMIT $3")
     assert made.con.describe(text).parameters == types
 
