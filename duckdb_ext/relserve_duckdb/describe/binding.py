@@ -14,7 +14,7 @@ from relserve_duckdb.describe.prepared import Prepared
 from relserve_duckdb.text.parameters import find_parameters, numbered, with_parameters
 
 TEXT = "VARCHAR"  # of a parameter about which nothing is known, as in PostgreSQL
-_OTHERWISE = ("BIGINT", "DOUBLE", "TIMESTAMP", "VARCHAR[]")  # tried where no function takes a text
+_OTHERWISE = (TEXT, "BIGINT", "INTEGER", "DOUBLE", "TIMESTAMP", "VARCHAR[]")  # where a guess does not do
 
 Types = Mapping[str, str]
 
@@ -70,12 +70,18 @@ class Binding:
         yield {**retyped, **guessed}
         if retyped:
             yield guessed
-        texts = [name for name, kind in guessed.items() if kind == TEXT]
-        for names in ([name] for name in texts) if len(texts) > 1 else ():
-            for kind in _OTHERWISE:
-                yield {**retyped, **guessed, **dict.fromkeys(names, kind)}
-        for kind in _OTHERWISE if texts else ():
-            yield {**retyped, **guessed, **dict.fromkeys(texts, kind)}
+        yield {**retyped, **{name: self._fitting(name, guessed) for name in guessed}}
+        for kind in _OTHERWISE if guessed else ():
+            yield {**retyped, **dict.fromkeys(guessed, kind)}
+
+    def _fitting(self, name: str, guessed: Types) -> str:
+        """The first type of a parameter that DuckDB takes where the other guesses are NULL."""
+        for kind in (guessed[name], *_OTHERWISE):
+            forms = {**dict.fromkeys(guessed, "NULL"), name: cast(kind)}
+            with suppress(duckdb.Error):
+                self.prepare(self._with({**{name: cast(each) for name, each in self.given.items()}, **forms}))
+                return kind
+        return guessed[name]
 
     def _typed(self, bare: Prepared, told: Types, types: Types) -> Description:
         """The statement with these types of parameters."""

@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 from relserve.errors import UsageError
 from relserve_duckdb.describe.binding import Binding
 from relserve_duckdb.describe.description import Description
-from relserve_duckdb.describe.native import is_trusted
+from relserve_duckdb.describe.native import is_reachable
 from relserve_duckdb.describe.prepared import Prepared, prepare
 from relserve_duckdb.describe.without_native import prepare_plainly
 from relserve_duckdb.text.aggregate_calls import tokens_of
@@ -64,7 +64,7 @@ class Describer:
         return found if self._gives_rows(kind, found.columns, query) else found._replace(columns=[])
 
     def _prepare(self, variables: Variables, kind: Type) -> Callable[[str], Prepared]:
-        if is_trusted():
+        if is_reachable(self.raw):
             return partial(prepare, self.raw, variables)
         return partial(prepare_plainly, self.raw, variables, kind)
 

@@ -46,7 +46,7 @@ def _form(node: exp.Placeholder, calls: list[Call]) -> str | None:
             return cast(COUNT)
         case exp.Any() | exp.All() as every if isinstance(every.parent, exp.Binary):
             return f"COALESCE({{}}, [{_other(every.parent, every)}])"
-        case exp.Binary() as both if isinstance(both, _SAME):
+        case exp.Binary() as both if isinstance(both, _SAME) and not isinstance(both, exp.Is):
             return f"COALESCE({{}}, {_other(both, own)})"
     return _of_option(own, calls)
 

@@ -60,9 +60,14 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 
+def is_reachable(con: duckdb.DuckDBPyConnection) -> bool:
+    """Whether `connection_of` may be called: for a connection of DuckDB's own class, where that was tried."""
+    return type(con) is duckdb.DuckDBPyConnection and is_trusted()
+
+
 @lru_cache(maxsize=1)
 def is_trusted() -> bool:
-    """Whether `connection_of` may be called in this process."""
+    """Whether the place is known in this process; the first time this starts the child process."""
     if duckdb.__version__ not in TESTED or sys.implementation.name != "cpython" or not sys.executable:
         return False
     try:

@@ -85,8 +85,9 @@ class RehearsalBuilder:
 
     def one_shot_in(self, variables: Variables, text: str) -> list[str]:
         """What the text reads that can be read only once."""
-        lower = self.indirect_calls.with_definitions(text).lower()
-        return [name for name in (*variables.one_shot(), *self.one_shot) if is_word(name.lower(), lower)]
+        names = [*variables.one_shot(), *self.one_shot]
+        lower = self.indirect_calls.with_definitions(text).lower() if names else ""
+        return [name for name in names if is_word(name.lower(), lower)]
 
     def close(self) -> None:
         if self._second is not None:

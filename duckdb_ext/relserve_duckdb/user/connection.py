@@ -141,9 +141,11 @@ class Connection:
             The open result; None: there is nothing in the text but a comment. The connection runs nothing
             else until it has been read to its end, or closed.
         """
-        relation = self._sql(
-            self.variables(sys._getframe(1)), query, {"params": parameters} if parameters else {}
-        )
+        kwargs = {"params": parameters} if parameters else {}
+        relation: Any = self._sql(self.variables(sys._getframe(1)), query, kwargs)
+        if relation is not None and self._asks_nothing(query):
+            self._state.start_statement()
+            relation = unwrapped(relation)  # the proxy would look for something to prefetch once more
         return None if relation is None else open_stream(relation, batch_rows, self._streaming)
 
     @contextmanager

@@ -77,7 +77,7 @@ def world() -> Iterator[Made]:
 
 @pytest.fixture
 def without_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(describer, "is_trusted", lambda: False)
+    monkeypatch.setattr(describer, "is_reachable", lambda con: False)
 
 
 def _executed(con: Connection, text: str) -> list[tuple[str, str]]:
@@ -135,7 +135,7 @@ def test_returning_gives_rows(
     world: Made, monkeypatch: pytest.MonkeyPatch, text: str, columns: list[tuple[str, str]]
 ) -> None:
     assert world.con.describe(text).columns == columns
-    monkeypatch.setattr(describer, "is_trusted", lambda: False)
+    monkeypatch.setattr(describer, "is_reachable", lambda con: False)
     assert world.con.describe(text).columns == columns
     assert world.rows("SELECT count(*) FROM u WHERE tier = 1") == [(60,)]
 

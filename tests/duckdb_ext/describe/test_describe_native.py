@@ -30,6 +30,14 @@ def test_it_leads_to_the_very_connection() -> None:
         native.connection_of(con)
 
 
+def test_no_other_object_is_looked_into() -> None:
+    class Proxy:
+        """What behaves like a connection."""
+
+    assert native.is_reachable(duckdb.connect()) is native.is_trusted()
+    assert not native.is_reachable(Proxy())  # type: ignore[arg-type]
+
+
 def test_other_releases_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*args: Any, **kwargs: Any) -> None:
         pytest.fail("it was tried")

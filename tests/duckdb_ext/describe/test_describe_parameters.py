@@ -36,6 +36,8 @@ FOUND = {
     "FROM range($1)": ["BIGINT"],
     "SELECT unnest($1)": ["VARCHAR[]"],
     "SELECT nullif($1, 2)": ["INTEGER"],
+    "SELECT id FROM p WHERE $1 IS NULL OR id = $1": ["BIGINT"],
+    "SELECT d + $1, length($2), abs($3) FROM p": ["INTEGER", "VARCHAR", "BIGINT"],
     "SELECT '$1', $$ $2 $$, 1 AS \"$3\" -- $4\n WHERE /* ? */ $1": ["BOOLEAN"],
     "EXPLAIN SELECT $1": ["VARCHAR"],
     "SELECT llm($1, body, max_tokens := $2, choices := $3) FROM p": ["VARCHAR", "BIGINT", "VARCHAR[]"],
@@ -65,7 +67,7 @@ def test_types_are_found(made: Made, text: str) -> None:
 def test_the_text_tells_most_without_the_c_interface(
     made: Made, monkeypatch: pytest.MonkeyPatch, text: str, types: list[str]
 ) -> None:
-    monkeypatch.setattr(describer, "is_trusted", lambda: False)
+    monkeypatch.setattr(describer, "is_reachable", lambda con: False)
     text = text.replace("LIMIT ?", "LIMIT $3")
     assert made.con.describe(text).parameters == types
 
