@@ -17,7 +17,7 @@ import pyarrow as pa
 from relserve_duckdb import Connection
 
 from relserve.engines.protocol import Engine
-from relserve.errors import ProtocolError, UsageError
+from relserve.errors import ForbiddenError, ProtocolError, UsageError
 from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
 from relserve.server.activity import activity_table
 from relserve.server.catalog import Catalog
@@ -217,9 +217,8 @@ class Server:
         if caller is None or other is None:
             return False
         if not caller.user.is_admin and caller.user.name != other.user.name:
-            raise ProtocolError(
-                "must be an admin, or the same user, to stop another client's statement", "42501"
-            )
+            caller.refusal = ForbiddenError("must be an admin, or the same user, to stop another's statement")
+            raise caller.refusal
         if kind == "terminate":
             self._loop.call_soon_threadsafe(self._loop.call_later, TERMINATE_S, other.terminate)
         else:

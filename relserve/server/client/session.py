@@ -257,7 +257,7 @@ class Session:
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, (duckdb.Error, Exception)):
             log.warning("a client's thread ends", exc_info=error)
-        fields = self._state.told(fields_of(error, self._state.text))
+        fields = self._state.told(fields_of(self._state.refusal or error, self._state.text))
         if fields.sqlstate == "XX000":
             log.error("statement of %s failed: %s", self._state.user.name, fields.message, exc_info=error)
         self._executor.drop(self._executor.rows)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import duckdb
 from relserve_duckdb import Connection
 
+from relserve.errors import ForbiddenError
 from relserve.server.client.channel import Channel
 from relserve.server.client.notices import Say
 from relserve.server.client.transaction import Transaction
@@ -63,6 +64,7 @@ class ClientState:
         key: what a request to cancel must know.
         status: "active", "idle", "idle in transaction" or "idle in transaction (aborted)".
         text: the latest statement.
+        refusal: of one of the server's own functions that the statement called; DuckDB tells only its text.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class ClientState:
         self._number = 0  # of the statement that runs, 0 between two
         self._count = 0
         self._lock = threading.Lock()
+        self.refusal: ForbiddenError | None = None
         self._stopped_by: ErrorFields | None = None
 
     def prepares(self, text: str) -> None:
@@ -97,7 +100,7 @@ class ClientState:
         self._began_s, self._num_rows = time.monotonic(), 0
         with self._lock:
             self._count += 1
-            self._number, self._stopped_by = self._count, None
+            self._number, self._stopped_by, self.refusal = self._count, None, None
         if limit_ms := self.variables.milliseconds("statement_timeout"):
             number = self._number
             self._loop.call_soon_threadsafe(

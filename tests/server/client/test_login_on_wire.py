@@ -1,0 +1,113 @@
+"""Who is let in: passwords, TLS, another database, other protocols."""
+
+from __future__ import annotations
+
+import datetime as dt
+import socket
+import struct
+from ipaddress import ip_address
+from pathlib import Path
+
+import psycopg
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from relserve.server.users.users import User, Users
+from relserve.server.wire.scram import make_verifier
+from tests.server.client.conftest import Serve, connect
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    """A file of two users."""
+    path = tmp_path / "users.json"
+    Users(
+        path, [User("ann", make_verifier("right")), User("root", make_verifier("secret"), is_admin=True)]
+    ).save()
+    return path
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate of 127.0.0.1, signed by itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.timezone.utc)
+    made = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(1).not_valid_before(now - dt.timedelta(days=1)).not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("tls")
+    chain, secret = folder / "cert.pem", folder / "key.pem"
+    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    secret.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return chain, secret
+
+
+def test_a_right_password_lets_in_and_a_wrong_one_does_not(serve: Serve, users: Path) -> None:
+    server = serve(users=users)
+    assert connect(server, password="right").execute("SELECT current_user").fetchone() == ("ann",)
+    for user, password in (("ann", "wrong"), ("nobody", "right")):
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            connect(server, user=user, password=password)
+
+
+def test_with_tls_nothing_goes_without(serve: Serve, users: Path, certificate: tuple[Path, Path]) -> None:
+    chain, key = certificate
+    server = serve(users=users, tls_cert=chain, tls_key=key)
+    con = connect(server, password="right", sslmode="verify-full", sslrootcert=str(chain))
+    assert con.execute("SELECT count(*) FROM range(200000)").fetchone() == (200_000,)
+    assert len(con.execute("SELECT repeat('x', 1000) FROM range(3000)").fetchall()) == 3000
+    with pytest.raises(psycopg.OperationalError, match="sslmode=require"):
+        connect(server, password="right", sslmode="disable")
+
+
+def test_one_user_sees_nothing_of_another(serve: Serve, users: Path) -> None:
+    server = serve(users=users)
+    ann, root = connect(server, password="right"), connect(server, user="root", password="secret")
+    root.execute("SELECT llm('Secret {}', 1)")
+    ann.execute("SELECT llm('Say {}', 1)")
+    assert ann.execute("SELECT template FROM llm_queries()").fetchall() == [("Say {}",)]
+    assert len(root.execute("SELECT * FROM llm_queries()").fetchall()) == 2
+    seen = dict(ann.execute("SELECT usename, query FROM pg_stat_activity").fetchall())
+    assert "Secret" not in str(seen["root"])
+
+
+def test_ann_cannot_stop_root(serve: Serve, users: Path) -> None:
+    server = serve(users=users)
+    ann, root = (
+        connect(server, password="right", autocommit=True),
+        connect(server, user="root", password="secret"),
+    )
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        ann.execute("SELECT pg_terminate_backend(%s)", (root.info.backend_pid,))
+    assert root.execute("SELECT 1").fetchone() == (1,)
+    assert root.execute("SELECT pg_cancel_backend(%s)", (ann.info.backend_pid,)).fetchone() == (True,)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\4", struct.pack("!ii", 8, 2 << 16), b"\xff" * 9,
+        struct.pack("!ii", 9, 3 << 16) + b"\0", struct.pack("!i", 1 << 30),
+    ],
+)  # fmt: skip
+def test_strangers_are_hung_up_on(serve: Serve, data: bytes) -> None:
+    server = serve()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as stranger:
+        stranger.sendall(data)
+        told = b""
+        while part := stranger.recv(4096):
+            told += part
+    assert told.startswith(b"E")
+    assert b"FATAL" in told
+    assert connect(server).execute("SELECT 1").fetchone() == (1,)
