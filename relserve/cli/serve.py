@@ -8,6 +8,7 @@ import logging
 import sys
 
 from relserve.engines.registry import announce
+from relserve.machine.memory_limit import limit_memory
 from relserve.server.options import Options
 from relserve.server.page.app import app
 from relserve.server.page.serving import Certificate, page_host, serving
@@ -24,6 +25,7 @@ def run(options: Options) -> None:
         UsageError: the options do not go together, a file is not to be had, or a port is taken.
     """
     prefer_shared()
+    limit_memory()
     logging.basicConfig(format="%(asctime)s relserve: %(message)s", datefmt="%F %T", stream=sys.stderr)
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     sys.setswitchinterval(SWITCH_S)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from relserve.engines.shared.start import LOCK_VARIABLE, MODULE
+from relserve.machine.memory_limit import lift_memory_limit
 from relserve.resident.variables import variables_of
 
 SERVE = "serve"  # the argument of the second time
@@ -25,6 +26,7 @@ def main() -> None:
     if sys.argv[1] != SERVE:
         if os.fork():
             os._exit(0)  # the starter waits for this one
+        lift_memory_limit()
         environ = {**os.environ, **variables_of(task["path"], task["engine_args"])}
         os.execve(sys.executable, [sys.executable, "-m", MODULE, SERVE, file], environ)
     gc.disable()  # until the engine is up: a fifth of the time that importing vLLM takes

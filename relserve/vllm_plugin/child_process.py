@@ -15,6 +15,8 @@ import time
 from multiprocessing import resource_tracker
 from typing import Any
 
+from relserve.machine.memory_limit import lift_memory_limit
+
 PARENT_VARIABLE = "RELSERVE_ENGINE_PARENT"  # pid of the process that started the engine
 LOG_VARIABLE = "RELSERVE_ENGINE_LOG"  # where the engine's output goes; unset: the parent's stderr
 PROCESS_NAME = "EngineCore"  # vLLM's name for the process
@@ -46,6 +48,7 @@ def set_up_forked() -> None:
     _end_if_orphaned(parent)
     with contextlib.suppress(OSError):
         os.setsid()
+    lift_memory_limit()
     if path := os.environ.get(LOG_VARIABLE):
         _log_to(path)
     threading.Thread(target=_watch, args=(parent,), name="relserve-parent-watch", daemon=True).start()

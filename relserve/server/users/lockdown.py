@@ -34,6 +34,7 @@ _ADMINS = (Type.VACUUM, Type.ATTACH, Type.DETACH)
 _WITH_FILES = (Type.COPY, Type.EXPORT, Type.LOAD, Type.EXTENSION)
 _WORD = re.compile(r"\w+")
 
+MEMORY, TEMPORARY = "50%", "10GB"  # of the machine, and on disk beside the database's file
 LONG, LONGEST_ODD = 200_000, 2_000_000  # characters: DuckDB's parser holds up all clients, 0.2 s and 2 s
 
 _FILES = (
@@ -60,6 +61,8 @@ def locked_config(allow_files: bool, read_only: bool) -> dict[str, Any]:
     config: dict[str, Any] = {
         "python_enable_replacements": False,
         "allow_persistent_secrets": False,
+        "memory_limit": MEMORY,
+        "max_temp_directory_size": TEMPORARY,
     }
     if read_only:
         config["access_mode"] = "READ_ONLY"

@@ -233,3 +233,11 @@ def test_a_long_text_is_read_as_duckdb_reads_it_or_not_at_all(text):
         return
     assert [each.type for each in found] == [each.type for each in parsed]
     check.statements(text)
+
+
+def test_memory_and_temporary_files_are_limited(con):
+    limits = "SELECT current_setting('memory_limit'), current_setting('max_temp_directory_size')"
+    with duckdb.connect() as unlimited:
+        assert con.execute(limits).fetchone() != unlimited.execute(limits).fetchone()
+    with pytest.raises(duckdb.OutOfMemoryException):
+        con.execute("SELECT list(range) FROM range(10000000000)").fetchall()
