@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import duckdb
 
@@ -12,6 +13,7 @@ _MACROS = (
     "WHERE macro_definition IS NOT NULL AND NOT internal AND NOT starts_with(function_name, 'llm')"
 )
 _LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+_WORD = re.compile(r"\w+")
 _PREPARE = re.compile(_LEAD + r"prepare\s+(\w+)\b(.*)")
 _CHANGES = re.compile(
     _LEAD + r"(create\s+(or\s+replace\s+)?(temp(orary)?\s+)?(view|macro|function)|prepare|attach)\b"
@@ -34,19 +36,19 @@ class IndirectCalls:
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
         lower = text.lower()
-        return "llm" in lower or any(is_word(name, lower) for name in self._calling)
+        return "llm" in lower or bool(names_in(lower, self._calling))
 
     def calling_definitions(self, text: str) -> str:
         """The definitions of the views and macros that the text mentions and that call; "" for none."""
         lower = text.lower()
-        return "\n".join(sql for name, sql in self._calling.items() if is_word(name, lower))
+        return "\n".join(self._calling[name] for name in names_in(lower, self._calling))
 
     def with_definitions(self, text: str) -> str:
         """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
         left, parts = {**self._others, **self._calling}, [text]
         for part in parts:
             lower = part.lower()
-            parts += [left.pop(name) for name in list(left) if is_word(name, lower)]
+            parts += [left.pop(name) for name in names_in(lower, left)]
         return "\n".join(parts)
 
     def is_changed_by(self, text: str) -> bool:
@@ -70,6 +72,14 @@ class IndirectCalls:
         while num_known != len(self._calling):  # views over views
             num_known = len(self._calling)
             self._calling = {**self._calling, **{name: sql for name, sql in found if self.mentions(sql)}}
+
+
+def names_in(text: str, names: Collection[str]) -> list[str]:
+    """Those of some names, mostly plain words, that stand in a text, which is read once for all."""
+    if not names:
+        return []
+    words = {found[0] for found in _WORD.finditer(text)}
+    return [name for name in names if name in words or (not name.isidentifier() and is_word(name, text))]
 
 
 def is_word(name: str, text: str) -> bool:

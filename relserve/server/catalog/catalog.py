@@ -17,6 +17,8 @@ from relserve.server.catalog.facts import Facts
 from relserve.server.catalog.names import read_names, users_own
 from relserve.server.catalog.words import in_duckdbs_words
 
+LONGEST = 200_000  # characters of a text that may ask the catalog; longer ones bring rows or lists of values
+
 
 class Catalog:
     """PostgreSQL's catalog over a DuckDB instance; `activity` lists the clients for pg_stat_activity."""
@@ -30,13 +32,13 @@ class Catalog:
 
     def translate(self, sql: str, facts: Facts) -> str:
         """DuckDB's text for one that asks PostgreSQL's catalog; every other text as it is."""
-        if not may_ask(sql):
+        if len(sql) > LONGEST or not may_ask(sql):
             return sql
         return translated(sql, self._asked._replace(facts=facts, seal=self._seal(facts.user, facts.is_admin)))
 
     def in_duckdbs_words(self, sql: str) -> str | None:
         """A text that DuckDB refused, as DuckDB would say it; None if that is the same."""
-        return in_duckdbs_words(sql, self._asked)
+        return None if len(sql) > LONGEST else in_duckdbs_words(sql, self._asked)
 
 
 def _seal(key: bytes, user: str, is_admin: bool) -> str:
