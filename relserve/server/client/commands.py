@@ -24,6 +24,13 @@ class End(NamedTuple):
     chains: bool
 
 
+class Savepoint(NamedTuple):
+    """SAVEPOINT, RELEASE or ROLLBACK TO: the tag says which."""
+
+    tag: str
+    name: str
+
+
 class Set(NamedTuple):
     """SET name = value; None: back to the default. A local one ends with the transaction."""
 
@@ -83,11 +90,10 @@ class Discard(NamedTuple):
 
 
 Command = (
-    Begin | End | Set | ResetAll | Show | Declare | Fetch | Close | Deallocate | Nothing | Discard
+    Begin | End | Savepoint | Set | ResetAll | Show | Declare | Fetch | Close | Deallocate | Nothing | Discard
 )  # fmt: skip
 
 _NAME = r'("(?:[^"]|"")+"|[\w$.]+)'
-_NO_SAVEPOINTS = "DuckDB has no savepoints: a transaction is rolled back as a whole"
 _NO_TWO_PHASES = "DuckDB has no two-phase commit"
 
 
@@ -121,8 +127,10 @@ def _begin(statement: str) -> Command | None:
 
 
 def _end(statement: str) -> Command | None:
-    if re.match(r"(?i)rollback\s+(work\s+|transaction\s+)?to\b", statement):
-        raise ProtocolError(_NO_SAVEPOINTS, "0A000")
+    if found := re.match(
+        rf"(?i)rollback\s+(?:work\s+|transaction\s+)?to\s+(?:savepoint\s+)?{_NAME}", statement
+    ):
+        return Savepoint("ROLLBACK", unquoted(found[1]))
     if re.match(r"(?i)(commit|rollback)\s+prepared\b", statement):
         raise ProtocolError(_NO_TWO_PHASES, "0A000")
     chains = re.search(r"(?i)\band\s+chain\b", statement) is not None
@@ -130,7 +138,10 @@ def _end(statement: str) -> Command | None:
 
 
 def _savepoint(statement: str) -> Command | None:
-    raise ProtocolError(_NO_SAVEPOINTS, "0A000")
+    found = re.fullmatch(rf"(?i)(release)?\s*(?:savepoint\s+)?{_NAME}", statement)
+    if found is None:
+        raise ProtocolError("a savepoint is made so: SAVEPOINT name", "42601")
+    return Savepoint("RELEASE" if found[1] else "SAVEPOINT", unquoted(found[2]))
 
 
 def _set(statement: str) -> Command | None:

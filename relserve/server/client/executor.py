@@ -46,6 +46,7 @@ class Executor:
 
     Args:
         check: the statements of a text; raises where the user may not run them.
+        wrote: called after a statement that may have written something.
 
     Attributes:
         rows: the result that is open on the connection.
@@ -57,8 +58,10 @@ class Executor:
         catalog: Catalog,
         facts: Facts,
         check: Callable[[str], Sequence[Allowed]],
+        wrote: Callable[[], None],
     ) -> None:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
+        self._wrote = wrote
         self.rows: Rows | None = None
 
     def runnable(self, text: str) -> str:
@@ -132,6 +135,7 @@ class Executor:
         if kind in _STREAMED:
             return self._streamed(text, parameters, kind)
         self._con.execute(text, list(parameters) or None)
+        self._wrote()
         return self._finished(text, kind)
 
     def _streamed(self, text: str, parameters: Sequence[Any], kind: Type) -> Outcome:

@@ -43,6 +43,9 @@ class Performer:
                 return Outcome(self._transaction.begin(command))
             case asked.End():
                 return Outcome(self._transaction.end(command, self._end_of_transaction))
+            case asked.Savepoint():
+                self._executor.make_room()
+                return Outcome(self._transaction.savepoint(command))
             case asked.Set(name, value, is_local):
                 return self._set(name, value, is_local)
             case asked.ResetAll():

@@ -151,7 +151,9 @@ class Session:
             return outcome
         copy = read_copy(text)
         if isinstance(copy, CopyFrom):
-            return self._copying.take(copy)
+            outcome = self._copying.take(copy)
+            self._transaction.savepoints.wrote()
+            return outcome
         if isinstance(copy, CopyTo):
             return self._copying.give(copy, parameters)
         return self._executor.run(text, parameters)

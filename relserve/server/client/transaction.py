@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import duckdb
 from relserve_duckdb import Connection
 
 from relserve.errors import ProtocolError
-from relserve.server.client.commands import Begin, End
+from relserve.server.client.commands import Begin, End, Savepoint
 from relserve.server.client.notices import Say
+from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.variables import Variables
 
 _ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
@@ -20,6 +22,7 @@ class Transaction:
 
     Attributes:
         status: b"I" outside of a block, b"T" inside, b"E" inside one that has failed.
+        savepoints: of the block.
         is_implicit: the block is that of a text of several statements, which its end ends.
     """
 
@@ -27,6 +30,7 @@ class Transaction:
         self._con, self._variables, self._say = con, variables, say
         self.status = b"I"
         self.is_implicit = False
+        self.savepoints = Savepoints()
 
     def begin(self, command: Begin) -> str:
         """BEGIN; gives the tag."""
@@ -60,6 +64,7 @@ class Transaction:
             raise
         finally:
             self.status, self.is_implicit = b"I", False
+            self.savepoints.clear()
             self._variables.end(commits)
         if command.chains:
             self.begin(Begin(is_read_only=False, tag="BEGIN"))
@@ -69,6 +74,34 @@ class Transaction:
         """The text of several statements has ended."""
         if self.is_implicit:
             self.end(End(self.status == b"T", chains=False), before)
+
+    def savepoint(self, command: Savepoint) -> str:
+        """SAVEPOINT, RELEASE or ROLLBACK TO; gives the tag.
+
+        Raises:
+            ProtocolError: there is no block or no such savepoint, or DuckDB cannot go back to it.
+        """
+        if self.status == b"I" or self.is_implicit:
+            raise ProtocolError(f"{command.tag} SAVEPOINT can only be used in transaction blocks", "25P01")
+        match command.tag:
+            case "SAVEPOINT":
+                self.savepoints.add(command.name)
+            case "RELEASE":
+                self.savepoints.release(command.name)
+            case "ROLLBACK":
+                self.savepoints.go_back(command.name)
+                self._check_alive()
+                self.status = b"T"
+        return command.tag
+
+    def _check_alive(self) -> None:
+        """Some mistakes end DuckDB's transaction, and some do not."""
+        try:
+            self._con.execute("SELECT 1").fetchall()
+        except duckdb.Error as error:
+            raise ProtocolError(
+                "DuckDB has no savepoints: this error can only be undone with the whole transaction", "0A000"
+            ) from error
 
     def failed(self) -> None:
         """A statement has failed."""

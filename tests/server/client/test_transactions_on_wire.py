@@ -58,13 +58,6 @@ def test_settings_are_undone_with_their_transaction(serve: Serve) -> None:
     assert con.execute("SHOW application_name").fetchone() == ("first",)
 
 
-def test_savepoints_are_refused_in_words(serve: Serve) -> None:
-    con = connect(serve(), cursor_factory=psycopg.ClientCursor)
-    con.execute("SELECT 1")
-    with pytest.raises(psycopg.errors.FeatureNotSupported, match="no savepoints"):
-        con.execute("SAVEPOINT a")
-
-
 def test_a_cursor_goes_on_beside_other_statements(serve: Serve) -> None:
     con = connect(serve(), cursor_factory=psycopg.ClientCursor)
     con.execute("CREATE TEMP TABLE t AS SELECT range AS a FROM range(10000)")
