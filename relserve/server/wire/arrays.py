@@ -42,7 +42,7 @@ def with_nulls(array: pa.Array, nulls_of: pa.Array | None) -> pa.Array:
     """The array, null where `nulls_of` is."""
     if nulls_of is None or not nulls_of.null_count:
         return array
-    return pc.if_else(pc.is_valid(nulls_of), array, None)
+    return pc.if_else(nulls_of.is_valid(), array, None)
 
 
 def of_bytes(values: Iterable[bytes | None]) -> pa.Array:

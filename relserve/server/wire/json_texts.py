@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from relserve.server.wire import types
 from relserve.server.wire.arrays import plain, with_nulls
-from relserve.server.wire.lists import regrouped
+from relserve.server.wire.lists import elements_of, regrouped
 from relserve.server.wire.scalar_texts import scalar_text
 from relserve.server.wire.types import PgType
 from relserve.server.wire.variant import is_variant, variant_texts
@@ -40,7 +40,7 @@ def written(array: pa.Array) -> pa.Array:
     if pa.types.is_union(kind):
         return _unions(array)
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _lists(array, written(array.flatten()))
+        return _lists(array, written(elements_of(array)))
     return _scalars(array)
 
 
@@ -83,7 +83,7 @@ def _unions(array: pa.Array) -> pa.Array:
     for i in range(array.type.num_fields):
         is_this = codes == i
         name = _quoted(array.type.field(i).name)
-        values = written(array.field(i).filter(pa.array(is_this))).to_pylist()
+        values = np.array(written(array.field(i)).to_pylist(), object)[is_this]
         made[is_this] = [None if value is None else b"{%s:%s}" % (name.encode(), value) for value in values]
     return pa.array(made.tolist(), pa.binary())
 

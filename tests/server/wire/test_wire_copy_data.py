@@ -170,8 +170,7 @@ def test_any_bytes_give_rows_or_a_protocol_error(form: str, data: bytes, cuts: l
         (
             "format binary",
             [
-                b"PGCOPY\n\xff\r\n\0" + bytes(8),
-                b"\0\2\0\0\0\4\0\0\0\1\0\0\0\3a,b",
+                b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\0\2\0\0\0\4\0\0\0\1\0\0\0\3a,b",
                 b"\0\2\0\0\0\4\0\0\0\2\xff\xff\xff\xff",
                 b'\0\2\0\0\0\4\0\0\0\3\0\0\0\3x"y',
                 b"\0\2\0\0\0\4\0\0\0\4\0\0\0\x09n\n\t\\x\b\f\r\v",
@@ -183,7 +182,7 @@ def test_any_bytes_give_rows_or_a_protocol_error(form: str, data: bytes, cuts: l
     ],
 )
 def test_lines_are_postgresqls(form: str, lines: list[bytes]) -> None:
-    """As PostgreSQL 15.18 wrote them for the same rows; it joins the header of binary to the first row."""
+    """As PostgreSQL 15.18 wrote them for the same rows."""
     values = ["a,b", None, 'x"y', "n\n\t\\x\b\f\r\v", "", "\\N"]
     batch = pa.RecordBatch.from_arrays([pa.array(range(1, 7), pa.int32()), pa.array(values)], ["i", "s"])
     columns = [Column("i", pg_type("INTEGER")), Column("s", pg_type("VARCHAR"))]

@@ -136,6 +136,29 @@ def test_nested_values_are_json(value: str, text: str) -> None:
     json.loads(text)
 
 
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (["[union_value(n := 1), NULL]", "NULL", "[]"], ['[{"n":1},null]', None, "[]"]),
+        (["[[union_value(n := 1)], NULL]", "NULL"], ['[[{"n":1}],null]', None]),
+        (["[union_value(n := 1)]::UNION(n INTEGER)[1]", "NULL"], ['[{"n":1}]', None]),
+        (["[{'a': [1::HUGEINT]}, NULL]::STRUCT(a HUGEINT[])[2]", "NULL"], ['[{"a":[1]},null]', None]),
+        (["[1::HUGEINT]::HUGEINT[1]", "NULL", "[NULL]"], ["{1}", None, "{NULL}"]),
+        (["MAP {'a': union_value(n := 5::HUGEINT)}", "NULL"], ['{"a":{"n":5}}', None]),
+        (["[1::VARIANT, NULL]", "NULL"], ["[1,null]", None]),
+        (["[MAP {'a': 1}, NULL]", "NULL", "[MAP {}]"], ['[{"a":1},null]', None, "[{}]"]),
+    ],
+)
+def test_nulls_around_nested_values(values: list[str], texts: list[str | None]) -> None:
+    """Arrow's own ways to flatten and filter end the process, or know none of these types."""
+    sql = " UNION ALL ".join(f"SELECT {value} AS x" for value in values)
+    expected = [[None if text is None else text.encode()] for text in texts]
+    assert sorted(sent(sql), key=str) == sorted(expected, key=str)
+    batches, columns = results(sql, "UTC")
+    rows = [data_rows(batch.slice(i, 1), columns, [TEXT]) for batch in batches for i in range(batch.num_rows)]
+    assert sorted((read_rows(row, 1)[0] for row in rows), key=str) == sorted(expected, key=str)
+
+
 def test_enums_and_types_that_postgresql_has_not_are_texts() -> None:
     assert sent("SELECT 'x'::ENUM('x', 'y'), 'POINT(1 2)'::GEOMETRY, NULL") == [
         [b"x", b"0101000000000000000000F03F0000000000000040", None]
