@@ -6,7 +6,7 @@ import json
 from enum import Enum
 from typing import NamedTuple
 
-from benchmarks.bi.answers.differences import Difference, differences_of
+from benchmarks.bi.answers.differences import differences_of
 from benchmarks.bi.sides.runs import Answer
 
 
@@ -49,9 +49,9 @@ def _verdict(client: str, check: str, ours: Answer, theirs: Answer) -> tuple[Ver
     if _same(told(ours), told(theirs)):
         return Verdict.PASSED, None
     for difference in differences_of(client, check):
-        if _explains(difference, ours, theirs):
+        if difference.explains(told(ours), told(theirs)):
             return Verdict.DECLARED, difference.name
-    return (Verdict.FAILED if ours.error is not None or theirs.error is not None else Verdict.WRONG), None
+    return (Verdict.FAILED if _refused(ours, theirs) else Verdict.WRONG), None
 
 
 def _refused(ours: Answer, theirs: Answer) -> bool:
@@ -77,9 +77,3 @@ def _same(ours: str, theirs: str) -> bool:
     if ours.startswith("error ") and theirs.startswith("error "):
         return ours.split(":")[0] == theirs.split(":")[0]
     return ours == theirs
-
-
-def _explains(difference: Difference, ours: Answer, theirs: Answer) -> bool:
-    return difference.ours.search(told(ours)) is not None and _same(
-        difference.in_common(told(ours)), difference.in_common(told(theirs))
-    )

@@ -126,7 +126,7 @@ def get_objects(con: Any) -> Any:
     )
     tables = found[0]["catalog_db_schemas"][0]["db_schema_tables"]
     return sorted(
-        ((t["table_name"], t["table_type"], [(c["column_name"], c["ordinal_position"]) for c in t["table_columns"]]) for t in tables),
+        ((t["table_name"], t["table_type"], sorted((c["ordinal_position"], c["column_name"]) for c in t["table_columns"])) for t in tables),
         key=str,
     )  # fmt: skip
 

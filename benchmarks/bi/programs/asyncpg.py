@@ -339,7 +339,7 @@ async def enum_codec(con: Any) -> Any:
 
 @check
 async def introspected_composite(con: Any) -> Any:
-    return await con.fetchval("SELECT ROW(1, 'a')::text")
+    return await con.fetchval("SELECT ROW(1, 'a') AS r")
 
 
 @check

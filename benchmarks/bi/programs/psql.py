@@ -90,39 +90,39 @@ SCRIPTS = {
     "aligned": "\\pset format aligned\nSELECT id, amount, day, note FROM orders WHERE id < 12 ORDER BY id;",
     "gset": "SELECT count(*) AS many FROM orders \\gset\n\\echo there are :many\nSELECT :many + 1 AS more;",
     "variable": "\\set least 990\n\\set word note\nSELECT id FROM orders WHERE id > :least AND note LIKE :'word' || '%' ORDER BY 1;",
-    "identifier_variable": '\\set table orders\nSELECT count(*) FROM :"table";',
+    "identifier_variable": '\\set table orders\nSELECT count(*) AS n FROM :"table";',
     "gdesc": "SELECT id, amount, ts, note, day FROM orders \\gdesc",
     "gdesc_expressions": "SELECT 1 AS a, 'x' AS b, 1.5 AS c, true AS d, DATE '2024-01-01' AS e \\gdesc",
-    "gexec": "SELECT 'SELECT ' || i FROM generate_series(1, 3) AS t(i) \\gexec",
+    "gexec": "SELECT 'SELECT ' || i || ' AS x' AS made FROM generate_series(1, 3) AS t(i) \\gexec",
     "gx": "SELECT 1 AS one, 2 AS two \\gx",
     "g_file": "SELECT 1 AS one \\g /dev/stdout",
     "g_pipe": "SELECT 1 AS one \\g | tr 1 7",
-    "crosstabview": "SELECT mood, id % 2 AS odd, count(*) FROM orders GROUP BY 1, 2 ORDER BY 1, 2 \\crosstabview",
+    "crosstabview": "SELECT mood, id % 2 AS odd, count(*) AS n FROM orders GROUP BY 1, 2 ORDER BY 1, 2 \\crosstabview",
     "fetch_count": "\\set FETCH_COUNT 7\nSELECT id, note FROM orders ORDER BY id;",
     "fetch_count_error": "\\set FETCH_COUNT 7\nSELECT id FROM no_such_table;",
     "two_statements_a_line": "SELECT 1 AS a; SELECT 2 AS b;",
     "prepare": "PREPARE p AS SELECT id FROM orders WHERE id < $1 ORDER BY id;\nEXECUTE p(3);\nDEALLOCATE p;\nEXECUTE p(3);",
     "cursor": "BEGIN;\nDECLARE c CURSOR FOR SELECT id FROM orders ORDER BY id;\nFETCH 2 FROM c;\nFETCH 3 FROM c;\nCLOSE c;\nCOMMIT;",
     "cursor_move": "BEGIN;\nDECLARE c CURSOR FOR SELECT id FROM orders ORDER BY id;\nMOVE 5 FROM c;\nFETCH NEXT FROM c;\nROLLBACK;",
-    "transaction": "BEGIN;\nCREATE TEMP TABLE t (a INTEGER);\nINSERT INTO t VALUES (1), (2);\nSELECT sum(a) FROM t;\nROLLBACK;\nSELECT * FROM t;",
-    "failed_transaction": "BEGIN;\nSELECT nope;\nSELECT 1;\nCOMMIT;\nSELECT 2;",
+    "transaction": "BEGIN;\nCREATE TEMP TABLE t (a INTEGER);\nINSERT INTO t VALUES (1), (2);\nSELECT sum(a)::int AS s FROM t;\nROLLBACK;\nSELECT * FROM t;",
+    "failed_transaction": "BEGIN;\nSELECT nope;\nSELECT 1 AS a;\nCOMMIT;\nSELECT 2 AS b;",
     "update_tags": "CREATE TEMP TABLE t (a INTEGER);\nINSERT INTO t SELECT * FROM generate_series(1, 9);\nUPDATE t SET a = a + 1 WHERE a > 5;\nDELETE FROM t WHERE a < 3;\nDROP TABLE t;",
     "autocommit_off": "\\set AUTOCOMMIT off\nCREATE TEMP TABLE t (a INTEGER);\nROLLBACK;\nSELECT * FROM t;",
-    "on_error_stop": "\\set ON_ERROR_STOP on\nSELECT nope;\nSELECT 1;",
-    "error_rollback": "\\set ON_ERROR_ROLLBACK on\nBEGIN;\nSELECT 1;\nSELECT nope;\nSELECT 2;\nCOMMIT;",
+    "on_error_stop": "\\set ON_ERROR_STOP on\nSELECT nope;\nSELECT 1 AS a;",
+    "error_rollback": "\\set ON_ERROR_ROLLBACK on\nBEGIN;\nSELECT 1 AS a;\nSELECT nope;\nSELECT 2 AS b;\nCOMMIT;",
     "savepoint": "BEGIN;\nSAVEPOINT a;\nROLLBACK TO SAVEPOINT a;\nCOMMIT;",
     "show": "SHOW search_path;\nSHOW server_version_num;\nSHOW client_encoding;\nSHOW transaction_isolation;",
-    "set": "SET application_name = 'me';\nSHOW application_name;\nSET TIME ZONE 'Europe/Berlin';\nSELECT TIMESTAMPTZ '2024-07-01 12:00:00+00';\nRESET TIME ZONE;",
+    "set": "SET application_name = 'me';\nSHOW application_name;\nSET TIME ZONE 'Europe/Berlin';\nSELECT TIMESTAMPTZ '2024-07-01 12:00:00+00' AS t;\nRESET TIME ZONE;",
     "datestyle": "SHOW DateStyle;\nSHOW IntervalStyle;\nSHOW standard_conforming_strings;",
     "set_unknown": "SET no_such_setting = 1;",
     "errors": "SELECT * FROM no_such_table;\nSELECT no_such_column FROM orders;\nSELEC 1;\nSELECT no_such_function(1);\nSELECT 'x'::integer;\nSELECT 1 / 0;",
     "constraint_errors": "BEGIN;\nINSERT INTO customers (id, name) VALUES (1, 'x');\nROLLBACK;\nINSERT INTO customers (id) VALUES (777);\nINSERT INTO orders (id, customer_id) VALUES (7777, 7777);\nINSERT INTO customers (id, name, score) VALUES (777, 'x', -1);",
-    "exists_already": "CREATE TABLE orders (a INTEGER);\nCREATE SCHEMA main;\nCREATE VIEW big_orders AS SELECT 1;",
+    "exists_already": "CREATE TABLE orders (a INTEGER);\nCREATE SCHEMA main;\nCREATE VIEW big_orders AS SELECT 1 AS a;",
     "listen": "LISTEN a;\nUNLISTEN a;\nUNLISTEN *;",
     "explain": "EXPLAIN SELECT 1 \\g /dev/null",
     "echo_hidden": "\\set ECHO_HIDDEN noexec\n\\dn",
-    "timing": "\\timing on\n\\timing off\nSELECT 1;",
-    "if": "\\if :{?nothing}\nSELECT 1;\n\\else\nSELECT 2;\n\\endif",
+    "timing": "\\timing on\n\\timing off\nSELECT 1 AS a;",
+    "if": "\\if :{?nothing}\nSELECT 1 AS a;\n\\else\nSELECT 2 AS b;\n\\endif",
     "errverbose": "SELECT nope;\n\\echo :LAST_ERROR_SQLSTATE :ERROR :ROW_COUNT",
     "quoted_names": 'CREATE TEMP TABLE "Odd Name" ("Üml" INTEGER, "a""b" TEXT);\nINSERT INTO "Odd Name" VALUES (1, \'ü€😀\');\nSELECT * FROM "Odd Name";',
     "dollar_quotes": "SELECT $$it's$$ AS a, $x$a $$ b$x$ AS b;",
@@ -131,14 +131,14 @@ SCRIPTS = {
     "values": "VALUES (1, 'a'), (2, NULL);",
     "table": "TABLE big_orders ORDER BY id LIMIT 2;",
     "returning": "CREATE TEMP TABLE t (a INTEGER, b TEXT);\nINSERT INTO t VALUES (1, 'x') RETURNING a, b;\nDELETE FROM t RETURNING *;",
-    "create_as": "CREATE TEMP TABLE t AS SELECT * FROM generate_series(1, 5) AS g(i);\nSELECT sum(i) FROM t;",
+    "create_as": "CREATE TEMP TABLE t AS SELECT * FROM generate_series(1, 5) AS g(i);\nSELECT sum(i)::int AS s FROM t;",
     "version": "SELECT current_database(), current_schema(), current_user, session_user, pg_backend_pid() > 0 AS pid;",
     "settings": "SELECT current_setting('server_version_num'), current_setting('search_path'), current_setting('nothing.here', true);",
     "to_timestamp": "SELECT TO_TIMESTAMP('2024-01-02 03:04:05.678', 'YYYY-MM-DD HH24:MI:SS.US') AS t, TO_DATE('2024-02-03', 'YYYY-MM-DD') AS d, TO_CHAR(DATE '2024-02-03', 'YYYY/MM') AS c;",
-    "date_functions": "SELECT DATE_TRUNC('month', ts) AS m, count(*), EXTRACT(YEAR FROM min(ts)) AS y FROM orders GROUP BY 1 ORDER BY 1;",
-    "window": "SELECT id, sum(amount) OVER (ORDER BY id) FROM orders WHERE id < 5 ORDER BY id;",
-    "array": "SELECT ARRAY[1, 2] || 3 AS a, (ARRAY['x', 'y'])[2] AS b, array_length(ARRAY[1, 2, 3], 1) AS c, 2 = ANY(ARRAY[1, 2]) AS d;",
-    "regclass": "SELECT 'orders'::regclass AS r, count(*) FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attnum > 0;",
+    "date_functions": "SELECT DATE_TRUNC('month', ts) AS m, count(*) AS n, EXTRACT(YEAR FROM min(ts)) AS y FROM orders GROUP BY 1 ORDER BY 1;",
+    "window": "SELECT id, sum(amount) OVER (ORDER BY id) AS s FROM orders WHERE id < 5 ORDER BY id;",
+    "array": "SELECT array_append(ARRAY[1, 2], 3) AS a, (ARRAY['x', 'y'])[2] AS b, cardinality(ARRAY[1, 2, 3]) AS c, 2 = ANY(ARRAY[1, 2]) AS d;",
+    "regclass": "SELECT 'orders'::regclass AS r, count(*) AS n FROM pg_attribute WHERE attrelid = 'orders'::regclass AND attnum > 0;",
     "information_schema": "SELECT table_name, column_name, ordinal_position, is_nullable FROM information_schema.columns WHERE table_schema = 'main' AND table_name LIKE 'order%' ORDER BY 1, 3;",
     "pg_stat_activity": "SELECT count(*) > 0 AS there, bool_or(pid = pg_backend_pid()) AS me FROM pg_stat_activity;",
     # COPY
@@ -149,8 +149,8 @@ SCRIPTS = {
     "copy_all_types": "COPY (SELECT * FROM all_types ORDER BY id) TO STDOUT;",
     "copy_from": "CREATE TEMP TABLE t (a INTEGER, b TEXT);\nCOPY t FROM STDIN;\n1\tx\\ty\n2\t\\N\n\\.\nSELECT * FROM t ORDER BY a;",
     "copy_from_csv": 'CREATE TEMP TABLE t (a INTEGER, b TEXT, c DATE);\nCOPY t (b, a) FROM STDIN (FORMAT csv, HEADER, NULL \'nil\');\nb,a\n"x, ""y""",1\nnil,2\n"nil",3\n\\.\nSELECT * FROM t ORDER BY a;',
-    "copy_from_bad": "CREATE TEMP TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\nx\n\\.\nSELECT count(*) FROM t;",
-    "copy_from_too_many": "CREATE TEMP TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\t2\n\\.\nSELECT count(*) FROM t;",
+    "copy_from_bad": "CREATE TEMP TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\nx\n\\.\nSELECT count(*) AS n FROM t;",
+    "copy_from_too_many": "CREATE TEMP TABLE t (a INTEGER);\nCOPY t FROM STDIN;\n1\t2\n\\.\nSELECT count(*) AS n FROM t;",
     "copy_unknown_table": "COPY no_such_table TO STDOUT;",
     "backslash_copy_to": "\\copy (SELECT id, note FROM orders WHERE id < 5 ORDER BY id) to stdout csv header",
 }
@@ -206,11 +206,11 @@ def backslash_copy_both_ways(command: list[str]) -> Any:
         script = f"""\\copy (SELECT id, amount, note, ts FROM orders ORDER BY id) to '{file}' csv header
 CREATE TEMP TABLE t AS SELECT id, amount, note, ts FROM orders LIMIT 0;
 \\copy t from '{file}' csv header
-SELECT count(*), sum(amount), count(note), max(ts) FROM t;
+SELECT count(*) AS n, sum(amount) AS s, count(note) AS c, max(ts) AS m FROM t;
 \\copy t to '{file}' (format binary)
 CREATE TEMP TABLE u AS SELECT * FROM t LIMIT 0;
 \\copy u from '{file}' (format binary)
-SELECT count(*), sum(amount), count(note), max(ts) FROM u;"""
+SELECT count(*) AS n, sum(amount) AS s, count(note) AS c, max(ts) AS m FROM u;"""
         return typed(command, script)
 
 
@@ -240,7 +240,7 @@ def ctrl_c(command: list[str]) -> Any:
 
 @checks
 def ctrl_c_in_a_transaction(command: list[str]) -> Any:
-    return interrupted(command, f"BEGIN;\n{SLOW};\nSELECT 1;\nROLLBACK;\nSELECT 2;", after_s=1.0)
+    return interrupted(command, f"BEGIN;\n{SLOW};\nSELECT 1 AS a;\nROLLBACK;\nSELECT 2;", after_s=1.0)
 
 
 def interrupted(command: list[str], script: str, after_s: float) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def interrupted(command: list[str], script: str, after_s: float) -> dict[str, An
 
 @checks
 def statement_timeout(command: list[str]) -> Any:
-    return typed(command, f"SET statement_timeout = 500;\n{SLOW};\nSELECT 1;")
+    return typed(command, f"SET statement_timeout = 500;\n{SLOW};\nSELECT 1 AS a;")
 
 
 @checks
@@ -271,19 +271,19 @@ def service_options(command: list[str]) -> Any:
 
 @checks
 def wrong_password(command: list[str]) -> Any:
-    done = typed(command, "SELECT 1;", env={**os.environ, "PGPASSWORD": "wrong"})
+    done = typed(command, "SELECT 1 AS a;", env={**os.environ, "PGPASSWORD": "wrong"})
     return done["status"], "password authentication failed" in " ".join(done["err"])
 
 
 @checks
 def unknown_user(command: list[str]) -> Any:
-    done = typed(command, "SELECT 1;", env={**os.environ, "PGUSER": "nobody_here"})
+    done = typed(command, "SELECT 1 AS a;", env={**os.environ, "PGUSER": "nobody_here"})
     return done["status"], "password authentication failed" in " ".join(done["err"])
 
 
 @checks
 def unknown_database(command: list[str]) -> Any:
-    done = typed(command, "SELECT 1;", env={**os.environ, "PGDATABASE": "no_such_database"})
+    done = typed(command, "SELECT 1 AS a;", env={**os.environ, "PGDATABASE": "no_such_database"})
     return done["status"], "does not exist" in " ".join(done["err"])
 
 

@@ -124,10 +124,8 @@ class Copying:
         names = [f"c{i}" for i in range(len(columns))]
         target = f" ({', '.join(_quoted(column.name) for column in columns)})" if copy.columns else ""
         self._con.raw.register(_ROWS, pa.Table.from_arrays(arrays, names))
-        try:
-            self._con.execute(f"INSERT INTO {copy.table}{target} SELECT * FROM {_ROWS}")
-        finally:
-            self._con.raw.unregister(_ROWS)
+        self._con.execute(f"INSERT INTO {copy.table}{target} SELECT * FROM {_ROWS}")
+        self._con.raw.unregister(_ROWS)  # not after an error: the view goes with the transaction that it ended
 
 
 def _array(values: Sequence[str | bytes | None], column: Column, is_binary: bool) -> pa.Array:
