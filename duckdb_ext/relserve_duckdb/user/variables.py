@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from relserve_duckdb.user.relation import Relation, unwrapped
+
 _NAME = "__relserve_call"
 _CALL = compile(f"{_NAME}()", "<relserve>", "eval")
 
@@ -21,7 +23,10 @@ class FrameVariables:
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """function(*args, **kwargs), with these variables in its caller's frame."""
-        space = {name: _plain(value) for name, value in self._frame.f_locals.items()}
+        space = {
+            name: unwrapped(value) if type(value) is Relation else value  # DuckDB could not scan the proxy
+            for name, value in self._frame.f_locals.items()
+        }
         return _call_among(self._frame.f_globals, space, partial(function, *args, **kwargs))
 
     def one_shot(self) -> list[str]:
@@ -44,15 +49,10 @@ class NoVariables:
 
 def _call_among(shared: dict[str, Any], own: dict[str, Any], function: Callable[[], Any]) -> Any:
     """Call a partial, which adds no Python frame, from a frame with these global and local variables."""
-    return eval(_CALL, shared, {**own, _NAME: function})
+    own[_NAME] = function
+    return eval(_CALL, shared, own)
 
 
 def is_one_shot(value: Any) -> bool:
     """Whether scanning the value uses it up."""
     return isinstance(value, pa.RecordBatchReader) or type(value).__name__ in ("Scanner", "PyCapsule")
-
-
-def _plain(value: Any) -> Any:
-    """DuckDB's own relation behind a proxy, which DuckDB could not scan."""
-    ours = type(value).__module__.startswith("relserve_duckdb")
-    return getattr(value, "__relserve_raw__", value) if ours else value
