@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import duckdb
-import pyarrow as pa
 from relserve_duckdb import Connection
 
 from relserve.errors import ProtocolError
@@ -15,15 +13,14 @@ from relserve.server.client.columns import columns_of
 from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.state import ClientState
 from relserve.server.wire import backend, frontend
+from relserve.server.wire.copy_batches import copied_batch
 from relserve.server.wire.copy_reader import CopyReader, Row
 from relserve.server.wire.copy_writer import CopyWriter
 from relserve.server.wire.copying import CopyFrom, CopyTo
-from relserve.server.wire.parameters import read_parameter
-from relserve.server.wire.types import BOOL, BYTEA, ELEMENT_OF, INTERVAL, Column
+from relserve.server.wire.types import Column
 
 INSERT_ROWS = 20_000  # that go into the table at once
 _ROWS = "_copied_rows"  # the name under which DuckDB sees them
-_AS_PARAMETERS = (BOOL, BYTEA, INTERVAL)  # whose texts DuckDB reads otherwise than PostgreSQL, or not at all
 
 
 class Copying:
@@ -120,22 +117,12 @@ class Copying:
     def _insert(self, copy: CopyFrom, columns: Sequence[Column], rows: list[Row], is_binary: bool) -> None:
         if not rows:
             return
-        arrays = [_array([row[i] for row in rows], column, is_binary) for i, column in enumerate(columns)]
-        names = [f"c{i}" for i in range(len(columns))]
+        batch = copied_batch(rows, columns, is_binary=is_binary)
         target = f" ({', '.join(_quoted(column.name) for column in columns)})" if copy.columns else ""
-        self._con.raw.register(_ROWS, pa.Table.from_arrays(arrays, names))
+        self._con.raw.register(_ROWS, batch)
         self._con.execute(f"INSERT INTO {copy.table}{target} SELECT * FROM {_ROWS}")
-        self._con.raw.unregister(_ROWS)  # not after an error: the view goes with the transaction that it ended
-
-
-def _array(values: Sequence[str | bytes | None], column: Column, is_binary: bool) -> pa.Array:
-    """One column's values as DuckDB casts them to the table's type."""
-    oid = column.type.oid
-    if not is_binary and oid not in _AS_PARAMETERS and oid not in ELEMENT_OF:
-        return pa.array(values, pa.string())
-    raw = [value.encode() if isinstance(value, str) else value for value in values]
-    read = [read_parameter(value, int(is_binary), oid) for value in raw]
-    return pa.array([value.object if isinstance(value, duckdb.Value) else value for value in read])
+        # not after an error: the view goes with the transaction that it ended
+        self._con.raw.unregister(_ROWS)
 
 
 def _quoted(name: str) -> str:
