@@ -49,6 +49,7 @@ class Database:
         self._name = str(self._raw.execute("SELECT current_database()").fetchall()[0][0])
         self.catalog = Catalog(self._raw, activity)
         self._root = relserve_duckdb.attach(self._raw, self._session(None), progress=False)
+        self._root.describe("SELECT 1")  # the first one looks, in a child process, whether DuckDB tells types
 
     def connect(self, user: User, history: ClientHistory, client: WireClient) -> Connection:
         """A connection for a client, with a session of its own."""
