@@ -1,9 +1,10 @@
 """The attached database `_pg`: PostgreSQL's catalog as views and macros over a connection's current database.
 
-Schema `own` holds helpers and tables of constants; `rows` and `info_rows` what is known of each relation of
-pg_catalog and of information_schema; `cat` and `info` those relations in PostgreSQL 15's own columns, and `cat`
-its functions. A column that is not known is NULL, or the zero of its type where PostgreSQL's is never NULL; a
-relation of which nothing is known has no rows.
+Schema `own` holds helpers and tables of constants; `rows` and `info_rows` what is known of each relation
+of pg_catalog and of information_schema; `cat` and `info` those relations in PostgreSQL 15's own columns,
+and `cat` its functions. Relations are table macros, for DuckDB would bind and list the columns of as many
+views at every look at its own catalog. A column that is not known is NULL, or the zero of its type where
+PostgreSQL's is never NULL; a relation of which nothing is known has no rows.
 """
 
 from collections.abc import Iterable
@@ -15,10 +16,12 @@ from relserve.server.catalog.shapes import Column, Shape, read_rows, read_shapes
 
 DATABASE = "_pg"
 _PARTS = (
-    "names", "objects", "types", "columns", "keys", "relations", "lookups", "routines", "functions", "server", "standard",
+    "names", "objects", "types", "columns", "keys", "relations", "lookups", "routines", "functions",
+    "server", "standard",
 )  # fmt: skip
 _CONSTANTS = {
-    "builtin_types": "types", "type_functions": "type_functions", "opclasses": "opclasses", "settings": "settings",
+    "builtin_types": "types", "type_functions": "type_functions", "opclasses": "opclasses",
+    "settings": "settings",
 }  # fmt: skip
 _SCHEMAS = ("own", "rows", "info_rows", "cat", "info")
 _SQL = files("relserve.server.catalog").joinpath("sql")

@@ -9,7 +9,7 @@ from relserve.server.catalog.build import DATABASE
 
 
 class Names(NamedTuple):
-    """Relations of pg_catalog with their oids, of information_schema, functions and settings, in small letters."""
+    """Relations of pg_catalog with oids, of information_schema, functions and settings, in small letters."""
 
     oids: Mapping[str, int]
     standard: frozenset[str]

@@ -1,4 +1,4 @@
-"""PostgreSQL 15's own data: the relations of its two catalogs with their columns, its types, and what else never changes."""
+"""PostgreSQL 15's own data: the relations of its two catalogs, its types, and what else never changes."""
 
 import csv
 from importlib.resources import files
@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 _DATA = files("relserve.server.catalog").joinpath("data")
 _DUCKDBS = {
-    "oid": "OID", "int8": "BIGINT", "int4": "INTEGER", "int2": "SMALLINT", "bool": "BOOLEAN", "float4": "FLOAT",
-    "float8": "DOUBLE", "numeric": "DECIMAL(38,0)", "timestamptz": "TIMESTAMPTZ", "interval": "INTERVAL",
-    "bytea": "BLOB", "xid": "BIGINT", "int2vector": "SMALLINT[]", "oidvector": "OID[]",
+    "oid": "OID", "int8": "BIGINT", "int4": "INTEGER", "int2": "SMALLINT", "bool": "BOOLEAN",
+    "float4": "FLOAT", "float8": "DOUBLE", "numeric": "DECIMAL(38,0)", "timestamptz": "TIMESTAMPTZ",
+    "interval": "INTERVAL", "bytea": "BLOB", "xid": "BIGINT", "int2vector": "SMALLINT[]",
+    "oidvector": "OID[]",
 }  # fmt: skip
 
 

@@ -23,7 +23,8 @@ def asked():
 
 
 ROWS = [
-    ("select relname from pg_class where relkind = any('{r,v}') and pg_table_is_visible(oid) order by 1",
+    ("select relname from pg_class where oid >= 20000 and relkind = any('{r,v}') "
+     "and pg_table_is_visible(oid) order by 1",
      [("customers",), ("names",), ("orders",)]),
     ("select 'customers'::regclass, 'int4'::regtype, 'sales.\"Big Table\"'::regclass::text",
      [("customers", "integer", 'sales."Big Table"')]),
@@ -39,7 +40,7 @@ ROWS = [
       ("orders_pkey", "PRIMARY KEY (id, line)")]),
     ("select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'customers'::regclass order by 1",
      [("CREATE UNIQUE INDEX customers_email_key ON main.customers USING btree (email)",),
-      ("CREATE UNIQUE INDEX customers_lower ON main.customers USING btree (lower(\"name\"), id)",),
+      ("CREATE UNIQUE INDEX customers_lower ON main.customers USING btree (lower(name), id)",),
       ("CREATE UNIQUE INDEX customers_pkey ON main.customers USING btree (id)",)]),
     ("select obj_description('customers'::regclass), col_description('customers'::regclass, 2)",
      [("who buys", "in full")]),

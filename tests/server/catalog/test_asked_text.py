@@ -20,6 +20,8 @@ LEFT_ALONE = [
     "select * from sales.information_schema",
     "select llm('is it pg_catalog?', name) from customers",
     "this is no sql about pg_class",
+    "select Name as Total, 1 from customers where email = 'pg_class'",
+    "select count(*) from 'pg_file.csv'",
 ]
 
 
@@ -45,7 +47,7 @@ def test_a_users_own_table_of_a_catalogs_name_is_meant():
 
 def test_a_signal_goes_with_the_clients_token(catalog):
     translated = catalog.translate("select pg_cancel_backend(8)", Client())
-    assert translated == "SELECT _pg_signal('secret', 8, 'cancel')"
+    assert translated == "SELECT _pg_signal('secret', 8, 'cancel') AS \"pg_cancel_backend\""
 
 
 IN_DUCKDBS_WORDS = [

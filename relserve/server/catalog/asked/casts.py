@@ -39,7 +39,7 @@ def look_up_names(tree: exp.Expression, asked: Asked) -> exp.Expression:
 
 
 def compare_functions(tree: exp.Expression, asked: Asked) -> exp.Expression:
-    """typinput holds a function's name: no function is '-', and an oid to compare it with asks for its oid."""
+    """typinput holds a function's name: none is '-', and an oid to compare it with asks for its oid."""
     for node in list(tree.find_all(exp.EQ, exp.NEQ)):
         for side, other in ((node.left, node.right), (node.right, node.left)):
             if _is_function(side) and other.is_int:
@@ -90,5 +90,5 @@ def _is_shown(select: exp.Select, node: exp.Expression, tree: exp.Expression) ->
     return above is None and any(node is part for item in select.expressions for part in item.walk())
 
 
-def _is_function(node: exp.Expression) -> bool:
+def _is_function(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() in _FUNCTIONS

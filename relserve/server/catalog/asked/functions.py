@@ -13,7 +13,7 @@ _DUCKDBS = {
 }
 
 
-def own_function(name: str, *arguments: exp.Expression, schema: str = "cat") -> exp.Expression:
+def own_function(name: str, *arguments: exp.Expr, schema: str = "cat") -> exp.Expression:
     """A call of a function in `_pg`."""
     parts = (exp.to_identifier(DATABASE), exp.to_identifier(schema))
     return exp.Dot.build([*parts, exp.Anonymous(this=name, expressions=list(arguments))])

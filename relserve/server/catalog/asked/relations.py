@@ -28,14 +28,19 @@ def write_table_oids(tree: exp.Expression, asked: Asked) -> exp.Expression:
 
 def read_the_catalogs(tree: exp.Expression, asked: Asked) -> exp.Expression:
     """A relation of PostgreSQL's catalogs is read in `_pg`, under the name that the text knows it by."""
+    for table, schema in catalog_tables(tree, asked):
+        _move(table, exp.Anonymous(this=f'"{table.name.lower()}"'), schema)
+    return tree
+
+
+def catalog_tables(tree: exp.Expression, asked: Asked) -> list[tuple[exp.Table, str]]:
+    """The tables of a text that are relations of PostgreSQL's catalogs, each with its schema in `_pg`."""
     tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
     bare = frozenset(t.name.lower() for t in tables if not t.db) & asked.names.catalog
-    spared = {cte.alias.lower() for cte in tree.find_all(exp.CTE)} | (asked.users_own(bare) if bare else bare)
-    for table in tables:
-        schema = _schema(table, asked, spared)
-        if schema is not None:
-            _move(table, exp.Anonymous(this=f'"{table.name.lower()}"'), schema)
-    return tree
+    own = asked.users_own(bare) if bare else bare
+    spared = own.union(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+    found = ((table, _schema(table, asked, spared)) for table in tables)
+    return [(table, schema) for table, schema in found if schema is not None]
 
 
 def call_as_table(table: exp.Table, function: str, arguments: list[exp.Expression]) -> None:
@@ -43,7 +48,7 @@ def call_as_table(table: exp.Table, function: str, arguments: list[exp.Expressio
     _move(table, exp.Anonymous(this=function, expressions=arguments), "cat")
 
 
-def _schema(table: exp.Table, asked: Asked, spared: set[str] | frozenset[str]) -> str | None:
+def _schema(table: exp.Table, asked: Asked, spared: frozenset[str]) -> str | None:
     name, schema = table.name.lower(), table.db.lower()
     if schema == "information_schema":
         return "info" if name in asked.names.standard else None

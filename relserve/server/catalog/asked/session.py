@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
-from relserve.server.catalog.asked.relations import call_as_table
+from relserve.server.catalog.asked.relations import call_as_table, catalog_tables
 from relserve.server.catalog.facts import Facts
 
 _USERS = (exp.CurrentUser, exp.SessionUser, exp.CurrentRole)
@@ -32,9 +32,11 @@ def name_the_client(tree: exp.Expression, asked: Asked) -> exp.Expression:
 
 def show_the_clients(tree: exp.Expression, asked: Asked) -> exp.Expression:
     """Who is connected, who may be, and what is set, as this client may see it."""
-    for table in list(tree.find_all(exp.Table)):
+    if asked.facts is None or not any(table.name.lower() in _SHOWN for table in tree.find_all(exp.Table)):
+        return tree
+    for table, schema in catalog_tables(tree, asked):
         show = _SHOWN.get(table.name.lower())
-        if asked.facts is not None and show is not None and table.db.lower() in ("", "pg_catalog"):
+        if show is not None and schema == "cat":
             call_as_table(table, *show(asked, asked.facts))
     return tree
 
@@ -65,7 +67,7 @@ def _setting(which: exp.Expression, may_lack: bool, asked: Asked, facts: Facts) 
 
 
 def _set(arguments: list[exp.Expression], asked: Asked) -> exp.Expression | None:
-    """A setting that changes nothing here may be set; of any other DuckDB says that it has no such function."""
+    """A setting that changes nothing here may be set; for any other DuckDB has no such function."""
     name = (_text(arguments[0]) or "").lower()
     harmless = name in asked.names.settings and name not in _FELT
     return arguments[1].copy() if harmless else None

@@ -45,7 +45,7 @@ def _shown(tree: exp.Expression) -> list[exp.Expression]:
     return list(tree.expressions) if isinstance(tree, exp.Select) else []
 
 
-def _name(item: exp.Expression) -> str:
+def _name(item: exp.Expr) -> str:
     """PostgreSQL's name for an expression, after its FigureColname."""
     if isinstance(item, (exp.Paren, exp.Subquery, exp.Collate, exp.Bracket)):
         return _name(item.this)
@@ -71,7 +71,7 @@ def _name(item: exp.Expression) -> str:
     )
 
 
-def _call_name(item: exp.Expression) -> str:
+def _call_name(item: exp.Expr) -> str:
     written = item.sql("postgres", normalize_functions=False)
     call = _CALL.match(written)
     return (call[1] if call else written if written.isidentifier() else "?column?").lower()

@@ -20,17 +20,20 @@ from relserve.server.catalog.asked.session import name_the_client, show_the_clie
 from relserve.server.catalog.asked.shown import fold_aliases, name_columns, write_vectors
 
 Rule = Callable[[exp.Expression, Asked], exp.Expression]
+NAMING: tuple[Rule, ...] = (fold_aliases, name_columns, write_vectors)
 RULES: tuple[Rule, ...] = (
-    fold_aliases, name_columns, write_vectors, plain_operators, drop_collations, drop_schemas, shorten_columns,
-    write_table_oids, name_the_client, show_the_clients, read_the_catalogs, count_vectors_from_one,
-    call_the_catalogs, write_array_literals, write_vectors_as_texts, compare_functions, look_up_names,
-    cast_to_duckdbs_types,
+    plain_operators, drop_collations, drop_schemas, shorten_columns, write_table_oids, name_the_client,
+    show_the_clients, read_the_catalogs, count_vectors_from_one, call_the_catalogs, write_array_literals,
+    write_vectors_as_texts, compare_functions, look_up_names, cast_to_duckdbs_types,
 )  # fmt: skip
+_FUNCTIONS = (
+    r"version|current_setting|current_schemas|(?:obj|col|shobj)_description|format_type|set_config|row_security_active"
+    r"|quote_(?:ident|literal|nullable)|has_\w+_privilege|to_reg\w+|array_(?:lower|upper|ndims)|inet_\w+"
+)
 _ASKS = re.compile(
-    r"\bpg_|\binformation_schema\b|\b_pg_|::\s*(?:\"?name\b|oid\b|\"char\")|\breg(?:class|type|proc|procedure|namespace|role|oper|operator)\b"
-    r"|\b(?:version|current_setting|current_schemas|(?:obj|col|shobj)_description|format_type|quote_(?:ident|literal|nullable)"
-    r"|has_\w+_privilege|to_reg\w+|array_(?:lower|upper|ndims)|inet_\w+|txid_current\w*|set_config|row_security_active)\s*\("
-    r"|\bcurrent_(?:schema|database)\s*\(|\b(?:session|current)_user\b|\bcurrent_role\b",
+    r"\b_?pg_|\binformation_schema\b|\b(?:session|current)_user\b|\bcurrent_role\b"
+    r"|\breg(?:class|type|proc|procedure|namespace|role|oper|operator)\b"
+    rf'|::\s*(?:"?name\b|oid\b|"char")|\b(?:{_FUNCTIONS})\s*\(',
     re.IGNORECASE,
 )
 _OIDS = re.compile(r"::\s*(?:oid|regclass|regtype)\s*\[\s*\]", re.IGNORECASE)
@@ -47,6 +50,8 @@ def translated(sql: str, asked: Asked, rules: tuple[Rule, ...] = RULES) -> str:
     tree = read_postgresql(sql)
     if tree is None or isinstance(tree, exp.Command):
         return sql
+    for rule in NAMING:
+        tree = rule(tree, asked)
     before = tree.copy()
     for rule in rules:
         tree = rule(tree, asked)
@@ -54,7 +59,7 @@ def translated(sql: str, asked: Asked, rules: tuple[Rule, ...] = RULES) -> str:
 
 
 def read_postgresql(sql: str) -> exp.Expression | None:
-    """The tree of a PostgreSQL text; None if sqlglot cannot read it, with its lists of oids as numbers or without."""
+    """The tree of a PostgreSQL text; None if sqlglot cannot read it, even with lists of oids as numbers."""
     for text in dict.fromkeys((sql, _OIDS.sub("::bigint[]", sql))):
         try:
             return sqlglot.parse_one(text, read="postgres")  # type: ignore[return-value]

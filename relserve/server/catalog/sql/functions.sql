@@ -1,10 +1,12 @@
 -- PostgreSQL's functions over its catalog.
-CREATE MACRO _pg.cat.format_type(o, m) AS CASE WHEN o IS NOT NULL THEN coalesce((SELECT any_value(__word || _pg.own.modifier(coalesce(__element, __typname), m)
-  || CASE WHEN __element IS NULL THEN '' ELSE '[]' END) FROM _pg.own.type_texts() WHERE __oid = o), CASE o WHEN 0 THEN '-' ELSE '???' END) END;
+CREATE MACRO _pg.cat.format_type(o, m) AS CASE WHEN o IS NOT NULL THEN coalesce(
+  CASE WHEN m >= 0 THEN CASE o WHEN 1700 THEN 'numeric' || _pg.own.modifier('numeric', m) WHEN 1231 THEN 'numeric' || _pg.own.modifier('numeric', m) || '[]'
+    WHEN 1043 THEN 'character varying' || _pg.own.modifier('varchar', m) WHEN 1042 THEN 'character' || _pg.own.modifier('bpchar', m) END END,
+  (SELECT __words FROM _pg.own.type_map())[o::BIGINT], CASE o WHEN 0 THEN '-' ELSE '???' END) END;
 
 CREATE MACRO _pg.cat.pg_get_userbyid(o) AS CASE o WHEN 10 THEN 'duckdb' ELSE 'unknown (OID=' || o || ')' END;
-CREATE MACRO _pg.cat.pg_table_is_visible(o) AS (SELECT any_value(__visible) FROM _pg.own.visible() WHERE __oid = o);
-CREATE MACRO _pg.cat.pg_type_is_visible(o) AS (SELECT any_value(__visible) FROM _pg.own.visible_types() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_table_is_visible(o) AS list_contains((SELECT list(__oid) FROM _pg.own.relation_names() WHERE __place IS NOT NULL), o::BIGINT);
+CREATE MACRO _pg.cat.pg_type_is_visible(o) AS o::BIGINT < 20000 OR list_contains((SELECT list(__oid) FROM _pg.own.visible_types() WHERE __visible), o::BIGINT);
 CREATE MACRO _pg.cat.pg_function_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_operator_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_opclass_is_visible(o) AS o IS NOT NULL;
@@ -17,19 +19,17 @@ CREATE MACRO _pg.cat.pg_ts_parser_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_ts_template_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_statistics_obj_is_visible(o) AS o IS NOT NULL;
 
-CREATE MACRO _pg.cat.obj_description(o, catalog := 'pg_class') AS (SELECT any_value(__text) FROM _pg.own.comments() WHERE __oid = o AND __number = 0
-  AND __class = CASE catalog WHEN 'pg_type' THEN 1247 WHEN 'pg_namespace' THEN 2615 WHEN 'pg_class' THEN 1259 ELSE 0 END);
-CREATE MACRO _pg.cat.col_description(o, n) AS (SELECT any_value(__text) FROM _pg.own.comments() WHERE __oid = o AND __number = n AND __class = 1259 AND n > 0);
+CREATE MACRO _pg.cat.obj_description(o, catalog := 'pg_class') AS (SELECT __texts FROM _pg.own.comment_map())[
+  CASE catalog WHEN 'pg_type' THEN 1247 WHEN 'pg_namespace' THEN 2615 WHEN 'pg_class' THEN 1259 ELSE 0 END || '.' || o || '.0'];
+CREATE MACRO _pg.cat.col_description(o, n) AS CASE WHEN n > 0 THEN (SELECT __texts FROM _pg.own.comment_map())['1259.' || o || '.' || n] END;
 CREATE MACRO _pg.cat.shobj_description(o, catalog) AS NULL::VARCHAR;
 
 -- DuckDB keeps expressions as text, so that the tree that PostgreSQL would print is the text itself.
 CREATE MACRO _pg.cat.pg_get_expr(tree, relation, pretty := false) AS tree::VARCHAR;
 CREATE MACRO _pg.cat.pg_get_viewdef(o, pretty := false) AS (SELECT any_value(__text) FROM _pg.own.view_texts() WHERE __oid = _pg.own.relation_oid(o));
-CREATE MACRO _pg.cat.pg_get_constraintdef(o, pretty := false) AS (SELECT any_value(CASE WHEN pretty THEN coalesce(__plain, __text) ELSE __text END)
-  FROM _pg.own.constraint_texts() WHERE __oid = o);
-CREATE MACRO _pg.cat.pg_get_indexdef(o, n := 0, pretty := false) AS (SELECT any_value(CASE WHEN n > 0 THEN __parts[n]
-    ELSE __head || CASE WHEN pretty THEN __seen ELSE __schema END || __tail END)
-  FROM _pg.own.index_texts() WHERE __oid = o);
+CREATE MACRO _pg.cat.pg_get_constraintdef(o, pretty := false) AS (SELECT __texts FROM _pg.own.constraint_map())[o::BIGINT][CASE WHEN pretty THEN 2 ELSE 1 END];
+CREATE MACRO _pg.cat.pg_get_indexdef(o, n := 0, pretty := false) AS (SELECT __texts FROM _pg.own.index_map())[o::BIGINT][
+  CASE WHEN n > 0 THEN n + 2 WHEN pretty THEN 2 ELSE 1 END];
 CREATE MACRO _pg.cat.pg_get_serial_sequence(relation, column_name) AS NULL::VARCHAR;
 CREATE MACRO _pg.cat.pg_get_partkeydef(o) AS NULL::VARCHAR;
 CREATE MACRO _pg.cat.pg_get_triggerdef(o, pretty := false) AS NULL::VARCHAR;
@@ -50,7 +50,7 @@ CREATE MACRO _pg.cat.pg_index_column_has_property(o, n, property) AS property IN
 CREATE MACRO _pg.cat.pg_options_to_table(options) AS (SELECT NULL::VARCHAR WHERE false);
 
 CREATE MACRO _pg.cat.current_schemas(implicit) AS CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END
-  || list_filter(list_distinct(current_schemas(true)), lambda s: s <> 'pg_catalog');
+  || _pg.own.path();
 
 CREATE MACRO _pg.cat.quote_ident(n) AS _pg.own.quoted(n);
 CREATE MACRO _pg.cat.quote_literal(t) AS '''' || replace(t::VARCHAR, '''', '''''') || '''';

@@ -1,7 +1,5 @@
 -- What the functions of PostgreSQL's catalog look up. A macro's argument is put into its text as it stands, so that a column of
 -- the caller's would be taken for one of the macro's subquery: columns that subqueries of macros see begin with two underscores.
-CREATE MACRO _pg.own.visible() AS TABLE SELECT c.oid AS __oid, _pg.own.is_searched(n.nspname) AS __visible FROM _pg.rows.pg_class() c
-  JOIN _pg.rows.pg_namespace() n ON n.oid = c.relnamespace;
 CREATE MACRO _pg.own.visible_types() AS TABLE SELECT t.oid AS __oid, n.nspname = 'pg_catalog' OR _pg.own.is_searched(n.nspname) AS __visible
   FROM _pg.own.all_types() t JOIN _pg.rows.pg_namespace() n ON n.oid = t.typnamespace;
 CREATE MACRO _pg.own.comments() AS TABLE SELECT objoid AS __oid, classoid AS __class, objsubid AS __number, description AS __text FROM _pg.rows.pg_description();
@@ -33,10 +31,19 @@ UNION ALL SELECT oid, type_name, NULL, _pg.own.array_of(oid), _pg.own.seen(schem
 UNION ALL SELECT _pg.own.array_of(oid), '_' || type_name, type_name, 0, _pg.own.seen(schema_name, type_name) FROM _pg.own.enums()
 UNION ALL SELECT _pg.own.row_type_of(oid), name, NULL, _pg.own.row_array_of(oid), _pg.own.seen(schema_name, name) FROM _pg.own.relations() WHERE kind <> 'S'
 UNION ALL SELECT _pg.own.row_array_of(oid), '_' || name, name, 0, _pg.own.seen(schema_name, name) FROM _pg.own.relations() WHERE kind <> 'S';
+-- The same as maps: one value that a query makes once, where a subquery for each row would be planned anew at every call.
+CREATE MACRO _pg.own.type_map() AS TABLE SELECT map_from_entries(list({'key': __oid, 'value': __word || CASE WHEN __element IS NULL THEN '' ELSE '[]' END}))
+  AS __words FROM _pg.own.type_texts();
+CREATE MACRO _pg.own.comment_map() AS TABLE SELECT map_from_entries(list({'key': __class || '.' || __oid || '.' || __number, 'value': __text})) AS __texts
+  FROM _pg.own.comments();
+CREATE MACRO _pg.own.constraint_map() AS TABLE SELECT map_from_entries(list({'key': __oid, 'value': [__text, coalesce(__plain, __text)]})) AS __texts
+  FROM _pg.own.constraint_texts();
+CREATE MACRO _pg.own.index_map() AS TABLE SELECT map_from_entries(list({'key': __oid, 'value':
+  [__head || __schema || __tail, __head || __seen || __tail] || __parts})) AS __texts FROM _pg.own.index_texts();
 CREATE MACRO _pg.own.schema_names() AS TABLE SELECT oid AS __oid, nspname AS __name FROM _pg.rows.pg_namespace();
 
 CREATE MACRO _pg.own.relation_names() AS TABLE SELECT oid AS __oid, name AS __name, schema_name AS __schema,
-    CASE schema_name WHEN 'pg_temp_1' THEN 0 ELSE list_position(current_schemas(true), schema_name) END AS __place
+    CASE schema_name WHEN 'pg_temp_1' THEN 0 ELSE list_position(_pg.own.path(), schema_name) END AS __place
   FROM (SELECT oid, name, CASE WHEN temporary THEN 'pg_temp_1' ELSE schema_name END AS schema_name FROM _pg.own.relations()
     UNION ALL SELECT index_oid, index_name, schema_name FROM duckdb_indexes() WHERE _pg.own.shown(database_name)
     UNION ALL SELECT index_oid, name, schema_name FROM _pg.own.named_constraints() WHERE kind IN ('p', 'u'))
@@ -54,14 +61,15 @@ CREATE MACRO _pg.own.type_named(n) AS (SELECT arg_min(CASE WHEN n LIKE '%[]' THE
     OR __word = regexp_replace(lower(n), '^pg_catalog\.|\[\]$', '', 'g')));
 
 CREATE MACRO _pg.own.relation_oid(x) AS CASE WHEN x IS NULL THEN NULL ELSE coalesce(try_cast(x AS BIGINT), _pg.own.relation_named(x::VARCHAR)) END;
-CREATE MACRO _pg.own.regclass(x) AS CASE WHEN x IS NULL THEN NULL ELSE coalesce(_pg.own.relation_oid(x), error('relation "' || x || '" does not exist')::BIGINT) END;
+CREATE MACRO _pg.own.regclass(x) AS CASE WHEN x IS NOT NULL THEN coalesce(try_cast(x AS BIGINT), _pg.own.relation_named(x::VARCHAR), error('relation "' || x || '" does not exist')::BIGINT) END;
 CREATE MACRO _pg.own.regtype(x) AS CASE WHEN x IS NULL THEN NULL ELSE coalesce(try_cast(x AS BIGINT), _pg.own.type_named(x::VARCHAR),
   error('type "' || x || '" does not exist')::BIGINT) END;
 CREATE MACRO _pg.own.regnamespace(x) AS CASE WHEN x IS NULL THEN NULL ELSE coalesce(try_cast(x AS BIGINT),
   (SELECT any_value(__oid) FROM _pg.own.schema_names() WHERE __name = _pg.own.folded(x::VARCHAR)), error('schema "' || x || '" does not exist')::BIGINT) END;
-CREATE MACRO _pg.own.regclass_name(x) AS CASE WHEN x IS NULL THEN NULL WHEN x::VARCHAR = '0' THEN '-' ELSE coalesce((SELECT any_value(CASE WHEN __place IS NOT NULL THEN '' ELSE _pg.own.quoted(__schema) || '.' END || _pg.own.quoted(__name))
-  FROM _pg.own.relation_names() WHERE __oid = _pg.own.regclass(x)),
-  x::VARCHAR) END;
+CREATE MACRO _pg.own.relation_map() AS TABLE SELECT map_from_entries(list({'key': __oid, 'value':
+  CASE WHEN __place IS NOT NULL THEN '' ELSE _pg.own.quoted(__schema) || '.' END || _pg.own.quoted(__name)})) AS __names FROM _pg.own.relation_names();
+CREATE MACRO _pg.own.regclass_name(x) AS CASE WHEN x IS NULL THEN NULL WHEN x::VARCHAR = '0' THEN '-'
+  ELSE coalesce((SELECT __names FROM _pg.own.relation_map())[_pg.own.regclass(x)], x::VARCHAR) END;
 CREATE MACRO _pg.own.regtype_name(x) AS CASE WHEN x IS NULL THEN NULL WHEN x::VARCHAR = '0' THEN '-' ELSE coalesce(_pg.cat.format_type(_pg.own.regtype(x), NULL), x::VARCHAR) END;
 CREATE MACRO _pg.own.regnamespace_name(x) AS CASE WHEN x IS NULL THEN NULL ELSE coalesce((SELECT any_value(_pg.own.quoted(__name)) FROM _pg.own.schema_names()
   WHERE __oid = _pg.own.regnamespace(x)), x::VARCHAR) END;

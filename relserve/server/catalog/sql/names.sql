@@ -9,18 +9,19 @@ CREATE MACRO _pg.own.folded(n) AS CASE WHEN n LIKE '"%"' THEN replace(n[2:-2], '
 CREATE MACRO _pg.own.name_parts(n) AS regexp_extract_all(n, '"(?:[^"]|"")*"|[^.\s"]+');
 -- Whether a database is the connection's current one or that of its temporary tables.
 CREATE MACRO _pg.own.shown(database) AS database IN (current_database(), 'temp');
+-- Where a name without a schema is looked up.
+CREATE MACRO _pg.own.path() AS CASE WHEN length(current_schemas(false)) = 0 THEN ['main'] ELSE current_schemas(false) END;
 -- Whether a schema is where an unqualified name is looked up.
-CREATE MACRO _pg.own.is_searched(schema_name) AS schema_name = 'pg_temp_1' OR list_contains(current_schemas(true), schema_name);
+CREATE MACRO _pg.own.is_searched(schema_name) AS schema_name = 'pg_temp_1' OR list_contains(_pg.own.path(), schema_name);
 
 -- A name as it is written where it may need its schema.
 CREATE MACRO _pg.own.seen(schema_name, n) AS CASE WHEN _pg.own.is_searched(schema_name) THEN '' ELSE _pg.own.quoted(schema_name) || '.' END || _pg.own.quoted(n);
 
 -- DuckDB quotes every keyword, PostgreSQL only those that it must.
-CREATE MACRO _pg.own.plain_text(t) AS regexp_replace(t, '"(name|value|type|year|month|day|hour|minute|second|date|time|timestamp|text|key|names|count|data|'
-  || 'status|level|location|owner|action|comment|content|version|role|class|position|schema|source|start|end_|number|label|language|index|length|'
-  || 'percent|rank|total|zone|state|view|source|summary|title|description|row|rows|values_|method|model|mode|object|option|options|parser|path|code|'
-  || 'prior|range|reference|result|return|scale|search|section|sequence|server|session|set_|share|size|sum|system|target|template|temporary|types|user_)"',
-  '\1', 'g');
+CREATE MACRO _pg.own.plain_text(t) AS regexp_replace(t, '"(action|class|code|comment|content|count|data|date|day|description|hour|index|key|'
+  || 'label|language|length|level|location|method|minute|mode|model|month|name|names|number|object|option|options|owner|path|percent|position|'
+  || 'range|rank|reference|result|role|row|rows|scale|schema|search|second|section|sequence|server|session|share|size|source|start|state|status|'
+  || 'sum|summary|system|target|temporary|text|time|timestamp|title|total|type|types|value|version|view|year|zone)"', '\1', 'g');
 -- A column's default with the type that PostgreSQL writes to a literal.
 CREATE MACRO _pg.own.default_in_words(t, word) AS CASE
   WHEN regexp_full_match(t, '''([^'']|'''')*''') THEN t || '::' || word

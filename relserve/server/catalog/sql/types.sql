@@ -39,38 +39,29 @@ CREATE MACRO _pg.own.enums() AS TABLE SELECT type_oid AS oid, type_name, schema_
   'ENUM(' || list_aggregate(list_transform(labels, lambda l: '''' || replace(l, '''', '''''') || ''''), 'string_agg', ', ') || ')' AS written
   FROM duckdb_types() WHERE NOT internal AND logical_type = 'ENUM' AND database_name IN (current_database(), 'temp');
 
+-- PostgreSQL's own types, and the users': enums and the row types of their tables, each with the type of its arrays.
+CREATE TABLE _pg.own.full_types AS SELECT *, 11 AS typnamespace, 10 AS typowner, true AS typisdefined, 0 AS typrelid, '-' AS typsubscript,
+  '-' AS typanalyze, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims FROM _pg.own.builtin_types;
+CREATE MACRO _pg.own.user_types() AS TABLE
+  SELECT oid, type_name AS name, schema_oid, 0 AS relation, true AS is_enum, _pg.own.array_of(oid) AS array_oid FROM _pg.own.enums()
+UNION ALL
+  SELECT _pg.own.row_type_of(oid), name, schema_oid, oid, false, _pg.own.row_array_of(oid) FROM _pg.own.relations() WHERE kind <> 'S';
 CREATE MACRO _pg.rows.pg_type() AS TABLE
-  SELECT * EXCLUDE (typelem, typarray, typcollation), typelem, typarray, typcollation,
-    11 AS typnamespace, 10 AS typowner, true AS typisdefined, 0 AS typrelid, '-' AS typsubscript, '-' AS typanalyze,
-    false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims
-  FROM _pg.own.builtin_types
+  SELECT * FROM _pg.own.full_types
 UNION ALL BY NAME
-  SELECT oid, type_name AS typname, schema_oid AS typnamespace, 10 AS typowner, 4 AS typlen, true AS typbyval, 'e' AS typtype,
-    'E' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0 AS typrelid, '-' AS typsubscript,
-    0 AS typelem, _pg.own.array_of(oid) AS typarray, 'enum_in' AS typinput, 'enum_out' AS typoutput, 'enum_recv' AS typreceive,
-    'enum_send' AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, 'i' AS typalign, 'p' AS typstorage,
-    false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0 AS typcollation FROM _pg.own.enums()
-UNION ALL BY NAME
-  SELECT _pg.own.array_of(oid) AS oid, '_' || type_name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen,
-    false AS typbyval, 'b' AS typtype, 'A' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim,
-    0 AS typrelid, 'array_subscript_handler' AS typsubscript, oid AS typelem, 0 AS typarray, 'array_in' AS typinput,
-    'array_out' AS typoutput, 'array_recv' AS typreceive, 'array_send' AS typsend, '-' AS typmodin, '-' AS typmodout,
-    'array_typanalyze' AS typanalyze, 'i' AS typalign, 'x' AS typstorage, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod,
-    0 AS typndims, 0 AS typcollation FROM _pg.own.enums()
-UNION ALL BY NAME
-  SELECT _pg.own.row_type_of(oid) AS oid, name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, false AS typbyval,
-    'c' AS typtype, 'C' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim, oid AS typrelid,
-    '-' AS typsubscript, 0 AS typelem, _pg.own.row_array_of(oid) AS typarray, 'record_in' AS typinput, 'record_out' AS typoutput,
-    'record_recv' AS typreceive, 'record_send' AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, 'd' AS typalign,
-    'x' AS typstorage, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0 AS typcollation
-  FROM _pg.own.relations() WHERE kind <> 'S'
-UNION ALL BY NAME
-  SELECT _pg.own.row_array_of(oid) AS oid, '_' || name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen,
-    false AS typbyval, 'b' AS typtype, 'A' AS typcategory, false AS typispreferred, true AS typisdefined, ',' AS typdelim,
-    0 AS typrelid, 'array_subscript_handler' AS typsubscript, _pg.own.row_type_of(oid) AS typelem, 0 AS typarray, 'array_in' AS typinput,
-    'array_out' AS typoutput, 'array_recv' AS typreceive, 'array_send' AS typsend, '-' AS typmodin, '-' AS typmodout,
-    'array_typanalyze' AS typanalyze, 'd' AS typalign, 'x' AS typstorage, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod,
-    0 AS typndims, 0 AS typcollation FROM _pg.own.relations() WHERE kind <> 'S';
+  SELECT CASE WHEN is_array THEN array_oid ELSE oid END AS oid, CASE WHEN is_array THEN '_' || name ELSE name END AS typname,
+    schema_oid AS typnamespace, 10 AS typowner, CASE WHEN is_enum AND NOT is_array THEN 4 ELSE -1 END AS typlen,
+    is_enum AND NOT is_array AS typbyval, CASE WHEN is_array THEN 'b' WHEN is_enum THEN 'e' ELSE 'c' END AS typtype,
+    CASE WHEN is_array THEN 'A' WHEN is_enum THEN 'E' ELSE 'C' END AS typcategory, false AS typispreferred, true AS typisdefined,
+    ',' AS typdelim, CASE WHEN is_array THEN 0 ELSE relation END AS typrelid,
+    CASE WHEN is_array THEN 'array_subscript_handler' ELSE '-' END AS typsubscript, CASE WHEN is_array THEN oid ELSE 0 END AS typelem,
+    CASE WHEN is_array THEN 0 ELSE array_oid END AS typarray, handler || 'in' AS typinput, handler || 'out' AS typoutput,
+    handler || 'recv' AS typreceive, handler || 'send' AS typsend, '-' AS typmodin, '-' AS typmodout,
+    CASE WHEN is_array THEN 'array_typanalyze' ELSE '-' END AS typanalyze, CASE WHEN is_enum THEN 'i' ELSE 'd' END AS typalign,
+    CASE WHEN is_enum AND NOT is_array THEN 'p' ELSE 'x' END AS typstorage, false AS typnotnull, 0 AS typbasetype, -1 AS typtypmod,
+    0 AS typndims, 0 AS typcollation
+  FROM (SELECT *, CASE WHEN is_array THEN 'array_' WHEN is_enum THEN 'enum_' ELSE 'record_' END AS handler
+    FROM (SELECT *, unnest([false, true]) AS is_array FROM _pg.own.user_types()));
 
 CREATE MACRO _pg.own.all_types() AS TABLE SELECT oid, typname, typnamespace, typlen, typbyval, typtype, typcategory, typelem, typarray, typalign, typstorage,
   typcollation FROM _pg.rows.pg_type();
