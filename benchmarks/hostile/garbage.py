@@ -109,8 +109,9 @@ def after_login(house: House, count: int, seed: int) -> Outcome:
 
 
 def _wound_up() -> bytes:
-    """What brings any session to its ReadyForQuery: the end of a COPY, and Sync."""
-    return message(b"f", b"enough\0") + message(b"S", b"") + message(b"Q", b"SELECT 'the end of it'\0")
+    """What brings any session to its ReadyForQuery: the end of a COPY, Sync, and the end of a transaction."""
+    texts = b"ROLLBACK\0", b"SELECT 'the end of it'\0"
+    return message(b"f", b"enough\0") + message(b"S", b"") + b"".join(message(b"Q", text) for text in texts)
 
 
 def _changed(rng: random.Random) -> bytes:

@@ -40,6 +40,7 @@ from relserve.session.history import ErrorRecord, QueryRecord
 log = logging.getLogger(__name__)
 
 LOGIN_S = 30.0  # within which a client must have said who it is
+MAX_WAITING = 200  # clients that have not; the one that has waited longest goes for one more
 TERMINATE_S = 0.1  # until pg_terminate_backend hangs up, so that a BI tool has noted its Stop by then
 PAGE_ERRORS = 1000  # failed rows that the page goes through
 END_S = 10.0  # for clients to end after the server was told to
@@ -69,7 +70,7 @@ class Server:
         self._histories = Histories()
         self._clients: dict[int, ClientState] = {}
         self._workers: set[Worker] = set()
-        self._waiting: set[Channel] = set()  # who have not said who they are
+        self._waiting: dict[Channel, None] = {}  # who have not said who they are, as they came
         self._pids = itertools.count(1)
         self._lock = threading.Lock()
         self._is_ending = False
@@ -128,7 +129,11 @@ class Server:
             lambda seconds, act: self._loop.call_later(seconds, act),
         )  # fmt: skip
         channel = Channel(startup.take, self._lost)
-        self._waiting.add(channel)
+        if len(self._waiting) >= MAX_WAITING:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            self._loop.call_soon(oldest.abort)  # not now: it may have been accepted a moment ago
+        self._waiting[channel] = None
         self._loop.call_later(LOGIN_S, self._check_login, channel)
         return channel
 
@@ -146,14 +151,14 @@ class Server:
                 "53300",
             )
         self._database.check_name(arrived.parameters.get("database", ""), arrived.user)
-        self._waiting.discard(channel)
+        self._waiting.pop(channel, None)
         channel.hand_over()
         worker = Worker(self, channel, arrived, next(self._pids))
         self._workers.add(worker)
         worker.start()
 
     def _lost(self, channel: Channel) -> None:
-        self._waiting.discard(channel)
+        self._waiting.pop(channel, None)
         for state in self._states():
             if state.channel is channel:
                 state.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import socket
 import ssl
 import struct
 import threading
@@ -62,6 +63,8 @@ class Channel(asyncio.Protocol):
         transport.set_write_buffer_limits(high=MAX_UNSENT)
         peer = transport.get_extra_info("peername")
         self.peer = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else ("local", 0)
+        if isinstance(peer, tuple):  # the kernel tells when a silent client is no more
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def data_received(self, data: bytes) -> None:
         """See asyncio.Protocol."""

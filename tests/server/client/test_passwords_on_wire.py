@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -64,3 +66,16 @@ def test_names_cannot_end_a_text_of_the_servers(secured, tmp_path: Path) -> None
     con.execute("DISCARD ALL")
     assert con.execute("SELECT a FROM kept").fetchone() == (1,)
     assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (0,)
+
+
+def test_sockets_that_say_nothing_keep_nobody_out(secured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relserve.server.server.MAX_WAITING", 5)
+    silent = [socket.create_connection(("127.0.0.1", secured.port)) for _ in range(20)]
+    with connect(secured, password="secret", sslmode="require") as con:
+        assert con.execute("SELECT 1").fetchone() == (1,)
+    for each in silent[:15]:
+        each.settimeout(5)
+        with contextlib.suppress(ConnectionResetError):
+            assert each.recv(1) == b""
+    for each in silent:
+        each.close()

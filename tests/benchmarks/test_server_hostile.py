@@ -1,0 +1,55 @@
+"""The hostile benchmark sees what it looks for: a server that leaks, hangs or dies does not pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from benchmarks.hostile import garbage, statements
+from benchmarks.hostile.house import MARKER, House, watched
+from benchmarks.hostile.outcome import Outcome
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """A running server."""
+    house = House(tmp_path)
+    house.start()
+    yield house
+    if house.is_up:
+        house.kill()
+
+
+def test_a_statement_that_runs_is_seen(house: House) -> None:
+    outcome = Outcome("")
+    statements.expect_refusal(house, "SELECT 1 && SELECT 2", psycopg.ClientCursor, outcome)
+    assert (outcome.leaked, outcome.crashed, outcome.hung) == (1, 0, 0)
+    statements.expect_refusal(house, "SELECT 1 && FROM read_text('/etc/passwd')", psycopg.Cursor, outcome)
+    assert outcome.leaked == 1
+
+
+def test_a_secret_in_an_answer_is_seen(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "SHOWS_NOTHING", [f"SELECT '{MARKER}'", "SELECT 1"])
+    assert statements.looks_around(house).leaked == 1
+
+
+def test_a_server_that_dies_is_seen(house: House) -> None:
+    with watched(house) as bystander:
+        assert garbage.before_login(house, 40, 1).hung == 0
+        assert garbage.after_login(house, 40, 1).crashed == 0
+        house.kill()
+    assert bystander.count > 0
+    assert bystander.wrong
+
+
+def test_what_was_committed_before_a_kill_is_there(house: House) -> None:
+    with house.connect("root") as con:
+        con.execute("CREATE TABLE kept AS SELECT 1 AS a")
+    house.kill()
+    house.start()
+    with house.connect("ann") as con:
+        assert con.execute("SELECT a FROM kept").fetchall() == [(1,)]
+    assert house.stop() == 0
