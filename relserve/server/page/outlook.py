@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from relserve.machine.engine_status import EngineStatus
@@ -26,16 +26,20 @@ class Outlook(NamedTuple):
     end_s: float | None
 
 
-def outlooks(engines: Iterable[EngineStatus]) -> dict[str, Outlook]:
+def outlooks(engines: Iterable[EngineStatus], ended: Collection[str] = ()) -> dict[str, Outlook]:
     """By relQuery's id, for those that an engine knows.
 
     relserve's scheduler predicts the work of each relQuery alone and serves in order, so a relQuery ends
     after its own work and that of those before it. What a stock engine tells is the pace of all together.
+
+    Args:
+        ended: relQueries that have, though their engines may still wait for rows that failed.
     """
     found = {}
     for engine in engines:
         before_s: float | None = 0.0
-        for place, rel in enumerate(engine.rels, start=1):
+        rels = (rel for rel in engine.rels if rel.rel_id not in ended)
+        for place, rel in enumerate(rels, start=1):
             left_s = rel.left_s
             wait_s = None if before_s is None or left_s is None else before_s + left_s
             end_s = None if wait_s is None else engine.written_s + wait_s

@@ -17,7 +17,7 @@ from relserve.server.page.watch import LEAST_S, Look, Watch, model_name
 from relserve.session.history import ErrorRecord, QueryRecord
 from relserve.version import VERSION
 
-MAX_RUNNING, MAX_ENDED, MAX_ERRORS = 200, 20, 50
+MAX_RUNNING, MAX_ENDED, MAX_ERRORS = 200, 8, 50
 MAX_TEXT = 300  # characters of a template, a statement or a message
 JUST_NOW_S = 60.0
 LAST_S = datetime(9999, 1, 1, tzinfo=timezone.utc).timestamp()
@@ -40,7 +40,7 @@ def _status(watch: Watch, look: Look, now: datetime, started: datetime) -> dict[
         "time": now.isoformat(),
         "server": {"version": VERSION, "pid": os.getpid(), "started": started.isoformat()},
         "now": _gauges(watch, look),
-        "relqueries": _relqueries(watch, outlooks(engines)),
+        "relqueries": _relqueries(watch, outlooks(engines, _ended(watch))),
         "engines": [_engine(engine, now) for engine in engines],
         "clients": [
             {**client._asdict(), "since": client.since.isoformat(), "statement": _short(client.statement)}
@@ -93,8 +93,12 @@ def _relqueries(watch: Watch, known: dict[str, Outlook]) -> list[dict[str, Any]]
     ended = nlargest(MAX_ENDED, others, key=lambda query: query[1].started)
     return [
         _relquery(user, each, known.get(each.rel_id), watch.tokens_per_s(each.rel_id))
-        for user, each in running[:MAX_RUNNING] + ended
-    ]
+        for user, each in running[:MAX_RUNNING]
+    ] + [_relquery(user, each, None, None) for user, each in ended]
+
+
+def _ended(watch: Watch) -> set[str]:
+    return {each.rel_id for _, each in watch.queries if each.state != "running"}
 
 
 def _place(outlook: Outlook | None) -> float:
@@ -127,13 +131,13 @@ def _engine(engine: EngineStatus, now: datetime) -> dict[str, Any]:
 
 
 def _errors(errors: Iterable[tuple[str, ErrorRecord]]) -> list[dict[str, Any]]:
-    """The latest failed rows, those of one relQuery with one reason together, the newest first.
+    """The latest failed rows, the newest first; of one relQuery and kind together, with the last message.
 
     Prompts are left out: they hold the rows' data.
     """
-    groups: dict[tuple[str, str, str], dict[str, Any]] = {}
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
     for user, error in sorted(errors, key=lambda each: each[1].at):
-        key = (error.rel_id, str(error.failure.kind), error.failure.message)
+        key = (error.rel_id, str(error.failure.kind))
         rows = groups.pop(key, {"rows": 0})["rows"] + error.num_rows
         groups[key] = {
             "rel_id": error.rel_id, "user": user, "function": error.function, "kind": key[1],

@@ -131,6 +131,16 @@ def test_a_relquery_ends_after_those_before_it() -> None:
     ]
 
 
+def test_what_has_ended_keeps_nobody_waiting() -> None:
+    engines = [engine(rel_status("a", 2.0), rel_status("b", 3.0), written_s=100.0)]
+    [(rel_id, outlook)] = outlooks(engines, {"a"}).items()
+    assert (rel_id, outlook.place, outlook.end_s) == ("b", 1, 103.0)
+    watch, facts, _ = watching(record("a", state="done"), record("b"))
+    facts.engines_now = engines
+    shown = status(watch, NOW, NOW)["relqueries"]
+    assert [(each["rel_id"], each["place"]) for each in shown] == [("b", 1), ("a", None)]
+
+
 def test_what_stock_tells_holds_for_all_together() -> None:
     found = outlooks([engine(rel_status("a", 2.0), rel_status("b", 3.0), written_s=100.0, variant="stock")])
     assert found["b"].end_s == 103.0
@@ -151,7 +161,7 @@ def test_relqueries_that_run_come_first_and_null_rows_are_done() -> None:
     runs = record("r", num_null=5, num_rows_done=20, started=NOW - timedelta(days=1))
     watch, _, _ = watching(*ended, runs)
     shown = status(watch, NOW, NOW)["relqueries"]
-    assert [each["rel_id"] for each in shown] == ["r", *(f"e{i}" for i in range(29, 9, -1))]
+    assert [each["rel_id"] for each in shown] == ["r", *(f"e{i}" for i in range(29, 21, -1))]
     assert shown[0]["done"] == 25
 
 
@@ -172,7 +182,7 @@ def test_failed_rows_stand_together_by_reason_without_their_prompts() -> None:
         ("ann", "a", 4),
     ]
     assert "secret" not in str(shown)
-    facts.errors_now = [("ann", error("a", i, f"message {i}")) for i in range(80)]
+    facts.errors_now = [("ann", error(f"r{i}", i, f"message {i}")) for i in range(80)]
     assert [each["message"] for each in status(watch, NOW, NOW)["errors"]] == [
         f"message {i}" for i in range(79, 29, -1)
     ]

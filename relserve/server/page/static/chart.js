@@ -1,21 +1,27 @@
-// Areas over the last ten minutes, drawn as SVG.
+// Areas over the last minutes, drawn as SVG.
 
 import { pace } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const SPAN_S = 600, WIDTH = 600, HEIGHT = 100, GAP_S = 20;
+const SPANS_S = [60, 120, 300, 600], WIDTH = 600, HEIGHT = 100, GAP_S = 20;
+
+// How far back the charts reach: as far as there is something to see.
+export function reach(series) {
+  const oldest = Math.max(...series.map((step) => step.ago_s), 0);
+  return SPANS_S.find((span) => span >= oldest - 5) ?? SPANS_S.at(-1);
+}
 
 // layers: [[class, step => number | null], ..], each upon the one before; top: what fills the height.
 export function draw(place, series, layers, { top = null, label = pace } = {}) {
   const stacked = layers.map(([name], i) => [name, stackOf(series, layers.slice(0, i + 1).map(([, value]) => value))]);
   const most = Math.max(...stacked.flatMap(([, heights]) => heights.map((height) => height ?? 0)), 0);
-  const full = top ?? nice(most);
+  const full = top ?? nice(most), span = reach(series);
   const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
   for (const part of [0.5, 1]) {
     svg.append(make("line", { x1: 0, x2: WIDTH, y1: HEIGHT * (1 - part), y2: HEIGHT * (1 - part), class: "grid" }));
   }
   for (const [name, heights] of stacked.reverse()) {
-    for (const run of runsOf(series, heights, full)) svg.append(...areaOf(run, name));
+    for (const run of runsOf(series, heights, full, span)) svg.append(...areaOf(run, name));
   }
   const max = document.createElement("span");
   max.textContent = label(full);
@@ -30,13 +36,13 @@ function stackOf(series, values) {
 }
 
 // Unbroken stretches: no line across a gap in which nobody looked.
-function runsOf(series, heights, full) {
+function runsOf(series, heights, full, span) {
   const runs = [];
   let last = Infinity;
   series.forEach((step, i) => {
     if (heights[i] !== null) {
       if (!runs.length || last - step.ago_s > GAP_S) runs.push([]);
-      runs.at(-1).push([WIDTH * (1 - step.ago_s / SPAN_S), HEIGHT * (1 - Math.min(heights[i] / full, 1))]);
+      runs.at(-1).push([WIDTH * (1 - step.ago_s / span), HEIGHT * (1 - Math.min(heights[i] / full, 1))]);
       last = step.ago_s;
     }
   });

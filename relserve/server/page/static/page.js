@@ -1,6 +1,6 @@
 // Asks the server once a second what goes on, and shows it.
 
-import { draw } from "./chart.js";
+import { draw, reach } from "./chart.js";
 import { between, count, pace, plural, seconds, share, span } from "./format.js";
 import { show } from "./tables.js";
 
@@ -42,6 +42,7 @@ function tiles({ server, now, series, time, relqueries }) {
   draw(place("tokens-chart"), series, [
     ["output", (step) => step.output_tokens_per_s], ["prompt", (step) => step.prompt_tokens_per_s],
   ]);
+  say("reach", `${plural(reach(series) / 60, "minute", "minutes")} ago`);
   say("requests", count(now.running + now.waiting));
   say("requests-sub", `${count(now.running)} running, ${count(now.waiting)} waiting`);
   draw(place("requests-chart"), series, [["output", (step) => step.running], ["queue", (step) => step.waiting]], { label: count });

@@ -29,7 +29,7 @@ const errors = new Table(place("errors"), [
   ["user", (error) => line(error.user)],
   ["rows", (error) => count(error.rows), "number"],
   ["why", (error) => group(chip(error.kind.replace("_", " "), "failed"), element("span", error.message, "message")), "why"],
-], { key: (error) => `${error.rel_id} ${error.kind} ${error.message}`, empty: "No row has failed." });
+], { key: (error) => `${error.rel_id} ${error.kind}`, empty: "No row has failed." });
 
 const engines = new Table(place("engines"), [
   ["engine", (engine) => stack(line(engine.model, "strong"), line(`${engine.variant}, pid ${engine.pid}`, "dim")), "engine"],
