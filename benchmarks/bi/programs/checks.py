@@ -16,7 +16,10 @@ from typing import Any
 Check = Callable[[Any], Any]
 
 # Runs for hours on either server, and reads nothing.
-SLOW = "SELECT count(*) FROM generate_series(1, 1000000) AS a(x), generate_series(1, 1000000) AS b(y) WHERE (x + y) % 7 = 3"
+SLOW = (
+    "SELECT count(*) FROM generate_series(1, 1000000) AS a(x), generate_series(1, 1000000) AS b(y) WHERE (x +"
+    " y) % 7 = 3"
+)
 
 
 class Checks:

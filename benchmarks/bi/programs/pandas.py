@@ -36,7 +36,10 @@ def read_sql(engine: Any) -> Any:
 
 @checks
 def read_sql_of_all_types(engine: Any) -> Any:
-    sql = "SELECT id, a_smallint, a_bigint, a_real, a_double, a_numeric, a_boolean, a_text, a_date, a_timestamp, a_mood FROM all_types ORDER BY id"
+    sql = (
+        "SELECT id, a_smallint, a_bigint, a_real, a_double, a_numeric, a_boolean, a_text, a_date,"
+        " a_timestamp, a_mood FROM all_types ORDER BY id"
+    )
     return shown(pd.read_sql(sql, engine))
 
 
@@ -86,7 +89,10 @@ def read_sql_over_adbc(engine: Any) -> Any:
 
 @checks
 def grouped(engine: Any) -> Any:
-    sql = "SELECT mood, count(*) AS orders, sum(amount)::float8 AS amount, avg(id)::float8 AS id FROM orders GROUP BY mood ORDER BY mood"
+    sql = (
+        "SELECT mood, count(*) AS orders, sum(amount)::float8 AS amount, avg(id)::float8 AS id FROM orders"
+        " GROUP BY mood ORDER BY mood"
+    )
     return shown(pd.read_sql(sql, engine))
 
 

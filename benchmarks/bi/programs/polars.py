@@ -17,7 +17,10 @@ URL = sa.URL.create(
 ).render_as_string(hide_password=False)  # fmt: skip
 checks = Checks(connect=lambda: None, close=lambda con: None)
 ORDERS = "SELECT id, customer_id, amount::float8 AS amount, ts, day, note FROM orders ORDER BY id"
-PLAIN = "SELECT id, a_smallint, a_bigint, a_real, a_double, a_boolean, a_text, a_date, a_timestamp FROM all_types WHERE id <> 2 ORDER BY id"
+PLAIN = (
+    "SELECT id, a_smallint, a_bigint, a_real, a_double, a_boolean, a_text, a_date, a_timestamp FROM all_types"
+    " WHERE id <> 2 ORDER BY id"
+)
 
 
 def shown(frame: pl.DataFrame) -> Any:
@@ -39,7 +42,8 @@ def connectorx_of_plain_types(_: Any) -> Any:
 def connectorx_of_other_types(_: Any) -> Any:
     return shown(
         pl.read_database_uri(
-            "SELECT id, a_numeric, a_uuid, a_json, a_bytea, a_timestamptz, a_time FROM all_types WHERE id = 1",
+            "SELECT id, a_numeric, a_uuid, a_json, a_bytea, a_timestamptz, a_time FROM all_types WHERE"
+            " id = 1",
             URL,
             engine="connectorx",
         )

@@ -49,7 +49,8 @@ def description(con: Any) -> Any:
 def expression_types(con: Any) -> Any:
     with con.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*), sum(id), sum(amount), avg(amount), min(ts), max(note), 1, 1.5, 'a', NULL FROM orders"
+            "SELECT count(*), sum(id), sum(amount), avg(amount), min(ts), max(note), 1, 1.5, 'a', NULL FROM"
+            " orders"
         )
         return [c.type_code for c in cursor.description], cursor.fetchall()
 

@@ -83,7 +83,10 @@ def parameters_binary(con: Any) -> Any:
 
 @checks
 def comparisons_with_parameters(con: Any) -> Any:
-    sql = "SELECT count(*) FROM orders WHERE ts BETWEEN %s AND %s AND amount > %s AND note LIKE %s AND day <> %s"
+    sql = (
+        "SELECT count(*) FROM orders WHERE ts BETWEEN %s AND %s AND amount > %s AND note LIKE %s AND day"
+        " <> %s"
+    )
     given = (
         datetime.datetime(2024, 1, 2), datetime.datetime(2024, 1, 20), decimal.Decimal("5"), "note%",
         datetime.date(2024, 1, 5),
@@ -217,7 +220,8 @@ def copy_out(con: Any) -> Any:
 def copy_out_binary(con: Any) -> Any:
     return copied(
         con,
-        "COPY (SELECT id, amount, ts, day, note FROM orders WHERE id < 15 ORDER BY id) TO STDOUT (FORMAT binary)",
+        "COPY (SELECT id, amount, ts, day, note FROM orders WHERE id < 15 ORDER BY id) TO STDOUT (FORMAT"
+        " binary)",
     )
 
 

@@ -253,9 +253,10 @@ def fetchmany(con: Any) -> Any:
 def rowcounts(con: Any) -> Any:
     cursor = con.cursor()
     cursor.execute("CREATE TEMP TABLE t AS SELECT id FROM orders")
-    return cursor.execute("UPDATE t SET id = 0 WHERE id > 990").rowcount, cursor.execute(
-        "DELETE FROM t"
-    ).rowcount
+    return (
+        cursor.execute("UPDATE t SET id = 0 WHERE id > 990").rowcount,
+        cursor.execute("DELETE FROM t").rowcount,
+    )
 
 
 @checks

@@ -191,9 +191,10 @@ def subqueries(engine: sa.Engine) -> Any:
         best, sa.and_(best.c.customer_id == o.c.customer_id, best.c.most == o.c.amount)
     )
     with engine.connect() as con:
-        return con.execute(asked.order_by(o.c.id).limit(5)).all(), con.execute(
-            sa.select(sa.exists().where(o.c.id == 5))
-        ).scalar()
+        return (
+            con.execute(asked.order_by(o.c.id).limit(5)).all(),
+            con.execute(sa.select(sa.exists().where(o.c.id == 5))).scalar(),
+        )
 
 
 @checks
@@ -321,9 +322,10 @@ def nested_transaction(engine: sa.Engine) -> Any:
 @checks
 def isolation_levels(engine: sa.Engine) -> Any:
     with engine.connect() as con:
-        return con.get_isolation_level(), con.execution_options(isolation_level="AUTOCOMMIT").execute(
-            sa.text("SELECT 1")
-        ).scalar()
+        return (
+            con.get_isolation_level(),
+            con.execution_options(isolation_level="AUTOCOMMIT").execute(sa.text("SELECT 1")).scalar(),
+        )
 
 
 @checks
