@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import duckdb
@@ -11,7 +12,7 @@ import pyarrow as pa
 from duckdb import StatementType as Type
 from relserve_duckdb import Connection, Description
 
-from relserve.errors import ProtocolError
+from relserve.errors import ProtocolError, RelserveError
 from relserve.server.catalog import Catalog, Facts
 from relserve.server.client.columns import columns_of
 from relserve.server.client.results import BATCH_ROWS, Rows
@@ -88,15 +89,21 @@ class Executor:
         runnable = self.runnable(text)
         try:
             return run(runnable)
-        except _REFUSALS:
+        except _REFUSALS as refused:
             other = self._catalog.in_duckdbs_words(runnable)
-            if other is None or other == runnable:
-                raise
-            try:
-                return run(other)
-            except _REFUSALS:
-                pass
-            raise
+            if other is not None and other != runnable:
+                with suppress(*_REFUSALS):
+                    return run(other)
+            raise self._with_place(refused, runnable) from None
+
+    def _with_place(self, refused: duckdb.Error, runnable: str) -> duckdb.Error:
+        """The refusal with the place of the mistake, which DuckDB leaves out where it makes a relation."""
+        try:
+            self._con.describe(runnable, ())
+        except (duckdb.Error, RelserveError) as told:
+            if isinstance(told, duckdb.Error) and str(told).startswith(str(refused)):
+                return told
+        return refused
 
     def describe(self, text: str, parameter_types: Sequence[str | None]) -> Description:
         """What one statement takes and gives; it does not run.
