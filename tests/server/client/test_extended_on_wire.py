@@ -13,7 +13,10 @@ import pytest
 from relserve.engines.scripted import ScriptedEngine
 from tests.server.client.conftest import Serve, connect
 
-TYPES = "SELECT 7::SMALLINT, 'a', TIMESTAMP '2024-01-02 03:04:05', true, [1, NULL], 1.5::DOUBLE, 2.50::DECIMAL(5, 2), NULL"
+TYPES = """
+    SELECT 7::SMALLINT, 'a', TIMESTAMP '2024-01-02 03:04:05', true, [1, NULL], 1.5::DOUBLE, 2.50::DECIMAL(5, 2),
+    NULL
+"""
 VALUES = (7, "a", dt.datetime(2024, 1, 2, 3, 4, 5), True, [1, None], 1.5, Decimal("2.50"), None)
 
 
@@ -83,7 +86,8 @@ def test_too_few_parameters_are_told(serve: Serve) -> None:
 def test_answers_of_llm_calls_are_those_of_python(serve: Serve) -> None:
     import relserve
 
-    text = "SELECT llm('Say {}', range), llm_score('{}', range, lo := 1, hi := 5) FROM range(3000) ORDER BY range"
+    calls = "llm('Say {}', range), llm_score('{}', range, lo := 1, hi := 5)"
+    text = f"SELECT {calls} FROM range(3000) ORDER BY range"
     with relserve.connect(engine=ScriptedEngine(), progress=False, cache=False) as own:
         expected = own.execute(text).fetchall()
     con = connect(serve(cache=False))
