@@ -10,12 +10,12 @@ CREATE MACRO _pg.rows.pg_class() AS TABLE
   FROM _pg.own.relations()
 UNION ALL BY NAME
   SELECT oid, name AS relname, schema_oid AS relnamespace, 0 AS reltype, 10 AS relowner, 403 AS relam, oid AS relfilenode, 0 AS reltuples,
-    false AS relhasindex, CASE WHEN temporary THEN 't' ELSE 'p' END AS relpersistence, 'i' AS relkind,
+    false AS relhasindex, false AS relhastriggers, CASE WHEN temporary THEN 't' ELSE 'p' END AS relpersistence, 'i' AS relkind,
     size AS relnatts, 0 AS relchecks, false AS relhasrules, true AS relispopulated, 'n' AS relreplident
   FROM _pg.own.index_names()
 UNION ALL BY NAME
   SELECT oid, name AS relname, CASE schema_name WHEN 'pg_catalog' THEN 11 ELSE 13000 END AS relnamespace, 0 AS reltype, 10 AS relowner,
-    CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, 0 AS relfilenode, 0 AS reltuples, kind = 'r' AS relhasindex, 'p' AS relpersistence,
+    CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, 0 AS relfilenode, 0 AS reltuples, kind = 'r' AS relhasindex, false AS relhastriggers, 'p' AS relpersistence,
     kind AS relkind, size AS relnatts, 0 AS relchecks, kind = 'v' AS relhasrules, true AS relispopulated, 'n' AS relreplident
   FROM _pg.own.catalog_relations;
 
