@@ -12,12 +12,14 @@ import pyarrow as pa
 from duckdb import StatementType as Type
 from relserve_duckdb import Connection, Description
 
-from relserve.errors import ProtocolError, RelserveError
+from relserve.errors import ForbiddenError, ProtocolError, RelserveError
 from relserve.server.catalog import Catalog, Facts
+from relserve.server.catalog.build import DATABASE
 from relserve.server.client.columns import columns_of
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.split import bare
 from relserve.server.users.lockdown import Allowed
+from relserve.server.users.words import words
 
 # what DuckDB says of a text that it cannot read, before anything has run
 _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
@@ -66,7 +68,13 @@ class Executor:
         self.rows: Rows | None = None
 
     def runnable(self, text: str) -> str:
-        """A statement as DuckDB can read it, as far as can be seen without asking DuckDB."""
+        """A statement as DuckDB can read it, as far as can be seen without asking DuckDB.
+
+        Raises:
+            ForbiddenError: it names the database of PostgreSQL's catalog, which every client uses.
+        """
+        if DATABASE in text.lower() and any(word.is_name and word.name == DATABASE for word in words(text)):
+            raise ForbiddenError(f"{DATABASE} is the server's own: ask pg_catalog or information_schema")
         return self._catalog.translate(text, self._facts)
 
     def run(self, text: str, parameters: Sequence[Any] = ()) -> Outcome:

@@ -111,3 +111,13 @@ def test_strangers_are_hung_up_on(serve: Serve, data: bytes) -> None:
     assert told.startswith(b"E")
     assert b"FATAL" in told
     assert connect(server).execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    "text", ["DROP MACRO _pg.cat.version", 'CREATE TABLE "_pg".cat.t (a INTEGER)', "USE _pg", "DETACH _PG"]
+)
+def test_nobody_changes_the_catalog(serve: Serve, text: str) -> None:
+    con = connect(serve(), autocommit=True)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        con.execute(text)
+    assert con.execute("SELECT '_pg', version()").fetchone()
