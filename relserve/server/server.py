@@ -144,7 +144,7 @@ class Server:
     def _arrived(self, channel: Channel, arrived: Arrived) -> None:
         if self._is_ending:
             raise ProtocolError("the server is shutting down", "57P03")
-        if len(self._clients) >= self.options.max_connections:
+        if len(self._workers) >= self.options.max_connections:
             self.counters.refused()
             raise ProtocolError(
                 f"sorry, too many clients already: {self.options.max_connections} (--max-connections)",
@@ -179,8 +179,10 @@ class Server:
     def leaves(self, worker: Worker) -> None:
         """A client is gone, and so is its thread soon."""
         with self._lock:
-            self._clients.pop(worker.pid, None)
+            state = self._clients.pop(worker.pid, None)
             self._workers.discard(worker)
+        if state is not None:
+            self._loop.call_soon_threadsafe(state.disarm)
 
     def history(self, user: User) -> ClientHistory:
         """A history for a new client; see `Histories.client`."""

@@ -14,6 +14,7 @@ from relserve.errors import ProtocolError
 
 MAX_START = 10_000  # bytes of a message before the client is known, as in PostgreSQL
 MAX_MESSAGE = 1 << 28
+LAST_S = 1.0  # for a client that is told to go to read why
 MAX_UNREAD, MAX_UNSENT = 1 << 23, 1 << 20  # bytes, from which the socket, or the thread, has to wait
 BROKEN = b"!"  # kind of a frame of ours: what came is no message, and the body says why
 
@@ -22,6 +23,10 @@ Frame = tuple[bytes, bytes]  # a message's kind, b"" for one without, and its bo
 
 class HungUp(ConnectionError):
     """The client is gone, or was told to go."""
+
+
+class Broken(Exception):
+    """What the client sent is no message, and where the next one begins cannot be known."""
 
 
 class Channel(asyncio.Protocol):
@@ -37,6 +42,7 @@ class Channel(asyncio.Protocol):
         peer: address and port of the client.
         is_encrypted: whether the socket speaks TLS.
         is_lost: whether the socket is gone.
+        is_leaving: whether it is, or the client was told to go.
     """
 
     def __init__(
@@ -46,7 +52,7 @@ class Channel(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self.peer: tuple[str, int] = ("", 0)
-        self.is_encrypted = self.is_lost = self._is_handed_over = False
+        self.is_encrypted = self.is_lost = self.is_leaving = self._is_handed_over = False
         self.is_started = False  # whether messages have a kind in front
         self._received = bytearray()
         self._frames: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
@@ -80,7 +86,7 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         with self._counts:
-            self.is_lost = True
+            self.is_lost = self.is_leaving = True
             self._counts.notify_all()
         self._frames.put(None)
         self._on_lost(self)
@@ -114,10 +120,14 @@ class Channel(asyncio.Protocol):
             self._transport.abort()
 
     def end_with(self, data: bytes) -> None:
-        """Send the last bytes, and hang up; a thread that waits for a message gets none."""
+        """Send the last bytes, and hang up; a thread that waits for the client gets an error."""
         self.send_now(data)
         self.close()
+        self._loop.call_later(LAST_S, self.abort)  # a client that does not read would keep the socket open
         self._frames.put(None)
+        with self._counts:
+            self.is_leaving = True
+            self._counts.notify_all()
 
     def hand_over(self) -> None:
         """From now on frames wait for `receive`; in the loop."""
@@ -152,6 +162,7 @@ class Channel(asyncio.Protocol):
         if self._is_reading and self._num_unread > MAX_UNREAD and self._transport is not None:
             self._is_reading = False
             self._transport.pause_reading()
+            self._read_on()  # the thread may have taken them since
 
     def _give(self, frame: Frame) -> None:
         if not self._is_handed_over:
@@ -190,6 +201,7 @@ class Channel(asyncio.Protocol):
 
         Raises:
             HungUp: the client is gone.
+            Broken: what came is none.
             TimeoutError: none came in time.
         """
         try:
@@ -198,6 +210,8 @@ class Channel(asyncio.Protocol):
             raise TimeoutError from None
         if frame is None:
             raise HungUp("the client is gone")
+        if frame[0] == BROKEN:
+            raise Broken(frame[1].decode())
         with self._counts:
             self._num_unread -= len(frame[1])
         if not self._is_reading:
@@ -211,8 +225,8 @@ class Channel(asyncio.Protocol):
             HungUp: the client is gone.
         """
         with self._counts:
-            self._counts.wait_for(lambda: self.is_lost or self._num_unsent < MAX_UNSENT)
-            if self.is_lost:
+            self._counts.wait_for(lambda: self.is_leaving or self._num_unsent < MAX_UNSENT)
+            if self.is_leaving:
                 raise HungUp("the client is gone")
             self._num_unsent += len(data)
         self._loop.call_soon_threadsafe(self._sent, data)

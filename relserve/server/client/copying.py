@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import duckdb
 from relserve_duckdb import Connection
 
 from relserve.errors import ProtocolError
-from relserve.server.client.channel import Channel
+from relserve.server.client.channel import Channel, Frame
 from relserve.server.client.columns import columns_of
 from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.state import ClientState
@@ -19,6 +21,7 @@ from relserve.server.wire.copy_writer import CopyWriter
 from relserve.server.wire.copying import CopyFrom, CopyTo
 from relserve.server.wire.types import Column
 
+LOOK_S = 0.2  # how often a client that is silent is looked at, whether it was stopped
 INSERT_ROWS = 20_000  # that go into the table at once
 _ROWS = "_copied_rows"  # the name under which DuckDB sees them
 
@@ -63,6 +66,7 @@ class Copying:
             duckdb.Error: the table does not take them.
         """
         columns = self._columns(copy)
+        self._executor.check(f"INSERT INTO {copy.table} VALUES (NULL)")
         reader = CopyReader([column.name for column in columns], copy.options)
         is_binary = copy.options.format == "binary"
         self._write(backend.copy_in_response([int(is_binary)] * len(columns)))
@@ -76,10 +80,13 @@ class Copying:
                 self._insert(copy, columns, rows, is_binary)
                 count += len(rows)
             if is_own:
+                self._state.shield()
                 self._con.execute("COMMIT")
         except BaseException:
             if is_own:
-                self._con.raw.rollback()
+                self._state.shield()
+                with suppress(duckdb.Error):
+                    self._con.raw.rollback()
             raise
         return Outcome(f"COPY {count}")
 
@@ -100,7 +107,7 @@ class Copying:
 
     def _pieces(self) -> Iterator[bytes]:
         while True:
-            message = frontend.read_message(*self._channel.receive())
+            message = frontend.read_message(*self._received())
             self._state.check_stopped()
             match message:
                 case frontend.CopyData(data):
@@ -113,6 +120,13 @@ class Copying:
                     pass
                 case _:
                     raise ProtocolError(f"COPY expects data, and {type(message).__name__} came")
+
+    def _received(self) -> Frame:
+        while True:
+            try:
+                return self._channel.receive(LOOK_S)
+            except TimeoutError:
+                self._state.check_stopped()
 
     def _insert(self, copy: CopyFrom, columns: Sequence[Column], rows: list[Row], is_binary: bool) -> None:
         if not rows:

@@ -127,6 +127,10 @@ class Executor:
 
         return cast(Description, self.trying(text, look))
 
+    def check(self, text: str) -> None:
+        """Raise where the user may not run the text."""
+        self._check(self.runnable(text))
+
     def make_room(self) -> None:
         """Have the connection free for another statement: rows that are still wanted are kept in memory."""
         rows, self.rows = self.rows, None

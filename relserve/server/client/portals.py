@@ -147,6 +147,10 @@ class Portals:
             raise ProtocolError(f'cursor "{name}" already exists', "42P03")
         self.cursors[name] = cursor
 
+    def holds(self, rows: Rows | None) -> bool:
+        """Whether these are the rows of a cursor that outlives its transaction."""
+        return any(cursor.rows is rows and cursor.is_held for cursor in self.cursors.values())
+
     def cursor(self, name: str) -> Rows:
         """The rows of an SQL cursor, or of a portal that has run, which is one, too."""
         if name in self.cursors:

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from relserve.errors import ProtocolError
-from relserve.server.client.channel import BROKEN, Channel, HungUp
+from relserve.server.client.channel import Broken, Channel, HungUp
 from relserve.server.client.commands import read_command
 from relserve.server.client.copying import Copying
 from relserve.server.client.executor import Executor, Outcome
@@ -62,13 +62,13 @@ class Session:
         while True:
             try:
                 kind, body = self._channel.receive(self._patience_s())
+                if not self._answer(kind, body):
+                    return
             except TimeoutError:
                 self._leave(*self._idle_error())
                 return
-            if kind == BROKEN:
-                self._leave("08P01", body.decode())
-                return
-            if not self._answer(kind, body):
+            except Broken as error:
+                self._leave("08P01", str(error))
                 return
 
     def _answer(self, kind: bytes, body: bytes) -> bool:
@@ -77,12 +77,12 @@ class Session:
             return True
         try:
             return self._take(frontend.read_message(kind, body))
-        except HungUp:
+        except (HungUp, Broken):
             self._state.failed("08006")
             raise
         except BaseException as error:
             self._fail(error)
-            if kind == b"Q":
+            if kind in (b"Q", b"F"):  # no Sync comes behind them
                 self._end_of_query()
             elif kind == b"S":
                 self._ready()
@@ -126,14 +126,16 @@ class Session:
         if not statements:
             self._write(backend.empty_query_response())
         self._portals.close_unnamed()
-        if len(statements) > 1:
-            self._transaction.begin_implicit()
         for statement in statements:
+            if len(statements) > 1:
+                self._transaction.begin_implicit()  # anew, after a COMMIT among them
             outcome = self._run(statement)
             if outcome.rows is not None:
                 self._write_columns(outcome.rows.columns, ())
             self._send(outcome, None, ())
         self._transaction.end_implicit(self._portals.close_all)
+        if self._transaction.status == b"I":
+            self._portals.close_all()
         self._state.finished()
         self._ready()
 
@@ -259,10 +261,11 @@ class Session:
     def _fail(self, error: BaseException) -> None:
         if not isinstance(error, (duckdb.Error, Exception)):
             log.warning("a client's thread ends", exc_info=error)
-        fields = self._state.told(fields_of(self._state.refusal or error, self._state.text))
+        fields = self._state.told(fields_of(self._state.take_refusal() or error, self._state.text))
         if fields.sqlstate == "XX000":
             log.error("statement of %s failed: %s", self._state.user.name, fields.message, exc_info=error)
-        self._executor.drop(self._executor.rows)
+        if not self._portals.holds(self._executor.rows):
+            self._executor.drop(self._executor.rows)
         self._transaction.failed()
         self._write(backend.error_response(fields))
         self._state.failed(fields.sqlstate)

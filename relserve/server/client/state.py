@@ -15,7 +15,7 @@ import duckdb
 from relserve_duckdb import Connection
 
 from relserve.errors import ForbiddenError
-from relserve.server.client.channel import Channel
+from relserve.server.client.channel import Channel, HungUp
 from relserve.server.client.notices import Say
 from relserve.server.client.transaction import Transaction
 from relserve.server.client.variables import Variables
@@ -73,7 +73,7 @@ class ClientState:
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         self.pid, self.user, self.channel, self.con, self.variables = pid, user, channel, con, variables
-        self.transaction = Transaction(con, variables, say)
+        self.transaction = Transaction(con, variables, say, self.shield)
         self.key = secrets.token_bytes(4)
         self.facts = ClientFacts(pid, user.name, user.is_admin, secrets.token_hex(16), variables.find)
         self.backend_start = self.state_change = self.query_start = datetime.now(timezone.utc)
@@ -84,6 +84,8 @@ class ClientState:
         self._count = 0
         self._lock = threading.Lock()
         self.refusal: ForbiddenError | None = None
+        self._is_shielded = False
+        self._timer: asyncio.TimerHandle | None = None
         self._stopped_by: ErrorFields | None = None
 
     def prepares(self, text: str) -> None:
@@ -92,7 +94,11 @@ class ClientState:
             self.text, self._began_s, self._num_rows = text, time.monotonic(), 0
 
     def starts(self, text: str) -> None:
-        """A statement starts; one before it in the same message has ended."""
+        """A statement starts; one before it in the same message has ended.
+
+        Raises:
+            HungUp: the client is gone, and nobody would stop it any more.
+        """
         if self._number:
             self.finished()
         self.text, self.status = text, "active"
@@ -101,15 +107,26 @@ class ClientState:
         with self._lock:
             self._count += 1
             self._number, self._stopped_by, self.refusal = self._count, None, None
+            self._is_shielded = False
+        if self.channel.is_leaving:  # set before whoever sets it looks for a statement to stop
+            raise HungUp("the client is gone")
         if limit_ms := self.variables.milliseconds("statement_timeout"):
-            number = self._number
-            self._loop.call_soon_threadsafe(
-                self._loop.call_later,
-                limit_ms / 1000,
-                self._stop,
-                number,
-                ErrorFields("ERROR", "57014", BY_TIME),
-            )
+            self._loop.call_soon_threadsafe(self._arm, self._number, limit_ms / 1000)
+
+    def shield(self) -> None:
+        """From now on the statement is not stopped: DuckDB would be left in half a COMMIT."""
+        with self._lock:
+            self._is_shielded = True
+
+    def disarm(self) -> None:
+        """No time-out is left; in the loop."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def take_refusal(self) -> ForbiddenError | None:
+        """The refusal, once."""
+        refusal, self.refusal = self.refusal, None
+        return refusal
 
     def gave_rows(self, count: int) -> None:
         """The statement gave so many rows more."""
@@ -169,9 +186,14 @@ class ClientState:
         if was_running or sqlstate is not None:
             self._ended(self, Ended(self.text, time.monotonic() - self._began_s, self._num_rows, sqlstate))
 
+    def _arm(self, number: int, seconds: float) -> None:
+        self.disarm()
+        told = ErrorFields("ERROR", "57014", BY_TIME)
+        self._timer = self._loop.call_later(seconds, self._stop, number, told)
+
     def _stop(self, number: int, why: ErrorFields) -> bool:
         with self._lock:
-            if not number or number != self._number:
+            if not number or number != self._number or self._is_shielded:
                 return False
             self._stopped_by = self._stopped_by or why
             self.con.interrupt()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 
 import duckdb
 from relserve_duckdb import Connection
@@ -12,6 +13,7 @@ from relserve.errors import ProtocolError
 from relserve.server.client.commands import Begin, End, Savepoint
 from relserve.server.client.notices import Say
 from relserve.server.client.savepoints import Savepoints
+from relserve.server.client.split import bare
 from relserve.server.client.variables import Variables
 
 _ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
@@ -20,14 +22,17 @@ _ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
 class Transaction:
     """Begins and ends DuckDB's transactions.
 
+    Args:
+        shield: keeps the statement that runs from being stopped.
+
     Attributes:
         status: b"I" outside of a block, b"T" inside, b"E" inside one that has failed.
         savepoints: of the block.
         is_implicit: the block is that of a text of several statements, which its end ends.
     """
 
-    def __init__(self, con: Connection, variables: Variables, say: Say) -> None:
-        self._con, self._variables, self._say = con, variables, say
+    def __init__(self, con: Connection, variables: Variables, say: Say, shield: Callable[[], None]) -> None:
+        self._con, self._variables, self._say, self._shield = con, variables, say, shield
         self.status = b"I"
         self.is_implicit = False
         self.savepoints = Savepoints()
@@ -56,11 +61,14 @@ class Transaction:
             self._say("WARNING", "there is no transaction in progress")
             return "COMMIT" if command.commits else "ROLLBACK"
         commits = command.commits and self.status == b"T"
-        before()
         try:
+            before()
+            self._shield()
             self._con.execute("COMMIT" if commits else "ROLLBACK")
         except Exception:
             commits = False
+            with suppress(duckdb.Error):
+                self._con.raw.rollback()
             raise
         finally:
             self.status, self.is_implicit = b"I", False
@@ -110,7 +118,7 @@ class Transaction:
 
     def check(self, text: str) -> None:
         """Raise unless the statement may run in the state that the transaction is in."""
-        if self.status == b"E" and not _ENDS.match(text):
+        if self.status == b"E" and not _ENDS.match(bare(text)):
             raise ProtocolError(
                 "current transaction is aborted, commands ignored until end of transaction block", "25P02"
             )

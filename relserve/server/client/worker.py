@@ -89,9 +89,11 @@ class Worker(threading.Thread):
                 self._channel.send(backend.error_response(fields_of(error)._replace(severity="FATAL")))
         finally:
             self._channel.hang_up()
-            if con is not None:
-                con.close()
-            self._host.leaves(self)  # last: the server closes its database when the last client has left
+            try:
+                if con is not None:
+                    con.close()
+            finally:
+                self._host.leaves(self)  # last: the server closes its database when the last client has left
 
     def _serve(self, con: Connection, history: ClientHistory) -> None:
         user, parameters, options = self._arrived.user, self._arrived.parameters, self._host.options
