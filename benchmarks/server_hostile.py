@@ -44,11 +44,12 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--only", help="attacks whose name holds this; nothing is saved")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="relserve-hostile-") as folder:
-        outcomes = _on_scripted(Path(folder), args.quick, args.only)
-    if not args.quick and (args.only or "engine") in "kill -9 of the engine":
+    outcomes = []
+    if not args.quick and (args.only or "engine") in "deaths.engine":
         with tempfile.TemporaryDirectory(prefix="relserve-hostile-") as folder:
             outcomes.append(_on_vllm(Path(folder)))
+    with tempfile.TemporaryDirectory(prefix="relserve-hostile-") as folder:
+        outcomes += _on_scripted(Path(folder), args.quick, args.only)
     rows = [[o.name, o.cases, o.crashed, o.hung, o.leaked, round(o.longest_s, 3)] for o in outcomes]
     print(table(["attack", "cases", "crashed", "hung", "leaked", "longest wait of another"], rows))
     for outcome in outcomes:
@@ -74,7 +75,7 @@ def _on_scripted(folder: Path, quick: bool, only: str | None) -> list[Outcome]:
         for attack in attacks(quick):
             if only is None or only in _name(attack):
                 outcomes.append(_watched(house, attack))
-        if only is None or only in "server":
+        if only is None or only in "deaths.server":
             outcomes.append(deaths.server(house, 2 if quick else 10, 4))
         outcomes.append(_orderly_end(house))
         return outcomes

@@ -127,15 +127,13 @@ def engine(house: House) -> Outcome:
 
 
 def _engine_cores(house: House) -> list[psutil.Process]:
-    """Processes of vLLM's that this server's engine has."""
+    """vLLM's processes of this server's shared engine; their titles overwrite their own environment."""
     found = []
-    for each in psutil.process_iter(["name", "cmdline"]):
-        with contextlib.suppress(psutil.Error):
-            words = " ".join([each.info["name"] or "", *(each.info["cmdline"] or [])])
-            if "EngineCore" in words and each.environ().get("RELSERVE_CACHE_DIR") == str(
-                house.folder / "cache"
-            ):
-                found.append(each)
+    for each in psutil.process_iter(["cmdline", "environ"]):
+        of_house = (each.info["environ"] or {}).get("RELSERVE_CACHE_DIR") == str(house.folder / "cache")
+        if of_house and "relserve.resident" in (each.info["cmdline"] or []):
+            with contextlib.suppress(psutil.Error):
+                found += [core for core in each.children(recursive=True) if "EngineCore" in core.name()]
     return found
 
 
