@@ -8,6 +8,7 @@ be. The llm calls, which PostgreSQL has not, are compared with the same statemen
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--client", action="append", help="only this one (may be repeated); nothing is saved")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # not without ending the servers
     install()
     names = args.client or (QUICK if args.quick else [client.name for client in CLIENTS + LLM_CLIENTS])
     chosen = [client for client in CLIENTS + LLM_CLIENTS if client.name in names]

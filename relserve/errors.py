@@ -82,11 +82,14 @@ class QuotaError(RelserveError):
 class ProtocolError(RelserveError):
     """A client of `relserve serve` sent what the protocol, or the state of its session, does not allow.
 
-    `sqlstate` is PostgreSQL's five-letter code for it; 08P01 is a protocol violation.
+    `sqlstate` is PostgreSQL's five-letter code for it; 08P01 is a protocol violation. `routine` is the one of
+    PostgreSQL's that says the same, where drivers look for it.
     """
 
-    def __init__(self, message: str, sqlstate: str = "08P01", hint: str = "") -> None:
-        self.sqlstate, self.hint = sqlstate, hint
+    def __init__(
+        self, message: str, sqlstate: str = "08P01", hint: str = "", routine: str | None = None
+    ) -> None:
+        self.sqlstate, self.hint, self.routine = sqlstate, hint, routine
         super().__init__(message)
 
 

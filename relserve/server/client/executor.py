@@ -17,7 +17,7 @@ from relserve.server.catalog import Catalog, Facts
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client.columns import columns_of
 from relserve.server.client.results import BATCH_ROWS, Rows
-from relserve.server.client.split import bare
+from relserve.server.client.split import bare, with_duckdbs_bytes
 from relserve.server.users.lockdown import Allowed
 from relserve.server.users.words import words
 
@@ -75,7 +75,7 @@ class Executor:
         """
         if DATABASE in text.lower() and any(word.is_name and word.name == DATABASE for word in words(text)):
             raise ForbiddenError(f"{DATABASE} is the server's own: ask pg_catalog or information_schema")
-        return self._catalog.translate(text, self._facts)
+        return self._catalog.translate(with_duckdbs_bytes(text), self._facts)
 
     def run(self, text: str, parameters: Sequence[Any] = ()) -> Outcome:
         """Run one statement.

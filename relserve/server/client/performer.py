@@ -13,6 +13,7 @@ from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.portals import ALL_SETTINGS, Cursor, Portals
 from relserve.server.client.results import Rows, rows_of_text
 from relserve.server.client.state import ClientState
+from relserve.server.client.variables import spelled
 from relserve.server.wire.types import TEXT, Column, PgType
 
 Run = Callable[[str], Outcome]
@@ -116,7 +117,7 @@ class Performer:
         value = self._variables.find(name)
         if value is None:
             return None
-        return Outcome("SHOW", rows_of_text([Column(name, PgType(TEXT))], [(value,)]))
+        return Outcome("SHOW", rows_of_text([Column(spelled(name), PgType(TEXT))], [(value,)]))
 
     def _declare(self, command: asked.Declare, run: Run) -> Outcome:
         if self._transaction.status == b"I" and not command.is_held:

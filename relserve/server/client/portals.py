@@ -11,15 +11,17 @@ from relserve.server.client.columns import columns_of, oids_of
 from relserve.server.client.commands import Command, Declare, Fetch, Set, Show, read_command
 from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.results import Rows
-from relserve.server.client.variables import Variables
+from relserve.server.client.variables import Variables, spelled
 from relserve.server.wire.copying import read_copy
-from relserve.server.wire.types import TEXT, Column, PgType, duckdb_type
+from relserve.server.wire.types import NUMERIC, TEXT, Column, PgType, duckdb_type
 
 ALL_SETTINGS = [
     Column("name", PgType(TEXT)),
     Column("setting", PgType(TEXT)),
     Column("description", PgType(TEXT)),
 ]
+
+_SOME_NUMERIC = "DECIMAL(18,3)"
 
 
 class Described(NamedTuple):
@@ -181,6 +183,20 @@ class Portals:
             )
         return oids
 
+    def check_fresh(self, prepared: Prepared, outcome: Outcome) -> None:
+        """See that the client was told the columns that come, for a table may have changed since.
+
+        Raises:
+            ProtocolError: it was told others; drivers that know this error prepare the statement anew.
+        """
+        told = prepared.described
+        if told is None or outcome.rows is None or _kinds(told.columns) == _kinds(outcome.rows.columns):
+            return
+        if _kinds(self._describe(prepared).columns) != _kinds(told.columns):
+            self._executor.drop(outcome.rows)
+            message = "cached plan must not change result type"
+            raise ProtocolError(message, "0A000", routine="RevalidateCachedQuery")
+
     def describe(self, prepared: Prepared) -> Described:
         """What a prepared statement takes and gives; it does not run."""
         if prepared.described is None:
@@ -198,7 +214,8 @@ class Portals:
         return self._described_by_duckdb(prepared.text, prepared.oids)
 
     def _described_by_duckdb(self, text: str, given_oids: Sequence[int]) -> Described:
-        given = [duckdb_type(oid) if oid else None for oid in given_oids]
+        # its value decides a numeric's width later; without any type, $1 alone would be told as a text
+        given = [_SOME_NUMERIC if oid == NUMERIC else duckdb_type(oid) if oid else None for oid in given_oids]
         found = self._executor.describe(text, given)
         oids = oids_of(found.parameters, found.runnable)
         known = [oid or other for oid, other in zip(given_oids, oids, strict=False)]
@@ -212,9 +229,15 @@ class Portals:
             case Show("all"):
                 return ALL_SETTINGS
             case Show(name):
-                return [Column(name, PgType(TEXT))] if self._variables.find(name) is not None else None
+                return (
+                    [Column(spelled(name), PgType(TEXT))] if self._variables.find(name) is not None else None
+                )
             case Set(name, _, _):
                 return () if self._variables.knows(name) else None
             case Fetch(name, _, False):
                 return self.cursor(name).columns
         return ()
+
+
+def _kinds(columns: Sequence[Column]) -> list[int]:
+    return [column.type.oid for column in columns]

@@ -239,7 +239,9 @@ class Session:
             return self._run(portal.prepared.text, portal.values)
         self._state.starts(portal.prepared.text)
         self._transaction.check(portal.prepared.text)
-        return self._executor.run_described(described.runnable, portal.values)
+        outcome = self._executor.run_described(described.runnable, portal.values)
+        self._portals.check_fresh(portal.prepared, outcome)
+        return outcome
 
     def _close(self, kind: str, name: str) -> None:
         if kind == "S":

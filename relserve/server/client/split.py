@@ -15,6 +15,8 @@ _TOKEN = re.compile(
 )
 _LEAD = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.S)
 
+_BYTES = re.compile(r"(?i)(?<!['\w])'\\x((?:[0-9a-f]{2})*)'::bytea\b")
+
 
 def split(text: str) -> list[str]:
     """The statements of a text, without their semicolons and without empty ones."""
@@ -33,3 +35,8 @@ def bare(text: str) -> str:
     lead = _LEAD.match(text)
     assert lead is not None
     return text[lead.end() :].rstrip("; \t\r\n\f")
+
+
+def with_duckdbs_bytes(text: str) -> str:
+    r"""The text with bytes as DuckDB reads them: of '\x00ff'::bytea, as drivers write it, it reads 00."""
+    return _BYTES.sub(lambda found: f"unhex('{found[1]}')", text)

@@ -126,6 +126,11 @@ class Variables:
             self.changed(name, now)
 
 
+def spelled(name: str) -> str:
+    """The name of a setting as PostgreSQL writes it: DateStyle, and everything else in small letters."""
+    return next((each for each in REPORTED if each.lower() == name.lower()), name)
+
+
 def _checked(name: str, value: str) -> str:
     if name in _ONLY:
         allowed, written = _ONLY[name]

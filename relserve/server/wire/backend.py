@@ -10,7 +10,10 @@ from relserve.server.wire.types import Column
 
 
 class ErrorFields(NamedTuple):
-    """An error or a notice as PostgreSQL's clients read it; `position` counts characters from 1."""
+    """An error or a notice as PostgreSQL's clients read it.
+
+    `position` counts characters from 1; `routine` is that of PostgreSQL's source which some drivers look for.
+    """
 
     severity: str
     sqlstate: str
@@ -18,6 +21,7 @@ class ErrorFields(NamedTuple):
     detail: str | None = None
     hint: str | None = None
     position: int | None = None
+    routine: str | None = None
 
 
 def authentication_ok() -> bytes:
@@ -160,8 +164,9 @@ def _field(column: Column, format_code: int) -> bytes:
 
 def _fields(fields: ErrorFields) -> bytes:
     position = None if fields.position is None else str(fields.position)
-    severity, sqlstate, message, detail, hint, _ = fields
-    told = zip("SVCMDHP", (severity, severity, sqlstate, message, detail, hint, position), strict=True)
+    severity, sqlstate, message, detail, hint, _, routine = fields
+    values = (severity, severity, sqlstate, message, detail, hint, position, routine)
+    told = zip("SVCMDHPR", values, strict=True)
     return b"".join(code.encode() + _text(value) for code, value in told if value is not None) + b"\0"
 
 

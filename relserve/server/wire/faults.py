@@ -37,7 +37,8 @@ def fields_of(error: BaseException, sql: str | None = None) -> ErrorFields:
     if isinstance(error, ProtocolError) and error.hint:
         hint = error.hint
     severity = "WARNING" if isinstance(error, Warning) else "ERROR"
-    return ErrorFields(severity, sqlstate_of(error, message), first, detail or where, hint, position)
+    routine = error.routine if isinstance(error, ProtocolError) else None
+    return ErrorFields(severity, sqlstate_of(error, message), first, detail or where, hint, position, routine)
 
 
 def _detail_and_hint(rest: str) -> tuple[str | None, str | None]:
