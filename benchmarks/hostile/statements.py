@@ -84,6 +84,9 @@ SELECT "__LLM_queries_12"(0)
 SELECT __llm_connection()
 CREATE VIEW v AS SELECT __llm_connection() AS key
 CREATE TRIGGER tr AFTER INSERT ON t INSERT INTO u SELECT __llm_connection()
+CREATE OR REPLACE TRIGGER tr AFTER INSERT ON t INSERT INTO u SELECT macro_definition FROM duckdb_functions()
+SELECT 1; CREATE TRIGGER tr AFTER INSERT ON t INSERT INTO u SELECT value FROM duckdb_variables()
+EXPLAIN ANALYZE CREATE TRIGGER tr AFTER INSERT ON t INSERT INTO u SELECT 1
 EXPLAIN ANALYZE CHECKPOINT
 EXPLAIN ANALYZE SET GLOBAL TimeZone = 'Asia/Tokyo'
 EXPLAIN (ANALYZE, FORMAT JSON) VACUUM
@@ -115,6 +118,9 @@ CREATE TEMP TABLE "x""; COPY copied TO '{db}' (USE_TMP_FILE false); --" (a INT) 
 PREPARE "x""; COPY copied TO '{db}' (USE_TMP_FILE false); --" AS SELECT 1 && DEALLOCATE ALL && SELECT no
 COPY copied TO '{folder}/out.csv'
 COPY copied FROM '/etc/passwd'
+COPY _pg.own.settings FROM STDIN
+CREATE VIEW all_see AS SELECT * FROM pg_stat_activity
+CREATE VIEW all_stop AS SELECT pg_terminate_backend(1)
 COPY copied FROM PROGRAM 'id'
 COPY copied TO PROGRAM 'cat > {folder}/out.txt'
 COPY (SELECT * FROM read_text('/etc/passwd')) TO STDOUT

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import duckdb
@@ -18,7 +19,16 @@ from duckdb import StatementType as Type
 
 from relserve.errors import ForbiddenError
 from relserve.server.users.long_texts import Odd, kinds_of_long
-from relserve.server.users.refused import CATALOG, FUNCTIONS, OWN, PRAGMAS, SETTINGS, VIEWS, is_suspect
+from relserve.server.users.refused import (
+    CATALOG,
+    FUNCTIONS,
+    OWN,
+    PRAGMAS,
+    SEALED,
+    SETTINGS,
+    VIEWS,
+    is_suspect,
+)
 from relserve.server.users.users import User
 from relserve.server.users.words import Word, words
 
@@ -26,6 +36,7 @@ _CHANGED = frozenset(  # what comes before the name of something that is made, c
     "view table macro function schema database exists into update sequence type index column truncate use "
     "detach on".split()
 )
+_MAKES = ("create", "replace", "temp", "temporary", "persistent", "recursive", "materialized")
 _HARMLESS = (
     Type.SELECT, Type.INSERT, Type.UPDATE, Type.DELETE, Type.MERGE_INTO, Type.CREATE, Type.CREATE_FUNC,
     Type.DROP, Type.ALTER, Type.TRANSACTION, Type.PREPARE, Type.EXECUTE, Type.MULTI, Type.VARIABLE_SET,
@@ -186,6 +197,11 @@ class _Check:
     def _check_words(self, found: Sequence[Word]) -> None:
         """Look for what a statement may hold anywhere: in a WITH, an EXPLAIN, a view or a macro."""
         names = ["", "", *(word.name for word in found), ""]
+        if not SEALED.isdisjoint(names) and any(map(_is_stored, pairwise(names))):
+            raise ForbiddenError(
+                "a view cannot be over pg_stat_activity or stop clients: it would do so for others with the "
+                "rights of its maker; CREATE TABLE .. AS keeps what is there now"
+            )
         for number, word in enumerate(found, 2):
             before, name, after = names[number - 1], word.name, names[number + 1]
             if not word.is_name:
@@ -193,6 +209,10 @@ class _Check:
             is_changed = before in _CHANGED or names[number - 2 : number] == ["delete", "from"]
             if name.startswith(OWN) or (name == CATALOG and is_changed):
                 raise ForbiddenError(_own(name))
+            if (
+                name == "trigger" and before in _MAKES
+            ):  # it runs in the sessions of others, and sees what they have
+                self._for_admins("CREATE TRIGGER")
             if not self.allow_files:
                 _check_word(before, name, after)
 
@@ -204,6 +224,11 @@ def _check_word(before: str, name: str, after: str) -> None:
         raise ForbiddenError(_FILES)
     if name == "secret" and before in ("create", "persistent", "temporary", "temp", "replace", "drop"):
         raise ForbiddenError("this server keeps no secrets, for no statement of it reaches the network")
+
+
+def _is_stored(words: tuple[str, str]) -> bool:
+    """Whether a view or macro is made here, whose text others will run."""
+    return words[0] in _MAKES and words[1] in ("view", "macro", "function")
 
 
 def _begins_statement(before: str) -> bool:

@@ -35,8 +35,10 @@ FUNCTIONS = frozenset(
 VIEWS = frozenset(["duckdb_logs", "duckdb_secrets", "duckdb_external_file_cache", "duckdb_temporary_files"])
 CATALOG = "_pg"  # PostgreSQL's catalog, which all clients read
 OWN = "__llm"  # how UDFs begin, and the macro with the key that tells them who calls
+# What the server writes into a text for the client that asks, with a proof of who that is.
+SEALED = frozenset(["_pg_signal", "_pg_activity", "activity_of"])
 
-_SUSPECT = frozenset(["copy", "secret", CATALOG, *FUNCTIONS, *VIEWS])
+_SUSPECT = frozenset(["copy", "secret", "trigger", CATALOG, *FUNCTIONS, *VIEWS, *SEALED])
 
 
 def is_suspect(word: str) -> bool:

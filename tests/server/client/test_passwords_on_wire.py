@@ -56,6 +56,26 @@ def test_a_plain_user_is_refused_with_42501(secured) -> None:
     assert con.execute("SELECT 1").fetchone() == (1,)
 
 
+def test_nobody_copies_rows_into_the_catalog(secured) -> None:
+    con = connect(secured, password="secret", sslmode="require", autocommit=True)
+    for table in ("_pg.own.settings", '"_pg".own.settings'):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            con.execute(f"COPY {table} FROM STDIN")
+    con.execute("CREATE TABLE own (a INT)")
+    with con.cursor().copy("COPY own (a) FROM STDIN") as copy:
+        copy.write_row([1])
+    assert con.execute("SELECT a FROM own").fetchone() == (1,)
+
+
+def test_no_view_keeps_the_rights_of_its_maker(secured) -> None:
+    root = connect(secured, user="root", password="secret", sslmode="require", autocommit=True)
+    for query in ("SELECT * FROM pg_stat_activity", "SELECT pg_terminate_backend(1)"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="rights of its maker"):
+            root.execute(f"CREATE OR REPLACE VIEW seen AS {query}")
+    root.execute("CREATE TABLE seen AS SELECT * FROM pg_stat_activity")
+    assert root.execute("SELECT usename FROM seen").fetchall() == [("root",)]
+
+
 def test_names_cannot_end_a_text_of_the_servers(secured, tmp_path: Path) -> None:
     con = connect(
         secured, password="secret", sslmode="require", autocommit=True, cursor_factory=psycopg.ClientCursor

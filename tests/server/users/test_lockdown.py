@@ -106,9 +106,16 @@ def test_duckdb_refuses_to_read_files_by_itself(con, tmp_path, text):
         con.execute(text.format(db=tmp_path / "shop.duckdb")).fetchall()
 
 
-@pytest.mark.parametrize("text", ["CHECKPOINT", "VACUUM", "ATTACH ':memory:' AS x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TRIGGER tr AFTER INSERT ON t INSERT INTO u FROM t", "CHECKPOINT", "VACUUM",
+        "ATTACH ':memory:' AS x",
+    ],
+)  # fmt: skip
 def test_an_admin_may(con, text):
     check_allowed(con, text, ROOT)
+    con.execute("CREATE TABLE u AS FROM t")
     con.execute(text)
 
 
