@@ -55,7 +55,7 @@ CLIENTS = (
     Client(
         "node-postgres",
         ("node", str(PROGRAMS / "node_postgres.mjs")),
-        ("nodejs", "npm"),
+        ("nodejs",),
         {"BI_NODE": str(NODE)},
     ),
     _java("pgjdbc", "Pgjdbc"),
