@@ -1,4 +1,4 @@
-"""The llm checks: through psql, psycopg and pgjdbc, each beside the same statement through `relserve.connect`."""
+"""The llm checks: psql, psycopg and pgjdbc, each beside the same statement through `relserve.connect`."""
 
 from __future__ import annotations
 
