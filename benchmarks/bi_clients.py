@@ -1,9 +1,9 @@
 """What real BI clients see of `relserve serve`, check by check beside a real PostgreSQL 15 with equal tables.
 
 Each client is a small program under benchmarks/bi/programs: it runs named checks against the server that the
-environment names. Equal answers pass; `bi/answers/differences.py` lists the only differences that are meant to
-be. The llm calls, which PostgreSQL has not, are compared with the same statement through `relserve.connect`
-(`bi/answers/llm_calls.py`).
+environment names. Equal answers pass; `bi/answers/differences.py` lists the only differences that are meant
+to be. The llm calls, which PostgreSQL has not, are compared with the same statement through
+`relserve.connect` (`bi/answers/llm_calls.py`).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The parts of `benchmarks.bi_clients`: two servers with equal tables, the clients' programs, what may differ."""
+"""The parts of `benchmarks.bi_clients`: two servers with equal tables, the clients, what may differ."""

@@ -1,1 +1,1 @@
-"""What was told: the verdict on a client's answers, the differences that are meant to be, and the llm checks."""
+"""What was told: the verdicts, the differences that are meant to be, and the llm checks."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from enum import Enum
+from enum import StrEnum
 from typing import NamedTuple
 
 from benchmarks.bi.answers.differences import differences_of
 from benchmarks.bi.sides.runs import Answer
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """What came of a check."""
 
     PASSED = "passed"

@@ -19,7 +19,7 @@ checks <- list(
   parameters = function(con) dbGetQuery(con, "SELECT id, note FROM orders WHERE id < $1 AND note <> $2 ORDER BY id", c(5, "note 2")),
   tables = function(con) as.list(sort(dbListTables(con))),
   exists = function(con) list(dbExistsTable(con, "orders"), dbExistsTable(con, "no_such_table")),
-  fields = function(con) as.list(dbListFields(con, "orders")),
+  fields = function(con) as.list(sort(dbListFields(con, "orders"))),
   read_table = function(con) list(dim(dbReadTable(con, "customers"))),
   write_table = function(con) {
     on.exit(dbRemoveTable(con, "r_frame"))

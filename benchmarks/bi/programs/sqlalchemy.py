@@ -27,7 +27,7 @@ def engine() -> sa.Engine:
             os.environ["PGHOST"],
             int(os.environ["PGPORT"]),
             os.environ["PGDATABASE"],
-        )  # fmt: skip
+        )
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from benchmarks.bi.sides.install import JAVA, JDBC, NODE, PYTHON
@@ -25,7 +27,7 @@ class Client(NamedTuple):
     name: str
     command: tuple[str, ...]
     packages: tuple[str, ...] = ()
-    environment: dict[str, str] = {}
+    environment: Mapping[str, str] = MappingProxyType({})
 
 
 def _python(name: str, program: str, *words: str, packages: tuple[str, ...] = ()) -> Client:
@@ -55,7 +57,7 @@ CLIENTS = (
     Client(
         "node-postgres",
         ("node", str(PROGRAMS / "node_postgres.mjs")),
-        ("nodejs", "npm"),
+        ("nodejs",),
         {"BI_NODE": str(NODE)},
     ),
     _java("pgjdbc", "Pgjdbc"),

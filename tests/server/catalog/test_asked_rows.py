@@ -29,6 +29,7 @@ ROWS = [
     ("select 'customers'::regclass, 'int4'::regtype, 'sales.\"Big Table\"'::regclass::text",
      [("customers", "integer", 'sales."Big Table"')]),
     ("select relname from pg_catalog.pg_class where oid = 'Orders'::regclass", [("orders",)]),
+    ("select relname from pg_class where relname like 'customers\\_p%'", [("customers_pkey",)]),
     ("select attname, format_type(atttypid, atttypmod), attgenerated from pg_attribute "
      "where attrelid = 'orders'::regclass and attnum > 0 order by attnum",
      [("id", "bigint", ""), ("line", "smallint", ""), ("customer", "integer", ""),

@@ -14,7 +14,7 @@ from relserve.server.catalog.asked.arrays import (
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.asked.casts import cast_to_duckdbs_types, compare_functions, look_up_names
 from relserve.server.catalog.asked.functions import call_the_catalogs, drop_schemas
-from relserve.server.catalog.asked.operators import drop_collations, plain_operators
+from relserve.server.catalog.asked.operators import drop_collations, escape_by_backslash, plain_operators
 from relserve.server.catalog.asked.relations import read_the_catalogs, shorten_columns, write_table_oids
 from relserve.server.catalog.asked.session import name_the_client, show_the_clients
 from relserve.server.catalog.asked.shown import fold_aliases, name_columns, write_vectors
@@ -22,7 +22,7 @@ from relserve.server.catalog.asked.shown import fold_aliases, name_columns, writ
 Rule = Callable[[exp.Expression, Asked], exp.Expression]
 NAMING: tuple[Rule, ...] = (fold_aliases, name_columns, write_vectors)
 RULES: tuple[Rule, ...] = (
-    plain_operators, drop_collations, drop_schemas, shorten_columns, write_table_oids, name_the_client,
+    plain_operators, escape_by_backslash, drop_collations, drop_schemas, shorten_columns, write_table_oids, name_the_client,
     show_the_clients, read_the_catalogs, count_vectors_from_one, call_the_catalogs, write_array_literals,
     write_vectors_as_texts, compare_functions, look_up_names, cast_to_duckdbs_types,
 )  # fmt: skip
