@@ -17,6 +17,7 @@ from relserve.server.catalog import Catalog, Facts
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client.columns import columns_of
 from relserve.server.client.results import BATCH_ROWS, Rows
+from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.split import bare, with_duckdbs_bytes
 from relserve.server.users.lockdown import Allowed
 from relserve.server.users.words import words
@@ -49,7 +50,7 @@ class Executor:
 
     Args:
         check: the statements of a text; raises where the user may not run them.
-        wrote: called after a statement that may have written something.
+        savepoints: told after a statement that may have written something.
 
     Attributes:
         rows: the result that is open on the connection.
@@ -61,10 +62,10 @@ class Executor:
         catalog: Catalog,
         facts: Facts,
         check: Callable[[str], Sequence[Allowed]],
-        wrote: Callable[[], None],
+        savepoints: Savepoints,
     ) -> None:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
-        self._wrote = wrote
+        self._savepoints = savepoints
         self.rows: Rows | None = None
 
     def runnable(self, text: str) -> str:
@@ -105,7 +106,12 @@ class Executor:
             raise self._with_place(refused, runnable) from None
 
     def _with_place(self, refused: duckdb.Error, runnable: str) -> duckdb.Error:
-        """The refusal with the place of the mistake, which DuckDB leaves out where it makes a relation."""
+        """The refusal with the place of the mistake, which DuckDB leaves out where it makes a relation.
+
+        Not where there is a savepoint to go back to: DuckDB ends its transaction with the second refusal.
+        """
+        if self._savepoints.are_set:
+            return refused
         try:
             self._con.describe(runnable, ())
         except (duckdb.Error, RelserveError) as told:
@@ -154,7 +160,7 @@ class Executor:
         if kind in _STREAMED:
             return self._streamed(text, parameters, kind)
         self._con.execute(text, list(parameters) or None)
-        self._wrote()
+        self._savepoints.wrote()
         return self._finished(text, kind)
 
     def _streamed(self, text: str, parameters: Sequence[Any], kind: Type) -> Outcome:

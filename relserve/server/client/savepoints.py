@@ -25,6 +25,11 @@ class Savepoints:
     def __init__(self) -> None:
         self._kept: list[_Savepoint] = []
 
+    @property
+    def are_set(self) -> bool:
+        """Whether there is one."""
+        return bool(self._kept)
+
     def add(self, name: str) -> None:
         """SAVEPOINT; a name may be there twice, and the later one counts."""
         self._kept.append(_Savepoint(name))

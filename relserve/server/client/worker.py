@@ -112,7 +112,7 @@ class Worker(threading.Thread):
         executor = Executor(
             con, self._host.catalog, state.facts,
             lambda text: check_allowed(con.raw, text, user, options.allow_files),
-            state.transaction.savepoints.wrote,
+            state.transaction.savepoints,
         )  # fmt: skip
         portals = Portals(executor, variables)
         performer = Performer(con, state, executor, portals)
