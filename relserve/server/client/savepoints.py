@@ -1,7 +1,7 @@
 """Savepoints, as far as DuckDB can go without any: back to one since which nothing was written.
 
-Drivers nest transactions with them, and mostly release them. A statement that failed ends DuckDB's transaction, so
-that it cannot go back behind one either; the transaction says so.
+Drivers nest transactions with them, and mostly release them. A statement that failed ends DuckDB's
+transaction, so that it cannot go back behind one either; the transaction says so.
 """
 
 from __future__ import annotations

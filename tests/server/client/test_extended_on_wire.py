@@ -14,8 +14,8 @@ from relserve.engines.scripted import ScriptedEngine
 from tests.server.client.conftest import Serve, connect
 
 TYPES = """
-    SELECT 7::SMALLINT, 'a', TIMESTAMP '2024-01-02 03:04:05', true, [1, NULL], 1.5::DOUBLE, 2.50::DECIMAL(5, 2),
-    NULL
+    SELECT 7::SMALLINT, 'a', TIMESTAMP '2024-01-02 03:04:05', true, [1, NULL], 1.5::DOUBLE,
+        2.50::DECIMAL(5, 2), NULL
 """
 VALUES = (7, "a", dt.datetime(2024, 1, 2, 3, 4, 5), True, [1, None], 1.5, Decimal("2.50"), None)
 

@@ -46,14 +46,14 @@ def drop_collations(tree: exp.Expression, asked: Asked) -> exp.Expression:
 
 
 def escape_by_backslash(tree: exp.Expression, asked: Asked) -> exp.Expression:
-    """A backslash takes the meaning from % and _, as JDBC and ODBC write names; DuckDB wants to be told so."""
+    """A backslash takes the meaning from % and _, as JDBC writes names; DuckDB wants to be told so."""
     for node in list(tree.find_all(exp.Like, exp.ILike)):
         if not isinstance(node.parent, exp.Escape):
             tree = _put(tree, node, exp.Escape(this=node.copy(), expression=exp.Literal.string("\\")))
     return tree
 
 
-def _put(tree: exp.Expression, node: exp.Expression, other: exp.Expression) -> exp.Expression:
+def _put(tree: exp.Expression, node: exp.Expression, other: exp.Expr) -> exp.Expression:
     if node is tree:
         return other
     node.replace(other)

@@ -22,7 +22,8 @@ from relserve.server.catalog.asked.shown import fold_aliases, name_columns, writ
 Rule = Callable[[exp.Expression, Asked], exp.Expression]
 NAMING: tuple[Rule, ...] = (fold_aliases, name_columns, write_vectors)
 RULES: tuple[Rule, ...] = (
-    plain_operators, escape_by_backslash, drop_collations, drop_schemas, shorten_columns, write_table_oids, name_the_client,
+    plain_operators, escape_by_backslash, drop_collations, drop_schemas, shorten_columns, write_table_oids,
+    name_the_client,
     show_the_clients, read_the_catalogs, count_vectors_from_one, call_the_catalogs, write_array_literals,
     write_vectors_as_texts, compare_functions, look_up_names, cast_to_duckdbs_types,
 )  # fmt: skip
