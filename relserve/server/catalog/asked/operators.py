@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from typing import cast
+
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
@@ -53,8 +55,8 @@ def escape_by_backslash(tree: exp.Expression, asked: Asked) -> exp.Expression:
     return tree
 
 
-def _put(tree: exp.Expression, node: exp.Expression, other: exp.Expr) -> exp.Expression:
+def _put(tree: exp.Expression, node: exp.Expr, other: exp.Expr) -> exp.Expression:
     if node is tree:
-        return other
+        return cast(exp.Expression, other)
     node.replace(other)
     return tree
