@@ -20,7 +20,7 @@ from relserve.cli.engine import app as engine_app
 from relserve.cli.formats import Format
 from relserve.cli.models import app as models_app
 from relserve.cli.user import app as user_app
-from relserve.errors import Cancelled, RelserveError, RelserveWarning
+from relserve.errors import Cancelled, RelserveError, RelserveWarning, UsageError
 
 app = typer.Typer(
     name="relserve",
@@ -177,7 +177,10 @@ def serve_command(
     * `relserve user add ann`, then
       `relserve serve shop.db --host 0.0.0.0 --users users.json --tls-cert cert.pem --tls-key key.pem`
     """
-    from relserve.cli import serve
+    try:
+        from relserve.cli import serve
+    except ModuleNotFoundError as error:
+        raise UsageError(f"relserve serve needs {error.name}: pip install 'relserve[server]'") from error
     from relserve.server.options import Options
 
     serve.run(

@@ -1,7 +1,6 @@
 """OPERATOR(pg_catalog.~) and COLLATE pg_catalog.default, as psql writes them."""
 
 from collections.abc import Callable
-
 from typing import cast
 
 from sqlglot import exp
