@@ -14,6 +14,7 @@ BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, REGPROC, TEXT, OID = 16, 17, 18, 19, 
 JSON, FLOAT4, FLOAT8, UNKNOWN, BPCHAR, VARCHAR, DATE, TIME = 114, 700, 701, 705, 1042, 1043, 1082, 1083
 TIMESTAMP, TIMESTAMPTZ, INTERVAL, TIMETZ, BIT, VARBIT, NUMERIC = 1114, 1184, 1186, 1266, 1560, 1562, 1700
 REGCLASS, REGTYPE, UUID, JSONB = 2205, 2206, 2950, 3802
+INT2VECTOR, OIDVECTOR = 22, 30
 
 
 class Known(NamedTuple):
@@ -36,6 +37,7 @@ KNOWN = {
     VARBIT: Known("varbit", -1, 1563), NUMERIC: Known("numeric", -1, 1231),
     REGCLASS: Known("regclass", 4, 2210), REGTYPE: Known("regtype", 4, 2211),
     UUID: Known("uuid", 16, 2951), JSONB: Known("jsonb", -1, 3807),
+    INT2VECTOR: Known("int2vector", -1, 1006), OIDVECTOR: Known("oidvector", -1, 1013),
 }  # fmt: skip
 ELEMENT_OF = {known.array: oid for oid, known in KNOWN.items() if known.array}
 

@@ -71,3 +71,13 @@ def test_a_prepared_statement_over_a_table_that_has_changed(serve: Serve) -> Non
         con.execute("SELECT * FROM t", prepare=True)
     assert caught.value.diag.source_function == "RevalidateCachedQuery"
     assert con.execute("SELECT * FROM t AS t").fetchall() == []
+
+
+def test_a_vector_of_the_catalog_has_its_type(serve: Serve) -> None:
+    con = connect(serve())
+    con.execute("CREATE TABLE t (a INTEGER, b INTEGER)")
+    con.execute("CREATE INDEX i ON t (b, a)")
+    cursor = con.execute("SELECT indkey FROM pg_index WHERE indexrelid = 'i'::regclass")
+    assert cursor.description is not None
+    assert cursor.description[0].type_code == 22
+    assert cursor.fetchall() == [("2 1",)]
