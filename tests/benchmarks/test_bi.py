@@ -54,6 +54,6 @@ def test_the_page_names_every_difference() -> None:
 
 def test_statements_are_read_with_their_values() -> None:
     assert len(CALLS) == 15
-    assert [each.name for each in EXPLAINED] == ["llm", "filter", "agg", "joined"]
+    assert [each.name for each in EXPLAINED] == ["llm", "filter", "agg", "nested"]
     found = {each.name: each.values for each in PREPARED}
     assert found["parameter_template"] == ("Is {} short?", 12)

@@ -16,7 +16,7 @@ import org.postgresql.PGConnection;
 class PgjdbcLlm extends Checks {
     static final Pattern NAMED = Pattern.compile("-- name: (\\w+)\\n(?:-- with: ([^\\n]*)\\n)?(.*?);\\n", Pattern.DOTALL);
     static final Pattern VALUE = Pattern.compile("'([^']*)'|(\\d+)");
-    static final List<String> EXPLAINED = List.of("llm", "filter", "agg", "joined");
+    static final List<String> EXPLAINED = List.of("llm", "filter", "agg", "nested");
 
     public static void main(String[] arguments) throws IOException {
         PgjdbcLlm checks = new PgjdbcLlm();

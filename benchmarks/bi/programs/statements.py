@@ -34,4 +34,4 @@ def _values(text: str) -> tuple[str | int, ...]:
 
 CALLS = statements("llm_calls.sql")
 PREPARED = statements("llm_prepared.sql")
-EXPLAINED = [each for each in CALLS if each.name in ("llm", "filter", "agg", "joined")]
+EXPLAINED = [each for each in CALLS if each.name in ("llm", "filter", "agg", "nested")]
