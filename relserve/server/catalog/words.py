@@ -7,14 +7,17 @@ from relserve.server.catalog.asked.text import RULES, read_postgresql
 
 
 def in_duckdbs_words(sql: str, asked: Asked) -> str | None:
-    """A PostgreSQL text as DuckDB would say it; None if it says the same, or sqlglot cannot read it."""
+    """A PostgreSQL text as DuckDB would say it; None if it says the same, or sqlglot cannot read it.
+
+    sqlglot reads PostgreSQL's types, such as jsonb, as DuckDB's too, which DuckDB itself does not.
+    """
     tree = read_postgresql(sql)
     if tree is None:
         return None
     for rule in RULES:
         tree = rule(tree, asked)
     said = tree.sql(dialect="duckdb", normalize_functions=False)
-    return None if said == _as_duckdb(sql) else said
+    return None if said == _as_duckdb(sql) and "jsonb" not in sql.lower() else said
 
 
 def _as_duckdb(sql: str) -> str | None:

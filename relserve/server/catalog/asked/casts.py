@@ -21,6 +21,7 @@ _PLAIN = {
     "float4": "FLOAT",
     "float8": "DOUBLE",
     "bool": "BOOLEAN",
+    "jsonb": "JSON",
 }
 _DUCKDBS = {**_NUMBERS, **_VECTORS, **_PLAIN}
 _FUNCTIONS = {
@@ -69,7 +70,10 @@ def cast_to_duckdbs_types(tree: exp.Expression, asked: Asked) -> exp.Expression:
 
 def _word(kind: exp.Expression) -> str:
     """The name of a type as written, without its schema, in small letters."""
-    return kind.sql("postgres").lower().removeprefix("pg_catalog.").removeprefix("information_schema.")
+    word = kind.sql("postgres").lower()
+    for schema in ("pg_catalog", "information_schema"):
+        word = word.removeprefix(f"{schema}.").removeprefix(f'"{schema}".')
+    return word if word == '"char"' else word.replace('"', "")
 
 
 def _wants_name(node: exp.Cast, tree: exp.Expression) -> bool:
