@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from relserve.errors import ProtocolError
 from relserve.server.client.split import bare
+from relserve.server.client.variables import switched
 
 
 class Begin(NamedTuple):
-    """BEGIN, or START TRANSACTION."""
+    """BEGIN, or START TRANSACTION; None: it does not say whether it only reads."""
 
-    is_read_only: bool
+    is_read_only: bool | None
     tag: str
 
 
@@ -37,6 +38,21 @@ class Set(NamedTuple):
     name: str
     value: str | None
     is_local: bool = False
+
+
+class SetConfig(NamedTuple):
+    """SELECT set_config(..): as `Set`, and a row with the value."""
+
+    name: str
+    value: str | None
+    is_local: bool
+    column: str
+
+
+class Mode(NamedTuple):
+    """SET TRANSACTION READ ONLY or READ WRITE."""
+
+    is_read_only: bool
 
 
 class ResetAll(NamedTuple):
@@ -90,10 +106,16 @@ class Discard(NamedTuple):
 
 
 Command = (
-    Begin | End | Savepoint | Set | ResetAll | Show | Declare | Fetch | Close | Deallocate | Nothing | Discard
+    Begin | End | Savepoint | Set | SetConfig | Mode | ResetAll | Show | Declare | Fetch | Close | Deallocate
+    | Nothing | Discard
 )  # fmt: skip
 
 _NAME = r'("(?:[^"]|"")+"|[\w$.]+)'
+_SET_CONFIG = re.compile(
+    rf"""(?isx)select\s+(?:pg_catalog\s*\.\s*)?set_config\s*\(\s*(?P<name>'[\w.]+')\s*,
+    \s*(?P<value>'(?:[^']|'')*')\s*,\s*(?P<local>true|false|'\w+')\s*\)
+    (?:\s*(?:as\s+)?(?P<column>{_NAME}))?"""
+)
 _NO_TWO_PHASES = "DuckDB has no two-phase commit"
 
 
@@ -123,7 +145,13 @@ def _begin(statement: str) -> Command | None:
     if not re.match(r"(?i)(begin|start\s+transaction)\b", statement):
         return None
     tag = "BEGIN" if statement[:5].lower() == "begin" else "START TRANSACTION"
-    return Begin(bool(re.search(r"(?i)\bread\s+only\b", statement)), tag)
+    return Begin(_is_read_only(statement), tag)
+
+
+def _is_read_only(modes: str) -> bool | None:
+    """What the last of a transaction's modes says of it; None: nothing."""
+    found = re.findall(r"(?i)\bread\s+(only|write)\b", modes)
+    return found[-1].lower() == "only" if found else None
 
 
 def _end(statement: str) -> Command | None:
@@ -148,8 +176,15 @@ def _set(statement: str) -> Command | None:
     rest = re.match(r"(?is)set\s+(?:(session|local)\s+(?!characteristics|authorization))?(.*)", statement)
     assert rest is not None
     is_local, body = (rest[1] or "").lower() == "local", rest[2]
-    if re.match(r"(?i)(session\s+characteristics|transaction|constraints)\b", body):
-        return Nothing("SET CONSTRAINTS" if body[:1].lower() == "c" else "SET")
+    if re.match(r"(?i)constraints\b", body):
+        return Nothing("SET CONSTRAINTS")
+    if found := re.match(r"(?i)(session\s+characteristics|transaction)\b", body):
+        is_read_only = _is_read_only(body)
+        if is_read_only is None:
+            return Nothing("SET")
+        if found[1].lower() == "transaction":
+            return Mode(is_read_only)
+        return Set("default_transaction_read_only", "on" if is_read_only else "off")
     if re.match(r"(?i)(role|session\s+authorization)\s+(none|default)\b", body):
         return Nothing("SET")
     if re.match(r"(?i)(role|session\s+authorization)\b", body):
@@ -158,6 +193,8 @@ def _set(statement: str) -> Command | None:
         return Set("timezone", _value(found[1]), is_local)
     if found := re.match(r"(?is)names\s+(.+)", body):
         return Set("client_encoding", _value(found[1]), is_local)
+    if found := re.match(r"(?is)schema\s*(?:=|\bto\b|(?='))\s*(.+)", body):
+        return Set("search_path", _value(found[1]), is_local)
     if found := re.match(rf"(?is){_NAME}\s*(?:=|\s+to\s)\s*(.+)", body):
         return Set(unquoted(found[1]), _value(found[2]), is_local)
     return None
@@ -176,7 +213,8 @@ def _reset(statement: str) -> Command | None:
     name = re.sub(r"(?i)^reset\s+(session\s+|local\s+)?", "", statement).strip()
     if name.lower() == "all":
         return ResetAll()
-    return Set("timezone" if re.fullmatch(r"(?i)time\s+zone", name) else unquoted(name), None)
+    other = {"time zone": "timezone", "schema": "search_path"}.get(" ".join(name.lower().split()))
+    return Set(other or unquoted(name), None)
 
 
 def _show(statement: str) -> Command | None:
@@ -235,6 +273,16 @@ def _discard(statement: str) -> Command | None:
     return Discard(statement[7:].strip().lower())
 
 
+def _select(statement: str) -> Command | None:
+    """A call of set_config with constants that is all there is; any other SELECT is DuckDB's."""
+    found = _SET_CONFIG.fullmatch(statement)
+    if found is None:
+        return None
+    column = unquoted(found["column"]) if found["column"] else "set_config"
+    is_local = switched("is_local", found["local"])
+    return SetConfig(str(_value(found["name"])), _value(found["value"]), is_local, column)
+
+
 def _two_phases(statement: str) -> Command | None:
     if re.match(r"(?i)prepare\s+transaction\b", statement):
         raise ProtocolError(_NO_TWO_PHASES, "0A000")
@@ -246,4 +294,5 @@ _READERS: dict[str, Callable[[str], Command | None]] = {
     "savepoint": _savepoint, "release": _savepoint, "set": _set, "reset": _reset, "show": _show,
     "declare": _declare, "fetch": _fetch, "move": _fetch, "close": _close, "deallocate": _deallocate,
     "listen": _nothing, "unlisten": _nothing, "lock": _lock, "discard": _discard, "prepare": _two_phases,
+    "select": _select,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.portals import ALL_SETTINGS, Cursor, Portals
 from relserve.server.client.results import Rows, rows_of_text
 from relserve.server.client.state import ClientState
-from relserve.server.client.variables import spelled
+from relserve.server.client.variables import spelled, switched
 from relserve.server.wire.types import TEXT, Column, PgType
 
 Run = Callable[[str], Outcome]
@@ -28,6 +28,7 @@ class Performer:
     def __init__(self, con: Connection, state: ClientState, executor: Executor, portals: Portals) -> None:
         self._con, self._state, self._executor, self._portals = con, state, executor, portals
         self._variables, self._transaction = state.variables, state.transaction
+        self._variables.apply = self._apply
 
     def perform(self, command: asked.Command, run: Run) -> Outcome | None:
         """Do it; None: it is for DuckDB after all.
@@ -49,8 +50,13 @@ class Performer:
                 return Outcome(self._transaction.savepoint(command))
             case asked.Set(name, value, is_local):
                 return self._set(name, value, is_local)
+            case asked.SetConfig(name, value, is_local, column):
+                return self._set_config(name, value, is_local, column)
+            case asked.Mode(is_read_only):
+                self._transaction.set_mode(is_read_only)
+                return Outcome("SET")
             case asked.ResetAll():
-                self._reset_all()
+                self._variables.reset()
                 return Outcome("RESET")
             case asked.Show(name):
                 return self._show(name)
@@ -77,13 +83,26 @@ class Performer:
     def _set(self, name: str, value: str | None, is_local: bool) -> Outcome | None:
         if not self._variables.knows(name):
             return None
-        match name:
-            case "timezone":
-                self._tell_duckdb("TimeZone", (value or "UTC").strip("'\""))
-            case "search_path":
-                value = self._search_path(value)
-        self._variables.set(name, value, is_local)
+        if name.lower() == "transaction_read_only":
+            default = self._variables.find("default_transaction_read_only") or "off"
+            self._transaction.set_mode(switched(name, value or default))
+        else:
+            self._variables.set(name, value, is_local)
         return Outcome("SET" if value is not None else "RESET")
+
+    def _set_config(self, name: str, value: str | None, is_local: bool, column: str) -> Outcome | None:
+        if self._set(name, value, is_local) is None:
+            return None
+        row = (self._variables.find(name) or "",)
+        return Outcome("SELECT", rows_of_text([Column(column, PgType(TEXT))], [row]), counts=True)
+
+    def _apply(self, name: str, value: str) -> str:
+        """See `Variables`."""
+        if name == "search_path":
+            return self._search_path(value)
+        value = value.strip("'\"")
+        self._tell_duckdb(name, value)
+        return value
 
     def _tell_duckdb(self, name: str, value: str) -> None:
         self._executor.make_room()
@@ -92,9 +111,9 @@ class Performer:
         except duckdb.Error as error:
             raise ProtocolError(f'invalid value for parameter "{name}": "{value}"', "22023") from error
 
-    def _search_path(self, value: str | None) -> str:
+    def _search_path(self, value: str) -> str:
         """Set DuckDB's to those schemas that there are; PostgreSQL takes others, and finds nothing there."""
-        wanted = [asked.unquoted(each.strip().replace("'", '"')) for each in (value or "main").split(",")]
+        wanted = [asked.unquoted(each.strip().replace("'", '"')) for each in value.split(",")]
         self._executor.make_room()
         there = {
             row[0] for row in self._con.raw.execute(
@@ -104,11 +123,6 @@ class Performer:
         found = [each for each in wanted if each in there] or ["main"]
         self._tell_duckdb("search_path", ",".join(map(asked.quoted, found)))
         return ", ".join(found)
-
-    def _reset_all(self) -> None:
-        self._variables.reset()
-        self._set("timezone", None, is_local=False)
-        self._set("search_path", None, is_local=False)
 
     def _show(self, name: str) -> Outcome | None:
         if name == "all":
@@ -157,7 +171,7 @@ class Performer:
                 raise ProtocolError("DISCARD ALL cannot run inside a transaction block", "25001")
             self._portals.close_all()
             self._deallocate(None)
-            self._reset_all()
+            self._variables.reset()
         if what in ("all", "temp", "temporary"):
             self._executor.make_room()
             for (each,) in self._con.raw.execute(_TEMP_TABLES).fetchall():

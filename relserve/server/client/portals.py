@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from relserve.errors import ProtocolError
 from relserve.server.client.columns import columns_of, oids_of
-from relserve.server.client.commands import Command, Declare, Fetch, Set, Show, read_command
+from relserve.server.client.commands import Command, Declare, Fetch, Set, SetConfig, Show, read_command
 from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.results import Rows
 from relserve.server.client.variables import Variables, spelled
@@ -234,6 +234,8 @@ class Portals:
                 )
             case Set(name, _, _):
                 return () if self._variables.knows(name) else None
+            case SetConfig(name, _, _, column):
+                return [Column(column, PgType(TEXT))] if self._variables.knows(name) else None
             case Fetch(name, _, False):
                 return self.cursor(name).columns
         return ()

@@ -6,13 +6,14 @@ import re
 
 # What a semicolon may stand in without ending a statement. Comments nest in PostgreSQL, not in DuckDB.
 _TOKEN = re.compile(
-    r"""[eE]'(?:[^'\\]|\\.|'')*'     # a string with escapes
+    r"""(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'     # a string with escapes
     | '(?:[^']|'')*' | "(?:[^"]|"")*"
     | \$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$
     | --[^\n]* | /\*.*?\*/
     | ;""",
     re.S | re.X,
 )
+_BLANKS = "; \t\r\n\f"
 _LEAD = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.S)
 
 _BYTES = re.compile(r"(?i)(?<!['\w])'\\x((?:[0-9a-f]{2})*)'::bytea\b")
@@ -31,10 +32,20 @@ def split(text: str) -> list[str]:
 
 
 def bare(text: str) -> str:
-    """A statement without comments and blanks before it, and without semicolons behind."""
+    """A statement without comments and blanks before it, and without those and semicolons behind."""
     lead = _LEAD.match(text)
     assert lead is not None
-    return text[lead.end() :].rstrip("; \t\r\n\f")
+    text = text[lead.end() :].rstrip(_BLANKS)
+    if "--" not in text and "/*" not in text:
+        return text
+    end = past = 0
+    for token in _TOKEN.finditer(text):
+        if before := text[past : token.start()].rstrip(_BLANKS):
+            end = past + len(before)
+        past = token.end()
+        if not token[0].startswith((";", "--", "/*")):
+            end = past
+    return text if past < len(text) else text[:end]
 
 
 def with_duckdbs_bytes(text: str) -> str:

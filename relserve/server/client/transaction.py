@@ -18,6 +18,8 @@ from relserve.server.client.variables import Variables
 
 _ENDS = re.compile(r"(?i)\s*(rollback|abort|commit|end)\b")
 
+_BEGIN = {False: "BEGIN TRANSACTION", True: "BEGIN TRANSACTION READ ONLY"}
+
 
 class Transaction:
     """Begins and ends DuckDB's transactions.
@@ -35,25 +37,57 @@ class Transaction:
         self._con, self._variables, self._say, self._shield = con, variables, say, shield
         self.status = b"I"
         self.is_implicit = False
+        self._is_fresh = True  # nothing has run in it
         self.savepoints = Savepoints()
 
     def begin(self, command: Begin) -> str:
         """BEGIN; gives the tag."""
-        if self.status != b"I" and not self.is_implicit:
-            self._say("WARNING", "there is already a transaction in progress")
-            return command.tag
-        if not self.is_implicit:
-            self._con.execute("BEGIN TRANSACTION READ ONLY" if command.is_read_only else "BEGIN TRANSACTION")
-            self._variables.begin()
+        if self.status == b"I":
+            self._start(command.is_read_only)
+        else:
+            if not self.is_implicit:
+                self._say("WARNING", "there is already a transaction in progress")
+            if command.is_read_only is not None:
+                self.set_mode(command.is_read_only)
         self.status, self.is_implicit = b"T", False
         return command.tag
 
     def begin_implicit(self) -> None:
         """The statements of one text run together or not at all."""
         if self.status == b"I":
-            self._con.execute("BEGIN TRANSACTION")
-            self._variables.begin()
+            self._start(None)
             self.status, self.is_implicit = b"T", True
+
+    def set_mode(self, is_read_only: bool) -> None:
+        """SET TRANSACTION READ ONLY or READ WRITE.
+
+        Raises:
+            ProtocolError: something has run in the transaction.
+        """
+        if self.status == b"I":
+            self._say("WARNING", "SET TRANSACTION can only be used in transaction blocks")
+        elif is_read_only != self._variables.is_on("transaction_read_only"):
+            if not self._is_fresh:
+                raise ProtocolError(
+                    "DuckDB decides at BEGIN what a transaction may do: say it there, or before any query",
+                    "0A000" if is_read_only else "25001",
+                )
+            self._con.execute("ROLLBACK")
+            self._con.execute(_BEGIN[is_read_only])
+            self._variables.reads_only(is_read_only)
+
+    def runs(self) -> None:
+        """DuckDB is to run or describe a statement: of a client that only reads, in such a transaction."""
+        if self._variables.is_on("default_transaction_read_only"):
+            self.begin_implicit()
+        self._is_fresh = False
+
+    def _start(self, is_read_only: bool | None) -> None:
+        if is_read_only is None:
+            is_read_only = self._variables.is_on("default_transaction_read_only")
+        self._con.execute(_BEGIN[is_read_only])
+        self._variables.begin(is_read_only)
+        self._is_fresh = True
 
     def end(self, command: End, before: Callable[[], None]) -> str:
         """COMMIT or ROLLBACK; gives the tag. `before` runs first: results that are open end with it."""
@@ -61,6 +95,7 @@ class Transaction:
             self._say("WARNING", "there is no transaction in progress")
             return "COMMIT" if command.commits else "ROLLBACK"
         commits = command.commits and self.status == b"T"
+        is_read_only = self._variables.is_on("transaction_read_only")
         try:
             before()
             self._shield()
@@ -75,7 +110,7 @@ class Transaction:
             self.savepoints.clear()
             self._variables.end(commits)
         if command.chains:
-            self.begin(Begin(is_read_only=False, tag="BEGIN"))
+            self.begin(Begin(is_read_only, tag="BEGIN"))
         return "COMMIT" if commits else "ROLLBACK"
 
     def end_implicit(self, before: Callable[[], None]) -> None:

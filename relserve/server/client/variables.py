@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -41,6 +42,10 @@ DEFAULTS = {
 _NAMES = {name.lower(): name for name in (*FIXED, *DEFAULTS)}
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _TIMES = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout")
+_SWITCHES = ("default_transaction_read_only", "transaction_read_only")
+IN_DUCKDB = ("TimeZone", "search_path")  # DuckDB has them, too
+LEVELS = ("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error")
+_LONGEST_MS = int(threading.TIMEOUT_MAX) * 1000
 _ONLY = {
     "client_encoding": (r"(?i)'?utf-?8'?|sql_ascii|unicode|auto", "UTF8"),
     "DateStyle": (r"(?i)iso\b.*", "ISO, MDY"),
@@ -55,10 +60,14 @@ class Variables:
 
     Attributes:
         changed: called with name and value of a setting that the client is told about.
+        defaults: of this client, such as its user, and what it asked for as it came.
+        apply: puts one of `IN_DUCKDB` into effect and gives the value that it has now; may raise
+            ProtocolError.
     """
 
     changed: Callable[[str, str], None]
-    fixed: Mapping[str, str] = field(default_factory=dict)  # of this client, such as its user
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    apply: Callable[[str, str], str] = lambda _, value: value
     _set: dict[str, str] = field(default_factory=dict)
     _before: dict[str, str] | None = None  # the transaction
     _local: dict[str, str | None] = field(default_factory=dict)  # what LOCAL ones were
@@ -66,10 +75,13 @@ class Variables:
     def find(self, name: str) -> str | None:
         """The value that SHOW gives; None: there is no such setting."""
         name = _NAMES.get(name.lower(), name.lower())
-        for values in (self._set, self.fixed, DEFAULTS, FIXED):
-            if name in values:
-                return values[name]
-        return None
+        if name == "transaction_read_only" and self._before is None:
+            name = "default_transaction_read_only"  # of a transaction that would begin now
+        return self._set[name] if name in self._set else self._default(name)
+
+    def is_on(self, name: str) -> bool:
+        """Whether a switch is on."""
+        return self.find(name) == "on"
 
     def all(self) -> list[tuple[str, str]]:
         """Every setting with its value, by name."""
@@ -89,39 +101,62 @@ class Variables:
         name = _NAMES.get(name.lower(), name.lower())
         if name in FIXED:
             raise ProtocolError(f'parameter "{name}" cannot be changed', "55P02")
+        value = None if value is None else _checked(name, value)
         if is_local:
             if self._before is None:
                 return  # as in PostgreSQL: it has no effect outside of a transaction
             self._local.setdefault(name, self._set.get(name))
-        self._put(name, None if value is None else _checked(name, value))
+        else:
+            self._local.pop(name, None)
+        self._put(name, value)
 
     def reset(self) -> None:
         """RESET ALL."""
-        for name in list(self._set):
-            self._put(name, None)
+        for name in {*self._set, *IN_DUCKDB} - {"transaction_read_only"}:
+            self.set(name, None)
 
-    def begin(self) -> None:
+    def keep(self) -> None:
+        """What is set so far is what RESET goes back to."""
+        self.defaults, self._set = {**self.defaults, **self._set}, {}
+
+    def begin(self, is_read_only: bool) -> None:
         """A transaction begins."""
         self._before, self._local = dict(self._set), {}
+        self.reads_only(is_read_only)
+
+    def reads_only(self, is_read_only: bool) -> None:
+        """Whether the transaction does."""
+        self._local["transaction_read_only"] = None
+        self._set["transaction_read_only"] = "on" if is_read_only else "off"
 
     def end(self, commits: bool) -> None:
         """The transaction ends: what was LOCAL is as it was, and where it is undone, all is."""
-        former = self._local if commits else {name: (self._before or {}).get(name) for name in self._set}
+        before = self._before or {}
+        former = self._local if commits else {name: before.get(name) for name in {*self._set, *before}}
         for name, value in former.items():
-            self._put(name, value)
+            if self._set.get(name) != value:
+                self._put(name, value)
         self._before, self._local = None, {}
 
     def milliseconds(self, name: str) -> int:
-        """A time; 0: without end."""
-        return _milliseconds(name, self.find(name) or "0")
+        """A time; 0: without end, or as good as that."""
+        return min(_milliseconds(name, self.find(name) or "0"), _LONGEST_MS)
+
+    def _default(self, name: str) -> str | None:
+        for values in (self.defaults, DEFAULTS, FIXED):
+            if name in values:
+                return values[name]
+        return None
 
     def _put(self, name: str, value: str | None) -> None:
         former = self.find(name)
-        if value is None:
+        now = self._default(name) if value is None else value
+        if name in IN_DUCKDB and now is not None:
+            now = self.apply(name, now)
+        if value is None or now is None:
             self._set.pop(name, None)
         else:
-            self._set[name] = value
-        now = self.find(name)
+            self._set[name] = now
         if name in REPORTED and now != former and now is not None:
             self.changed(name, now)
 
@@ -141,7 +176,34 @@ def _checked(name: str, value: str) -> str:
         return written
     if name in _TIMES:
         _milliseconds(name, value)
-    return value
+    if name in _SWITCHES:
+        return "on" if switched(name, value) else "off"
+    return _level(value) if name == "client_min_messages" else value
+
+
+def switched(name: str, value: str) -> bool:
+    """Whether a switch is on, from any of PostgreSQL's words for it.
+
+    Raises:
+        ProtocolError: it is none of them.
+    """
+    word = value.strip("'\" ").lower()
+    if word in ("on", "1") or (word and ("true".startswith(word) or "yes".startswith(word))):
+        return True
+    if word in ("off", "of", "0") or (word and ("false".startswith(word) or "no".startswith(word))):
+        return False
+    raise ProtocolError(f'parameter "{name}" requires a Boolean value, such as on or off', "22023")
+
+
+def _level(value: str) -> str:
+    word = value.strip("'\" ").lower()
+    word = {"debug": "debug2", "info": "notice"}.get(word, word)
+    if word not in LEVELS:
+        raise ProtocolError(
+            f'invalid value for parameter "client_min_messages": "{value}"; it is one of {", ".join(LEVELS)}',
+            "22023",
+        )
+    return word
 
 
 def _milliseconds(name: str, value: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shlex
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -12,6 +12,7 @@ from typing import Protocol
 
 from relserve_duckdb import Connection
 
+from relserve.errors import ProtocolError
 from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel, HungUp
 from relserve.server.client.commands import Set
@@ -22,10 +23,10 @@ from relserve.server.client.portals import Portals
 from relserve.server.client.session import Session
 from relserve.server.client.startup import Arrived
 from relserve.server.client.state import ClientState, Ended
-from relserve.server.client.variables import REPORTED, Variables
+from relserve.server.client.variables import LEVELS, REPORTED, Variables
 from relserve.server.histories import ClientHistory
 from relserve.server.options import Options
-from relserve.server.users.lockdown import check_allowed
+from relserve.server.users.lockdown import Allowed, check_allowed
 from relserve.server.users.users import User
 from relserve.server.wire import backend
 from relserve.server.wire.backend import ErrorFields
@@ -73,6 +74,7 @@ class Worker(threading.Thread):
         self.pid = pid
         self._host, self._channel, self._arrived = host, channel, arrived
         self._loop = asyncio.get_running_loop()
+        self._variables = Variables(self._changed, _defaults(arrived.user, host.options))
 
     def run(self) -> None:
         """See the class."""
@@ -83,10 +85,12 @@ class Worker(threading.Thread):
             self._serve(con, history)
         except HungUp:
             pass
+        except ProtocolError as error:  # what it asked for as it came
+            log.warning("a client of %s is refused: %s", self._arrived.user.name, error)
+            self._send_last(error)
         except Exception as error:
             log.exception("the client %d of %s ends", self.pid, self._arrived.user.name)
-            with suppress(HungUp):
-                self._channel.send(backend.error_response(fields_of(error)._replace(severity="FATAL")))
+            self._send_last(error)
         finally:
             self._channel.hang_up()
             try:
@@ -97,30 +101,32 @@ class Worker(threading.Thread):
 
     def _serve(self, con: Connection, history: ClientHistory) -> None:
         user, parameters, options = self._arrived.user, self._arrived.parameters, self._host.options
-        own = {
-            "session_authorization": user.name, "is_superuser": "on" if user.is_admin else "off",
-            "max_connections": str(options.max_connections), "ssl": "on" if options.tls_cert else "off",
-            "statement_timeout": _milliseconds(options.statement_timeout_s),
-            "idle_session_timeout": _milliseconds(options.idle_timeout_s),
-            "default_transaction_read_only": "on" if options.read_only else "off",
-            "transaction_read_only": "on" if options.read_only else "off",
-        }  # fmt: skip
-        variables = Variables(self._changed, own)
+        variables = self._variables
         state = ClientState(
             self.pid, user, self._channel, con, variables, history, self._say, self._host.ended, self._loop
         )
+
+        def check(text: str) -> list[Allowed]:
+            allowed = check_allowed(con.raw, text, user, options.allow_files)
+            state.transaction.runs()
+            return allowed
+
         executor = Executor(
-            con, self._host.catalog, state.facts,
-            lambda text: check_allowed(con.raw, text, user, options.allow_files),
-            state.transaction.savepoints,
+            con, self._host.catalog, state.facts, check, state.transaction.savepoints
         )  # fmt: skip
         portals = Portals(executor, variables)
         performer = Performer(con, state, executor, portals)
         self._greet(state)
         for name, value in _asked_settings(parameters):
-            performer.perform(Set(name, value), executor.run)
+            if performer.perform(Set(name, value), executor.run) is None:
+                self._say("WARNING", f'unrecognized configuration parameter "{name}" is left out')
+        variables.keep()
         self._host.joins(state)
         Session(self._channel, state, executor, performer, portals).run()
+
+    def _send_last(self, error: Exception) -> None:
+        with suppress(HungUp):
+            self._channel.send(backend.error_response(fields_of(error)._replace(severity="FATAL")))
 
     def _greet(self, state: ClientState) -> None:
         told = [(name, state.variables.find(name) or "") for name in REPORTED]
@@ -134,22 +140,39 @@ class Worker(threading.Thread):
         self._channel.send(backend.parameter_status(name, value))
 
     def _say(self, severity: str, text: str) -> None:
-        """Send a notice at once, ahead of the rows that still wait to be sent."""
+        """Send a notice at once, ahead of the rows that still wait to be sent, if the client wants it."""
+        least = self._variables.find("client_min_messages") or "notice"
+        if LEVELS.index(severity.lower()) < LEVELS.index(least):
+            return
         sqlstate = "01000" if severity == "WARNING" else "00000"
         self._channel.send(backend.notice_response(ErrorFields(severity, sqlstate, text)))
 
 
 def _asked_settings(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The settings in a startup message, those of its `options` (-c name=value) too."""
-    words = iter(shlex.split(parameters.get("options", "")))
+    words = iter(re.findall(r"(?:\\.|[^\s\\])+", parameters.get("options", "")))  # as PostgreSQL splits them
     for word in words:
-        setting = next(words, "") if word in ("-c", "--") else word.removeprefix("-c").removeprefix("--")
-        name, _, value = setting.partition("=")
-        if name:
-            yield name.lower().replace("-", "_"), value
+        setting = next(words, "") if word == "-c" else word
+        found = re.fullmatch(r"(?s)(?:-c|--)?([A-Za-z_][\w.-]*)=(.*)", setting)
+        if found is None or (setting == word and not word.startswith("-")):
+            raise ProtocolError(
+                f'"{word}" in the options of the connection is no setting: write -c name=value', "22023"
+            )
+        yield found[1].lower().replace("-", "_"), re.sub(r"(?s)\\(.)", r"\1", found[2])
     for name, value in parameters.items():
         if name not in ("user", "database", "options", "replication") and not name.startswith("_pq_."):
             yield name.lower(), value
+
+
+def _defaults(user: User, options: Options) -> dict[str, str]:
+    """What a client's settings are before it asks for any."""
+    return {
+        "session_authorization": user.name, "is_superuser": "on" if user.is_admin else "off",
+        "max_connections": str(options.max_connections), "ssl": "on" if options.tls_cert else "off",
+        "statement_timeout": _milliseconds(options.statement_timeout_s),
+        "idle_session_timeout": _milliseconds(options.idle_timeout_s),
+        "default_transaction_read_only": "on" if options.read_only else "off",
+    }  # fmt: skip
 
 
 def _milliseconds(seconds: float | None) -> str:

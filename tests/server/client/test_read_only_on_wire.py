@@ -1,0 +1,97 @@
+"""READ ONLY, however it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.server.client.conftest import Serve, connect
+
+
+@pytest.fixture
+def con(serve: Serve) -> psycopg.Connection[Any]:
+    """A client without a transaction, with a table t."""
+    con = connect(serve(), autocommit=True, cursor_factory=psycopg.ClientCursor)
+    con.execute("CREATE TABLE t (a INTEGER)")
+    return con
+
+
+def writes(con: psycopg.Connection[Any], text: str = "INSERT INTO t VALUES (1)") -> bool:
+    """Whether a statement that writes is taken."""
+    try:
+        con.execute(text)
+    except psycopg.errors.ReadOnlySqlTransaction:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SET default_transaction_read_only = on", "SET default_transaction_read_only TO 'yes'",
+        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("cursor", [psycopg.Cursor, psycopg.ClientCursor])
+def test_a_client_that_only_reads(
+    con: psycopg.Connection[Any], statement: str, cursor: type[psycopg.Cursor[Any]]
+) -> None:
+    con.cursor_factory = cursor
+    con.execute(statement)
+    assert con.info.parameter_status("default_transaction_read_only") == "on"
+    assert con.execute("SHOW transaction_read_only").fetchone() == ("on",)
+    for text in ("INSERT INTO t VALUES (1)", "CREATE TABLE u (a INTEGER)", "EXPLAIN ANALYZE DELETE FROM t"):
+        assert not writes(con, text), text
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction), con.cursor().copy("COPY t FROM STDIN") as copy:
+        copy.write_row([1])
+    con.execute("CREATE TEMP TABLE mine AS SELECT llm('Say {}', 1) AS a")
+    assert con.execute("SELECT count(*) FROM t, mine").fetchone() == (0,)
+    con.execute("BEGIN")
+    assert not writes(con)
+    con.execute("ROLLBACK")
+    con.execute("BEGIN READ WRITE")
+    assert writes(con)
+    con.execute("COMMIT")
+    con.execute("RESET default_transaction_read_only")
+    assert writes(con)
+    assert con.execute("SELECT count(*) FROM t").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("statement", ["SET TRANSACTION READ ONLY", "SET transaction_read_only = on"])
+def test_a_transaction_that_only_reads(con: psycopg.Connection[Any], statement: str) -> None:
+    con.execute("BEGIN")
+    con.execute(statement)
+    assert con.execute("SHOW transaction_read_only").fetchone() == ("on",)
+    assert not writes(con)
+    con.execute("ROLLBACK AND CHAIN")
+    assert not writes(con)
+    con.execute("ROLLBACK")
+    assert con.execute("SHOW transaction_read_only").fetchone() == ("off",)
+    assert writes(con)
+
+
+def test_a_transaction_says_so_before_it_runs_anything(con: psycopg.Connection[Any]) -> None:
+    con.execute("BEGIN")
+    con.execute("SELECT 1")
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="before any query"):
+        con.execute("SET TRANSACTION READ ONLY")
+    con.execute("ROLLBACK")
+    con.execute("BEGIN READ ONLY")
+    con.execute("SELECT 1")
+    with pytest.raises(psycopg.errors.ActiveSqlTransaction):
+        con.execute("SET TRANSACTION READ WRITE")
+    con.execute("ROLLBACK")
+
+
+def test_a_text_of_several_statements_that_begins_so(con: psycopg.Connection[Any]) -> None:
+    assert not writes(con, "BEGIN READ ONLY; INSERT INTO t VALUES (1); COMMIT")
+    con.execute("ROLLBACK")
+    assert writes(con, "BEGIN READ ONLY; SELECT 1; COMMIT; INSERT INTO t VALUES (1)")
+
+
+def test_no_switch_is_taken_for_another(con: psycopg.Connection[Any]) -> None:
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="Boolean"):
+        con.execute("SET default_transaction_read_only = maybe")
+    assert writes(con)
