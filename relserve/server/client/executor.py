@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import duckdb
@@ -15,6 +16,7 @@ from relserve_duckdb import Connection, Description
 from relserve.errors import ForbiddenError, ProtocolError, RelserveError
 from relserve.server.catalog import Catalog, Facts
 from relserve.server.catalog.build import DATABASE
+from relserve.server.client.changes import CATALOG
 from relserve.server.client.columns import columns_of
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.savepoints import Savepoints
@@ -27,6 +29,7 @@ _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogExcep
 _STREAMED = (Type.SELECT, Type.EXPLAIN, Type.CALL, Type.PRAGMA)
 _COUNTED = {Type.INSERT: "INSERT 0", Type.UPDATE: "UPDATE", Type.DELETE: "DELETE", Type.MERGE_INTO: "MERGE",
             Type.COPY: "COPY"}  # fmt: skip
+_OF_PREPARED = "SELECT statement FROM duckdb_prepared_statements() WHERE lower(name) = ?"
 _KIND = re.compile(
     r"(?i)(create|drop|alter)\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s+)*(\w+)"
 )
@@ -66,6 +69,7 @@ class Executor:
     ) -> None:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
         self._savepoints = savepoints
+        self._has_changed_catalog = False  # in this transaction
         self.rows: Rows | None = None
 
     def runnable(self, text: str) -> str:
@@ -143,6 +147,12 @@ class Executor:
         if rows is not None:
             rows.keep()
 
+    def transaction_ends(self) -> None:
+        """What the transaction has changed in the catalog, others see from now on; or it is undone."""
+        if self._has_changed_catalog:
+            self._has_changed_catalog = False
+            CATALOG.happened()
+
     def drop(self, rows: Rows | None) -> None:
         """Rows are not wanted any more."""
         if rows is not None:
@@ -159,9 +169,22 @@ class Executor:
         kind = parsed[0].type
         if kind in _STREAMED:
             return self._streamed(text, parameters, kind)
+        meant, kind = self._prepared(text) if kind == Type.EXECUTE else (text, kind)
         self._con.execute(text, list(parameters) or None)
-        self._savepoints.wrote()
-        return self._finished(text, kind)
+        if kind not in _STREAMED:
+            self._savepoints.wrote()
+        if kind not in _STREAMED and kind not in _COUNTED:
+            CATALOG.happened()
+            self._has_changed_catalog = True
+        return self._finished(meant, kind)
+
+    def _prepared(self, text: str) -> tuple[str, Type]:
+        """The statement that an EXECUTE runs, as DuckDB remembers it."""
+        name = words(text)[1].name
+        found = self._con.raw.execute(_OF_PREPARED, [name]).fetchone()
+        if found is None:
+            return text, Type.EXECUTE  # DuckDB says in its own words that there is none
+        return found[0], self._con.raw.extract_statements(found[0])[0].type
 
     def _streamed(self, text: str, parameters: Sequence[Any], kind: Type) -> Outcome:
         stream = self._con.stream(text, list(parameters) or None, BATCH_ROWS)
@@ -182,17 +205,29 @@ class Executor:
         description = self._con.description or []
         table = self._con.to_arrow_table() if description else pa.table({})
         names = [(each[0], str(each[1])) for each in description]
-        is_count = names == [("Count", "BIGINT")] and not re.search(r"(?i)\breturning\b", text)
+        is_count = names == [("Count", "BIGINT")] and kind not in _STREAMED and not _returns(text)
         if kind in _COUNTED and is_count:
-            return Outcome(f"{_COUNTED[kind]} {_count_of(table)}")
-        if kind in _COUNTED or kind in (Type.EXECUTE, Type.MULTI):
-            if not names or (is_count and kind == Type.EXECUTE) or names == [("Success", "BOOLEAN")]:
-                return Outcome(f"INSERT 0 {_count_of(table)}" if is_count else tag_of(text))
+            is_truncate = bare(text)[:8].lower() == "truncate"
+            return Outcome("TRUNCATE TABLE" if is_truncate else f"{_COUNTED[kind]} {_count_of(table)}")
+        if kind in _COUNTED or kind in _STREAMED or kind == Type.MULTI:
+            if not names or (names == [("Success", "BOOLEAN")] and kind != Type.SELECT):
+                return Outcome(tag_of(text))
             rows = Rows(columns_of(names, text), iter(table.to_batches(BATCH_ROWS)))
             return Outcome(_COUNTED.get(kind, "SELECT"), rows, counts=True)
         if kind == Type.CREATE and is_count and table.num_rows:
             return Outcome(f"SELECT {_count_of(table)}")  # CREATE TABLE AS
         return Outcome(tag_of(text))
+
+
+def _returns(text: str) -> bool:
+    """Whether a statement has a RETURNING: the word, neither quoted nor a column's name."""
+    if "returning" not in text.lower():
+        return False
+    data = text.encode()
+    return any(
+        word.name == "returning" and before.name not in ("as", ".") and not data.startswith(b'"', word.start)
+        for before, word in pairwise(words(text))
+    )
 
 
 def tag_of(text: str) -> str:

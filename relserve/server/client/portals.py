@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from relserve.errors import ProtocolError
+from relserve.server.client.changes import CATALOG
 from relserve.server.client.columns import columns_of, oids_of
 from relserve.server.client.commands import Command, Declare, Fetch, Set, SetConfig, Show, read_command
 from relserve.server.client.executor import Executor, Outcome
@@ -40,6 +41,7 @@ class Prepared:
     text: str
     oids: tuple[int, ...]
     described: Described | None = None
+    stamp: tuple[object, ...] = ()  # what `described` was true of
 
 
 @dataclass
@@ -130,6 +132,7 @@ class Portals:
 
     def close_all(self) -> None:
         """The transaction ends, and all portals with it; cursors that are held are read to their end."""
+        self._executor.transaction_ends()
         for name in list(self._portals):
             self.close(name)
         for name, cursor in list(self.cursors.items()):
@@ -183,25 +186,31 @@ class Portals:
             )
         return oids
 
-    def check_fresh(self, prepared: Prepared, outcome: Outcome) -> None:
-        """See that the client was told the columns that come, for a table may have changed since.
+    def describe(self, prepared: Prepared) -> Described:
+        """What a prepared statement takes and gives now; it does not run.
 
         Raises:
-            ProtocolError: it was told others; drivers that know this error prepare the statement anew.
+            ProtocolError: it does not give any more what was told of it before.
+        """
+        stamp = (CATALOG.latest, *self._variables.all())  # PostgreSQL's settings become words of the text
+        if prepared.described is None or prepared.stamp != stamp:
+            now = self._describe(prepared)
+            if prepared.described is not None and list(prepared.described.columns) != list(now.columns):
+                raise _changed()
+            prepared.described, prepared.stamp = now, stamp
+        return prepared.described
+
+    def check_told(self, prepared: Prepared, outcome: Outcome) -> None:
+        """See that the rows are those that were told, for another client may just have changed a table.
+
+        Raises:
+            ProtocolError: they are not.
         """
         told = prepared.described
         if told is None or outcome.rows is None or _kinds(told.columns) == _kinds(outcome.rows.columns):
             return
-        if _kinds(self._describe(prepared).columns) != _kinds(told.columns):
-            self._executor.drop(outcome.rows)
-            message = "cached plan must not change result type"
-            raise ProtocolError(message, "0A000", routine="RevalidateCachedQuery")
-
-    def describe(self, prepared: Prepared) -> Described:
-        """What a prepared statement takes and gives; it does not run."""
-        if prepared.described is None:
-            prepared.described = self._describe(prepared)
-        return prepared.described
+        self._executor.drop(outcome.rows)
+        raise _changed()
 
     def _describe(self, prepared: Prepared) -> Described:
         if not prepared.text or read_copy(prepared.text) is not None:
@@ -243,3 +252,9 @@ class Portals:
 
 def _kinds(columns: Sequence[Column]) -> list[int]:
     return [column.type.oid for column in columns]
+
+
+def _changed() -> ProtocolError:
+    """What drivers know, and then prepare the statement anew."""
+    message = "cached plan must not change result type"
+    return ProtocolError(message, "0A000", routine="RevalidateCachedQuery")

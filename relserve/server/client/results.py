@@ -9,6 +9,7 @@ import pyarrow as pa
 from relserve.server.wire.types import Column
 
 BATCH_ROWS = 2048
+SLICE_BYTES = 4 << 20  # most of what is taken at a time, for messages of it are made beside it
 
 
 class Rows:
@@ -41,17 +42,15 @@ class Rows:
         """Whether no row is left; looks ahead."""
         return self._peek() is None
 
-    def take(self, count: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The next rows, at most `count`; None: all."""
-        left = count
+    def take(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The next rows, at most `most`; None: all."""
+        left = most
         while left is None or left > 0:
             batch = self._peek()
             if batch is None:
                 return
-            if left is not None and batch.num_rows > left:
-                batch, self._left = batch.slice(0, left), batch.slice(left)
-            else:
-                self._left = None
+            count = _fitting(batch, batch.num_rows if left is None else min(left, batch.num_rows))
+            batch, self._left = batch.slice(0, count), batch.slice(count) if count < batch.num_rows else None
             self.num_taken += batch.num_rows
             if left is not None:
                 left -= batch.num_rows
@@ -77,6 +76,14 @@ class Rows:
             elif batch.num_rows:
                 self._left = batch
         return self._left
+
+
+def _fitting(batch: pa.RecordBatch, count: int) -> int:
+    """How many of the first rows, at least one, are not too large together."""
+    most = SLICE_BYTES + batch.slice(0, 0).nbytes  # dictionaries, which every slice has
+    while count > 1 and batch.slice(0, count).nbytes > most:
+        count //= 2
+    return count
 
 
 def rows_of_text(columns: Sequence[Column], rows: Sequence[Sequence[str | None]]) -> Rows:

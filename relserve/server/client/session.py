@@ -30,7 +30,10 @@ from relserve.server.wire.values import data_rows
 log = logging.getLogger(__name__)
 
 FLUSH_BYTES = 1 << 16
-_WRITES = re.compile(r"(?i)(insert|update|delete|merge|create|drop|alter|truncate)\b")
+_WRITES = re.compile(
+    r"(?is)(insert|update|delete|merge|create|drop|alter|truncate|comment|copy|execute)\b"
+    r"|(with|explain)\b.*\b(insert|update|delete|merge)\b"  # once too often does no harm
+)
 
 
 class Session:
@@ -171,15 +174,12 @@ class Session:
         before, each = rows.num_taken, formats_of_each(tuple(formats), len(rows.columns))
         for batch in rows.take(max_rows):
             self._write(data_rows(batch, rows.columns, each))
-        self._state.gave_rows(rows.num_taken - before)
-        if (
-            max_rows and rows.num_taken - before == max_rows
-        ):  # as PostgreSQL, which does not look ahead either
+        count = rows.num_taken - before
+        self._state.gave_rows(count)
+        if max_rows and count == max_rows:  # as PostgreSQL, which does not look ahead either
             self._write(backend.portal_suspended())
             return False
-        self._write(
-            backend.command_complete(f"{outcome.tag} {rows.num_taken}" if outcome.counts else outcome.tag)
-        )
+        self._write(backend.command_complete(f"{outcome.tag} {count}" if outcome.counts else outcome.tag))
         return True
 
     # The extended protocol.
@@ -229,18 +229,23 @@ class Session:
             if _WRITES.match(bare(portal.prepared.text)):
                 self._transaction.begin_implicit()  # all up to Sync is done, or nothing is
             portal.outcome = self._run_portal(portal)
+        elif portal.outcome.rows is None and portal.outcome.tag:
+            raise ProtocolError(f'portal "{name}" cannot be run', "55000")
         is_done = self._send(portal.outcome, max_rows or None, portal.formats)
         if is_done:
             self._state.finished()
 
     def _run_portal(self, portal: Portal) -> Outcome:
-        described = portal.prepared.described
+        prepared = portal.prepared
+        self._transaction.check(prepared.text)
+        self._state.prepares(prepared.text)
+        described = self._portals.describe(prepared) if prepared.described is not None else None
         if described is None or described.runnable is None:
-            return self._run(portal.prepared.text, portal.values)
-        self._state.starts(portal.prepared.text)
-        self._transaction.check(portal.prepared.text)
-        outcome = self._executor.run_described(described.runnable, portal.values)
-        self._portals.check_fresh(portal.prepared, outcome)
+            outcome = self._run(prepared.text, portal.values)
+        else:
+            self._state.starts(prepared.text)
+            outcome = self._executor.run_described(described.runnable, portal.values)
+        self._portals.check_told(prepared, outcome)
         return outcome
 
     def _close(self, kind: str, name: str) -> None:
