@@ -108,6 +108,8 @@ class Performer:
         self._executor.make_room()
         try:
             self._con.execute(f"SET {name} = '{value.replace(chr(39), chr(39) * 2)}'")
+        except duckdb.InterruptException:
+            raise
         except duckdb.Error as error:
             raise ProtocolError(f'invalid value for parameter "{name}": "{value}"', "22023") from error
 

@@ -133,10 +133,10 @@ class Variables:
         """The transaction ends: what was LOCAL is as it was, and where it is undone, all is."""
         before = self._before or {}
         former = self._local if commits else {name: before.get(name) for name in {*self._set, *before}}
+        self._before, self._local = None, {}
         for name, value in former.items():
             if self._set.get(name) != value:
                 self._put(name, value)
-        self._before, self._local = None, {}
 
     def milliseconds(self, name: str) -> int:
         """A time; 0: without end, or as good as that."""

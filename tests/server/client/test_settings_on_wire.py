@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from relserve.server.server import Server
 from tests.server.client.conftest import Serve, connect
 
 NOON = "SELECT '2026-01-01 12:00:00+00'::TIMESTAMPTZ::VARCHAR"
@@ -129,20 +130,29 @@ def test_a_wrong_setting_at_the_start_is_told(
     assert [record.exc_info for record in caplog.records] == [None]
 
 
-def test_a_wrong_setting_at_the_start_has_its_sqlstate(serve: Serve) -> None:
+def told_at_start(server: Server, options: bytes) -> bytes:
+    """What a client with these options is told until it is ready, or hung up on."""
     told = b""
-    body = struct.pack("!i", 3 << 16) + b"user\0ann\0database\0memory\0options\0it's\0\0"
-    with socket.create_connection(("127.0.0.1", serve().port), timeout=5) as client:
+    body = struct.pack("!i", 3 << 16) + b"user\0ann\0database\0memory\0options\0" + options + b"\0\0"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
         client.sendall(struct.pack("!i", len(body) + 4) + body)
-        while part := client.recv(4096):
+        while b"Z\0\0\0\5I" not in told and (part := client.recv(4096)):
             told += part
+    return told
+
+
+def test_a_wrong_setting_at_the_start_has_its_sqlstate(serve: Serve) -> None:
+    told = told_at_start(serve(), b"it's")
     assert b"SFATAL\0" in told
     assert b"C22023\0" in told
 
 
 def test_an_unknown_setting_at_the_start_is_told_of(serve: Serve) -> None:
-    con = connect(serve(), options="-c nope=1", autocommit=True)
-    assert text(con, "SELECT 1") == "1"
+    told = told_at_start(serve(), b"-c nope=1 -c application_name=here")
+    assert b"SWARNING\0" in told
+    assert b'"nope" is left out' in told
+    assert b"application_name\0here\0" in told
+    assert told.endswith(b"Z\0\0\0\5I")
 
 
 def test_a_very_long_patience(con: psycopg.Connection[Any]) -> None:
