@@ -154,25 +154,46 @@ def test_a_write_that_is_done_is_not_run_again(serve: Serve) -> None:
 
 
 def executed(server: Server, text: str, *most: int) -> list[tuple[int, bytes]]:
-    """The answers to one portal's Executes, each of so many rows; by hand, for libpq sends only one."""
+    """The answers to one portal's Executes, each of so many rows; libpq sends only one."""
+    return answers_to(server, bound(text), *(execute(each) for each in most))
 
-    def message(kind: bytes, body: bytes) -> bytes:
-        return kind + struct.pack("!i", len(body) + 4) + body
 
-    start = struct.pack("!i", 3 << 16) + b"user\0ann\0database\0memory\0\0"
-    sent = message(b"", start) + message(b"P", b"\0" + text.encode() + b"\0\0\0")
-    sent += message(b"B", b"x\0\0" + bytes(6))
-    sent += b"".join(message(b"E", b"x\0" + struct.pack("!i", each)) for each in most)
+def test_a_copy_is_undone_with_its_pipeline(serve: Serve) -> None:
+    server = serve()
+    con = connect(server, autocommit=True)
+    con.execute("CREATE TABLE t (a INTEGER)")
+    copy = (bound("COPY t FROM STDIN"), execute(0), message(b"d", b"5\n"), message(b"c", b""))
+    answers = answers_to(server, *copy, message(b"C", b"Px\0"), bound("SELECT error('no')"), execute(0))
+    assert (ord("C"), b"COPY 1\0") in answers
+    assert answers[-1][0] == ord("E")
+    assert con.execute("SELECT * FROM t").fetchall() == []
+
+
+def message(kind: bytes, body: bytes) -> bytes:
+    return kind + struct.pack("!i", len(body) + 4) + body
+
+
+def bound(text: str) -> bytes:
+    """A statement as portal x."""
+    return message(b"P", b"\0" + text.encode() + b"\0\0\0") + message(b"B", b"x\0\0" + bytes(6))
+
+
+def execute(most: int) -> bytes:
+    return message(b"E", b"x\0" + struct.pack("!i", most))
+
+
+def answers_to(server: Server, *messages: bytes) -> list[tuple[int, bytes]]:
+    """What comes after the first Bind up to Sync, as kinds and bodies."""
+    start = message(b"", struct.pack("!i", 3 << 16) + b"user\0ann\0database\0memory\0\0")
     with socket.create_connection(("127.0.0.1", server.port), timeout=20) as con:
-        con.sendall(sent + message(b"S", b"") + message(b"X", b""))
+        con.sendall(start + b"".join(messages) + message(b"S", b"") + message(b"X", b""))
         received = b"".join(iter(lambda: con.recv(1 << 16), b""))
     answers, at = [], 0
     while at < len(received):
         (length,) = struct.unpack_from("!i", received, at + 1)
         answers.append((received[at], received[at + 5 : at + 1 + length]))
         at += 1 + length
-    bound = answers.index((b"2"[0], b""))
-    return [(kind, body) for kind, body in answers[bound + 1 :] if kind != b"Z"[0]]
+    return [each for each in answers[answers.index((ord("2"), b"")) + 1 :] if each[0] != ord("Z")]
 
 
 @pytest.mark.parametrize(
