@@ -206,6 +206,8 @@ class Session:
         if kind == "S":
             prepared = self._portals.prepared(name)
             self._state.prepares(prepared.text)
+            if self._executor.rows is not None:  # they are read to their end first, which can be stopped
+                self._state.starts(prepared.text)
             described = self._portals.describe(prepared)
             self._write(backend.parameter_description(described.oids))
             self._write_columns(described.columns, ())
@@ -231,6 +233,8 @@ class Session:
             portal.outcome = self._run_portal(portal)
         elif portal.outcome.rows is None and portal.outcome.tag:
             raise ProtocolError(f'portal "{name}" cannot be run', "55000")
+        else:
+            self._state.starts(portal.prepared.text or f"FETCH FROM {name}")  # fetching more can be stopped
         is_done = self._send(portal.outcome, max_rows or None, portal.formats)
         if is_done:
             self._state.finished()

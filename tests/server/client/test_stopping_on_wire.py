@@ -166,3 +166,18 @@ def test_statements_after_a_commit_in_one_text_run_together_again(serve: Serve) 
     with pytest.raises(psycopg.Error):
         con.execute("INSERT INTO t VALUES (1); COMMIT; INSERT INTO t VALUES (2); SELECT error('no')")
     assert con.execute("SELECT * FROM t").fetchall() == [(1,)]
+
+
+def test_the_next_part_of_a_portal_can_be_stopped(serve: Serve) -> None:
+    client = raw_client(serve().port)
+    client.sendall(message(b"Q", b"BEGIN\0"))
+    read_until_ready(client)
+    client.sendall(message(b"Q", b"SET statement_timeout = '500ms'\0"))
+    read_until_ready(client)
+    text = b"SELECT x FROM range(100000000000) t(x)\0"
+    client.sendall(message(b"P", b"\0" + text + b"\0\0") + message(b"B", b"p\0\0\0\0\0\0\0\0"))
+    client.sendall(message(b"E", b"p\0\0\0\0\2") + message(b"S", b""))
+    assert b"s\0\0\0\4" in read_until_ready(client)
+    client.sendall(message(b"E", b"p\0\0\0\0\0") + message(b"S", b""))
+    assert b"57014" in read_until_ready(client)
+    client.close()
