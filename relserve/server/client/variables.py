@@ -41,6 +41,7 @@ DEFAULTS = {
 }  # fmt: skip
 _NAMES = {name.lower(): name for name in (*FIXED, *DEFAULTS)}
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+MAX_NAME = 63
 _TIMES = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout")
 _SWITCHES = ("default_transaction_read_only", "transaction_read_only")
 IN_DUCKDB = ("TimeZone", "search_path")  # DuckDB has them, too
@@ -176,6 +177,8 @@ def _checked(name: str, value: str) -> str:
         return written
     if name in _TIMES:
         _milliseconds(name, value)
+    if name == "application_name":  # PostgreSQL cuts it too, and shows what is not ASCII so
+        return "".join(each if " " <= each <= "~" else "?" for each in value)[:MAX_NAME]
     if name in _SWITCHES:
         return "on" if switched(name, value) else "off"
     return _level(value) if name == "client_min_messages" else value

@@ -196,3 +196,9 @@ def test_set_config(con: psycopg.Connection[Any], cursor: type[psycopg.Cursor[An
     assert text(con, NOON) == "2026-01-01 21:00:00+09"
     con.execute("COMMIT")
     assert text(con, NOON) == "2026-01-01 12:00:00+00"
+
+
+def test_a_long_name_of_a_program_is_cut(serve: Serve) -> None:
+    con = connect(serve(), autocommit=True, cursor_factory=psycopg.ClientCursor)
+    con.execute(f"SET application_name = '{'é' * 100_000}'")
+    assert con.execute("SHOW application_name").fetchone() == ("?" * 63,)
