@@ -50,3 +50,9 @@ CREATE MACRO _pg.rows.pg_constraint() AS TABLE
     ON c.kind = 'f' AND t.schema_oid = c.schema_oid AND t.table_name = c.referenced_table
   LEFT JOIN _pg.own.named_constraints() r ON c.kind = 'f' AND r.kind IN ('p', 'u') AND r.table_oid = t.table_oid
     AND r.constraint_column_names = c.referenced_column_names;
+
+-- A foreign key depends on the index of the key that it points to, and an index on the constraint that it is made for: DBD::Pg looks here.
+CREATE MACRO _pg.rows.pg_depend() AS TABLE
+  SELECT 2606 AS classid, oid AS objid, 0 AS objsubid, 1259 AS refclassid, conindid AS refobjid, 0 AS refobjsubid, 'n' AS deptype
+  FROM _pg.rows.pg_constraint() WHERE contype = 'f' AND conindid <> 0
+UNION ALL SELECT 1259, conindid, 0, 2606, oid, 0, 'i' FROM _pg.rows.pg_constraint() WHERE contype IN ('p', 'u') AND conindid <> 0;
