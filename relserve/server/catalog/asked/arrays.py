@@ -1,10 +1,9 @@
 """Arrays of PostgreSQL's."""
 
-import csv
-
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
+from relserve.server.wire.array_values import read_array_text
 
 _COUNTING = {"generate_subscripts", "array_lower", "array_upper"}
 _VECTORS = {"indkey", "indclass", "indcollation", "indoption", "proargtypes"}
@@ -16,7 +15,7 @@ def write_array_literals(tree: exp.Expression, asked: Asked) -> exp.Expression:
         text = node.this.unnest()
         is_array = isinstance(node, exp.Any) or node.args["to"].is_type(exp.DataType.Type.ARRAY)
         if is_array and text.is_string and text.name[:1] == "{" and text.name[-1:] == "}":
-            text.replace(exp.Array(expressions=[_item(item) for item in _items(text.name[1:-1])]))
+            text.replace(exp.Array(expressions=[_item(item) for item in read_array_text(text.name, str)[1]]))
     for node in list(tree.find_all(exp.Coalesce)):
         for default in node.expressions:
             if default.is_string and default.name == "{}" and not isinstance(node.this, exp.Cast):
@@ -46,9 +45,5 @@ def write_vectors_as_texts(tree: exp.Expression, asked: Asked) -> exp.Expression
     return tree
 
 
-def _items(text: str) -> list[str]:
-    return next(csv.reader([text], escapechar="\\"), [])
-
-
-def _item(text: str) -> exp.Expression:
-    return exp.Null() if text.upper() == "NULL" else exp.Literal.string(text)
+def _item(text: str | None) -> exp.Expression:
+    return exp.Null() if text is None else exp.Literal.string(text)
