@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import duckdb
 from relserve_duckdb import Connection
 
-from relserve.errors import ProtocolError
+from relserve.errors import ForbiddenError, ProtocolError
+from relserve.server.catalog.build import DATABASE
 from relserve.server.client import commands as asked
 from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.portals import ALL_SETTINGS, Cursor, Portals
@@ -116,6 +118,8 @@ class Performer:
     def _search_path(self, value: str) -> str:
         """Set DuckDB's to those schemas that there are; PostgreSQL takes others, and finds nothing there."""
         wanted = [asked.unquoted(each.strip().replace("'", '"')) for each in value.split(",")]
+        if any(DATABASE in re.split(r"\W+", each.lower()) for each in wanted):
+            raise ForbiddenError(f"{DATABASE} is the server's own, and no schema of yours")
         self._executor.make_room()
         there = {
             row[0] for row in self._con.raw.execute(

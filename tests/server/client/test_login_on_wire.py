@@ -114,7 +114,14 @@ def test_strangers_are_hung_up_on(serve: Serve, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["DROP MACRO _pg.cat.version", 'CREATE TABLE "_pg".cat.t (a INTEGER)', "USE _pg", "DETACH _PG"]
+    "text",
+    [
+        "DROP MACRO _pg.cat.version",
+        'CREATE TABLE "_pg".cat.t (a INTEGER)',
+        "USE _pg",
+        "DETACH _PG",
+        "SET schema = '_pg.main'",
+    ],
 )
 def test_nobody_changes_the_catalog(serve: Serve, text: str) -> None:
     con = connect(serve(), autocommit=True)
