@@ -137,9 +137,7 @@ def ours(raw: duckdb.DuckDBPyConnection, session: Session, prefetch: bool = True
 
 def row_by_row(raw: duckdb.DuckDBPyConnection, session: Session) -> duckdb.DuckDBPyConnection:
     """A database with the row-by-row functions."""
-    functions = Functions(RowByRow(session))  # type: ignore[arg-type]
-    functions.register(raw)
-    functions.create_macros(raw)
+    Functions(raw, RowByRow(session))  # type: ignore[arg-type]
     return raw
 
 

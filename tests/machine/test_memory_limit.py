@@ -17,8 +17,8 @@ memory_limit.limit_memory()
 try:
     bytearray(3 << 30)
 except MemoryError:
-    print("refused")
-print(len(bytearray(1 << 28)))
+    print("refused", flush=True)
+print(len(bytearray(1 << 28)), flush=True)
 child = "import resource; from relserve.machine.memory_limit import lift_memory_limit as lift; lift(); lift()"
 show = "; print(resource.getrlimit(resource.RLIMIT_DATA)[0])"
 subprocess.run([sys.executable, "-c", child + show], check=True)
