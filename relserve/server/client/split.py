@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# What a semicolon may stand in without ending a statement. A comment ends at the first */ here, though comments
+# What a semicolon may stand in without ending a statement. A comment ends at the first */ here, and comments
 # nest: a semicolon inside a nested one splits the text, whose parts DuckDB then refuses to read.
 _TOKEN = re.compile(
     r"""(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'     # a string with escapes
