@@ -41,6 +41,7 @@ def test_a_server_that_dies_is_seen(house: House) -> None:
         assert garbage.before_login(house, 40, 1).hung == 0
         assert garbage.after_login(house, 40, 1).crashed == 0
         house.kill()
+        bystander.join(60)  # it ends where its connection breaks, if it is not told to end before
     assert bystander.count > 0
     assert bystander.wrong
 
