@@ -1,0 +1,1 @@
+"""What a question and a schema have in common, in code."""

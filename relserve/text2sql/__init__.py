@@ -1,0 +1,1 @@
+"""Questions become SQL: an agentic pipeline over an engine."""

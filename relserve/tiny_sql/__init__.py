@@ -1,0 +1,1 @@
+"""The embedded model for text2sql."""
