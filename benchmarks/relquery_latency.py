@@ -109,7 +109,7 @@ def measure(args: argparse.Namespace) -> tuple[list[float], list[float], dict[fl
     probe, capacity = Probe(workers[0], encode, max(args.max_rows * 6 // 10, 1)), []
     found = {load: Measured(args.variants) for load in args.loads}
     progress = Progress(args.seeds * len(args.loads) * len(workers))
-    for seed in range(1, args.seeds + 1):
+    for seed in range(args.first_seed, args.first_seed + args.seeds):
         trace = relqueries(args.relqueries, args.max_rows, 1.0, seed, encode, outputs=args.outputs)
         capacity.append(capacity_in_probes(workers[0], trace, probe))
         for load, measured in found.items():
@@ -203,6 +203,7 @@ def options() -> argparse.Namespace:
     parser = arguments(__doc__ or "")
     parser.add_argument("--loads", type=float, nargs="+", default=[1.0, 1.4])
     parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--first-seed", type=int, default=1, help="further draws, saved in a file of their own")
     parser.add_argument("--relqueries", type=int, default=100)
     parser.add_argument("--max-rows", type=int, default=100)
     parser.add_argument("--cap", type=int, default=256, help="that every relQuery declares")
@@ -237,6 +238,7 @@ def main() -> None:
     headline["over_clairvoyant"] = {k: round(f["known"]["over_clairvoyant"], 3) for k, f in loads.items()}
     details = {"capacity_relqueries_a_second": capacity, "probes_s": probes, "loads": loads}
     name = "relquery_latency" + Engine(args.model_millions, args.async_scheduling).suffix
+    name += f"_from_seed_{args.first_seed}" * (args.first_seed > 1)
     finish(name, headline, details, args.quick, partial(plot, details))
 
 
