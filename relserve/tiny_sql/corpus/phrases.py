@@ -8,12 +8,12 @@ import random
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from relserve.tiny_sql.corpus.lexicon.classes import CLASSES
 
-type Part = str | Slot | Choice
-type Slots = Mapping[str, Callable[[], str]]
+Part: TypeAlias = "str | Slot | Choice"
+Slots: TypeAlias = Mapping[str, Callable[[], str]]
 
 TOKEN = re.compile(r"[()\[\]|]|<\w+>|\{\w+\}|[^()\[\]|<>{}]+|[<>]")
 VERB = re.compile(r"\*(\w+)")

@@ -1,5 +1,6 @@
 """Made-up schemas: one to six tables, in the styles of names that databases have."""
 
+from typing import TypeAlias
 import random
 
 from relserve.linking.schema import Column, Kind, Reference, Schema, Table
@@ -11,7 +12,7 @@ from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenSchema, SpokenTable
 from relserve.tiny_sql.corpus.words import common_word, made_up_word, plural
 
-type Style = str
+Style: TypeAlias = str
 
 TABLE_COUNTS = ((1, 2, 3, 4, 5, 6), (0.40, 0.32, 0.15, 0.06, 0.04, 0.03))
 STYLES = (("snake", "Pascal", "camel", "joined", "upper"), (0.72, 0.1, 0.08, 0.06, 0.04))

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from relserve.linking.schema import Kind, Schema
 from relserve.tiny_sql.corpus.lexicon.columns import GROUPING_INTS, LONG_TEXTS, NEVER_SUMMED
 from relserve.tiny_sql.corpus.words import plural
 
+Value = TypeVar("Value")
 NAME_WORDS = frozenset(("name", "title", "label"))
 
 
@@ -49,7 +51,7 @@ class SpokenColumn:
             return not self.is_long
         return self.kind is Kind.BOOL or (self.kind is Kind.INT and self.words[-1] in GROUPING_INTS)
 
-    def meaning[Value](self, lexicon: Mapping[str, Value]) -> Value | None:
+    def meaning(self, lexicon: Mapping[str, Value]) -> Value | None:
         """What a lexicon says of this column: under its whole name, else under its last word."""
         found = lexicon.get("_".join(self.words))
         return lexicon.get(self.words[-1]) if found is None else found
