@@ -18,9 +18,9 @@ from relserve_duckdb.describe.description import Description
 from relserve_duckdb.describe.native import is_reachable
 from relserve_duckdb.describe.prepared import Prepared, prepare
 from relserve_duckdb.describe.without_native import prepare_plainly
-from relserve_duckdb.text.aggregate_calls import tokens_of
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.statements import split
+from relserve_duckdb.text.tokens import tokens_of
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
