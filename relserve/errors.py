@@ -9,6 +9,7 @@
     │   ├── EngineStartError it did not come up
     │   └── EngineDeadError  it died, and a restart did not help
     ├── RowError             a row failed and on_error := 'raise' was given
+    ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
     ├── ForbiddenError       a server's user may not do this
     ├── QuotaError           a server's user has used up the hour's tokens
     ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
@@ -65,6 +66,27 @@ class EngineDeadError(EngineError):
 
 class RowError(RelserveError):
     """A row failed and `on_error := 'raise'` was given."""
+
+
+class Text2SqlError(RelserveError):
+    """A question became no SQL.
+
+    Attributes:
+        stage: the stage of the pipeline that failed.
+        tried: what was done until then, a line each.
+        candidate: the best SQL so far, which was not found to be right; None: there is none.
+    """
+
+    def __init__(
+        self, problem: str, stage: str, tried: tuple[str, ...] = (), candidate: str | None = None
+    ) -> None:
+        self.problem, self.stage, self.tried, self.candidate = problem, stage, tried, candidate
+        parts = [f"text2sql, stage {stage}: {problem}"]
+        if tried:
+            parts.append("Tried: " + "; ".join(tried) + ".")
+        if candidate is not None:
+            parts.append(f"The best candidate so far: {candidate}")
+        super().__init__("\n".join(parts))
 
 
 class ForbiddenError(RelserveError):
