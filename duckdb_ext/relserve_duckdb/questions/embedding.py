@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relserve.errors import UsageError
+from relserve_duckdb.text.from_items import from_items
 from relserve_duckdb.text.question_calls import TEXT2SQL, QuestionCall, names_before_brackets
 from relserve_duckdb.text.stand_in import Piece, StandIn, replaced
 from relserve_duckdb.text.tokens import tokens_of
@@ -33,8 +34,9 @@ def _check_names(text: StandIn, queries: Sequence[str]) -> None:
     """A query in brackets would read what WITH of the statement around it calls as one of its tables."""
     taken = names_before_brackets(text.text)
     for query in queries if taken else ():
-        names = {token.text.lower() for token in tokens_of(query)} - names_before_brackets(query)
-        if both := sorted(taken & names):
+        tokens = tokens_of(query)
+        read = {tokens[i].text.lower() for i in from_items(tokens)} - names_before_brackets(query)
+        if both := sorted(taken & read):
             raise UsageError(
                 f"WITH {both[0]} AS (..) hides what the SQL of text2sql() calls {both[0]}; give that part of "
                 f"the statement another name. The SQL is: {query}"
