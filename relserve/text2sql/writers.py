@@ -13,7 +13,7 @@ MARK = "text2sql.json"  # in the folder of a model that writes handles
 
 
 def model_of(session: Session, options: Text2SqlOptions) -> str | None:
-    """The model to ask: the one named; else the embedded one for SQL in the place of the embedded one for text."""
+    """The model to ask: the one named; in the place of the embedded one for text that for SQL."""
     if options.model is None and session.find_engine(None).model == "tiny":
         return POINTER_MODEL
     return options.model

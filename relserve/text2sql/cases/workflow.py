@@ -22,10 +22,15 @@ class Workflow:
         deadline_s: seconds from now; None: any time.
     """
 
-    def __init__(self, history: Workflows, model: str, cases: Sequence[Case], deadline_s: float | None) -> None:
+    def __init__(
+        self, history: Workflows, model: str, cases: Sequence[Case], deadline_s: float | None
+    ) -> None:
         self.workflow_id, self.deadline_s = new_workflow_id(), deadline_s
         self._history, self._cases = history, cases
-        self._began_s, self._ends_s = time.monotonic(), None if deadline_s is None else time.time() + deadline_s
+        self._began_s, self._ends_s = (
+            time.monotonic(),
+            None if deadline_s is None else time.time() + deadline_s,
+        )
         self._usage = Usage()
         self._records = [
             WorkflowRecord(self.workflow_id, case.question, number, model, deadline_s=deadline_s)

@@ -8,7 +8,9 @@ from typing import Any
 
 _THOUGHTS = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"```[ \t]*(\w*)[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
-_QUERY = re.compile(r"^[ \t]*(?:(?:SQL|Answer|Query)[ \t]*:[ \t]*)?((?:SELECT|WITH|FROM)\b.*)", re.I | re.M | re.S)
+_QUERY = re.compile(
+    r"^[ \t]*(?:(?:SQL|Answer|Query)[ \t]*:[ \t]*)?((?:SELECT|WITH|FROM)\b.*)", re.I | re.M | re.S
+)
 _NONE = re.compile(r"\W*(?:none|no table fits)\W*", re.IGNORECASE)
 
 
@@ -33,7 +35,9 @@ def sql_in(reply: str) -> str | None:
     query = _QUERY.search(told)
     if query is None:
         return None
-    return _clean(re.split(r";[ \t]*\n[ \t]*\n|```|\n[ \t]*\n(?=[A-Z][a-z]+ [a-z]+)", query[1], maxsplit=1)[0])
+    return _clean(
+        re.split(r";[ \t]*\n[ \t]*\n|```|\n[ \t]*\n(?=[A-Z][a-z]+ [a-z]+)", query[1], maxsplit=1)[0]
+    )
 
 
 def json_in(reply: str) -> Any:

@@ -1,4 +1,4 @@
-"""The prompts of the stages: each begins with the schema, so that stages and candidates share that beginning."""
+"""The prompts of the stages: each begins with the schema, so that all of them share that beginning."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def template_of(stage: str) -> Template:
     Args:
         stage: 'keywords', 'schema_selection', 'candidates', 'revision', 'unit_tests' or 'evaluation'.
     """
-    return Template.parse("".join(_text(part) for part in _PARTS[stage]))
+    return Template.parse("".join(_text(part) for part in _PARTS[stage]).rstrip())
 
 
 @cache
 def method_text(method: str) -> str:
     """How candidates of a method are asked for; `method` is one of `METHODS`."""
-    return _text(f"methods/{method}")
+    return _text(f"methods/{method}").rstrip()
 
 
 _PARTS = {

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from relserve.text2sql.cases.case import Candidate, Case
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.replies import says_none, sql_in
-from relserve.text2sql.stages.shown import question_values
 from relserve.text2sql.prompts.texts import METHODS, method_text, template_of
+from relserve.text2sql.stages.shown import question_values
 
 MAX_TOKENS = 1024
 
@@ -39,4 +39,6 @@ def candidates(cases: Sequence[Case], tools: Tools) -> None:
             case.fail("candidates", NO_TABLE if no_table else "the model wrote no SQL")
 
 
-NO_TABLE = "the model found no table that has what is asked for; name others by tables or schema, or ask otherwise"
+NO_TABLE = (
+    "the model found no table that has what is asked for; name others by tables or schema, or ask otherwise"
+)

@@ -1,4 +1,4 @@
-"""Choice: one candidate of each question, by the unit tests that it passes and the candidates that agree with it."""
+"""Choice: one candidate of each question, by unit tests and by what most candidates say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from relserve.text2sql.cases.case import Candidate, Case
 from relserve.text2sql.cases.tools import Tools
 
 _ORDER = frozenset(
-    "order ordered sort sorted rank ranked ranking alphabetical alphabetically ascending descending chronological "
-    "chronologically top bottom highest lowest first last".split()
+    "order ordered sort sorted rank ranked ranking alphabetical alphabetically ascending descending "
+    "chronological chronologically top bottom highest lowest first last".split()
 )
 
 

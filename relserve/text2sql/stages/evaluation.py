@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relserve.text2sql.cases.case import Candidate, Case
+from relserve.text2sql.cases.case import Case
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import json_in
@@ -36,7 +36,7 @@ def evaluation(cases: Sequence[Case], tools: Tools) -> None:
     asks = [
         Ask(case, question_values(case) | dict(
             sql=as_data(group[0].sql, MOST_TEXT), result=result_text(group[0]),
-            tests="\n".join(f"{number}. {as_data(test, MOST_TEXT)}" for number, test in enumerate(case.tests, 1)),
+            tests=_tests_text(case),
         ))
         for case, group in judged
     ]  # fmt: skip
@@ -51,7 +51,12 @@ def evaluation(cases: Sequence[Case], tools: Tools) -> None:
         case.note(f"{group[0].method}: passes {group[0].num_passed} of {len(case.tests)} tests")
 
 
+def _tests_text(case: Case) -> str:
+    return "\n".join(f"{number}. {as_data(test, MOST_TEXT)}" for number, test in enumerate(case.tests, 1))
+
+
 def _candidates_text(case: Case) -> str:
     return "\n".join(
-        f"query: {as_data(group[0].sql, MOST_TEXT)}\nresult:\n{result_text(group[0])}" for group in groups_of(case)
+        f"query: {as_data(group[0].sql, MOST_TEXT)}\nresult:\n{result_text(group[0])}"
+        for group in groups_of(case)
     )

@@ -10,8 +10,8 @@ from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import json_in
 from relserve.text2sql.prompts.schema_text import schema_text
-from relserve.text2sql.stages.shown import MOST_TEXT, note_text
 from relserve.text2sql.prompts.texts import template_of
+from relserve.text2sql.stages.shown import MOST_TEXT, note_text
 
 MOST_KEYWORDS = 24
 MAX_TOKENS = 256
@@ -31,7 +31,9 @@ def keywords(cases: Sequence[Case], tools: Tools) -> None:
         ))
         for case in cases
     ]  # fmt: skip
-    for case, answer in zip(cases, tools.ask("keywords", template_of("keywords"), asks, MAX_TOKENS), strict=True):
+    for case, answer in zip(
+        cases, tools.ask("keywords", template_of("keywords"), asks, MAX_TOKENS), strict=True
+    ):
         found = json_in(answer.value or "")
         if not isinstance(found, list):
             case.note("the model named no keywords; those that code finds are used")

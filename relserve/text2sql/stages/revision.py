@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
-import re
-
-import sqlglot
-from sqlglot import exp
 
 from relserve.call.answer_types import Answer
-from relserve.linking.schema import Schema
 from relserve.text2sql.cases.case import Candidate, Case, ProblemKind
 from relserve.text2sql.cases.database import Database
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import sql_in
-from relserve.text2sql.stages.shown import MOST_TEXT, question_values
 from relserve.text2sql.prompts.texts import NOTHING, template_of
 from relserve.text2sql.stages.checking import bind, run_all
+from relserve.text2sql.stages.hints import MOST_MESSAGE, problem_text
+from relserve.text2sql.stages.shown import MOST_TEXT, question_values
 
 MAX_TOKENS = 1024
-MOST_MESSAGE, MOST_LITERALS, SIMILAR, NEAREST = 600, 6, 5, 5
 FORMER = 3  # queries before that are shown
 
 
@@ -53,7 +47,9 @@ def _end(case: Case) -> None:
     """Say what became of a question's candidates; one without any that is sound fails."""
     num_revised = sum(len(candidate.former) for candidate in case.candidates)
     sound = [candidate for candidate in case.candidates if candidate.problem is None]
-    case.note(f"{num_revised} revisions; {len(sound)} of {len(case.candidates)} candidates have no problem left")
+    case.note(
+        f"{num_revised} revisions; {len(sound)} of {len(case.candidates)} candidates have no problem left"
+    )
     if not sound and (best := case.best) is not None and best.problem is not None:
         case.fail("revision", f"no candidate can be used; the last problem: {best.problem.message}")
 
@@ -95,51 +91,6 @@ def _values(case: Case, candidate: Candidate, database: Database) -> dict[str, s
         for sql, problem in candidate.former[-FORMER:]
     ]
     return question_values(case) | dict(
-        sql=as_data(candidate.sql, MOST_TEXT), problem=_problem_text(candidate, case.schema, database),
+        sql=as_data(candidate.sql, MOST_TEXT), problem=problem_text(candidate, case.schema, database),
         former="\n".join(former) or NOTHING,
     )  # fmt: skip
-
-
-def _problem_text(candidate: Candidate, schema: Schema, database: Database) -> str:
-    """What is wrong with a candidate, and what may help to mend it."""
-    problem = candidate.problem
-    assert problem is not None
-    if problem.kind is ProblemKind.EMPTY:
-        return (
-            "It runs, but gives no row, or nothing but NULL and 0. Is one of the values in its filters spelled "
-            "otherwise in the database, or does it stand in another column? If the query is right as it is, "
-            f"repeat it unchanged. Values of the database like those of the query:\n<data>\n"
-            f"{_similar_values(candidate.sql, database)}\n</data>"
-        )
-    words = "DuckDB cannot bind it" if problem.kind is ProblemKind.REFUSED else "It failed when it ran"
-    return (
-        f"{words}. What was said, and the names of the schema that are like those in it:\n<data>\n"
-        f"{as_data(problem.message, MOST_MESSAGE)}\nnames: {_near_names(problem.message, schema)}\n</data>"
-    )
-
-
-def _similar_values(sql: str, database: Database) -> str:
-    try:
-        literals = [each.this for each in sqlglot.parse_one(sql, "duckdb").find_all(exp.Literal) if each.is_string]
-    except sqlglot.errors.SqlglotError:
-        literals = re.findall(r"'((?:[^']|'')+)'", sql)
-    lines = [
-        f"{as_data(literal)}: {as_data(hit.table)}.{as_data(hit.column)} = {as_data(hit.value)}"
-        for literal in list(dict.fromkeys(literals))[:MOST_LITERALS]
-        for hit in database.values().similar(literal, SIMILAR)
-    ]
-    return "\n".join(lines) or NOTHING
-
-
-def _near_names(message: str, schema: Schema) -> str:
-    """Names of the schema that are like one in quotes, or after "name", in an error message."""
-    named = re.findall(r'"([^"\n]+)"|with name (\S+)', message)
-    full = {f"{table.name}.{column.name}".lower(): f"{table.name}.{column.name}" for table, column in schema.columns}
-    full |= {table.name.lower(): table.name for table in schema.tables}
-    by_last = [*full, *(column.name.lower() for _, column in schema.columns)]
-    found: dict[str, None] = {}
-    for quoted, plain in named:
-        for near in get_close_matches((quoted or plain).lower(), by_last, NEAREST, 0.5):
-            at_home = [text for low, text in full.items() if low == near or low.endswith(f".{near}")]
-            found |= dict.fromkeys(at_home)
-    return ", ".join(as_data(name) for name in list(found)[: 2 * NEAREST]) or NOTHING

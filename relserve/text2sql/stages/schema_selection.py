@@ -12,4 +12,6 @@ def schema_selection(cases: Sequence[Case], tools: Tools) -> None:
     """Leave a small schema whole."""
     for case in cases:
         if not case.schema.tables:
-            case.fail("schema_selection", "there is no table that may be looked at; name others by tables or schema")
+            case.fail(
+                "schema_selection", "there is no table that may be looked at; name others by tables or schema"
+            )

@@ -32,7 +32,8 @@ def values_text(case: Case) -> str:
 def examples_text(case: Case) -> str:
     """The user's own examples that are like the question."""
     lines = [
-        f"question: {as_data(question, MOST_TEXT)}\nsql: {as_data(sql, MOST_TEXT)}" for question, sql in case.examples
+        f"question: {as_data(question, MOST_TEXT)}\nsql: {as_data(sql, MOST_TEXT)}"
+        for question, sql in case.examples
     ]
     return "\n".join(lines) or NOTHING
 
