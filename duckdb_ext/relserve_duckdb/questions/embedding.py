@@ -27,7 +27,7 @@ def embedded(text: StandIn, calls: Sequence[QuestionCall], queries: Sequence[str
 
 def _subquery(query: str) -> str:
     bare = query.strip().rstrip(";").rstrip()
-    return f"({bare}\n)" if "--" in bare else f"({bare})"
+    return f"({bare}\n)" if "--" in bare.rpartition("\n")[2] else f"({bare})"
 
 
 def _check_names(text: StandIn, queries: Sequence[str]) -> None:

@@ -141,7 +141,7 @@ def _at(failure: Text2SqlError, place: str) -> Text2SqlError:
 def _not_asked(question: Question) -> str:
     work, model = question.options.work, question.options.model
     return (
-        f"{question.text!r} has not been asked on this connection, and EXPLAIN asks no model. Run the statement, "
-        f"or EXPLAIN ANALYZE it: {model or 'the default model'} is then asked for {work.num_candidates} "
-        "candidates, and EXPLAIN shows the SQL that was chosen."
+        f"{question.text!r} has not been asked on this connection, and EXPLAIN asks no model. Run the "
+        f"statement, or EXPLAIN ANALYZE it: {model or 'the default model'} is then asked for candidates, "
+        f"{work.num_candidates} at this effort, and EXPLAIN shows the SQL that was chosen."
     )

@@ -1,4 +1,4 @@
-"""Where questions look at a database: on a connection that sees what the asker sees, apart from their work."""
+"""Where questions look at a database: on a connection that sees what the asker sees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
 
 _LOOK = """
 SELECT current_setting('search_path'),
-    EXISTS (FROM duckdb_tables() WHERE temporary) OR EXISTS (FROM duckdb_views() WHERE temporary AND NOT internal)
+    EXISTS (FROM duckdb_tables() WHERE temporary)
+    OR EXISTS (FROM duckdb_views() WHERE temporary AND NOT internal)
 """
 
 

@@ -56,6 +56,6 @@ def from_items(tokens: Tokens) -> Iterator[int]:
 
 
 def _is_within_item(tokens: Tokens, i: int) -> bool:
-    """Whether a word is a name, or the FROM of `a IS [NOT] DISTINCT FROM b`."""
+    """Whether a word is a column's name, as in `t.from`, or the FROM of `a IS [NOT] DISTINCT FROM b`."""
     before = tokens[i - 1].token_type if i else None
-    return before in (TokenType.DOT, TokenType.ALIAS, TokenType.DISTINCT)
+    return before in (TokenType.DOT, TokenType.DISTINCT)
