@@ -19,6 +19,8 @@ from relserve.text2sql.cases.database import Database
 from relserve.text2sql.cases.workflow import Workflow
 from relserve.text2sql.options import Text2SqlOptions
 
+NUM_SHUFFLES = 5
+
 
 class Ask(NamedTuple):
     """One prompt.
@@ -53,6 +55,12 @@ class Tools:
     points: bool
     statement: int
     cancel: threading.Event
+
+    @property
+    def num_candidates(self) -> int:
+        """How many SQL texts are made for a question; shuffles of handles for a model that points."""
+        default = NUM_SHUFFLES if self.points else self.options.work.num_candidates
+        return default if self.options.candidates is None else self.options.candidates
 
     def ask(self, stage: str, template: Template, asks: Sequence[Ask], max_tokens: int) -> list[Answer]:
         """Have the model answer prompts, all as one relQuery.
