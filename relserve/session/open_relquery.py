@@ -10,6 +10,7 @@ from typing import Any
 
 from relserve.cache.cache import AnswerCache
 from relserve.call.answer_types import Answer
+from relserve.call.rel_tag import Step
 from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine
 from relserve.session.cached_answers import CachedAnswers
@@ -46,11 +47,13 @@ class OpenRelQuery:
         statement: int,
         rel_id: str,
         remembers: bool,
+        step: Step | None = None,
         foreign_tables: ForeignTables | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
         self._first_engine: Engine | None = engine  # for the first round
+        self._step = step
         self._sorts, self._cancel, self._foreign_tables = sorts, cancel, foreign_tables
         self._known: dict[str, Answer] | None = {} if remembers else None
         self._num_sent = 0  # prompts of all rounds that reached the engine
@@ -118,7 +121,7 @@ class OpenRelQuery:
         self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None
     ) -> list[Any]:
         """The answer of each distinct prompt."""
-        submission = submission_of(self.site, self.record.rel_id, folded.prompts)
+        submission = submission_of(self.site, self.record.rel_id, folded.prompts, self._step)
         engine = self._take_engine()
         cached = cached_answers(self._cache, engine, submission, self.site)
         one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch)
@@ -151,9 +154,12 @@ class OpenRelQuery:
             return self._num_sent + max(0, (announced or 0) - self.record.num_distinct)
 
 
-def submission_of(site: CallSite, rel_id: str, prompts: Sequence[str]) -> Submission:
+def submission_of(
+    site: CallSite, rel_id: str, prompts: Sequence[str], step: Step | None = None
+) -> Submission:
     """Distinct prompts of a call as an engine gets them."""
-    return Submission(rel_id, prompts, site.sampling, site.options.system, kind=site.kind)
+    place = {} if step is None else step._asdict()
+    return Submission(rel_id, prompts, site.sampling, site.options.system, kind=site.kind, **place)
 
 
 def cached_answers(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from relserve.cache.cache import AnswerCache
+from relserve.call.rel_tag import Step
 from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
@@ -49,6 +50,7 @@ class Session:
         progress: Progress | None = None,
         enough: Enough | None = None,
         statement: int | None = None,
+        step: Step | None = None,
     ) -> Result:
         """Answer a relQuery in one round.
 
@@ -57,6 +59,7 @@ class Session:
             cancel: when set, the requests are aborted in the engine and Cancelled is raised.
             progress, enough: see `OpenRelQuery.ask`.
             statement: number of the SQL statement that asks; None: a new one.
+            step: of the workflow that it is a part of; at its deadline rows without an answer fail.
 
         Returns:
             Answers in input order; a NULL input gives Answer(None).
@@ -65,7 +68,9 @@ class Session:
             ModelError: its model is not to be had.
             EngineError, RowError, Cancelled: see `OpenRelQuery.ask`.
         """
-        with self.open(relquery.site, cancel, statement, relquery.rel_id, remembers=False) as opened:
+        with self.open(
+            relquery.site, cancel, statement, relquery.rel_id, remembers=False, step=step
+        ) as opened:
             answers = opened.ask(relquery.rows, relquery.multiplicity, enough=enough, progress=progress)
         return Result(answers)
 
@@ -76,6 +81,7 @@ class Session:
         statement: int | None = None,
         rel_id: str | None = None,
         remembers: bool = True,
+        step: Step | None = None,
     ) -> OpenRelQuery:
         """Begin a relQuery that is asked in rounds.
 
@@ -86,6 +92,7 @@ class Session:
             rel_id: None: a new one.
             remembers: keep prompts and answers until the end, so that no later round asks them again; off
                 where the caller sees to that.
+            step: as of `run`.
 
         Raises:
             ModelError: its model is not to be had.
@@ -95,7 +102,7 @@ class Session:
             foreign_tables=self.foreign_tables,
             cancel=threading.Event() if cancel is None else cancel,
             statement=self.history.new_statement() if statement is None else statement,
-            rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
+            rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers, step=step,
         )  # fmt: skip
 
     def submit(self, submission: Submission, model: str | None = None) -> PendingReplies:
