@@ -58,12 +58,19 @@ class Model:
         said: list[list[int]] = [[] for _ in prompts]
         for _ in range(MAX_ANSWER_TOKENS):
             out = self.model(
-                input_ids=ids, attention_mask=mask, position_ids=places, past_key_values=cache, logits_to_keep=1
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=places,
+                past_key_values=cache,
+                logits_to_keep=1,
             )
             chosen = self._choose(out.logits[:, -1].float(), matchers, allowed, said)
             if all(matcher.is_terminated() for matcher in matchers):
                 break
-            ids, mask = chosen.unsqueeze(1), torch.cat([mask, torch.ones(len(prompts), 1, dtype=torch.long)], 1)
+            ids, mask = (
+                chosen.unsqueeze(1),
+                torch.cat([mask, torch.ones(len(prompts), 1, dtype=torch.long)], 1),
+            )
             places = places[:, -1:] + 1
         return [self.tokenizer.decode(tokens) for tokens in said]
 

@@ -12,19 +12,16 @@ from pathlib import Path
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from relserve.tiny.plan import Plan, Progress, export, load_state
-from relserve.tiny.trainer import Trainer, make_optimizers
+from relserve.tiny.plan import Plan, Progress
+from relserve.tiny.trainer import Trainer
 from relserve.tiny_sql.answering import share_told
 from relserve.tiny_sql.batches import corpus_texts, evaluation_set, stream
-from relserve.tiny_sql.tokenizer import VOCAB_SIZE, load_tokenizer, train_tokenizer
+from relserve.tiny_sql.plan import SQL_PLAN, export_state, mark
+from relserve.tiny_sql.tokenizer import load_tokenizer, train_tokenizer
 
 logger = logging.getLogger(__name__)
 
 EVALUATED = 150  # questions of each set, in the log
-SQL_PLAN = Plan(
-    Path(), batch_tokens=4096, prompt_share=0.06, easy_pools=0, intermediate=640, vocab=VOCAB_SIZE,
-    tokenizer_examples=6000, save_every_s=120.0,
-)  # fmt: skip
 
 
 def tokenizer_of(plan: Plan) -> PreTrainedTokenizerFast:
@@ -39,24 +36,17 @@ def tokenizer_of(plan: Plan) -> PreTrainedTokenizerFast:
 def train(plan: Plan, resume: bool = False) -> Progress:
     """Carry a plan out; with `resume` from the saved state on. The log tells how many answers it would get right."""
     tokenizer = tokenizer_of(plan)
-    sets = {
-        name: evaluation_set(tokenizer, EVALUATED, held_out) for name, held_out in (("seen", False), ("new", True))
-    }
+    sets = {held_out: evaluation_set(tokenizer, EVALUATED, held_out) for held_out in (False, True)}
 
     def check(model: LlamaForCausalLM, at: Progress) -> None:
-        shares = {name: round(share_told(model, batches), 3) for name, batches in sets.items()}
-        logger.info("step %d right %s", at.step, shares)
+        told, new = share_told(model, sets[False]), share_told(model, sets[True])
+        logger.info("step %d right %.3f, over new schemas %.3f", at.step, told, new)
 
-    return Trainer(plan, tokenizer, stream(tokenizer, plan), resume).run(check)
-
-
-def export_state(plan: Plan) -> None:
-    """Export the last saved state to `plan.out/model`, also while the run goes on."""
-    tokenizer = tokenizer_of(plan)
-    model = LlamaForCausalLM(plan.config(len(tokenizer)))
-    at = load_state(plan, model, make_optimizers(model, plan))
-    export(model, tokenizer, plan.out / "model")
-    logger.info("exported step %d of %d s", at.step, at.elapsed_s)
+    trainer = Trainer(plan, tokenizer, stream(tokenizer, plan), resume)
+    at = trainer.run(check)
+    if trainer.workers.rank == 0:
+        mark(plan.out / "model")
+    return at
 
 
 def main() -> None:
@@ -74,7 +64,8 @@ def main() -> None:
     plan = replace(SQL_PLAN, out=args.out, minutes=args.minutes, max_steps=args.steps)
     plan = replace(plan, hidden=args.hidden, heads=args.hidden // 64, intermediate=args.hidden * 5 // 2)
     if args.export:
-        export_state(plan)
+        at = export_state(plan, tokenizer_of(plan))
+        logger.info("exported step %d of %.0f s", at.step, at.elapsed_s)
     else:
         train(plan, args.resume)
 
