@@ -1,4 +1,4 @@
-"""The Spider and BIRD questions of the data folder, with gold SQL that DuckDB runs to the same rows as SQLite."""
+"""The Spider and BIRD questions of the data folder; their gold SQL gives in DuckDB what it gives in SQLite."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PublicQuestion(NamedTuple):
 
 
 class PublicDatabase(NamedTuple):
-    """A database with its questions; `num_left_out` have a gold query that DuckDB does not run to SQLite's rows."""
+    """A database with its questions; the gold queries of `num_left_out` do not give the same in DuckDB."""
 
     name: str
     con: duckdb.DuckDBPyConnection
@@ -83,7 +83,7 @@ def _sqlite_rows(file: Path, sql: str) -> list[tuple[object, ...]]:
 
 
 def _in_duckdb(tree: exp.Expression, tables: list[SqliteTable], con: duckdb.DuckDBPyConnection) -> str:
-    """DuckDB's SQL, with two things mended that SQLite lets pass: texts in double quotes, columns beside groups."""
+    """DuckDB's SQL; SQLite lets texts in double quotes pass, and columns that are not grouped by."""
     names = {column.casefold() for table in tables for column, _ in table.columns}
 
     def as_text(node: exp.Expression) -> exp.Expression:

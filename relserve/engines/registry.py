@@ -30,7 +30,7 @@ HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 KEPT_LOGS = 20
 KINDS = {
     "tiny": "the small model that comes with relserve; for the shipped tables and for trying things out",
-    "tiny-sql": "the small model that writes text2sql's queries over any small schema; it answers nothing else",
+    "tiny-sql": "the small model that writes text2sql's queries over small schemas; it answers nothing else",
     "PATH": "a folder with a Hugging Face model (config.json, weights, tokenizer), run by vLLM here",
     "ORG/NAME": "a model of the Hugging Face hub, fetched and run by vLLM here",
     "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",

@@ -11,7 +11,7 @@ _DIGITS = 6  # to which numbers are compared
 
 
 def comparable(rows: Sequence[Sequence[Any]], ordered: bool) -> list[tuple[str, ...]]:
-    """Rows as texts that are equal where results are: columns in any order, rows too unless an order was asked."""
+    """Rows as texts, equal where results are: columns in any order, rows too unless an order was asked."""
     found = [tuple(sorted(_text(value) for value in row)) for row in rows]
     return found if ordered else sorted(found)
 

@@ -1,6 +1,6 @@
-"""The tokenizer: byte-level BPE over words that carry the space behind them; handles and keywords are single tokens.
+"""The tokenizer: byte-level BPE over words that carry the space behind them.
 
-The grammar of an answer is over the same text, in which each word ends with one space.
+Handles and keywords are single tokens. The grammar of an answer is over the same text, in which each word ends with one space.
 """
 
 import json
@@ -31,7 +31,7 @@ def prompt_text(text: str) -> str:
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int = VOCAB_SIZE) -> "PreTrainedTokenizerFast":
-    """Train on prompts and answers, put the single words in, and return the tokenizer with its chat template."""
+    """Train on prompts and answers, add the single words, and return the tokenizer with its template."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -79,7 +79,7 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerFast":
 
 
 class WordEncoder:
-    """Encodes texts word by word, each word once: many times as fast as the tokenizer, with the same result."""
+    """Encodes texts word by word, each word once: faster than the tokenizer, with the same result."""
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast") -> None:
         self._core: Tokenizer = tokenizer.backend_tokenizer

@@ -1,4 +1,4 @@
-"""Train the embedded model for text2sql: `python -m relserve.tiny_sql.train --out DIR --minutes N [--resume]`.
+"""Train the model for text2sql: `python -m relserve.tiny_sql.train --out DIR --minutes N [--resume]`.
 
 Two processes of one thread, on two CPU cores: `python -m torch.distributed.run --nproc-per-node 2 -m
 relserve.tiny_sql.train ..`. Frames that the corpus gained meanwhile are picked up by a run that resumes.
@@ -34,7 +34,7 @@ def tokenizer_of(plan: Plan) -> PreTrainedTokenizerFast:
 
 
 def train(plan: Plan, resume: bool = False) -> Progress:
-    """Carry a plan out; with `resume` from the saved state on. The log tells how many answers it would get right."""
+    """Carry a plan out; with `resume` from the saved state on. The log tells how many answers are right."""
     tokenizer = tokenizer_of(plan)
     sets = {held_out: evaluation_set(tokenizer, EVALUATED, held_out) for held_out in (False, True)}
 
