@@ -1,4 +1,4 @@
-"""The Spider and BIRD questions of the data folder; their gold SQL gives in DuckDB what it gives in SQLite."""
+"""Spider and BIRD questions of the data folder; their gold SQL gives in DuckDB what it does in SQLite."""
 
 from __future__ import annotations
 

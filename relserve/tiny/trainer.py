@@ -55,6 +55,8 @@ class Trainer:
         model = LlamaForCausalLM(plan.config(len(self.tokenizer)))
         plant_induction(model)
         self.model = model.to(self.device).train()
+        if plan.compiled:
+            self.model.model.compile(dynamic=True)
         self.optimizers = make_optimizers(self.model, plan)
         self.rates = [[group["lr"] for group in one.param_groups] for one in self.optimizers]
         self.at = load_state(plan, self.model, self.optimizers) if resume else Progress()

@@ -130,7 +130,7 @@ def share_told(model: LlamaForCausalLM, batches: Sequence[Batch]) -> float:
     right = total = 0
     for batch in batches:
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            hidden = model.model(input_ids=batch.ids[:, :-1], use_cache=False).last_hidden_state
+            hidden = model.model.forward(input_ids=batch.ids[:, :-1], use_cache=False).last_hidden_state
         answers = batch.weights[:, 1:] == 1.0
         told = torch.ones_like(answers)
         told[answers] = model.lm_head(hidden[answers].float()).argmax(-1) == batch.ids[:, 1:][answers]

@@ -1,6 +1,7 @@
 """The tokenizer: byte-level BPE over words that carry the space behind them.
 
-Handles and keywords are single tokens. The grammar of an answer is over the same text, in which each word ends with one space.
+Handles and keywords are single tokens. The grammar of an answer is over the same text, in which each word
+ends with one space.
 """
 
 import json
