@@ -31,3 +31,8 @@ def session_of(engine: ScriptedEngine) -> Session:
 def method_of(prompt: str) -> str | None:
     """The method of a candidate's prompt."""
     return next((method for method in METHODS if prompt.endswith(method_text(method))), None)
+
+
+def fenced(sql: str) -> str:
+    """SQL as models are asked to give it."""
+    return f"```sql\n{sql}\n```"

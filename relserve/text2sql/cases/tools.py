@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from relserve.call.answer_types import Answer, Grammar
 from relserve.call.options import Options
@@ -18,6 +18,8 @@ from relserve.text2sql.cases.case import Case
 from relserve.text2sql.cases.database import Database
 from relserve.text2sql.cases.workflow import Workflow
 from relserve.text2sql.options import Text2SqlOptions
+
+NUM_SHUFFLES = 5
 
 
 class Ask(NamedTuple):
@@ -53,6 +55,12 @@ class Tools:
     points: bool
     statement: int
     cancel: threading.Event
+
+    @property
+    def num_candidates(self) -> int:
+        """How many SQL texts are made for a question; shuffles of handles for a model that points."""
+        default = NUM_SHUFFLES if self.points else self.options.work.num_candidates
+        return default if self.options.candidates is None else self.options.candidates
 
     def ask(self, stage: str, template: Template, asks: Sequence[Ask], max_tokens: int) -> list[Answer]:
         """Have the model answer prompts, all as one relQuery.
@@ -92,6 +100,5 @@ class Tools:
 
 def _answers(opened: OpenRelQuery, template: Template, asks: Sequence[Ask]) -> list[Answer]:
     rows = [[each.values[name] for name in template.names] for each in asks]
-    grammars: list[Grammar | None] = [each.grammar for each in asks]
-    given: dict[str, Any] = {"grammars": grammars} if any(grammars) else {}
-    return opened.ask(rows, **given)
+    grammars = [each.grammar for each in asks]
+    return opened.ask(rows, grammars=grammars if any(grammars) else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 _THOUGHTS = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
@@ -29,8 +30,8 @@ def sql_in(reply: str) -> str | None:
     fenced = [text for language, text in _FENCE.findall(told) if language.lower() in ("", "sql", "duckdb")]
     if fenced:
         return _clean(fenced[-1])
-    found = json_in(told)
-    if isinstance(found, dict) and isinstance(found.get("sql"), str):
+    found = json_in(told, dict) or {}
+    if isinstance(found.get("sql"), str):
         return _clean(found["sql"])
     query = _QUERY.search(told)
     if query is None:
@@ -40,15 +41,13 @@ def sql_in(reply: str) -> str | None:
     )
 
 
-def json_in(reply: str) -> Any:
-    """The first JSON object or list in a reply; None: there is none."""
+def json_in(reply: str, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
+    """The first JSON list, or object, in a reply; None: there is none."""
     told = _THOUGHTS.sub("", reply)
     decoder = json.JSONDecoder()
-    for start in re.finditer(r"[\[{]", told):
-        try:
+    for start in re.finditer(r"\[" if kind is list else r"\{", told):
+        with suppress(ValueError, RecursionError):
             return decoder.raw_decode(told, start.start())[0]
-        except (ValueError, RecursionError):
-            continue
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 
 from relserve.linking.schema import Column, Schema, Table
@@ -13,7 +14,8 @@ SHOWN_VALUES = 3
 @lru_cache(256)
 def schema_text(schema: Schema) -> str:
     """All tables of a schema; those with names that cannot stand in a prompt are left out."""
-    return "\n".join(_table_text(table) for table in schema.tables if is_speakable(table.name))
+    names = {table.name for table in schema.tables}
+    return "\n".join(_table_text(table, names) for table in schema.tables if is_speakable(table.name))
 
 
 def table_name(table: Table) -> str:
@@ -21,12 +23,13 @@ def table_name(table: Table) -> str:
     return ".".join(name_text(name) for name in (*table.qualifier, table.name))
 
 
-def _table_text(table: Table) -> str:
+def _table_text(table: Table, shown: Collection[str]) -> str:
     lines = [(_column_text(column), _remark(column)) for column in table.columns if is_speakable(column.name)]
     if table.key:
         lines.append((f"PRIMARY KEY ({', '.join(map(name_text, table.key))})", ""))
     for column in table.columns:
-        if (points_to := column.references) is not None:
+        points_to = column.references
+        if points_to is not None and points_to.table in shown:
             target = f"{name_text(points_to.table)} ({name_text(points_to.column)})"
             lines.append((f"FOREIGN KEY ({name_text(column.name)}) REFERENCES {target}", ""))
     ends = [","] * (len(lines) - 1) + [""]

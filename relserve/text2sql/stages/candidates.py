@@ -8,6 +8,7 @@ from relserve.text2sql.cases.case import Candidate, Case
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.replies import says_none, sql_in
 from relserve.text2sql.prompts.texts import METHODS, method_text, template_of
+from relserve.text2sql.stages.pointing import point
 from relserve.text2sql.stages.shown import question_values
 
 MAX_TOKENS = 1024
@@ -19,7 +20,10 @@ def candidates(cases: Sequence[Case], tools: Tools) -> None:
     The prompts of a question differ at their ends only, those of a schema after it, so that the engine's
     prefix cache serves what they share.
     """
-    methods = METHODS[: tools.options.work.num_candidates]
+    if tools.points:
+        point(cases, tools)
+        return
+    methods = METHODS[: tools.num_candidates]
     asked = [(case, method) for case in cases for method in methods]
     asks = [Ask(case, question_values(case) | {"method": method_text(method)}) for case, method in asked]
     answers = tools.ask("candidates", template_of("candidates"), asks, MAX_TOKENS)

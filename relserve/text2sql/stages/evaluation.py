@@ -9,7 +9,7 @@ from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import json_in
 from relserve.text2sql.prompts.texts import template_of
-from relserve.text2sql.stages.choice import groups_of
+from relserve.text2sql.stages.groups import groups_of
 from relserve.text2sql.stages.shown import MOST_TEXT, question_values, result_text
 
 MOST_TESTS = 5
@@ -24,9 +24,8 @@ def unit_tests(cases: Sequence[Case], tools: Tools) -> None:
     asks = [Ask(case, question_values(case) | {"candidates": _candidates_text(case)}) for case in split]
     answers = tools.ask("unit_tests", template_of("unit_tests"), asks, TESTS_TOKENS)
     for case, answer in zip(split, answers, strict=True):
-        found = json_in(answer.value or "")
-        texts = [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
-        case.tests = tuple(texts[:MOST_TESTS])
+        found = json_in(answer.value or "", list) or ()
+        case.tests = tuple(each for each in found if isinstance(each, str))[:MOST_TESTS]
         case.note(f"{len(case.tests)} unit tests written")
 
 
@@ -42,8 +41,8 @@ def evaluation(cases: Sequence[Case], tools: Tools) -> None:
     ]  # fmt: skip
     answers = tools.ask("evaluation", template_of("evaluation"), asks, VERDICT_TOKENS)
     for (case, group), answer in zip(judged, answers, strict=True):
-        verdicts = json_in(answer.value or "")
-        if not isinstance(verdicts, list) or len(verdicts) != len(case.tests):
+        verdicts = json_in(answer.value or "", list)
+        if verdicts is None or len(verdicts) != len(case.tests):
             case.note(f"{group[0].method}: no verdict on each of {len(case.tests)} tests")
             continue
         for candidate in group:

@@ -24,8 +24,8 @@ def problem_text(candidate: Candidate, schema: Schema, database: Database) -> st
     if problem.kind is ProblemKind.EMPTY:
         return (
             "It runs, but gives no row, or nothing but NULL and 0. Is a value in its filters spelled "
-            "otherwise in the database, or does it stand in another column? If the query is right as it is, repeat it "
-            "unchanged. Values of the database like those of the query:\n"
+            "otherwise in the database, or does it stand in another column? If the query is right as it is, "
+            "repeat it unchanged. Values of the database like those of the query:\n"
             f"<data>\n{_similar_values(candidate.sql, database)}\n</data>"
         )
     words = "DuckDB cannot bind it" if problem.kind is ProblemKind.REFUSED else "It failed when it ran"

@@ -34,8 +34,8 @@ def keywords(cases: Sequence[Case], tools: Tools) -> None:
     for case, answer in zip(
         cases, tools.ask("keywords", template_of("keywords"), asks, MAX_TOKENS), strict=True
     ):
-        found = json_in(answer.value or "")
-        if not isinstance(found, list):
+        found = json_in(answer.value or "", list)
+        if found is None:
             case.note("the model named no keywords; those that code finds are used")
             continue
         named = [each.strip() for each in found if isinstance(each, str) and each.strip()]
