@@ -55,7 +55,7 @@ def test_the_prompt_holds_the_schema_and_the_marked_question():
     assert prompt("average abv of ipa beers").text == (
         "beer +s t0 : id c0 int * , name c1 text , style c2 text , abv c3 num , brewery id c4 int > t1 , "
         "brewed c5 date ; brewery +s t1 : id c6 int * , name c7 text , country c8 text , active c9 bool ? "
-        "average abv = c3 of <str> v0 @ c2 beer +s # t0 =>"
+        "average avg abv = c3 of <str> v0 @ c2 beer +s # t0 =>"
     )
 
 
@@ -73,6 +73,33 @@ def test_two_tables_are_joined_over_the_reference(con):
 def test_a_time_is_compared_by_its_day(con):
     found = prompt("beers brewed on 2020-05-01")
     assert con.sql(sql_of("select c1 from t0 where c5 = v0", found)).fetchall() == [("A",)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "sql"),
+    [
+        (
+            "select c1 , count ( * ) from t0 group by c0",
+            'SELECT "name", count(*) FROM "beers" GROUP BY "id", "name"',
+        ),
+        ("select distinct c2 from t0 order by c2", 'SELECT DISTINCT "style" FROM "beers" ORDER BY "style"'),
+        (
+            "select distinct c2 from t0 order by c3 desc",
+            'SELECT "style" FROM "beers" GROUP BY "style" ORDER BY max("abv") DESC',
+        ),
+        (
+            "select c2 from t0 group by c2 order by c3 limit 1",
+            'SELECT "style" FROM "beers" GROUP BY "style" ORDER BY min("abv") LIMIT 1',
+        ),
+        (
+            "select * from t0 where c2 is null or c3 is null and c1 is not null",
+            'SELECT * FROM "beers" WHERE ("style" IS NULL OR "abv" IS NULL) AND "name" IS NOT NULL',
+        ),
+    ],
+)
+def test_an_answer_becomes_sql(con, answer, sql):
+    assert sql_of(answer, prompt("beers")) == sql
+    con.sql(sql).fetchall()
 
 
 def test_a_shuffle_changes_handles_and_not_the_sql():
@@ -93,6 +120,8 @@ def test_a_shuffle_changes_handles_and_not_the_sql():
         ("select c0 from t0 where c3 >", "ends in the middle"),
         ("select c0 from t0 limit 1 1", "goes on"),
         ("select c0 from t0 join t0", "two different tables"),
+        ("select c0 , count ( * ) from t0", "without a group"),
+        ("select count ( * ) from t0 order by c0", "no order"),
     ],
 )
 def test_an_answer_that_is_none_says_why(answer, reason):
