@@ -14,6 +14,17 @@ MOST = 10**7  # rows or tokens that a client is believed to speak of
 MAX_KIND = 64  # characters of a kind, which schedulers remember
 
 
+class Step(NamedTuple):
+    """A relQuery's place in a workflow; see `RelTag`.
+
+    At its deadline a row without an answer fails with FailureKind.DEADLINE, and its request is aborted.
+    """
+
+    workflow_id: str
+    stage: str
+    deadline_s: float | None = None
+
+
 class RelTag(NamedTuple):
     """The identity of a request's relQuery, and what is known of the whole relQuery.
 

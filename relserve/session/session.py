@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from relserve.cache.cache import AnswerCache
+from relserve.call.rel_tag import Step
 from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
@@ -49,6 +50,7 @@ class Session:
         progress: Progress | None = None,
         enough: Enough | None = None,
         statement: int | None = None,
+        step: Step | None = None,
     ) -> Result:
         """Answer a relQuery in one round.
 
@@ -57,6 +59,7 @@ class Session:
             cancel: when set, the requests are aborted in the engine and Cancelled is raised.
             progress, enough: see `OpenRelQuery.ask`.
             statement: number of the SQL statement that asks; None: a new one.
+            step: of the workflow that it is a part of; at its deadline rows without an answer fail.
 
         Returns:
             Answers in input order; a NULL input gives Answer(None).
@@ -65,8 +68,13 @@ class Session:
             ModelError: its model is not to be had.
             EngineError, RowError, Cancelled: see `OpenRelQuery.ask`.
         """
-        with self.open(relquery.site, cancel, statement, relquery.rel_id, remembers=False) as opened:
-            answers = opened.ask(relquery.rows, relquery.multiplicity, enough=enough, progress=progress)
+        with self.open(
+            relquery.site, cancel, statement, relquery.rel_id, remembers=False, step=step
+        ) as opened:
+            answers = opened.ask(
+                relquery.rows, relquery.multiplicity, enough=enough, progress=progress,
+                grammars=relquery.grammars,
+            )  # fmt: skip
         return Result(answers)
 
     def open(
@@ -76,6 +84,7 @@ class Session:
         statement: int | None = None,
         rel_id: str | None = None,
         remembers: bool = True,
+        step: Step | None = None,
     ) -> OpenRelQuery:
         """Begin a relQuery that is asked in rounds.
 
@@ -86,6 +95,7 @@ class Session:
             rel_id: None: a new one.
             remembers: keep prompts and answers until the end, so that no later round asks them again; off
                 where the caller sees to that.
+            step: as of `run`.
 
         Raises:
             ModelError: its model is not to be had.
@@ -95,7 +105,7 @@ class Session:
             foreign_tables=self.foreign_tables,
             cancel=threading.Event() if cancel is None else cancel,
             statement=self.history.new_statement() if statement is None else statement,
-            rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
+            rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers, step=step,
         )  # fmt: skip
 
     def submit(self, submission: Submission, model: str | None = None) -> PendingReplies:
@@ -128,9 +138,11 @@ class Session:
             Cancelled: `cancel` was set while a server was asked which model it has.
         """
         engine, site = self.find_engine(relquery.options.model), relquery.site
-        folded = fold_rows(relquery.prompts(), relquery.multiplicity)
-        sent = sorted(folded.prompts) if self.sorts else folded.prompts
-        submission = submission_of(site, relquery.rel_id, sent)
+        folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=relquery.grammars)
+        submission = submission_of(site, relquery.rel_id, folded)
+        if self.sorts:
+            order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
+            submission = submission.part(order, None)
         record = QueryRecord(
             relquery.rel_id, site.function, site.binding.template.text, engine.model,
             relquery.num_rows, num_distinct=len(folded.prompts), num_null=folded.num_null,
