@@ -3,11 +3,13 @@
     RelserveError
     ├── UsageError           the call is wrong; the message says what, where and how to mend it
     │   ├── TemplateError    the template, shown with a caret under the place
-    │   └── OptionError      an option: unknown, of the wrong type, or out of range
+    │   ├── OptionError      an option: unknown, of the wrong type, or out of range
+    │   └── UnsafeSqlError   generated SQL is more than a SELECT over allowed tables
     ├── ModelError           a model name that leads to no model
     ├── EngineError          the engine could not do its work
     │   ├── EngineStartError it did not come up
     │   └── EngineDeadError  it died, and a restart did not help
+    ├── LimitError           generated SQL took more time, memory, disk or rows than it may
     ├── RowError             a row failed and on_error := 'raise' was given
     ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
     ├── ForbiddenError       a server's user may not do this
@@ -48,6 +50,10 @@ class OptionError(UsageError):
     """An option is unknown, of the wrong type, or out of range."""
 
 
+class UnsafeSqlError(UsageError):
+    """Generated SQL is more than one SELECT over allowed tables; nothing of it ran."""
+
+
 class ModelError(RelserveError):
     """A model name leads to no model."""
 
@@ -62,6 +68,14 @@ class EngineStartError(EngineError):
 
 class EngineDeadError(EngineError):
     """The engine died and a restart did not help."""
+
+
+class LimitError(RelserveError):
+    """Generated SQL was ended at a limit, which `limit` names; the message says how to raise it."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        self.limit = limit
+        super().__init__(message)
 
 
 class RowError(RelserveError):
