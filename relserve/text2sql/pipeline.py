@@ -54,6 +54,9 @@ STAGES: tuple[Stage, ...] = (
 )
 
 
+_OF_THE_CALLER = (Cancelled, ModelError, UsageError)  # these are raised, being no failure of a stage
+
+
 class Outcome(NamedTuple):
     """What became of a question.
 
@@ -100,22 +103,38 @@ def run(
         Cancelled: `cancel` was set.
     """
     options = options or Text2SqlOptions()
-    notes = [options.evidence] * len(questions) if evidence is None else evidence
-    schema = database.schema()
-    cases = [Case(question, schema, note) for question, note in zip(questions, notes, strict=True)]
     model = model_of(session, options)
-    engine = session.find_engine(model)
-    workflow = Workflow(session.history.workflows, engine.model, cases, options.deadline_s)
+    name = session.find_engine(model).model
+    cases = _cases(questions, evidence, options, database)
+    workflow = Workflow(session.history.workflows, name, cases, options.deadline_s)
     tools = Tools(
-        session, database, options, workflow, model, writes_handles(engine.model),
+        session, database, options, workflow, model, writes_handles(name),
         session.history.new_statement() if statement is None else statement, cancel or threading.Event(),
     )  # fmt: skip
     try:
         for stage in stages:
             _run_stage(stage, cases, tools)
+        for case in cases:
+            if case.chosen is None:
+                case.fail("choice", "the stages ended without a choice")
     finally:
         workflow.end()
     return [_outcome(case, workflow.workflow_id) for case in cases]
+
+
+def _cases(
+    questions: Sequence[str],
+    evidence: Sequence[str | None] | None,
+    options: Text2SqlOptions,
+    database: Database,
+) -> list[Case]:
+    notes = [options.evidence] * len(questions) if evidence is None else evidence
+    schema = database.schema()
+    cases = [Case(question, schema, note) for question, note in zip(questions, notes, strict=True)]
+    for case in cases:
+        if not case.question.strip():
+            case.fail("question", "the question is empty")
+    return cases
 
 
 def replaced(name: str, run: Callable[[Sequence[Case], Tools], None]) -> tuple[Stage, ...]:
@@ -141,10 +160,10 @@ def _run_stage(stage: Stage, cases: Sequence[Case], tools: Tools) -> None:
             _fail_all(left, stage, tools.workflow.late_text, None)
         else:
             stage.run(left, tools)
-    except (Cancelled, ModelError, UsageError):
-        raise
-    except (RelserveError, duckdb.Error) as error:
-        _fail_all(left, stage, str(error), error)
+    except BaseException as error:
+        _fail_all(left, stage, str(error) or type(error).__name__, error)
+        if isinstance(error, _OF_THE_CALLER) or not isinstance(error, (RelserveError, duckdb.Error)):
+            raise
     finally:
         for case in left:
             case.end_stage(stage.name, time.monotonic() - began_s)
@@ -156,7 +175,6 @@ def _fail_all(cases: Sequence[Case], stage: Stage, problem: str, cause: BaseExce
 
 
 def _outcome(case: Case, workflow_id: str) -> Outcome:
-    sql = case.chosen.sql if case.chosen is not None and case.failure is None else None
-    if sql is None:
-        case.fail("choice", "the stages ended without a choice")
-    return Outcome(case.question, sql, tuple(case.candidates), tuple(case.trace), case.failure, workflow_id)
+    return Outcome(
+        case.question, case.sql, tuple(case.candidates), tuple(case.trace), case.error, workflow_id
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from relserve.errors import LimitError, UnsafeSqlError
+from relserve.errors import LimitError, UnsafeSqlError, UsageError
 from relserve.linking.schema import Schema, Table
 from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.guard.limits import Limits
@@ -116,7 +118,12 @@ def test_temporary_tables_are_read_on_their_own_connection(con: duckdb.DuckDBPyC
     with pytest.raises(UnsafeSqlError):
         GuardedConnection(con.cursor()).rows("FROM mine")
     con.execute("INSERT INTO mine VALUES (8)")
-    assert con.execute("SELECT sum(a) FROM mine").fetchone() == (15,)
+    assert con.execute("SELECT sum(a) FROM mine").fetchall() == [(15,)]
+    con.execute("BEGIN; INSERT INTO mine VALUES (9)")
+    with pytest.raises(UsageError, match="outside a transaction"):
+        GuardedConnection(con).rows("FROM mine")
+    con.execute("COMMIT")
+    assert con.execute("SELECT sum(a) FROM mine").fetchall() == [(24,)]
 
 
 def test_an_error_of_duckdb_is_its_own_and_the_next_statement_runs(guarded: GuardedConnection) -> None:
@@ -133,3 +140,29 @@ def test_an_interrupt_from_elsewhere_is_no_limit(con: duckdb.DuckDBPyConnection)
     with pytest.raises(duckdb.InterruptException):
         guarded.rows("SELECT count(*) FROM t x, t y, t z WHERE x.a + y.a + z.a = 7")
     timer.join()
+
+
+_WANTS_ALL = """
+import duckdb
+from relserve.errors import LimitError
+from relserve.machine import memory_limit
+from relserve.text2sql.guard.connection import GuardedConnection
+from relserve.text2sql.guard.limits import Limits
+memory_limit.free_bytes = lambda: 800 << 20
+con = duckdb.connect()
+con.execute("CREATE TABLE t AS SELECT repeat('x', 1000) || range AS b FROM range(5000)")
+guarded = GuardedConnection(con.cursor(), Limits(seconds=60, memory_mb=100_000))
+try:
+    guarded.rows("SELECT sum(length(repeat(b, 1000))) FROM t")
+except LimitError as error:
+    print(error.limit)
+print(guarded.rows("SELECT count(*) AS n FROM t")["n"].to_pylist())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory so")
+def test_one_call_that_wants_all_memory_fails_and_the_process_lives_on() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WANTS_ALL], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.split() == ["memory_mb", "[5000]"]

@@ -58,6 +58,14 @@ class Candidate:
         self.sql, self.problem, self.is_bound, self.result = sql, None, False, None
 
 
+class Failing(NamedTuple):
+    """Why a question got no SQL."""
+
+    stage: str
+    problem: str
+    cause: BaseException | None
+
+
 class Trace(NamedTuple):
     """What one stage did for a question.
 
@@ -95,7 +103,7 @@ class Case:
     candidates: list[Candidate] = field(default_factory=list)
     tests: tuple[str, ...] = ()
     chosen: Candidate | None = None
-    failure: Text2SqlError | None = None
+    failure: Failing | None = None
     trace: list[Trace] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     num_calls: int = 0
@@ -103,10 +111,15 @@ class Case:
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate nearest to being right: chosen, or without a problem, or the first that ran, ..."""
+        """The candidate nearest to being right: chosen, or with the least problem and the most votes."""
         if self.chosen is not None:
             return self.chosen
         return min(self.candidates, key=_distance, default=None)
+
+    @property
+    def sql(self) -> str | None:
+        """The SQL that was chosen; None: none was, or the question failed."""
+        return None if self.chosen is None or self.failure is not None else self.chosen.sql
 
     def note(self, line: str) -> None:
         """Say what the stage under way found."""
@@ -114,13 +127,21 @@ class Case:
 
     def fail(self, stage: str, problem: str, cause: BaseException | None = None) -> None:
         """There will be no SQL; the first failure stands."""
-        if self.failure is not None:
-            return
-        done = [f"{one.stage}: {line}" for one in self.trace for line in one.notes]
+        if self.failure is None:
+            self.failure = Failing(stage, problem, cause)
+
+    @property
+    def error(self) -> Text2SqlError | None:
+        """The failure as an error, with what was tried and the best candidate."""
+        if self.failure is None:
+            return None
         best = self.best
-        tried = (*done, *(f"{stage}: {line}" for line in self.notes))
-        self.failure = Text2SqlError(problem, stage, tried, None if best is None else best.sql)
-        self.failure.__cause__ = cause
+        tried = tuple(f"{one.stage}: {line}" for one in self.trace for line in one.notes)
+        error = Text2SqlError(
+            self.failure.problem, self.failure.stage, tried, None if best is None else best.sql
+        )
+        error.__cause__ = self.failure.cause
+        return error
 
     def end_stage(self, stage: str, seconds: float) -> None:
         """Put on the trace what a stage did."""
@@ -132,6 +153,6 @@ class Case:
 _ORDER = (None, ProblemKind.EMPTY, ProblemKind.FAILED, ProblemKind.REFUSED)
 
 
-def _distance(candidate: Candidate) -> tuple[int, int]:
+def _distance(candidate: Candidate) -> tuple[int, bool, int]:
     kind = None if candidate.problem is None else candidate.problem.kind
-    return _ORDER.index(kind), not candidate.is_bound
+    return _ORDER.index(kind), not candidate.is_bound, -candidate.votes

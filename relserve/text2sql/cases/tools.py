@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from relserve.call.answer_types import Answer, Grammar
 from relserve.call.options import Options
@@ -100,6 +100,5 @@ class Tools:
 
 def _answers(opened: OpenRelQuery, template: Template, asks: Sequence[Ask]) -> list[Answer]:
     rows = [[each.values[name] for name in template.names] for each in asks]
-    grammars: list[Grammar | None] = [each.grammar for each in asks]
-    given: dict[str, Any] = {"grammars": grammars} if any(grammars) else {}
-    return opened.ask(rows, **given)
+    grammars = [each.grammar for each in asks]
+    return opened.ask(rows, grammars=grammars if any(grammars) else None)

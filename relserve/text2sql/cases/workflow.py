@@ -70,7 +70,7 @@ class Workflow:
             record.stages = tuple(one.stage for one in case.trace)
             record.calls, record.seconds = case.num_calls, seconds
             record.usage = self._usage if len(self._cases) == 1 else None
-            record.sql = case.chosen.sql if case.chosen is not None and case.failure is None else None
-            record.error = None if case.failure is None else str(case.failure)
+            record.sql = case.sql
+            record.error = None if (error := case.error) is None else str(error)
             if self._ends_s is not None:
                 record.met = record.sql is not None and not self.is_late

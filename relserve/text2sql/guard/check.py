@@ -23,7 +23,9 @@ LONGEST = (
     20_000  # characters: DuckDB's parser takes a second for 20,000 parentheses, and cannot be interrupted
 )
 _TREE = """
-    SELECT system.main.json_serialize_sql(?::VARCHAR, skip_null := true, skip_default := true, skip_empty := true)
+    SELECT system.main.json_serialize_sql(
+        ?::VARCHAR, skip_null := true, skip_default := true, skip_empty := true
+    )
 """
 
 

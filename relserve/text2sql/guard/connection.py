@@ -9,19 +9,22 @@ from functools import cached_property
 import duckdb
 import pyarrow as pa
 
+from relserve.errors import UsageError
 from relserve.linking.schema import Schema
 from relserve.text2sql.guard.check import checked
 from relserve.text2sql.guard.functions import Functions, read_functions
 from relserve.text2sql.guard.limits import DEFAULT, Limits, Watchdog, limit_error
 
+_TRANSACTION = "SELECT system.main.txid_current()"
+
 
 class GuardedConnection:
-    """Binds and runs generated SQL: one SELECT over allowed tables, within limits, in a READ ONLY transaction.
+    """Binds and runs generated SQL: one SELECT over allowed tables, within limits, in a read-only transaction.
 
     Args:
         con: a cursor of the user's database, for this alone: the user's transaction, open result and settings
-            stay as they are. It does not see the TEMP tables of other connections; where generated SQL
-            is to read these, give the connection that has them, outside a transaction: its open result ends.
+            stay as they are. It does not see the TEMP tables of other connections; where generated SQL is to
+            read these, give the connection that has them, outside a transaction and with no open result.
         limits: what each statement may take.
         allowed: the tables that may be read; None for all tables and views that users made.
     """
@@ -66,18 +69,25 @@ class GuardedConnection:
 
     @contextmanager
     def _bound(self, sql: str) -> Iterator[duckdb.DuckDBPyRelation]:
-        with Watchdog(self._con, self.limits).watching(), self._reading():
+        with self._reading(), Watchdog(self._con, self.limits).watching():
             statement = checked(self._con, sql, self.allowed, self._functions)
             yield self._con.sql(statement)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """A transaction that writes nothing, and is always ended."""
+        """A transaction that writes nothing, and is always ended; no interrupt comes any more at its end."""
+        if self._is_in_transaction():
+            raise UsageError("generated SQL runs outside a transaction: end it, or give a cursor instead")
         self._con.execute("BEGIN TRANSACTION READ ONLY")
         try:
             yield
         finally:
             self._con.execute("ROLLBACK")
+
+    def _is_in_transaction(self) -> bool:
+        """Whether two statements are in one; a BEGIN to see it would abort the user's."""
+        first, second = (self._con.execute(_TRANSACTION).fetchall() for _ in range(2))
+        return bool(first == second)
 
     @cached_property
     def _functions(self) -> Functions:

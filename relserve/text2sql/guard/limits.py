@@ -4,6 +4,9 @@ DuckDB's own `memory_limit` and `max_temp_directory_size` hold for all connectio
 user's; besides, DuckDB counts little of the memory that strings and lists take. So the process is looked at:
 what its memory grows by while the statement runs, less the blocks of tables that DuckDB keeps since then.
 Other work of the process counts too; where there is much of it, raise `memory_mb`.
+
+DuckDB looks at an interrupt between chunks of rows. What one chunk asks for is kept small by `sizes`, and is
+held on Linux by a limit on the process, wide enough for all that the machine has to give.
 """
 
 from __future__ import annotations
@@ -18,8 +21,10 @@ from typing import NamedTuple
 import duckdb
 
 from relserve.errors import LimitError
+from relserve.machine.memory_limit import limited_memory
 
 POLL_S = 0.01
+_NAME = "relserve-sql-watchdog"
 _STATM = Path("/proc/self/statm")  # pages: total, resident, and those of files among them
 _PAGE = 4096
 _MEMORY = "SELECT tag, memory_usage_bytes, temporary_storage_bytes FROM system.main.duckdb_memory()"
@@ -73,8 +78,15 @@ class Watchdog:
         Raises:
             LimitError: a limit was reached.
         """
-        thread = threading.Thread(target=self._watch, name="relserve-sql-watchdog", daemon=True)
-        thread.start()
+        with self._con.cursor() as con:
+            before = _use(con)
+            thread = threading.Thread(target=self._watch, args=(con, before), name=_NAME, daemon=True)
+            thread.start()
+            with self._until_over(thread), limited_memory():
+                yield
+
+    @contextmanager
+    def _until_over(self, thread: threading.Thread) -> Iterator[None]:
         try:
             yield
         except (duckdb.InterruptException, duckdb.OutOfMemoryException, MemoryError) as error:
@@ -88,15 +100,15 @@ class Watchdog:
                 self._is_over.set()
             thread.join()
 
-    def _watch(self) -> None:
+    def _watch(self, con: duckdb.DuckDBPyConnection, before: _Use) -> None:
         began = time.monotonic()
-        with self._con.cursor() as con:
-            before = _use(con)
-            while not self._is_over.wait(POLL_S):
-                if self.ended_by is None:
-                    self.ended_by = self._reached(con, before, time.monotonic() - began)
-                if self.ended_by is not None:
-                    self._interrupt()
+        while not self._is_over.wait(POLL_S):
+            try:
+                self.ended_by = self.ended_by or self._reached(con, before, time.monotonic() - began)
+            except (duckdb.Error, MemoryError):  # there is not even memory to look at it
+                self.ended_by = "memory_mb"
+            if self.ended_by is not None:
+                self._interrupt()
 
     def _interrupt(self) -> None:
         """An interrupt that came after the end would hit the connection's next statement."""
