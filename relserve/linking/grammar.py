@@ -1,8 +1,8 @@
 """The grammar of the answers to one question: an EBNF for xgrammar.
 
-Typed: a column is compared with values of a fitting kind only, an aggregate stands beside a column only where
-the query is grouped by it, and each FROM clause has rules of its own. Bounded: no list is endless. Each word ends
-with one space.
+Typed: a column is compared with values of a fitting kind only, an aggregate stands beside a column only
+where the query is grouped by it, and each FROM clause has rules of its own. Bounded: no list is endless.
+Each word ends with one space.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _sorted(values: Sequence[QuestionValue]) -> tuple[list[str], list[str], list
     return (
         [handle for handle, value in named if value.number is not None],
         [handle for handle, value in named if value.is_text],
-        [handle for handle, value in named if value.days is not None],
+        [handle for handle, value in named if value.period is not None],
         [handle for handle, value in named if value.is_year],
     )
 

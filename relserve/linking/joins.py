@@ -27,12 +27,9 @@ def steps(schema: Schema) -> tuple[Step, ...]:
     found: dict[tuple[int, int], list[tuple[str, str]]] = {}
     for (_, column), holder in zip(schema.columns, schema.table_of, strict=True):
         reference = column.references
-        if reference is None:
+        if reference is None or not schema.has(reference.table):  # a table not chosen, or not allowed
             continue
-        try:
-            target = schema.position(reference.table)
-        except KeyError:  # a table that the caller may not see, or did not choose
-            continue
+        target = schema.position(reference.table)
         if target != holder:
             found.setdefault((holder, target), []).append((column.name, reference.column))
     return tuple(step for ends, pairs in found.items() for step in _ways(*ends, pairs))

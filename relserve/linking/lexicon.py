@@ -1,57 +1,109 @@
-"""English words of questions: those that say nothing of a schema, numbers, and adjectives of columns."""
+"""English words of questions that say nothing of a schema, numbers in words, and names for the same thing."""
 
 from __future__ import annotations
 
-STOP = frozenset(
-    "a an the of in on at by for from to with and or not is are was were be been has have had do does "
-    "did that which who whose what when where how many much all any each every per no than more less "
-    "most least it its their there this these those me i we you show list give find tell get please us "
-    "our out as between before after above below over under contain contains containing number count "
-    "total sum average mean minimum maximum highest lowest top first last name names id different "
-    "distinct unique order sorted only".split()
+_FUNCTION = (
+    "a an the of in on at by for from to with and or not is are was were be been has have had do does did "
+    "that "
+    "which who whose what when where how many much all any each every per no than more less most least it "
+    "its "
+    "their there this these those me i we you show list give find tell get please us our out as between "
+    "before "
+    "after above below over under i'd i'm i've don't doesn't isn't aren't what's who's let us would like "
+    "want "
+    "need know see 's can could if"
 )
+_NOUNS = (
+    "number count total sum average mean minimum maximum highest lowest top first last name names id "
+    "different "
+    "distinct unique order sorted only contain contains containing"
+)
+STOP = frozenset(f"{_FUNCTION} {_NOUNS}".split())
+NEVER_NAMES = frozenset(_FUNCTION.split())  # the other stop words name a column where one is called just so
+NEGATIONS = frozenset("not never non no isn't aren't wasn't weren't doesn't don't without".split())
+
 TRIGGERS = frozenset(
-    "contain contains containing include includes including mention mentions mentioning word text "
-    "string phrase like called named".split()
+    "contain contains containing include includes including mention mentions mentioning word text string "
+    "phrase like called named".split()
 )
 AFTER_TRIGGER = frozenset("the word text string phrase".split())
 
 NUMBER_WORDS = {
     word: number
     for number, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)
-} | dict(fifteen=15, twenty=20, thirty=30, forty=40, fifty=50, hundred=100, zero=0)
+} | dict(zero=0, fifteen=15, twenty=20, thirty=30, forty=40, fifty=50, sixty=60, hundred=100, dozen=12)
+ONE_AFTER = frozenset("than least most exactly over above under below top precisely only just".split())
 
-_ADJECTIVES = (
-    ("price cost amount fee rate wage rent",
-     "cost costs costing costlier costliest expensive pricey pricier priciest cheap cheaper cheapest dear"),
-    ("age year birthday birth born", "old older oldest young younger youngest aged"),
-    ("year date on at", "new newer newest recent latest earliest oldest older dated released made opened"),
-    ("height", "tall taller tallest short shorter shortest high"),
-    ("weight", "heavy heavier heaviest light lighter lightest weigh weighs weighing"),
-    ("length duration minutes pages mileage", "long longer longest short shorter shortest lasting"),
-    ("speed rate", "fast faster fastest slow slower slowest quick quickest"),
-    ("area population capacity size volume height employees seats",
-     "large larger largest big bigger biggest small smaller smallest"),
-    ("population", "populous populated inhabitants people"),
-    ("width", "wide wider widest narrow narrower narrowest"),
-    ("abv alcohol", "strong stronger strongest weak weaker weakest alcoholic"),
-    ("rating stars score", "rated better best worse worst popular stars star"),
-    ("salary wage income", "paid earn earns earning earnings"),
-    ("temperature", "hot hotter hottest cold colder coldest warm warmer warmest cool cooler coolest"),
-    ("power horsepower", "powerful"),
-    ("profit income", "profitable"),
-    ("city country location address place state region", "where"),
-    ("date year", "when"),
-)  # fmt: skip
+ABBREVIATIONS = dict(
+    pair.split(":")
+    for pair in (
+        "qty:quantity dept:department desc:description descr:description addr:address amt:amount "
+        "temp:temperature "
+        "yr:year tel:telephone emp:employee cust:customer prod:product mfr:manufacturer num:number no:number "
+        "nr:number cnt:count pct:percent perc:percent min:minimum max:maximum avg:average cat:category "
+        "loc:location pop:population lat:latitude lon:longitude lng:longitude org:organization "
+        "univ:university "
+        "mgr:manager img:image msg:message tot:total sal:salary bal:balance acct:account inv:invoice "
+        "ref:reference "
+        "dob:birth hp:horsepower mpg:mileage orig:original dest:destination fname:name lname:name"
+    ).split()
+)
+
+_SYNONYMS = (
+    "price cost",
+    "salary wage pay income earnings compensation",
+    "country nation",
+    "city town",
+    "author writer",
+    "job occupation profession",
+    "gender sex",
+    "phone telephone",
+    "kind type category genre",
+    "color colour",
+    "rating score grade",
+    "name title",
+    "customer client buyer",
+    "employee worker staff",
+    "student pupil",
+    "film movie",
+    "car vehicle automobile",
+    "shop store",
+    "doctor physician",
+    "company firm business",
+    "maker manufacturer producer brand",
+    "stock inventory",
+    "population inhabitant resident",
+    "revenue turnover income sale",
+    "duration length runtime",
+    "quantity amount",
+    "supplier vendor",
+    "flat apartment",
+    "picture image photo",
+    "purchase order",
+    "teacher instructor lecturer",
+    "seat capacity",
+    "strength alcohol abv",
+    "sort style kind",
+    "remark comment note",
+    "birthday birth",
+    "surface area",
+    "point score",
+    "language tongue",
+    "house home",
+    "illness disease",
+    "medicine drug",
+    "street address",
+    "mail email",
+    "date day",
+)
 
 
-def _columns_of_adjectives() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for columns, words in _ADJECTIVES:
-        for word in words.split():
-            found.setdefault(word, set()).update(columns.split())
-    return {word: frozenset(columns) for word, columns in found.items()}
+def _synonyms() -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for group in map(str.split, _SYNONYMS):
+        for word in group:
+            found.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
+    return {word: tuple(others) for word, others in found.items()}
 
 
-ADJECTIVES = _columns_of_adjectives()
-PLACES = frozenset(["where", "when"])  # these ask for text columns too
+SYNONYMS = _synonyms()  # by stem

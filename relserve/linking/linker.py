@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
-from relserve.linking.lexicon import AFTER_TRIGGER, STOP, TRIGGERS
-from relserve.linking.literals import QuestionValue, ValueKind, literal_at
+from relserve.linking.adjectives import MEANINGS
+from relserve.linking.dates import MONTHS
+from relserve.linking.lexicon import AFTER_TRIGGER, NEGATIONS, NEVER_NAMES, NUMBER_WORDS, STOP, TRIGGERS
+from relserve.linking.literals import QuestionValue, ValueKind, literal_at, quoted_text
 from relserve.linking.names import Positions, SchemaNames, schema_names
+from relserve.linking.nations import NATIONS
+from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE
+from relserve.linking.pieces import Linked, Piece, settle
 from relserve.linking.schema import Schema
 from relserve.linking.values import ValueHit, ValueIndex
-from relserve.linking.words import folded, spoken, stem, tokens
+from relserve.linking.words import folded, plural, root, spoken, stem, tokens
 
 _MOST_VALUE_WORDS = 8
-_MOST_NAME_WORDS = 4
 _QUOTES = "\"'“‘"
-_NAMES = ("name", "names")
-
-
-class Piece(NamedTuple):
-    """Some words of a question, or a value of it, with positions of what they may mean."""
-
-    words: str
-    value: int | None = None
-    exact: Positions = ()
-    tables: Positions = ()
-    partial: Positions = ()
-    holders: Positions = ()
-
-
-class Linked(NamedTuple):
-    """A question, read."""
-
-    pieces: tuple[Piece, ...]
-    values: tuple[QuestionValue, ...]
+_BEFORE_NUMBERS = frozenset("$ € £ ¥ the a an of year".split())
+_NEGATIVE_PREFIXES = ("un", "non", "in", "dis", "im")
 
 
 def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
@@ -42,7 +26,7 @@ def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
     at = 0
     while at < len(reader.words):
         at += reader.read(at)
-    return Linked(_preferred(schema, reader.pieces), tuple(reader.values))
+    return Linked(settle(schema, reader.pieces), tuple(reader.values))
 
 
 class _Reader:
@@ -54,44 +38,53 @@ class _Reader:
         self._low = [word.casefold() for word in self.words]
         self._stems = [stem(word) for word in self._low]
         self._find = index.find
-        self._columns = {(table.name, column.name): at for at, (table, column) in enumerate(schema.columns)}
+        self._schema = schema
         self._expects_text = False
+        self._has_case = not question.isupper()
 
     def read(self, at: int) -> int:
         """Read from token `at` and return how many tokens were read."""
-        used = (
-            self._quoted(at)
-            or self._known_value(at)
-            or self._literal(at)
-            or self._name(at)
-            or self._proper(at)
-        )
-        if used:
-            self._expects_text = False
-            return used
+        for reading in (
+            self._quoted,
+            self._known_value,
+            self._literal,
+            self._phrase,
+            self._other_value,
+            self._proper,
+        ):
+            used = reading(at)
+            if used:
+                self._expects_text = reading == self._phrase and self._continues_text(at + used - 1)
+                return used
         self._word(at)
         return 1
 
+    def _continues_text(self, at: int) -> bool:
+        """Whether the next word is a text, as after "contains" and "the word"."""
+        low = self._low[at]
+        return low in TRIGGERS or (self._expects_text and low in AFTER_TRIGGER)
+
+    # Values
+
     def _value(self, value: QuestionValue, marked: Positions = ()) -> None:
-        holders = [
-            self._columns[hit.table, hit.column]
-            for hit in value.hits
-            if (hit.table, hit.column) in self._columns
-        ]
-        self.pieces.append(
-            Piece(f"<{value.kind}>", len(self.values), partial=marked, holders=tuple(dict.fromkeys(holders)))
-        )
+        places = (self._schema.place(hit.table, hit.column) for hit in value.hits)
+        holders = tuple(dict.fromkeys(at for at in places if at is not None))
+        self.pieces.append(Piece(f"<{value.kind}>", len(self.values), partial=marked, holders=holders))
         self.values.append(value)
+
+    def _text(self, at: int, end: int, hits: tuple[ValueHit, ...] = ()) -> int:
+        self._value(QuestionValue(ValueKind.TEXT, " ".join(self.words[at:end]), hits))
+        return end - at
+
+    def _hits(self, words: tuple[str, ...]) -> tuple[ValueHit, ...]:
+        return tuple(self._find(words)) if 0 < len(words) <= _MOST_VALUE_WORDS else ()
 
     def _quoted(self, at: int) -> int:
         word = self.words[at]
         if word[0] not in _QUOTES or len(word) < 3:
             return 0
-        self._value(QuestionValue(ValueKind.TEXT, word[1:-1], self._hits(folded(word[1:-1]))))
+        self._value(quoted_text(word[1:-1], self._hits(folded(word[1:-1]))))
         return 1
-
-    def _hits(self, words: tuple[str, ...]) -> tuple[ValueHit, ...]:
-        return tuple(self._find(words)) if 0 < len(words) <= _MOST_VALUE_WORDS else ()
 
     def _known_value(self, at: int) -> int:
         """A value of the database, the longest that begins here; a single number stays a number."""
@@ -99,72 +92,140 @@ class _Reader:
             words = tuple(self._low[at : at + count])
             if count == 1 and (words[0] in STOP or len(words[0]) < 2 or words[0][0].isdigit()):
                 return 0
-            hits: Sequence[ValueHit] = self._find(words)
-            stems = tuple(self._stems[at : at + count])
-            if hits and stems not in self.names.columns and stems not in self.names.tables:
-                self._value(QuestionValue(ValueKind.TEXT, " ".join(self.words[at : at + count]), tuple(hits)))
-                return count
+            hits = self._hits(words)
+            if hits and not self._is_name(at, count):
+                return self._text(at, at + count, hits)
         return 0
+
+    def _is_name(self, at: int, count: int) -> bool:
+        stems = tuple(self._stems[at : at + count])
+        return stems in self.names.columns or stems in self.names.tables
 
     def _literal(self, at: int) -> int:
         found = None if self._stems[at] in self.names.words else literal_at(self._low, at)
         if found is None:
             return 0
         value, used = found
-        value = value._replace(hits=self._hits((self._low[at],)) if used == 1 else ())
+        if used == 1 and value.kind is not ValueKind.DATE:
+            value = value._replace(hits=self._hits((self._low[at],)))
         self._value(value, self.names.years if value.kind is ValueKind.YEAR else ())
         return used
 
-    def _name(self, at: int) -> int:
-        """The longest name of a column or a table that begins here."""
-        for count in range(min(_MOST_NAME_WORDS, len(self.words) - at), 0, -1):
-            stems = tuple(self._stems[at : at + count])
-            columns, tables = self.names.columns.get(stems, ()), self.names.tables.get(stems, ())
-            if count == 1 and self._low[at] in STOP and self._low[at] not in (*_NAMES, "id"):
-                columns = ()
-            if columns or tables:
-                words = " ".join(map(spoken, self._low[at : at + count]))
-                self.pieces.append(Piece(words, exact=columns, tables=tables))
-                return count
+    def _is_literal(self, at: int) -> bool:
+        if not 0 <= at < len(self._low):
+            return False
+        word = self._low[at].lstrip("-")
+        return word[:1].isdigit() or word in NUMBER_WORDS or word in MONTHS
+
+    def _other_value(self, at: int) -> int:
+        """A value in another form: comedies for Comedy, French for France."""
+        if self._low[at] in STOP or not self.words[at][0].isalpha() or self._stems[at] in self.names.parts:
+            return 0
+        for count in range(min(3, len(self.words) - at), 0, -1):
+            *first, last = self._low[at : at + count]
+            others = [
+                (*first, stem(last)),
+                (*first, plural(last)),
+                *(NATIONS.get(last, ()) if not first else ()),
+            ]
+            for words in others if last not in STOP and len(last) > 3 else ():
+                if hits := self._hits(words):
+                    return self._text(at, at + count, hits)
         return 0
 
     def _proper(self, at: int) -> int:
         """A text value that is not quoted: capitalised words, or the word after "contains"."""
-        word, low = self.words[at], self._low[at]
-        if low in STOP or not word[0].isalpha():
+        low = self._low[at]
+        if low in STOP or not self.words[at][0].isalpha():
             return 0
-        capital = word[0].isupper() and at > 0 and self._stems[at] not in self.names.words
+        starts = at == 0 or self.words[at - 1] in ".?!:"
+        capital = self._is_capital(at) and (
+            not starts or (self._is_capital(at + 1) and not self.names.roots.get(root(self._stems[at])))
+        )
         if not capital and not self._expects_text:
             return 0
         end = at + 1
-        while (
-            capital
-            and end < len(self.words)
-            and self.words[end][0].isupper()
-            and not self._find((self._low[end],))
-        ):
+        while capital and self._is_capital(end) and not self._hits((self._low[end],)):
             end += 1
-        self._value(QuestionValue(ValueKind.TEXT, " ".join(self.words[at:end])))
-        return end - at
+        return self._text(at, end)
+
+    def _is_capital(self, at: int) -> bool:
+        return (
+            self._has_case
+            and at < len(self.words)
+            and self.words[at][0].isupper()
+            and self._stems[at] not in self.names.words
+            and self._low[at] not in STOP
+        )
+
+    # Words
+
+    def _phrase(self, at: int) -> int:
+        """The longest name, adjective or phrase from here; a name wins, with the sign of the phrase."""
+        longest = self.names.longest(self._low[at], self._stems[at])
+        for count in range(min(longest, len(self.words) - at), 0, -1):
+            words, stems = tuple(self._low[at : at + count]), tuple(self._stems[at : at + count])
+            columns, tables = self.names.named(stems), self.names.tables.get(stems, ())
+            sign = self._sign(at, words)
+            said = " ".join(map(spoken, words))
+            if columns or tables:
+                tables = tables or self.names.tables.get(stems[:1], ())
+                sign = self._truth(at, columns) or sign
+                self.pieces.append(Piece(said, sign=sign, exact=columns, tables=tables))
+                return count
+            described = self.names.described(words) if words in MEANINGS else ()
+            if described or (sign and words[0] not in ("'s",)):
+                parts = self.names.parts.get(stems[0], ()) if count == 1 and words[0] not in STOP else ()
+                self.pieces.append(Piece(said, sign=sign, partial=parts, described=described))
+                return count
+        return 0
+
+    def _sign(self, at: int, words: tuple[str, ...]) -> str:
+        """The word of the answer that a phrase comes to, beside a value or anywhere."""
+        end = at + len(words)
+        found = BEFORE_A_VALUE.get(words)
+        if found and (
+            self._is_literal(end) or (self._at(end) in _BEFORE_NUMBERS and self._is_literal(end + 1))
+        ):
+            return found
+        found = AFTER_A_VALUE.get(words)
+        if found and self._is_literal(at - 1):
+            return found
+        return ANYWHERE.get(words, "")
+
+    def _at(self, at: int) -> str:
+        return self._low[at] if at < len(self._low) else ""
+
+    def _truth(self, at: int, columns: Positions) -> str:
+        """For names of booleans: whether the question denies them."""
+        if not columns or not self.names.bools.issuperset(columns):
+            return ""
+        return "false" if NEGATIONS.intersection(self._low[max(0, at - 3) : at]) else "true"
 
     def _word(self, at: int) -> None:
-        low = self._low[at]
-        parts = () if low in STOP and low not in _NAMES else self.names.parts.get(self._stems[at], ())
-        self.pieces.append(Piece(spoken(low), partial=(*parts, *self.names.described_by(low))))
-        self._expects_text = low in TRIGGERS or (self._expects_text and low in AFTER_TRIGGER)
+        """A word that is no name: parts of names, synonyms and verbs of the same root."""
+        low, short = self._low[at], self._stems[at]
+        names = self.names
+        tables: Positions = ()
+        marked = () if low in STOP and short != "name" else names.parts.get(short, ())
+        sign = self._truth(at, marked)
+        if not marked and low not in STOP:
+            marked, sign = self._denied(low)
+        if not marked and low not in STOP:
+            tables, marked = names.table_synonyms.get(short, ()), names.synonyms.get(short, ())
+        if not marked and not tables and low not in NEVER_NAMES and low.isalpha():
+            marked = names.roots.get(root(short), ())
+        self.pieces.append(Piece(spoken(low), sign=sign, partial=marked, tables=tables))
+        self._expects_text = self._continues_text(at)
 
-
-def _preferred(schema: Schema, pieces: list[Piece]) -> tuple[Piece, ...]:
-    """Of several columns keep those of the tables that the question names, where there are any."""
-    mentioned = {at for piece in pieces for at in piece.tables}
-
-    def kept(columns: Positions) -> Positions:
-        chosen = tuple(at for at in dict.fromkeys(columns) if schema.table_of[at] in mentioned)
-        return chosen or tuple(dict.fromkeys(columns))
-
-    return tuple(
-        piece._replace(exact=kept(piece.exact), partial=kept(piece.partial))
-        if piece.exact or piece.partial
-        else piece
-        for piece in pieces
-    )
+    def _denied(self, low: str) -> tuple[Positions, str]:
+        """Booleans that a word denies by its prefix: unpaid, inactive."""
+        for prefix in _NEGATIVE_PREFIXES:
+            rest = (stem(low.removeprefix(prefix)),)
+            if (
+                low.startswith(prefix)
+                and (found := self.names.columns.get(rest))
+                and self.names.bools.issuperset(found)
+            ):
+                return found, "false"
+        return (), ""

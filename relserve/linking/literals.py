@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from enum import StrEnum
 from typing import NamedTuple
 
-from relserve.linking.lexicon import NUMBER_WORDS
+from relserve.linking.dates import AmbiguousDateError, Period, period_at, written_period
+from relserve.linking.lexicon import NUMBER_WORDS, ONE_AFTER
 from relserve.linking.values import ValueHit
 
 _NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(k|m|bn|mn)?", re.IGNORECASE)
 _SCALES = {"k": 3, "m": 6, "mn": 6, "bn": 9, "thousand": 3, "million": 6, "billion": 9}
 _YEAR = re.compile(r"(1[5-9]|20|21)\d\d")
 _PLAIN_NUMBER = re.compile(r"-?\d{1,30}(\.\d{1,30})?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_COUNT = re.compile(r"\d{1,9}")
 
 
 class ValueKind(StrEnum):
@@ -27,33 +27,21 @@ class ValueKind(StrEnum):
 
 
 class QuestionValue(NamedTuple):
-    """A value of the question, and where the database holds it."""
+    """A value of the question; `hits`: where the database holds it; `period`: the days that it names."""
 
     kind: ValueKind
     text: str
     hits: tuple[ValueHit, ...] = ()
+    period: Period | None = None
 
     def spellings(self, table: str, column: str) -> tuple[str, ...]:
         """How the database spells it in that column, as far as is known."""
-        return tuple(
-            dict.fromkeys(hit.value for hit in self.hits if (hit.table, hit.column) == (table, column))
-        )
+        return tuple(dict.fromkeys(hit.value for hit in self.hits if hit[:2] == (table, column)))
 
     @property
     def number(self) -> str | None:
         """The number, where it can be read as one."""
-        return self.text if _PLAIN_NUMBER.fullmatch(self.text) else None
-
-    @property
-    def days(self) -> tuple[date, date] | None:
-        """The first and the last day that it names, where it can be read as a date."""
-        if not _DATE.fullmatch(self.text):
-            return None
-        try:
-            day = date.fromisoformat(self.text)
-        except ValueError:
-            return None
-        return day, day
+        return self.text if self.period is None and _PLAIN_NUMBER.fullmatch(self.text) else None
 
     @property
     def is_year(self) -> bool:
@@ -67,29 +55,45 @@ class QuestionValue(NamedTuple):
     @property
     def is_count(self) -> bool:
         """Whether it can limit a number of rows."""
-        return re.fullmatch(r"\d{1,9}", self.text) is not None
+        return self.kind is ValueKind.NUMBER and _COUNT.fullmatch(self.text) is not None
+
+
+def quoted_text(text: str, hits: tuple[ValueHit, ...]) -> QuestionValue:
+    """A value in quotes: a text, which may also be read as a date."""
+    try:
+        period = written_period(text)
+    except AmbiguousDateError:
+        period = None
+    return QuestionValue(ValueKind.TEXT, text, hits, period)
 
 
 def literal_at(words: list[str], at: int) -> tuple[QuestionValue, int] | None:
-    """The number or date that begins at a token, with the number of its tokens."""
+    """The number or date that begins at a token, with the number of its tokens. Raises AmbiguousDateError."""
+    dated = period_at(words, at)
+    if dated is not None:
+        period, used = dated
+        return QuestionValue(ValueKind.DATE, " ".join(words[at : at + used]), period=period), used
     word = words[at]
-    if _DATE.fullmatch(word):
-        return QuestionValue(ValueKind.DATE, word), 1
     number = _NUMBER.fullmatch(word.replace(",", ""))
     if number is None:
-        spoken = NUMBER_WORDS.get(word)
-        return None if spoken is None else (QuestionValue(ValueKind.NUMBER, str(spoken)), 1)
+        spoken = 1 if word == "one" and at and words[at - 1] in ONE_AFTER else NUMBER_WORDS.get(word)
+        return None if spoken is None else _scaled_at(words, at, str(spoken))
     if _YEAR.fullmatch(word):
         return QuestionValue(ValueKind.YEAR, word), 1
-    following = words[at + 1] if at + 1 < len(words) else ""
-    scale = number[2] or (following if following in _SCALES else "")
-    text = _scaled(number[1], _SCALES.get(scale.casefold(), 0))
-    return QuestionValue(ValueKind.NUMBER, text), 1 + (scale == following and bool(scale))
+    if number[2]:
+        return QuestionValue(ValueKind.NUMBER, _scaled(number[1], _SCALES[number[2].casefold()])), 1
+    return _scaled_at(words, at, number[1])
+
+
+def _scaled_at(words: list[str], at: int, digits: str) -> tuple[QuestionValue, int]:
+    """A number, times a thousand where that word follows."""
+    scale = words[at + 1] if at + 1 < len(words) and len(words[at + 1]) > 1 else ""
+    text = _scaled(digits, _SCALES.get(scale, 0))
+    return QuestionValue(ValueKind.NUMBER, text), 2 if scale in _SCALES else 1
 
 
 def _scaled(digits: str, exponent: int) -> str:
     """Move the decimal point: "1.5" and 3 give "1500"."""
     whole, _, part = digits.partition(".")
-    moved = whole + part[:exponent].ljust(exponent, "0")
     rest = part[exponent:]
-    return moved + ("." + rest if rest else "")
+    return whole + part[:exponent].ljust(exponent, "0") + ("." + rest if rest else "")

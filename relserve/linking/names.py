@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from relserve.linking.lexicon import ADJECTIVES, PLACES, STOP
-from relserve.linking.schema import Kind, Schema
-from relserve.linking.words import identifier_words, stem
+from relserve.linking.adjectives import ANY_DATE, MEANINGS, Meaning
+from relserve.linking.lexicon import ABBREVIATIONS, NEVER_NAMES, STOP, SYNONYMS
+from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE
+from relserve.linking.schema import Column, Kind, Schema
+from relserve.linking.words import folded, identifier_words, root, stem
 
 Positions = tuple[int, ...]
 _Key = TypeVar("_Key", str, tuple[str, ...])
+_BOOL_PREFIXES = ("is", "has", "was", "are", "can")
+_LONGEST_COMMENT = 4  # words of a comment that is another name
+
+
+class Described(NamedTuple):
+    """Columns that an adjective speaks of, and the word of the answer that it comes to for them."""
+
+    columns: Positions
+    sign: str
 
 
 class SchemaNames:
@@ -20,49 +32,111 @@ class SchemaNames:
         self.tables: dict[tuple[str, ...], Positions] = {}
         self.columns: dict[tuple[str, ...], Positions] = {}
         self.parts: dict[str, Positions] = {}
+        self.synonyms: dict[str, Positions] = {}
+        self.table_synonyms: dict[str, Positions] = {}
+        self.roots: dict[str, Positions] = {}
         self.words: set[str] = set()
-        for at, table in enumerate(schema.tables):
-            self._add_table(at, identifier_words(table.name))
-        for at, (table, column) in enumerate(schema.columns):
-            self._add_column(at, identifier_words(column.name), identifier_words(table.name))
-        self._last_words = [identifier_words(column.name)[-1] for _, column in schema.columns]
         self._columns = [column for _, column in schema.columns]
-        self.years = tuple(
-            at
-            for at, column in enumerate(self._columns)
-            if column.kind is Kind.DATE
-            or (column.kind is Kind.INT and "year" in identifier_words(column.name))
-        )
+        self._words = [frozenset(_stems(column.name)) for column in self._columns]
+        self.bools = frozenset(at for at, column in enumerate(self._columns) if column.kind is Kind.BOOL)
+        self.years = tuple(at for at, column in enumerate(self._columns) if self._is_year(at, column))
+        for at, table in enumerate(schema.tables):
+            self._add_table(at, _stems(table.name))
+        for at, (table, column) in enumerate(schema.columns):
+            self._add_column(at, column, _stems(table.name))
+        self._longest = _longest([*self.tables, *self.columns])
+        self._described: dict[tuple[str, ...], tuple[Described, ...]] = {}
 
-    def _add_table(self, at: int, words: tuple[str, ...]) -> None:
-        _add(self.tables, tuple(map(stem, words)), at)
-        if len(words) > 1:
-            _add(self.tables, (stem(words[-1]),), at)
+    def _is_year(self, at: int, column: Column) -> bool:
+        return column.kind is Kind.DATE or (column.kind is Kind.INT and "year" in self._words[at])
 
-    def _add_column(self, at: int, words: tuple[str, ...], of_table: tuple[str, ...]) -> None:
-        stems = tuple(map(stem, words))
-        table_stems = set(map(stem, of_table))
-        self.words.update(stems)
-        for form in dict.fromkeys(
-            [stems, tuple(s for s in stems if s not in table_stems), ("".join(stems),)]
-        ):
+    def _add_table(self, at: int, stems: tuple[str, ...]) -> None:
+        _add(self.tables, stems, at)
+        _add(self.tables, ("".join(stems),), at)
+        _add(self.tables, (stems[-1],), at)
+        for other in SYNONYMS.get(stems[-1], ()):
+            _add(self.table_synonyms, other, at)
+
+    def _add_column(self, at: int, column: Column, of_table: tuple[str, ...]) -> None:
+        stems = _stems(column.name)
+        plain = tuple(map(stem, identifier_words(column.name)))
+        self.words.update(stems, plain)
+        for form in dict.fromkeys([plain, *_forms(column, stems, of_table)]):
             if form:
                 _add(self.columns, form, at)
         for part in stems if len(stems) > 1 else ():
             if part not in STOP or part == "name":
                 _add(self.parts, part, at)
+        for other in SYNONYMS.get(stems[-1], ()):
+            _add(self.synonyms, other, at)
+        for word in stems:
+            if word not in STOP:
+                _add(self.roots, root(word), at)
 
-    def described_by(self, word: str) -> Positions:
-        """Columns that an adjective speaks of: "expensive" of a price."""
-        bases = ADJECTIVES.get(word)
-        if bases is None:
-            return ()
-        return tuple(
-            at
-            for at, (last, column) in enumerate(zip(self._last_words, self._columns, strict=True))
-            if last in bases
-            and (word in PLACES or (column.references is None and column.kind is not Kind.TEXT))
+    def longest(self, word: str, short: str) -> int:
+        """How many words the longest name, adjective or phrase may have that begins with a word."""
+        return max(self._longest.get(short, 0), _LONGEST_PHRASES.get(word, 0))
+
+    def named(self, stems: tuple[str, ...]) -> Positions:
+        """Columns whose name these words are."""
+        return () if len(stems) == 1 and stems[0] in NEVER_NAMES else self.columns.get(stems, ())
+
+    def described(self, words: tuple[str, ...]) -> tuple[Described, ...]:
+        """What an adjective may speak of: "expensive" of prices; the likeliest meaning comes first."""
+        known = self._described.get(words)
+        if known is None:
+            meant = (Described(self._with(meaning), meaning.sign) for meaning in MEANINGS.get(words, ()))
+            known = self._described[words] = tuple(described for described in meant if described.columns)
+        return known
+
+    def _with(self, meaning: Meaning) -> Positions:
+        return tuple(at for at, column in enumerate(self._columns) if self._is_meant(at, column, meaning))
+
+    def _is_meant(self, at: int, column: Column, meaning: Meaning) -> bool:
+        if column.kind is Kind.DATE and ANY_DATE in meaning.columns:
+            return True
+        of_kind = column.kind in (Kind.INT, Kind.NUM, Kind.DATE) or (
+            meaning.of_texts and column.kind is Kind.TEXT
         )
+        return of_kind and column.references is None and not meaning.columns.isdisjoint(self._words[at])
+
+
+def _stems(name: str) -> tuple[str, ...]:
+    """The stems of an identifier, its abbreviations written out."""
+    words = identifier_words(name)
+    return tuple(stem(ABBREVIATIONS.get(word, word) if len(words) > 1 else word) for word in words)
+
+
+def _forms(column: Column, stems: tuple[str, ...], of_table: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Ways to say a column's name."""
+    yield stems
+    yield ("".join(stems),)
+    yield tuple(word for word in stems if word not in of_table)
+    if column.kind is Kind.BOOL and stems[0] in _BOOL_PREFIXES:
+        yield stems[1:]
+    if len(stems) == 1:
+        yield (ABBREVIATIONS.get(stems[0], stems[0]),)
+    if stems[0] != of_table[-1]:
+        yield (of_table[-1], *stems)
+    if len(stems) == 2:
+        yield (stems[1], "of", stems[0])
+    if len(stems) > 1 and "count" in (stems[0], stems[-1]):
+        yield ("number", "of", *(word for word in stems if word != "count"))
+    if len(stems) > 1 and stems[0] == "number":
+        yield ("number", "of", *(word for word in stems[1:] if word != "of"))
+    if column.comment is not None and len(comment := folded(column.comment)) <= _LONGEST_COMMENT:
+        yield tuple(map(stem, comment))
+
+
+def _longest(phrases: Iterable[tuple[str, ...]]) -> dict[str, int]:
+    """By first word, the length of the longest phrase."""
+    found: dict[str, int] = {}
+    for phrase in phrases:
+        found[phrase[0]] = max(len(phrase), found.get(phrase[0], 0))
+    return found
+
+
+_LONGEST_PHRASES = _longest([*MEANINGS, *BEFORE_A_VALUE, *AFTER_A_VALUE, *ANYWHERE])
 
 
 def _add(found: dict[_Key, Positions], key: _Key, at: int) -> None:

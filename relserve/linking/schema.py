@@ -86,9 +86,21 @@ class Schema:
         return tuple(at for at, table in enumerate(self.tables) for _ in table.columns)
 
     @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return {(table.name, column.name): at for at, (table, column) in enumerate(self.columns)}
+
+    def place(self, table: str, column: str) -> int | None:
+        """The position of a column by its names, where the schema has it."""
+        return self._places.get((table, column))
+
+    @cached_property
     def _by_name(self) -> dict[str, int]:
         folded = {table.name.casefold(): at for at, table in enumerate(self.tables)}
         return folded | {table.name: at for at, table in enumerate(self.tables)}
+
+    def has(self, name: str) -> bool:
+        """Whether a table of that name is here."""
+        return name in self._by_name or name.casefold() in self._by_name
 
     def position(self, name: str) -> int:
         """Find a table by name (as written first, then whatever its case). Raises KeyError."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
+from relserve.linking.dates import Period
 from relserve.linking.handles import Handles
 from relserve.linking.joins import JoinError, from_clause
 from relserve.linking.literals import QuestionValue
@@ -249,10 +250,10 @@ def _number(value: QuestionValue) -> str:
     return value.number
 
 
-def _days(value: QuestionValue) -> tuple[date, date]:
-    if value.days is None:
+def _days(value: QuestionValue) -> Period:
+    if value.period is None:
         raise PointerError(f'"{value.text}" is no date')
-    return value.days
+    return value.period
 
 
 def _day(day: date) -> str:

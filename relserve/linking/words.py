@@ -8,10 +8,11 @@ from functools import lru_cache
 _TOKEN = re.compile(
     r"""
     "[^"]+" | “[^”]+” | ‘[^’]+’ | (?<!\w)'[^']+'(?!\w)     # quoted text
-    | \d{4}-\d{2}-\d{2}(?!\d)                            # a date
+    | \d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d) | (?:19|20)\d\d[-/]\d\d(?!\d)  # a date of digits, a month
     | \d+(?:st|nd|rd|th)\b                               # an ordinal
     | (?:(?<![\w)])-)?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:(?:k|m|bn|mn)\b)?
-    | [^\W\d_][^\W_]*(?:['’][^\W\d_]+)?                    # a word, perhaps with digits
+    | ['’]s\b
+    | [^\W\d_][^\W_]*(?:['’](?!s\b)[^\W\d_]+)?             # a word, perhaps with digits
     | [^\w\s]                                            # a sign
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -32,7 +33,7 @@ _IRREGULAR = {
 
 def tokens(text: str) -> list[str]:
     """Cut a question or a value into words, numbers, quoted texts and signs."""
-    return _TOKEN.findall(text)
+    return [match[0] for match in _TOKEN.finditer(text)]
 
 
 def folded(text: str) -> tuple[str, ...]:
@@ -68,6 +69,33 @@ def spoken(word: str) -> str:
     """A word as the model reads it: its stem, and whether an ending was taken off."""
     short = stem(word)
     return word if short == word else short + " +s"
+
+
+_VERBS = dict(
+    pair.split(":")
+    for pair in (
+        "written:write wrote:write sang:sing sung:sing taught:teach built:build made:make drove:drive "
+        "driven:drive "
+        "won:win sold:sell paid:pay bought:buy led:lead flew:fly flown:fly drew:draw drawn:draw "
+        "spoken:speak spoke:speak held:hold grew:grow grown:grow author:write composition:compose"
+    ).split()
+)
+_ENDINGS = ("ation", "ition", "ment", "ing", "ist", "ion", "or", "er", "ed", "ant", "ent", "al", "s", "e")
+_SHORTEST = {"ion": 5, "ation": 4, "ition": 4, "ment": 4, "ist": 4, "ant": 4, "ent": 4, "al": 5}
+
+
+@lru_cache(100_000)
+def root(word: str) -> str:
+    """What a verb and its nouns share: direct, director, directed and direction have the root "direct"."""
+    word = _VERBS.get(word, word)
+    for _ in range(2):
+        for ending in _ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST.get(ending, 3):
+                word = word[: -len(ending)]
+                break
+    if len(word) > 3 and word[-1] == word[-2]:
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") else word
 
 
 @lru_cache(100_000)

@@ -1,0 +1,65 @@
+"""How a schema and a question read, as the model is given them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from random import Random
+
+from relserve.linking.handles import Handles
+from relserve.linking.names import Positions
+from relserve.linking.pieces import Linked, Piece
+from relserve.linking.schema import Column, Schema, Table
+from relserve.linking.words import identifier_words, spoken
+
+
+def schema_text(schema: Schema, handles: Handles) -> str:
+    """The tables with their columns: "beer +s t0 : name c1 text , style c3 text > t1 ; ..."."""
+    columns = iter(handles.columns)
+    return " ; ".join(
+        f"{_spoken(table.name)} {handles.tables[at]} : "
+        + " , ".join(_column_text(schema, handles, table, column, next(columns)) for column in table.columns)
+        for at, table in enumerate(schema.tables)
+    )
+
+
+def _column_text(schema: Schema, handles: Handles, table: Table, column: Column, handle: str) -> str:
+    key = " *" if column.name in table.key else ""
+    return f"{_spoken(column.name)} {handle} {column.kind.value}{key}{_target(schema, handles, column)}"
+
+
+def _target(schema: Schema, handles: Handles, column: Column) -> str:
+    if column.references is None or not schema.has(column.references.table):
+        return ""
+    return f" > {handles.tables[schema.position(column.references.table)]}"
+
+
+@lru_cache(100_000)
+def _spoken(name: str) -> str:
+    return " ".join(map(spoken, identifier_words(name)))
+
+
+def question_text(linked: Linked, handles: Handles, shuffle: Random | None = None, drop: float = 0.0) -> str:
+    """The question with its marks: "average abv = c4 of <str> v0 @ c3 beer +s # t0"."""
+    return " ".join(
+        _marked(piece, handles, shuffle is not None and shuffle.random() < drop) for piece in linked.pieces
+    )
+
+
+def _marked(piece: Piece, handles: Handles, dropped: bool) -> str:
+    if piece.value is not None:
+        text = f"{piece.words} v{piece.value}"
+    elif dropped:
+        return piece.words
+    else:
+        text = f"{piece.words} {piece.sign}" if piece.sign else piece.words
+    return (
+        text
+        + _listed("@", handles.columns, piece.holders[:4])
+        + _listed("=", handles.columns, piece.exact[:5])
+        + _listed("~", handles.columns, piece.partial[:5])
+        + _listed("#", handles.tables, piece.tables[:3])
+    )
+
+
+def _listed(mark: str, handles: tuple[str, ...], positions: Positions) -> str:
+    return f" {mark} {' '.join([handles[at] for at in positions])}" if positions else ""
