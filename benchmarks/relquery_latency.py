@@ -203,7 +203,7 @@ def options() -> argparse.Namespace:
     parser = arguments(__doc__ or "")
     parser.add_argument("--loads", type=float, nargs="+", default=[1.0, 1.4])
     parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--first-seed", type=int, default=1, help="further draws, saved in a file of their own")
+    parser.add_argument("--first-seed", type=int, default=1, help="further draws, in a file of their own")
     parser.add_argument("--relqueries", type=int, default=100)
     parser.add_argument("--max-rows", type=int, default=100)
     parser.add_argument("--cap", type=int, default=256, help="that every relQuery declares")

@@ -3,12 +3,15 @@
     RelserveError
     ├── UsageError           the call is wrong; the message says what, where and how to mend it
     │   ├── TemplateError    the template, shown with a caret under the place
-    │   └── OptionError      an option: unknown, of the wrong type, or out of range
+    │   ├── OptionError      an option: unknown, of the wrong type, or out of range
+    │   └── UnsafeSqlError   generated SQL is more than a SELECT over allowed tables
     ├── ModelError           a model name that leads to no model
     ├── EngineError          the engine could not do its work
     │   ├── EngineStartError it did not come up
     │   └── EngineDeadError  it died, and a restart did not help
+    ├── LimitError           generated SQL took more time, memory, disk or rows than it may
     ├── RowError             a row failed and on_error := 'raise' was given
+    ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
     ├── ForbiddenError       a server's user may not do this
     ├── QuotaError           a server's user has used up the hour's tokens
     ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
@@ -47,6 +50,10 @@ class OptionError(UsageError):
     """An option is unknown, of the wrong type, or out of range."""
 
 
+class UnsafeSqlError(UsageError):
+    """Generated SQL is more than one SELECT over allowed tables; nothing of it ran."""
+
+
 class ModelError(RelserveError):
     """A model name leads to no model."""
 
@@ -63,8 +70,37 @@ class EngineDeadError(EngineError):
     """The engine died and a restart did not help."""
 
 
+class LimitError(RelserveError):
+    """Generated SQL was ended at a limit, which `limit` names; the message says how to raise it."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        self.limit = limit
+        super().__init__(message)
+
+
 class RowError(RelserveError):
     """A row failed and `on_error := 'raise'` was given."""
+
+
+class Text2SqlError(RelserveError):
+    """A question became no SQL.
+
+    Attributes:
+        stage: the stage of the pipeline that failed.
+        tried: what was done until then, a line each.
+        candidate: the best SQL so far, which was not found to be right; None: there is none.
+    """
+
+    def __init__(
+        self, problem: str, stage: str, tried: tuple[str, ...] = (), candidate: str | None = None
+    ) -> None:
+        self.problem, self.stage, self.tried, self.candidate = problem, stage, tried, candidate
+        parts = [f"text2sql, stage {stage}: {problem}"]
+        if tried:
+            parts.append("Tried: " + "; ".join(tried) + ".")
+        if candidate is not None:
+            parts.append(f"The best candidate so far: {candidate}")
+        super().__init__("\n".join(parts))
 
 
 class ForbiddenError(RelserveError):

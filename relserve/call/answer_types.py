@@ -25,12 +25,13 @@ _FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\s*```\s*", re.DOTALL | re.IGNORE
 
 @dataclass(frozen=True)
 class Grammar:
-    """What the engine may decode (exactly one of choices, regex and shape is set).
+    """What the engine may decode (exactly one of choices, regex, shape and ebnf is set).
 
     Attributes:
         choices: one of these texts.
         regex: a full match of it.
         shape: JSON of this shape.
+        ebnf: a text that the rule `root` of this grammar allows, in xgrammar's EBNF; see `read_ebnf`.
         bounds: of the number that the regex spells; the regex alone does not keep to them.
     """
 
@@ -38,14 +39,15 @@ class Grammar:
     regex: str = ""
     shape: Shape | None = None
     bounds: tuple[float, float] | None = field(default=None, compare=False)
+    ebnf: str = ""
 
     @cached_property
     def takes_space(self) -> bool:
         """Whether one space may stand before the reply, as most tokenizers put it before a word.
 
-        Not where a choice begins with white space itself.
+        Not where a choice begins with white space itself, nor under an ebnf, which says so if one may.
         """
-        return not any(choice[:1].isspace() for choice in self.choices)
+        return not self.ebnf and not any(choice[:1].isspace() for choice in self.choices)
 
     def without_space(self, text: str) -> str:
         """A reply without the space that was allowed before it."""
@@ -53,7 +55,10 @@ class Grammar:
 
     @property
     def max_bytes(self) -> int:
-        """UTF-8 length of the longest allowed reply; no tokenizer needs more tokens than that."""
+        """UTF-8 length of the longest allowed reply; no tokenizer needs more tokens than that.
+
+        Of all but an ebnf, whose replies have no known length.
+        """
         if self.shape is not None:
             return 4 * self.shape.max_chars
         return max((len(c.encode()) for c in self.choices), default=32)

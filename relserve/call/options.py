@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Number, Text, YesNo
+from relserve.call.checks import number, text, texts, whole
 from relserve.call.grammar_size import check_choices, check_schema
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
 from relserve.call.thinking import HIGH, LOW, TOKENS_OF
@@ -63,51 +62,9 @@ class FunctionSpec(NamedTuple):
     schema: str = ""
 
 
-def _whole(low: int, high: int) -> Callable[[str, Any], int]:
-    def check(name: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value % 1 != 0:
-            raise OptionError(f"{name} must be a whole number, not {value!r}")
-        if not low <= value <= high:
-            raise OptionError(f"{name} must be from {low} to {high}, not {value}")
-        return int(value)
-
-    return check
-
-
-def _number(low: float, high: float) -> Callable[[str, Any], float]:
-    def check(name: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise OptionError(f"{name} must be a number, not {value!r}")
-        if not low <= value <= high:
-            raise OptionError(f"{name} must be from {low:g} to {high:g}, not {value}")
-        return float(value)
-
-    return check
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise OptionError(f"{name} must be a text that is not empty, not {value!r}")
-    return value
-
-
-def _texts(name: str, value: Any) -> tuple[str, ...]:
-    """Texts that are each there once; they may be white space."""
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, (list, tuple)) or not values:
-        raise OptionError(f"{name} must be a list of texts that is not empty, e.g. ['yes', 'no']")
-    for v in values:
-        if not isinstance(v, str) or not v:
-            raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
-    twice = [v for v, count in Counter(values).items() if count > 1]
-    if twice:
-        raise OptionError(f"{name} holds {min(twice)!r} more than once; each must be there once")
-    return tuple(values)
-
-
 def _visible_texts(name: str, value: Any) -> tuple[str, ...]:
     """Texts of which something is seen: white space around an answer does not count."""
-    values = _texts(name, value)
+    values = texts(name, value)
     for v in values:
         if not v.strip():
             raise OptionError(f"{name} holds {v!r}; each must be a text that is not empty")
@@ -133,7 +90,7 @@ def _thinking(name: str, value: Any) -> int:
         return TOKENS_OF[value]
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise OptionError(f"{name} must be 'off', 'low', 'high' or a number of tokens, not {value!r}")
-    return _whole(0, 1_000_000)(name, value)
+    return whole(0, 1_000_000)(name, value)
 
 
 def _schema(name: str, value: Any) -> str:
@@ -146,21 +103,21 @@ def _schema(name: str, value: Any) -> str:
 
 OPTIONS: Mapping[str, OptionSpec] = {
     "max_tokens": OptionSpec(
-        "BIGINT", "most tokens in an answer (256 for text, else what the type needs)", _whole(1, 1_000_000)
+        "BIGINT", "most tokens in an answer (256 for text, else what the type needs)", whole(1, 1_000_000)
     ),
-    "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", _number(0, 2)),
-    "top_p": OptionSpec("DOUBLE", "nucleus sampling, 1 is off (default)", _number(1e-6, 1)),
-    "seed": OptionSpec("BIGINT", "seed of the sampler when temperature > 0", _whole(0, 2**63 - 1)),
-    "stop": OptionSpec("VARCHAR[]", "texts that end an answer", _texts),
-    "system": OptionSpec("VARCHAR", "system message of every prompt", _text),
-    "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", _text),
+    "temperature": OptionSpec("DOUBLE", "0 is greedy and repeatable (default)", number(0, 2)),
+    "top_p": OptionSpec("DOUBLE", "nucleus sampling, 1 is off (default)", number(1e-6, 1)),
+    "seed": OptionSpec("BIGINT", "seed of the sampler when temperature > 0", whole(0, 2**63 - 1)),
+    "stop": OptionSpec("VARCHAR[]", "texts that end an answer", texts),
+    "system": OptionSpec("VARCHAR", "system message of every prompt", text),
+    "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", text),
     "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", _on_error),
     "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _visible_texts),
-    "lo": OptionSpec("DOUBLE", "lowest score (0)", _number(-1e9, 1e9)),
-    "hi": OptionSpec("DOUBLE", "highest score (10)", _number(-1e9, 1e9)),
+    "lo": OptionSpec("DOUBLE", "lowest score (0)", number(-1e9, 1e9)),
+    "hi": OptionSpec("DOUBLE", "highest score (10)", number(-1e9, 1e9)),
     "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),
-    "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", _number(0, 1)),
-    "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", _whole(1, 10**9)),
+    "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", number(0, 1)),
+    "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", whole(1, 10**9)),
     "field_order": OptionSpec(
         "VARCHAR", "of a whole row in one placeholder: 'given' (default) or 'free'", _field_order
     ),

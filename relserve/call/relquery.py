@@ -84,6 +84,7 @@ class RelQuery:
         rows: one sequence of values a row, in input order.
         options: checked options.
         multiplicity: how many table rows each of `rows` stands for; None when each is one row.
+        grammars: of each row's answer; see `OpenRelQuery.ask`.
     """
 
     function: str
@@ -91,6 +92,7 @@ class RelQuery:
     rows: Sequence[Sequence[Any]]
     options: Options = Options()
     multiplicity: Sequence[int] | None = None
+    grammars: Sequence[Grammar | None] | None = None
     rel_id: str = field(default_factory=new_rel_id)
 
     @cached_property
@@ -170,6 +172,8 @@ class Submission:
     Attributes:
         rows: rows that the whole relQuery will send, over all of its rounds; None: these prompts only.
         workflow_id, stage, deadline_s, kind: see `RelTag`.
+        grammars: of each prompt's reply, where it has one of its own, in place of the sampling's; None: no
+            prompt has.
     """
 
     rel_id: str
@@ -181,6 +185,30 @@ class Submission:
     stage: str | None = None
     deadline_s: float | None = None
     kind: str | None = None
+    grammars: Sequence[Grammar | None] | None = None
+
+    @property
+    def has_grammars(self) -> bool:
+        """Whether a reply must match one."""
+        return self.sampling.grammar is not None or self.grammars is not None
+
+    def grammar_of(self, index: int) -> Grammar | None:
+        """What the reply to a prompt must match."""
+        own = None if self.grammars is None else self.grammars[index]
+        return self.sampling.grammar if own is None else own
+
+    def as_for(self, index: int) -> Submission:
+        """The submission with the grammar of one prompt as that of all."""
+        if self.grammars is None:
+            return self
+        sampling = replace(self.sampling, grammar=self.grammar_of(index))
+        return replace(self, sampling=sampling, grammars=None)
+
+    def part(self, indices: Sequence[int], rows: int | None) -> Submission:
+        """Some of its prompts, in this order, as a submission; `rows` as of the attribute."""
+        prompts, grammars = [self.prompts[i] for i in indices], self.grammars
+        own = None if grammars is None else [grammars[i] for i in indices]
+        return replace(self, prompts=prompts, grammars=own, rows=rows)
 
     def tag(self, num_answered: int = 0, output_cap: int | None = None, likely: int | None = None) -> RelTag:
         """What the engine's scheduler is told with each request.

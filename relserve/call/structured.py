@@ -11,11 +11,15 @@ from relserve.call.answer_types import Grammar
 def structured_outputs_of(grammar: Grammar, clean: Callable[[str], str]) -> dict[str, str]:
     """The field of vLLM's structured outputs that holds a grammar, with the space that may stand before.
 
+    An ebnf is taken as it is.
+
     Args:
         clean: makes a text that UTF-8 can carry.
     """
     if grammar.choices:
         choices = " | ".join(json.dumps(clean(choice), ensure_ascii=False) for choice in grammar.choices)
         return {"grammar": f"""root ::= {'" "? ' if grammar.takes_space else ""}({choices})"""}
+    if grammar.ebnf:
+        return {"grammar": clean(grammar.ebnf)}
     regex = grammar.regex if grammar.shape is None else clean(grammar.shape.regex())
     return {"regex": f" ?({regex})"}

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from random import Random
 
+from relserve.call.ebnf import EbnfError, read_ebnf, sample
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.errors import EngineDeadError, Failure, FailureKind
 
@@ -20,11 +21,17 @@ Script = Callable[[str, Submission], "str | Failure"]
 
 
 def by_hash(prompt: str, submission: Submission) -> str:
-    """One of the allowed replies, picked by a hash of the prompt; for free text, the prompt's digest."""
+    """One of the allowed replies, picked by a hash of the prompt; for free text, the prompt's digest.
+
+    Raises:
+        EbnfError: what is to allow replies is no grammar, or allows none that ends.
+    """
     digest = _digest(prompt)
     grammar = submission.sampling.grammar
     if grammar is None:
         return digest.hex()
+    if grammar.ebnf:
+        return sample(read_ebnf(grammar.ebnf), Random(digest))
     if grammar.choices:
         return grammar.choices[int.from_bytes(digest, "big") % len(grammar.choices)]
     if grammar.shape is not None:
@@ -54,7 +61,8 @@ class ScriptedEngine:
     """Answers `script(prompt, submission)` for every prompt.
 
     Attributes:
-        script: what to answer; a Failure fails that row.
+        script: what to answer; a Failure fails that row. It gets the submission with the row's grammar as
+            that of all.
         sure: the probability of a reply, by its prompt; None stands for an engine that tells none.
         chunk: how many replies come at once.
         pause_s: wait before each chunk, to stand in for a slow model.
@@ -112,7 +120,10 @@ class ScriptedEngine:
         if len(prompt) > self.max_prompt_chars:
             message = _too_long(prompt, self.max_prompt_chars)
             return Reply(index, None, Failure(FailureKind.OVER_CONTEXT, message))
-        said = self.script(prompt, submission)
+        try:
+            said = self.script(prompt, submission.as_for(index))
+        except EbnfError as error:
+            return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
         if isinstance(said, Failure):
             return Reply(index, None, said)
         confidence = self.sure(prompt) if submission.sampling.with_confidence else None

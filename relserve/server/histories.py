@@ -55,6 +55,7 @@ class ClientHistory(History):
     def __init__(self, all_users: Histories, own: History, sees_all: bool) -> None:
         super().__init__()
         self._all, self._own, self._sees_all = all_users, own, sees_all
+        self.workflows = own.workflows
         self._mine: deque[QueryRecord] = deque(maxlen=MAX_OWN)
 
     def new_statement(self) -> int:

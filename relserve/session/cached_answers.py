@@ -8,10 +8,12 @@ import logging
 import threading
 from collections.abc import Iterable
 from concurrent.futures import wait
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import lru_cache, partial
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import Entry, Found
+from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Submission, Usage
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
@@ -110,15 +112,25 @@ class CachedAnswers:
 
 def keys_of(fingerprint: str, submission: Submission) -> list[bytes]:
     """A key for each prompt: a hash of the model and of all in the submission that shapes the reply."""
-    shape = json.dumps([fingerprint, submission.system, asdict(submission.sampling)])
-    # JSON has no line break in it, so no other shape and prompt give the same bytes.
-    start = hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)
+    start_of = lru_cache(maxsize=None)(partial(_start_of, fingerprint, submission))
+    grammars = submission.grammars or [None] * len(submission.prompts)
     keys = []
-    for prompt in submission.prompts:
-        hashed = start.copy()
+    for prompt, grammar in zip(submission.prompts, grammars, strict=True):
+        hashed = start_of(grammar).copy()
         hashed.update(prompt.encode("utf-8", "surrogatepass"))
         keys.append(hashed.digest())
     return keys
+
+
+def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None) -> hashlib.blake2b:
+    """The hash of all but the prompt; `grammar`: the reply's own."""
+    grammar = grammar or submission.sampling.grammar
+    sampling = asdict(replace(submission.sampling, grammar=grammar))
+    if grammar is not None and not grammar.ebnf:
+        del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
+    shape = json.dumps([fingerprint, submission.system, sampling])
+    # JSON has no line break in it, so no other shape and prompt give the same bytes.
+    return hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)
 
 
 def _ask_fingerprint(engine: Engine, cancel: threading.Event) -> str | None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
+
+from relserve.call.answer_types import Grammar
 
 T = TypeVar("T")
+
+Key = str | tuple[str, Grammar]  # of a prompt whose reply has no grammar of its own, and of one that has
+Grammars = Sequence[Grammar | None]
 
 
 class FoldedRows(NamedTuple):
@@ -17,6 +22,7 @@ class FoldedRows(NamedTuple):
         may_split: the prompts, by number, that the caller asks in parts if they are over the context.
         prompt_of_row: the number of each row's prompt; None for a row that a NULL leaves without one.
         num_null: table rows without a prompt.
+        grammars: of the distinct prompts' replies; None: no row has one of its own.
     """
 
     prompts: list[str]
@@ -24,6 +30,12 @@ class FoldedRows(NamedTuple):
     may_split: frozenset[int]
     prompt_of_row: list[int | None]
     num_null: int
+    grammars: list[Grammar | None] | None = None
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """What tells the distinct prompts apart: themselves, and the grammars of their replies."""
+        return self.prompts if self.grammars is None else _keys(self.prompts, self.grammars)
 
     def spread(self, each: Sequence[T], null: T) -> list[T]:
         """What was found for each distinct prompt, in the order of the rows; `null` where there is none."""
@@ -34,31 +46,45 @@ def fold_rows(
     prompts: Sequence[str | None],
     multiplicity: Sequence[int] | None = None,
     may_split: Sequence[bool] | None = None,
+    grammars: Grammars | None = None,
 ) -> FoldedRows:
-    """Fold rows with equal prompts.
+    """Fold rows with equal prompts, and equal grammars if they have any.
 
     Args:
         prompts: one a row; None where a NULL makes the answer NULL.
         multiplicity: table rows that each row stands for; None: one each.
         may_split: whether the caller asks a row in parts if it is over the context; None: no row.
+        grammars: of each row's reply, where it has one of its own; None: of no row.
     """
+    keys = prompts if grammars is None else _keys(prompts, grammars)
     weights = multiplicity or [1] * len(prompts)
     splits = may_split or [False] * len(prompts)
-    numbers: dict[str, int] = {}
+    numbers: dict[Key, int] = {}
     num_rows_of: list[int] = []
     prompt_of_row: list[int | None] = []
     splitting: set[int] = set()
     num_null = 0
-    for prompt, weight, split in zip(prompts, weights, splits, strict=True):
-        if prompt is None:
+    for key, weight, split in zip(keys, weights, splits, strict=True):
+        if key is None:
             prompt_of_row.append(None)
             num_null += weight
             continue
-        number = numbers.setdefault(prompt, len(numbers))
+        number = numbers.setdefault(key, len(numbers))
         if number == len(num_rows_of):
             num_rows_of.append(0)
         num_rows_of[number] += weight
         prompt_of_row.append(number)
         if split:
             splitting.add(number)
-    return FoldedRows(list(numbers), num_rows_of, frozenset(splitting), prompt_of_row, num_null)
+    folded = FoldedRows([], num_rows_of, frozenset(splitting), prompt_of_row, num_null)
+    if grammars is None:
+        return folded._replace(prompts=cast(list[str], list(numbers)))
+    return folded._replace(
+        prompts=[key if isinstance(key, str) else key[0] for key in numbers],
+        grammars=[None if isinstance(key, str) else key[1] for key in numbers],
+    )
+
+
+def _keys(prompts: Sequence[str | None], grammars: Grammars) -> list[Any]:
+    pairs = zip(prompts, grammars, strict=True)
+    return [prompt if prompt is None or grammar is None else (prompt, grammar) for prompt, grammar in pairs]

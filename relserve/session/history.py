@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from relserve.call.relquery import Phases, Usage
 from relserve.errors import Failure
+from relserve.session.workflows import Workflows
 
 MAX_QUERIES, MAX_ERRORS = 10_000, 100_000
 
@@ -76,9 +77,14 @@ ERROR_SCHEMA = pa.schema(
 
 
 class History:
-    """The latest relQueries and failed rows, oldest dropped first; safe for several threads."""
+    """The latest relQueries and failed rows, oldest dropped first; safe for several threads.
+
+    Attributes:
+        workflows: the latest workflows that relQueries were a part of.
+    """
 
     def __init__(self) -> None:
+        self.workflows = Workflows()
         self._lock = threading.Lock()
         self._queries: deque[QueryRecord] = deque(maxlen=MAX_QUERIES)
         self._errors: deque[ErrorRecord] = deque(maxlen=MAX_ERRORS)

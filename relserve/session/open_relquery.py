@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -13,8 +12,9 @@ from relserve.call.answer_types import Answer
 from relserve.call.rel_tag import Step
 from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine
+from relserve.errors import OptionError
 from relserve.session.cached_answers import CachedAnswers
-from relserve.session.folding import FoldedRows, fold_rows
+from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
 from relserve.session.progress import Progress
@@ -55,7 +55,7 @@ class OpenRelQuery:
         self._first_engine: Engine | None = engine  # for the first round
         self._step = step
         self._sorts, self._cancel, self._foreign_tables = sorts, cancel, foreign_tables
-        self._known: dict[str, Answer] | None = {} if remembers else None
+        self._known: dict[Key, Answer] | None = {} if remembers else None
         self._num_sent = 0  # prompts of all rounds that reached the engine
         self._lock = threading.Lock()
         self.record = QueryRecord(
@@ -73,6 +73,7 @@ class OpenRelQuery:
         progress: Progress | None = None,
         may_split: Sequence[bool] | None = None,
         num_new_rows: int | None = None,
+        grammars: Grammars | None = None,
     ) -> list[Answer]:
         """Answer one round of rows.
 
@@ -89,18 +90,23 @@ class OpenRelQuery:
             may_split: which rows the caller asks in parts if they are over the context: such a failure is
                 then neither on record nor raised; None: no row.
             num_new_rows: table rows that this round adds to the record; None: those of `multiplicity`.
+            grammars: what each row's answer must match, where its text has a grammar of its own; None: of no
+                row. Two rows of one prompt with two grammars are two questions.
 
         Returns:
             Answers in the order of `rows`; a NULL input gives Answer(None).
 
         Raises:
+            OptionError: there are grammars, and the call's answers have a type that has its own.
             EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
             RowError: a row failed and on_error is 'raise'.
             Cancelled: the relQuery's cancel event was set.
         """
+        if grammars is not None:
+            _check_takes_grammars(self.site)
         if self._foreign_tables is not None:
             self._foreign_tables.look(self.site, rows, self.record.statement)
-        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split)
+        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
         watch = Watch(self._cancel, progress, enough)
         with self._recorder.asking():
             return folded.spread(self._answers(folded, watch, announced, num_new_rows), NULL)
@@ -121,7 +127,7 @@ class OpenRelQuery:
         self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None
     ) -> list[Any]:
         """The answer of each distinct prompt."""
-        submission = submission_of(self.site, self.record.rel_id, folded.prompts, self._step)
+        submission = submission_of(self.site, self.record.rel_id, folded, self._step)
         engine = self._take_engine()
         cached = cached_answers(self._cache, engine, submission, self.site)
         one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch)
@@ -132,8 +138,7 @@ class OpenRelQuery:
         if one.todo and not one.suffices():
             if self._sorts:
                 one.todo.sort(key=folded.prompts.__getitem__)
-            prompts = [folded.prompts[number] for number in one.todo]
-            one.ask(replace(submission, prompts=prompts, rows=self._rows_to_send(len(prompts), announced)))
+            one.ask(submission.part(one.todo, self._rows_to_send(len(one.todo), announced)))
             with self._lock:
                 self._num_sent -= one.num_over_context
         return one.answers
@@ -154,12 +159,21 @@ class OpenRelQuery:
             return self._num_sent + max(0, (announced or 0) - self.record.num_distinct)
 
 
-def submission_of(
-    site: CallSite, rel_id: str, prompts: Sequence[str], step: Step | None = None
-) -> Submission:
+def submission_of(site: CallSite, rel_id: str, folded: FoldedRows, step: Step | None = None) -> Submission:
     """Distinct prompts of a call as an engine gets them."""
     place = {} if step is None else step._asdict()
-    return Submission(rel_id, prompts, site.sampling, site.options.system, kind=site.kind, **place)
+    return Submission(
+        rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars,
+        **place,
+    )  # fmt: skip
+
+
+def _check_takes_grammars(site: CallSite) -> None:
+    if site.answer_type.grammar is not None:
+        raise OptionError(
+            f"{site.function}() has answers of a type, and rows with grammars of their own; take the "
+            "grammars, or choices and the like, away, or ask with llm(), whose answers are texts"
+        )
 
 
 def cached_answers(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from relserve.call.answer_types import Answer, judge_cut
+from collections.abc import Sequence
+
+from relserve.call.answer_types import Answer, Grammar, judge_cut
 from relserve.call.relquery import CallSite, Reply
 from relserve.errors import EngineError, Failure, FailureKind
+from relserve.session.folding import Grammars
 
 
 class ReplyReader:
@@ -18,17 +21,25 @@ class ReplyReader:
         self._function, self._kind, self._model = site.function, site.answer_type, model
         self._min_confidence = site.options.min_confidence
 
-    def read(self, reply: Reply) -> Answer:
-        """The answer, or the failure, that a reply is.
+    def read_all(self, replies: Sequence[Reply], grammars: Grammars | None = None) -> list[Answer]:
+        """The answers, or the failures, that replies are.
+
+        Args:
+            grammars: of the replies that have one of their own; None: of none.
 
         Raises:
             EngineError: the call has min_confidence, and the engine tells no probabilities.
         """
+        if grammars is None:
+            return list(map(self._read, replies))
+        return list(map(self._read, replies, grammars))
+
+    def _read(self, reply: Reply, grammar: Grammar | None = None) -> Answer:
         if reply.failure is not None or reply.text is None:
             return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
         answer = self._kind.parse(reply.text)
         if reply.cut:
-            answer = judge_cut(answer, reply.text, self._kind.grammar)
+            answer = judge_cut(answer, reply.text, grammar or self._kind.grammar)
         least = self._min_confidence
         if least is None or answer.failure is not None:
             return answer

@@ -12,7 +12,7 @@ from relserve.call.relquery import CallSite, Reply, RowTimes, Submission, Usage,
 from relserve.engines.protocol import Engine
 from relserve.errors import FailureKind, RowError
 from relserve.session.cached_answers import CachedAnswers
-from relserve.session.folding import FoldedRows
+from relserve.session.folding import FoldedRows, Key
 from relserve.session.pending_replies import PendingReplies
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
@@ -46,8 +46,8 @@ class Round:
     """The distinct prompts of one round on their way to answers.
 
     Args:
-        known: answers of the relQuery's earlier rounds, by prompt; those of this round are added. None where
-            the relQuery does not remember.
+        known: answers of the relQuery's earlier rounds, by `FoldedRows.keys`; those of this round are added.
+            None where the relQuery does not remember.
         cached: what the answer cache has of the distinct prompts.
 
     Attributes:
@@ -61,7 +61,7 @@ class Round:
         site: CallSite,
         engine: Engine,
         folded: FoldedRows,
-        known: MutableMapping[str, Answer] | None,
+        known: MutableMapping[Key, Answer] | None,
         cached: CachedAnswers,
         recorder: Recorder,
         watch: Watch,
@@ -69,9 +69,10 @@ class Round:
         self._site, self._engine, self._folded, self._known = site, engine, folded, known
         self._cached, self._recorder, self._watch = cached, recorder, watch
         self._reader = ReplyReader(site, engine.model)
+        self._keys = folded.keys
         self.answers: list[Answer | None] = [None] * len(folded.prompts)
         if known:
-            self.answers = [known.get(prompt) for prompt in folded.prompts]
+            self.answers = [known.get(key) for key in self._keys]
         self.todo = self._unanswered()
         self.num_over_context = 0
         self._times: list[RowTimes] = []
@@ -89,7 +90,7 @@ class Round:
     def take_cached(self) -> None:
         """Take what the answer cache has."""
         found = list(self._find())
-        good = self._good(ReadReplies([r.index for r in found], found, list(map(self._reader.read, found))))
+        good = self._good(self._read([reply.index for reply in found], found))
         if good.numbers:
             self._take(good, num_cached=len(good.numbers))
             self.todo = self._unanswered()
@@ -134,13 +135,13 @@ class Round:
 
     def _take(self, read: ReadReplies, num_cached: int = 0) -> None:
         """Put the answers of a batch in their places and on record."""
-        prompts = self._folded.prompts
         for number, reply, answer in zip(*read, strict=True):
             self.answers[number] = answer
             if reply.times is not None:
                 self._times.append(reply.times)
         if self._known is not None:
-            self._known.update(zip((prompts[number] for number in read.numbers), read.answers, strict=True))
+            keys = (self._keys[number] for number in read.numbers)
+            self._known.update(zip(keys, read.answers, strict=True))
         usage = Usage(*map(sum, zip(*(reply.usage for reply in read.replies), strict=True)))
         self._recorder.add_replies(len(read.numbers), num_cached, self._num_rows(read.numbers), usage)
         both = zip(read.numbers, read.answers, strict=True)
@@ -172,12 +173,17 @@ class Round:
 
     def _kept(self, replies: list[Reply]) -> ReadReplies:
         """Put good replies into the cache, before any of them can fail the query; gives all with answers."""
-        numbers = [self.todo[reply.index] for reply in replies]
-        read = ReadReplies(numbers, replies, list(map(self._reader.read, replies)))
+        read = self._read([self.todo[reply.index] for reply in replies], replies)
         if self._cached.keeps:
             good = self._good(read)
             self._cached.keep(zip(good.numbers, good.replies, strict=True))
         return read
+
+    def _read(self, numbers: Sequence[int], replies: Sequence[Reply]) -> ReadReplies:
+        """The answers that replies are, each to the prompt of this number."""
+        own = self._folded.grammars
+        grammars = None if own is None else [own[number] for number in numbers]
+        return ReadReplies(numbers, replies, self._reader.read_all(replies, grammars))
 
     @staticmethod
     def _good(read: ReadReplies) -> ReadReplies:

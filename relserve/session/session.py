@@ -71,7 +71,10 @@ class Session:
         with self.open(
             relquery.site, cancel, statement, relquery.rel_id, remembers=False, step=step
         ) as opened:
-            answers = opened.ask(relquery.rows, relquery.multiplicity, enough=enough, progress=progress)
+            answers = opened.ask(
+                relquery.rows, relquery.multiplicity, enough=enough, progress=progress,
+                grammars=relquery.grammars,
+            )  # fmt: skip
         return Result(answers)
 
     def open(
@@ -135,9 +138,11 @@ class Session:
             Cancelled: `cancel` was set while a server was asked which model it has.
         """
         engine, site = self.find_engine(relquery.options.model), relquery.site
-        folded = fold_rows(relquery.prompts(), relquery.multiplicity)
-        sent = sorted(folded.prompts) if self.sorts else folded.prompts
-        submission = submission_of(site, relquery.rel_id, sent)
+        folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=relquery.grammars)
+        submission = submission_of(site, relquery.rel_id, folded)
+        if self.sorts:
+            order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
+            submission = submission.part(order, None)
         record = QueryRecord(
             relquery.rel_id, site.function, site.binding.template.text, engine.model,
             relquery.num_rows, num_distinct=len(folded.prompts), num_null=folded.num_null,

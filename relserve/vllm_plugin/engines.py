@@ -9,6 +9,7 @@ from typing import Any
 
 from relserve.vllm_plugin.host import Client
 
+GRAMMARS = "structured_outputs_config"  # vLLM's argument that says which library holds to them
 METHOD = "VLLM_WORKER_MULTIPROC_METHOD"  # how vLLM starts a process
 
 
@@ -22,6 +23,10 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
     from vllm.v1.engine.async_llm import AsyncLLM
 
     given = AsyncEngineArgs(**arguments)
+    if GRAMMARS not in arguments:
+        # Left to itself vLLM hands what xgrammar refuses to another library, and if that is the first grammar
+        # of all, every one that follows.
+        given.structured_outputs_config.backend = "xgrammar"
     config = given.create_engine_config()  # on a CPU it sets the method to "spawn"
     before = os.environ.get(METHOD, "spawn")
     os.environ[METHOD] = "fork" if forks else before

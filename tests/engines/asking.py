@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
+from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
@@ -13,9 +14,15 @@ from relserve.engines.protocol import Engine
 TIMEOUT_S = 120
 
 
-def submission_of(prompts: Sequence[str], system: str | None = None, **sampling: Any) -> Submission:
+def submission_of(
+    prompts: Sequence[str],
+    system: str | None = None,
+    grammars: Sequence[Grammar | None] | None = None,
+    **sampling: Any,
+) -> Submission:
     """A submission with a short reply limit."""
-    return Submission(new_rel_id(), prompts, Sampling(**{"max_tokens": 8, **sampling}), system)
+    how = Sampling(**{"max_tokens": 8, **sampling})
+    return Submission(new_rel_id(), prompts, how, system, grammars=grammars)
 
 
 async def collect(engine: Engine, submission: Submission) -> list[Reply]:
@@ -27,9 +34,9 @@ async def collect(engine: Engine, submission: Submission) -> list[Reply]:
     return replies
 
 
-def ask(engine: Engine, prompts: Sequence[str], system: str | None = None, **sampling: Any) -> list[Reply]:
-    """The replies in the order of the prompts, one each."""
-    replies = spawn(collect(engine, submission_of(prompts, system, **sampling))).result(timeout=TIMEOUT_S)
+def ask(engine: Engine, prompts: Sequence[str], system: str | None = None, **how: Any) -> list[Reply]:
+    """The replies in the order of the prompts, one each; `how` as of `submission_of`."""
+    replies = spawn(collect(engine, submission_of(prompts, system, **how))).result(timeout=TIMEOUT_S)
     assert sorted(r.index for r in replies) == list(range(len(prompts)))
     return sorted(replies, key=lambda reply: reply.index)
 

@@ -41,6 +41,12 @@ PROMPTS = [
     for i in range(60)
 ]
 OVER_CONTEXT = "too long " * 120_000
+SELECT = r"""# of a made-up schema
+root ::= "SELECT " list_of_columns
+  " FROM \"t\" WHERE x > " [1-9] [0-9]?
+column ::= "%s"
+list_of_columns ::= column (", " column){0,%d}
+"""
 ODD = [
     "",
     " ",
@@ -161,6 +167,38 @@ def test_the_reply_is_json_of_the_shape(engine):
     replies = ask(engine, PROMPTS[:20], grammar=kind.grammar, max_tokens=kind.default_max_tokens)
     failures = [answer.failure for answer in (kind.parse(reply.text) for reply in replies) if answer.failure]
     assert len(failures) <= 2, failures  # a grammar knows no leap years
+
+
+@everywhere()
+def test_each_reply_keeps_to_the_grammar_of_its_row(engine):
+    """Rules with names that llama.cpp has no letters for, on several lines, with a comment."""
+    kinds = ["the_red", "the_blue", "no.colour"]
+    grammars = [Grammar(ebnf=SELECT % (kind, i % 4 + 1)) for i, kind in enumerate(kinds * 6)]
+    grammars[7], grammars[8] = Grammar(choices=("yes", "no")), None
+    replies = ask(engine, PROMPTS[:18], grammars=grammars, max_tokens=128)
+    for i, reply in enumerate(replies):
+        if i == 7:
+            assert reply.text in ("yes", "no")
+        elif i != 8:
+            column = kinds[i % 3]
+            listed = rf"{column}(, {column}){{0,{i % 4 + 1}}}"
+            assert re.fullmatch(rf'SELECT {listed} FROM "t" WHERE x > [1-9][0-9]?', reply.text), reply
+
+
+@everywhere()
+def test_rows_of_one_prompt_have_grammars_of_their_own(engine):
+    grammars = [Grammar(ebnf=f'root ::= "{word}"') for word in WORDS]
+    assert texts(ask(engine, PROMPTS[:1] * 10, grammars=grammars, max_tokens=16)) == list(WORDS)
+
+
+@everywhere()
+@pytest.mark.parametrize("bad", ["root ::= nosuch", 'start ::= "a"', 'root ::= ("a"', "SELECT 1", "?"])
+def test_a_row_whose_grammar_is_none_fails_alone(engine, bad):
+    good = Grammar(ebnf='root ::= "fine"')
+    first, failed, last = ask(engine, PROMPTS[:3], grammars=[good, Grammar(ebnf=bad), good])
+    assert (failed.text, failed.failure.kind) == (None, FailureKind.REFUSED)
+    assert re.search("rule|grammar", failed.failure.message, re.IGNORECASE)
+    assert texts([first, last]) == ["fine"] * 2
 
 
 @everywhere()

@@ -40,3 +40,29 @@ def test_a_smaller_limit_of_the_user_stays():
     mine = 1 << 30
     set_mine = f"import resource; resource.setrlimit(resource.RLIMIT_DATA, ({mine}, -1))"
     assert run(set_mine + _TRY) == ["refused", str(1 << 28), str(mine)]
+
+
+_FOR_A_WHILE = """
+import os, resource
+from relserve.machine import memory_limit
+def limit(): return resource.getrlimit(resource.RLIMIT_DATA)[0]
+memory_limit.free_bytes = lambda: 2 << 30
+with memory_limit.limited_memory():
+    with memory_limit.limited_memory():
+        within = limit()
+    print(limit() == within, memory_limit.VARIABLE in os.environ)
+    try:
+        bytearray(3 << 30)
+    except MemoryError:
+        print("refused")
+print(limit(), memory_limit.VARIABLE in os.environ)
+memory_limit.limit_memory()
+of_server = limit()
+with memory_limit.limited_memory():
+    print(limit() == of_server)
+print(limit() == of_server, os.environ[memory_limit.VARIABLE])
+"""
+
+
+def test_a_limit_for_a_while_leaves_the_one_before_it():
+    assert run(_FOR_A_WHILE) == ["True", "True", "refused", "-1", "False", "True", "True", "-1"]

@@ -25,7 +25,7 @@ THINKING = "chat_template_kwargs"  # vLLM's field that tells a reasoning model's
 BUDGET = "thinking_token_budget"  # vLLM's; taken only where it was started with a reasoning parser
 EFFORT = "reasoning_effort"  # everybody's
 
-Form = Literal["choice", "regex", "json"]
+Form = Literal["choice", "regex", "json", "ebnf"]
 
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|n't support|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|not allowed"
@@ -69,15 +69,24 @@ class Dialect:
         """The endpoint, below the base URL."""
         return "/chat/completions" if self.chat else "/completions"
 
+    @property
+    def takes_ebnf(self) -> bool:
+        """Whether it can be held to a grammar in EBNF, or what it is turned into."""
+        return self.is_vllm or self.is_llama_cpp
+
     def wraps(self, grammar: Grammar | None) -> bool:
         """Whether an answer under this grammar comes as {"answer": ..}."""
-        if grammar is None or self.is_vllm or self.is_llama_cpp or not self.chat:
+        if grammar is None or grammar.ebnf or self.takes_ebnf or not self.chat:
             return False
         return self._takes(grammar)
 
     def _takes(self, grammar: Grammar) -> bool:
         num_values = len(grammar.choices) if grammar.shape is None else num_listed(grammar.shape)
         return num_values <= MAX_ENUM and form_of(grammar) not in self.no_schema
+
+    def _may_lack(self, grammar: Grammar) -> bool:
+        """Whether a row is asked without this grammar, and its answer checked, where it is refused."""
+        return self._takes(grammar) and not grammar.ebnf
 
     def body(self, model: str, prompt: str, submission: Submission) -> dict[str, Any]:
         """The request of one row."""
@@ -170,7 +179,7 @@ class Dialect:
         if "max_completion_tokens" in said and self.max_tokens_field == "max_tokens":
             return replace(self, max_tokens_field="max_completion_tokens")
         is_constrained = self.wraps(grammar) or self.is_llama_cpp
-        if grammar is not None and is_constrained and self._takes(grammar) and _SCHEMA.search(said):
+        if grammar is not None and is_constrained and self._may_lack(grammar) and _SCHEMA.search(said):
             if (keyword := self._refused_keyword(grammar, said)) is not None:
                 return replace(self, omitted=self.omitted | {keyword})
             return replace(self, no_schema=self.no_schema | {form_of(grammar)})
@@ -195,6 +204,8 @@ def form_of(grammar: Grammar) -> Form:
     """The form of a grammar."""
     if grammar.shape is not None:
         return "json"
+    if grammar.ebnf:
+        return "ebnf"
     return "choice" if grammar.choices else "regex"
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
 from relserve.call.answer_types import Grammar
+from relserve.call.ebnf import EbnfError, left_recursive, read_ebnf
+from relserve.call.ebnf.tree import CharSet, Either, Literal, Named, Node, Repeated, Row, Rules
 
 MOST_REPEATS = 2000  # llama.cpp parses no more, and what it cannot parse ends llama-cpp-python's server
 
@@ -15,13 +18,20 @@ _PART = re.compile(
     re.DOTALL,
 )
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9-]")
 _ESCAPES = 'xuUtrn\\"[]-'  # that a set may hold
 _SPECIAL = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 @lru_cache(maxsize=64)  # asked for each row of a call
 def gbnf_of(grammar: Grammar) -> str | None:
-    """The grammar in GBNF, with the space that may stand before; None where llama.cpp would not parse it."""
+    """The grammar in GBNF, with the space that may stand before; None where llama.cpp would not parse it.
+
+    Raises:
+        EbnfError: it is an ebnf that llama.cpp would not parse.
+    """
+    if grammar.ebnf:
+        return _of_rules(read_ebnf(grammar.ebnf))
     if grammar.choices:
         choices = " | ".join(_literal(choice) for choice in grammar.choices)
         return f"""root ::= {'" "? ' if grammar.takes_space else ""}({choices})"""
@@ -49,6 +59,44 @@ def _of_regex(regex: str) -> str | None:
             symbols.append(_ESCAPED.sub(_in_set, part[0]))
     rules = [f"{name} ::= {held}" for held, name in names.items()]
     return "\n".join([f"root ::= {' '.join(open_groups[0])}", *rules])
+
+
+def _of_rules(rules: Rules) -> str:
+    """Rules on a line each, under names that GBNF has letters for."""
+    if (loop := left_recursive(rules)) is not None:
+        raise EbnfError(f"the rule {loop!r} begins with itself, which llama.cpp does not take")
+    names: dict[str, str] = {}  # by those of the rules
+    for name in rules:
+        plain = _NOT_IN_NAMES.sub("-", name)
+        while plain in names.values():
+            plain += "-"
+        names[name] = plain
+    return "\n".join(f"{names[name]} ::= {_of_node(node, names)}" for name, node in rules.items())
+
+
+def _of_node(node: Node, names: Mapping[str, str]) -> str:
+    match node:
+        case Literal(text):
+            return _literal(text)
+        case CharSet(spelled):
+            return _ESCAPED.sub(_in_set, spelled)
+        case Named(name):
+            return names[name]
+        case Row(parts):
+            return " ".join(_grouped(part, names, (Row, Either)) for part in parts) or '""'
+        case Either(ways):
+            return " | ".join(_of_node(way, names) for way in ways)
+        case Repeated(inner, least, most):
+            if max(least, most or 0) > MOST_REPEATS:
+                raise EbnfError(f"it repeats more than {MOST_REPEATS:,} times, which llama.cpp does not take")
+            repeated = _grouped(inner, names, (Row, Either, Repeated))
+            return f"{repeated}{{{least},{'' if most is None else most}}}"
+
+
+def _grouped(node: Node, names: Mapping[str, str], loose: tuple[type, ...]) -> str:
+    """A node as a part of another, in which those of some kinds would fall apart."""
+    spelled = _of_node(node, names)
+    return f"({spelled})" if isinstance(node, loose) else spelled
 
 
 def _literal(text: str) -> str:

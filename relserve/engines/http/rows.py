@@ -12,7 +12,8 @@ from typing import NoReturn
 
 import openai
 
-from relserve.call.relquery import Reply, Submission
+from relserve.call.ebnf import EbnfError
+from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import Fault, RetryAction, fault_of
 from relserve.engines.http.reply import UnreadableReply, read_reply, shows_thoughts
@@ -97,18 +98,21 @@ class Rows:
         Raises:
             EngineError, ModelError, OptionError: no row will be answered.
         """
-        concurrency, tries = self.server.concurrency, _Tries()
+        concurrency, tries, submission = self.server.concurrency, _Tries(), self.submission.as_for(index)
         while True:
             entered_s, dialect = asyncio.get_running_loop().time(), self.server.dialect
             if self.submission.sampling.thinking and not dialect.chat:
                 self._refuse_thinking(NO_CHAT)
-            fault = await self._send(index, dialect)
+            grammar = submission.sampling.grammar
+            if grammar is not None and grammar.ebnf and not dialect.takes_ebnf:
+                self._refuse_ebnf()
+            fault = await self._send(index, dialect, submission)
             if isinstance(fault, Reply):
                 concurrency.answered()
                 return fault
             self._raise_if_useless(fault, dialect)
             if fault.action is RetryAction.FAIL_ROW:
-                if not self._learned_from(fault, dialect):
+                if not self._learned_from(fault, dialect, submission.sampling):
                     concurrency.answered()
                     return _failed(index, fault)
             elif fault.action is RetryAction.WAIT:
@@ -123,12 +127,14 @@ class Rows:
                 # The slot is kept meanwhile: were it free, row after row would run into the same outage.
                 await asyncio.sleep(fault.retry_after_s or _delay_s(tries.faults))
 
-    async def _send(self, index: int, dialect: Dialect) -> Reply | Fault:
+    async def _send(self, index: int, dialect: Dialect, submission: Submission) -> Reply | Fault:
         try:
-            body = dialect.body(self.server.model, self.submission.prompts[index], self.submission)
+            body = dialect.body(self.server.model, submission.prompts[index], submission)
             data = await self.server.client(index).post(dialect.path, cast_to=object, body=body)
-            grammar = self.submission.sampling.grammar
+            grammar = submission.sampling.grammar
             reply = read_reply(data, index, dialect.wraps(grammar), grammar)
+        except EbnfError as error:
+            return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
         except (openai.OpenAIError, UnreadableReply, ValueError) as error:
             return fault_of(error)
         by_grammar = dialect.is_vllm or dialect.is_llama_cpp  # from the first token on: it leaves no thoughts
@@ -136,18 +142,24 @@ class Rows:
             self._refuse_thinking(NO_PARSER if dialect.is_vllm else "it tells no thoughts from answers")
         return reply
 
+    def _refuse_ebnf(self) -> NoReturn:
+        raise OptionError(
+            f"{self.server.name} cannot be held to a grammar of the call's own, as vLLM's and llama.cpp's "
+            "servers can; leave the grammar out, or name a model of one of these, or one that runs here"
+        )
+
     def _refuse_thinking(self, why: str) -> NoReturn:
         raise OptionError(
             f"thinking: the model of {self.server.name} cannot be asked to think: {why}; leave thinking out, "
             "mend the server, or name a reasoning model"
         )
 
-    def _learned_from(self, fault: Fault, dialect: Dialect) -> bool:
+    def _learned_from(self, fault: Fault, dialect: Dialect, sampling: Sampling) -> bool:
         """Whether the row may go again because the server is now spoken to otherwise."""
         server = self.server
         if server.dialect != dialect:
             return True  # another row was refused for the same reason, and was first
-        changed = dialect.after_refusal(fault.status, fault.said, self.submission.sampling)
+        changed = dialect.after_refusal(fault.status, fault.said, sampling)
         if changed is None:
             return False
         log.warning("%s: %s; from now on %s", server.name, fault.said, changed)

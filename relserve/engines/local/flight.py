@@ -13,7 +13,7 @@ from textwrap import shorten
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.dialogue import Ask, Dialogue, usage_of
-from relserve.engines.local.log import EngineGone, one_line
+from relserve.engines.local.log import EngineGone, one_line, why_refused
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.sampling import talk_of
@@ -124,7 +124,7 @@ class Flight:
     async def _feed(self) -> None:
         """Tokenise and submit, a chunk being tokenised while the one before is submitted."""
         chunks = _chunks(self._indices)
-        talk = await in_daemon_thread(lambda: talk_of(self._engine, self._submission, len(self._indices)))
+        talk = await in_daemon_thread(lambda: talk_of(self._engine, self._submission, self._indices))
         encoding = self._encode(chunks[0]) if chunks else None
         for number, chunk in enumerate(chunks):
             assert encoding is not None
@@ -195,7 +195,7 @@ class Flight:
                 self._refuse(request.request_id, given_up)
             return
         for request_id, error in refused.items():
-            self._refuse(request_id, Failure(FailureKind.REFUSED, one_line(error)))
+            self._refuse(request_id, Failure(FailureKind.REFUSED, why_refused(error)))
 
     def _requests(self, asked: Sequence[tuple[int, Sequence[Ask]]]) -> list[NewRow]:
         """The requests of rows, which are pending from now on."""
@@ -283,7 +283,7 @@ class Flight:
 
     def _given_up(self, reason: str) -> Failure:
         """Why a row has no answer that vLLM began to work on."""
-        if not self._cause and self._submission.sampling.grammar is not None:
+        if not self._cause and self._submission.has_grammars:
             self._cause = self._find_cause(self._prefix)
         why = shorten(self._cause or reason, MAX_WHY)
         return Failure(FailureKind.ENGINE, f"the engine gave the request up ({why})")

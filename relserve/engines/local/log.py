@@ -12,6 +12,7 @@ from relserve.errors import EngineError
 _ERROR_LINE = re.compile(
     r"^(?:\(EngineCore[^)]*\) )?(?:ERROR [^\]]*\] )?([A-Za-z_.]*(?:Error|Exception): .+)$", re.MULTILINE
 )
+_SOURCE = re.compile(r"^\[[\d:]+\] \S+: ")  # time and line of C++ before xgrammar's messages
 TAIL_BYTES = 65_536  # of a log, which may have a traceback for each row
 
 
@@ -39,6 +40,14 @@ def cause_of(error: Exception, log_path: Path | None, log_start: int) -> str:
 def one_line(error: BaseException) -> str:
     """An exception in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def why_refused(error: Exception) -> str:
+    """Why vLLM did not take a request, in one line; of a grammar, what is wrong with it and where."""
+    said = one_line(error)
+    if (cause := error.__cause__) is None:
+        return said
+    return f"{said}: {_SOURCE.sub('', ' '.join(str(cause).split()))}"
 
 
 def compile_error(log_path: Path | None, start: int, id_prefix: str) -> str:

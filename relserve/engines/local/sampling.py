@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +17,23 @@ from relserve.engines.local.thinking import Thinking
 from relserve.vllm_plugin import host
 
 
-def talk_of(engine: RunningEngine, submission: Submission, num_rows: int) -> Talk:
+def talk_of(engine: RunningEngine, submission: Submission, indices: Sequence[int]) -> Talk:
     """How to ask about a row, given its index and the ids of its prompt.
 
     Args:
-        num_rows: rows of the submission that are asked now.
+        indices: of the rows that are asked now.
     """
+    if submission.grammars is None:
+        return _talk(engine, submission, len(indices))
+    # Rows of one grammar share their parameters, and what is sent of these.
+    first_of = {submission.grammar_of(index): index for index in indices}
+    talks = {
+        grammar: _talk(engine, submission.as_for(index), len(indices)) for grammar, index in first_of.items()
+    }
+    return lambda index, ids: talks[submission.grammar_of(index)](index, ids)
+
+
+def _talk(engine: RunningEngine, submission: Submission, num_rows: int) -> Talk:
     if not submission.sampling.thinking:
         return _answering(engine, submission, num_rows)
     cap = answer_cap(engine, submission)

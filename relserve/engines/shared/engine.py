@@ -185,4 +185,4 @@ def _rest_of(submission: Submission, indices: list[int]) -> tuple[Submission, li
         return submission, indices
     num_answered = len(submission.prompts) - len(indices)
     rows = None if submission.rows is None else submission.rows - num_answered
-    return replace(submission, prompts=[submission.prompts[i] for i in indices], rows=rows), indices
+    return submission.part(indices, rows), indices

@@ -12,28 +12,37 @@ import os
 import pickle
 import socket
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Submission
 from relserve.errors import EngineError
 
 LONGEST = 2**30  # bytes of a message; what is no engine of ours seems to announce more
-PART = 1 << 20  # characters of prompts that are sent together, or one prompt
+PART = 1 << 20  # characters of prompts and grammars that are sent together, or one prompt
 _LENGTH = struct.Struct("<I")
 _CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
 
 class Asked(NamedTuple):
-    """A client wants prompts answered, which follow in lists of their own.
+    """A client wants prompts answered, which follow in parts.
 
     Attributes:
-        submission: without its prompts.
+        submission: without its prompts and their grammars.
         num_prompts: how many follow.
     """
 
     submission: Submission
     num_prompts: int
+
+
+class Part(NamedTuple):
+    """Some of the prompts, and their grammars where they have any of their own."""
+
+    prompts: Sequence[str]
+    grammars: Sequence[Grammar | None] | None
 
 
 class Replied(NamedTuple):
@@ -108,27 +117,40 @@ async def write_object(writer: asyncio.StreamWriter, value: Any) -> None:
 async def write_submission(writer: asyncio.StreamWriter, submission: Submission) -> None:
     """Send a submission, its prompts in parts, so that a large one keeps nobody else waiting.
 
+    A grammar that several prompts of a part have is sent once.
+
     Raises:
         ConnectionError: the other side is gone.
     """
-    prompts = submission.prompts
-    await write_object(writer, Asked(replace(submission, prompts=()), len(prompts)))
-    part, size = list[str](), 0
-    for number, prompt in enumerate(prompts, 1):
-        part.append(prompt)
-        size += len(prompt)
-        if size >= PART or number == len(prompts):
-            await write_object(writer, part)
-            part, size = [], 0
+    bare = replace(submission, prompts=(), grammars=None)
+    await write_object(writer, Asked(bare, len(submission.prompts)))
+    for part in _parts(submission):
+        await write_object(writer, part)
 
 
 async def read_submission(reader: asyncio.StreamReader) -> Submission:
     """What `write_submission` sent; raises as `read_message`."""
     asked: Asked = await read_object(reader)
-    prompts: list[str] = []
+    prompts, grammars = list[str](), list[Grammar | None]()
     while len(prompts) < asked.num_prompts:
-        prompts += await read_object(reader)
-    return replace(asked.submission, prompts=prompts)
+        part: Part = await read_object(reader)
+        prompts += part.prompts
+        grammars += part.grammars or ()
+    return replace(asked.submission, prompts=prompts, grammars=grammars or None)
+
+
+def _parts(submission: Submission) -> Iterator[Part]:
+    """The prompts of a submission, so many together as are quickly sent."""
+    prompts, own = submission.prompts, submission.grammars
+    start, size, seen = 0, 0, set[int]()
+    for number, prompt in enumerate(prompts, 1):
+        size += len(prompt)
+        if own is not None and (grammar := own[number - 1]) is not None and id(grammar) not in seen:
+            seen.add(id(grammar))
+            size += len(grammar.ebnf)
+        if size >= PART or number == len(prompts):
+            yield Part(prompts[start:number], None if own is None else own[start:number])
+            start, size, seen = number, 0, set()
 
 
 def put_object(writer: asyncio.StreamWriter, value: Any) -> None:

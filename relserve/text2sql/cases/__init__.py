@@ -1,0 +1,1 @@
+"""Questions on their way through the pipeline: their state, and what stages work with."""

@@ -1,0 +1,47 @@
+"""What the pipeline knows of a database: the one seam to where questions are about and SQL runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from relserve.linking.schema import Schema
+from relserve.linking.values import ValueHit, ValueIndex
+
+
+class Values(ValueIndex, Protocol):
+    """The texts of a database's columns."""
+
+    def similar(self, text: str, k: int) -> Sequence[ValueHit]:
+        """The values that are most like a text, most alike first; at most `k`."""
+
+
+class Database(Protocol):
+    """A database as far as one caller may see it."""
+
+    def schema(self) -> Schema:
+        """The tables that questions may be about."""
+
+    def values(self) -> Values:
+        """Where its values are looked up."""
+
+    def explain(self, sql: str) -> Sequence[tuple[str, str]]:
+        """Bind a query without running it; gives name and type of each column.
+
+        Raises:
+            duckdb.Error: DuckDB cannot bind it.
+            RelserveError: it is not a query that may run.
+        """
+
+    def rows(self, sql: str) -> pa.Table:
+        """Run a query within limits, reading only.
+
+        Raises:
+            duckdb.Error: it failed.
+            RelserveError: it is not a query that may run, or reached a limit.
+        """
+
+    def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
+        """The user's own examples that are most like a question, each with its right SQL; at most `k`."""

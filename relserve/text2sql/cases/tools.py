@@ -1,0 +1,104 @@
+"""What every stage works with: the model, the database, the options, the workflow."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from relserve.call.answer_types import Answer, Grammar
+from relserve.call.options import Options
+from relserve.call.relquery import CallSite
+from relserve.call.template import Template
+from relserve.errors import FailureKind
+from relserve.session.open_relquery import OpenRelQuery
+from relserve.session.session import Session
+from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.database import Database
+from relserve.text2sql.cases.workflow import Workflow
+from relserve.text2sql.options import Text2SqlOptions
+
+NUM_SHUFFLES = 5
+
+
+class Ask(NamedTuple):
+    """One prompt.
+
+    Attributes:
+        case: the question that it is for.
+        values: what its template's placeholders stand for.
+        grammar: what the reply must match; None: free text.
+    """
+
+    case: Case
+    values: Mapping[str, str]
+    grammar: Grammar | None = None
+
+
+@dataclass
+class Tools:
+    """Given to every stage of one run of the pipeline.
+
+    Attributes:
+        model: who is asked; None: the session's default.
+        points: whether the model answers with handles of columns, tables and values, not with SQL.
+        statement: number of the SQL statement that asks.
+        cancel: when set, what is asked is aborted in the engine.
+    """
+
+    session: Session
+    database: Database
+    options: Text2SqlOptions
+    workflow: Workflow
+    model: str | None
+    points: bool
+    statement: int
+    cancel: threading.Event
+
+    @property
+    def num_candidates(self) -> int:
+        """How many SQL texts are made for a question; shuffles of handles for a model that points."""
+        default = NUM_SHUFFLES if self.points else self.options.work.num_candidates
+        return default if self.options.candidates is None else self.options.candidates
+
+    def ask(self, stage: str, template: Template, asks: Sequence[Ask], max_tokens: int) -> list[Answer]:
+        """Have the model answer prompts, all as one relQuery.
+
+        A question whose prompt is not answered at the workflow's deadline fails.
+
+        Args:
+            stage: as the scheduler and the records know it.
+            max_tokens: of one reply.
+
+        Returns:
+            The replies in order; a prompt that failed alone, e.g. being over the model's context, has a
+            failure and no text.
+
+        Raises:
+            EngineError, ModelError, Cancelled: see `OpenRelQuery.ask`.
+        """
+        if not asks:
+            return []
+        options = Options(model=self.model, max_tokens=max_tokens, seed=self.options.seed)
+        site = CallSite("llm", template.bind(template.num_inputs), options)
+        for each in asks:
+            each.case.num_stage_calls += 1
+        opened = self.session.open(
+            site, self.cancel, self.statement, remembers=False, step=self.workflow.step(stage)
+        )
+        try:
+            with opened:
+                answers = _answers(opened, template, asks)
+        finally:
+            self.workflow.add_step(stage, opened.record)
+        for each, answer in zip(asks, answers, strict=True):
+            if answer.failure is not None and answer.failure.kind is FailureKind.DEADLINE:
+                each.case.fail(stage, self.workflow.late_text)
+        return answers
+
+
+def _answers(opened: OpenRelQuery, template: Template, asks: Sequence[Ask]) -> list[Answer]:
+    rows = [[each.values[name] for name in template.names] for each in asks]
+    grammars = [each.grammar for each in asks]
+    return opened.ask(rows, grammars=grammars if any(grammars) else None)

@@ -1,0 +1,76 @@
+"""The identity, the deadline and the records of questions that are answered together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from relserve.call.rel_tag import Step
+from relserve.call.relquery import Usage
+from relserve.session.history import QueryRecord
+from relserve.session.workflows import StepRecord, WorkflowRecord, Workflows, new_workflow_id
+from relserve.text2sql.cases.case import Case
+
+
+class Workflow:
+    """One run of the pipeline.
+
+    Its questions share one id, for they share the relQueries that a scheduler sees; each has its own record.
+
+    Args:
+        history: where questions and steps are put on record.
+        deadline_s: seconds from now; None: any time.
+    """
+
+    def __init__(
+        self, history: Workflows, model: str, cases: Sequence[Case], deadline_s: float | None
+    ) -> None:
+        self.workflow_id, self.deadline_s = new_workflow_id(), deadline_s
+        self._history, self._cases = history, cases
+        self._began_s, self._ends_s = (
+            time.monotonic(),
+            None if deadline_s is None else time.time() + deadline_s,
+        )
+        self._usage = Usage()
+        self._records = [
+            WorkflowRecord(self.workflow_id, case.question, number, model, deadline_s=deadline_s)
+            for number, case in enumerate(cases, start=1)
+        ]
+        for record in self._records:
+            history.begin(record)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
+        return self._ends_s is not None and time.time() >= self._ends_s
+
+    @property
+    def late_text(self) -> str:
+        """That the deadline has passed, in words."""
+        return f"the deadline of {self.deadline_s:g} seconds passed"
+
+    def step(self, stage: str) -> Step:
+        """The place of a stage's relQuery in the workflow."""
+        return Step(self.workflow_id, stage, self._ends_s)
+
+    def add_step(self, stage: str, record: QueryRecord) -> None:
+        """Put a relQuery that has ended on record."""
+        self._usage = Usage(*map(sum, zip(self._usage, record.usage, strict=True)))
+        self._history.add_step(
+            StepRecord(
+                self.workflow_id, stage, record.rel_id, record.num_rows, record.num_cached, record.usage,
+                record.seconds, record.error,
+            )
+        )  # fmt: skip
+
+    def end(self) -> None:
+        """Say on record what became of each question that has not ended before."""
+        seconds = time.monotonic() - self._began_s
+        for record, case in zip(self._records, self._cases, strict=True):
+            record.stages = tuple(one.stage for one in case.trace)
+            record.calls, record.seconds = case.num_calls, seconds
+            record.usage = self._usage if len(self._cases) == 1 else None
+            record.sql = case.sql
+            record.error = None if (error := case.error) is None else str(error)
+            if self._ends_s is not None:
+                record.met = record.sql is not None and not self.is_late

@@ -1,0 +1,112 @@
+"""What is read of rows before a question is asked: example values, and whether a key is unique."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import duckdb
+
+from relserve.linking.schema import quoted
+from relserve.text2sql.catalog.relations import Place, Relation
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_ROWS = 20_000  # of a table that are read for example values
+NUM_STRETCHES = 10  # of neighbouring rows that a sample consists of
+MAX_VALUE_CHARS = 80  # a longer text is no example: cut, it would be a value that is not there
+KEY_ROWS = 1_000_000  # of a table whose key's uniqueness is looked at
+
+
+class RowReader:
+    """Reads some rows of tables and views, within a time.
+
+    What it reads is the same as long as the rows are, so that prompts made of it are the same.
+    A view may take long whatever is asked of it, so that its reading may have to be interrupted, which would
+    end a transaction: inside one no view is read.
+
+    Args:
+        asking: views whose reading may ask a model; they are never read.
+        seconds: for all readings.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, asking: Collection[Place], seconds: float) -> None:
+        self._con, self._asking = con, asking
+        self._until = time.monotonic() + seconds
+        one, other = (con.execute("SELECT txid_current()").fetchall() for _ in range(2))
+        self._in_transaction = one == other
+
+    def examples(self, relation: Relation, column: str, num_values: int) -> tuple[str, ...]:
+        """The most frequent values of a text column among some rows; no long ones."""
+        name = quoted(column)
+        rows = self.rows(
+            relation,
+            f"SELECT v FROM (SELECT {name}::VARCHAR AS v FROM {_sample(relation)}) "
+            f"WHERE trim(v) <> '' AND length(v) <= {MAX_VALUE_CHARS} "
+            f"GROUP BY v ORDER BY count(*) DESC, v LIMIT {num_values}",
+        )
+        return tuple(value for (value,) in rows)
+
+    def is_unique(self, relation: Relation, column: str) -> bool:
+        """Whether a column holds a different value in each row; no where the rows are too many to look at."""
+        if (relation.num_rows or 0) > KEY_ROWS:
+            return False
+        name = quoted(column)
+        rows = self.rows(
+            relation,
+            f"SELECT count(*) > 0 AND count(*) = count(DISTINCT {name}) "
+            f"FROM (SELECT {name} FROM {relation.full_name} LIMIT {KEY_ROWS})",
+        )
+        return rows == [(True,)]
+
+    def rows(self, relation: Relation, sql: str) -> list[tuple[Any, ...]]:
+        """What a query of this relation alone gives; nothing where it may not be read, or cannot."""
+        left = self._until - time.monotonic()
+        is_open = not relation.is_view or (not self._in_transaction and relation.place not in self._asking)
+        if left <= 0 or not is_open:
+            return []
+        try:
+            with _interrupted_after(left, self._con) if relation.is_view else nullcontext():
+                return self._con.execute(sql).fetchall()
+        except duckdb.Error as error:  # a file is gone, a value of a view fails to convert, time is up
+            logger.info("no values of %s: %s", relation.full_name, error)
+            return []
+
+
+def _sample(relation: Relation) -> str:
+    """Some rows, spread over a big table; a row's number is cheap to choose by."""
+    num_rows = relation.num_rows or 0
+    if (
+        relation.is_view
+        or num_rows <= SAMPLE_ROWS
+        or any(c.name.lower() == "rowid" for c in relation.columns)
+    ):
+        return f"(FROM {relation.full_name} LIMIT {SAMPLE_ROWS})"
+    size = SAMPLE_ROWS // NUM_STRETCHES
+    starts = [at * (num_rows - size) // (NUM_STRETCHES - 1) for at in range(NUM_STRETCHES)]
+    stretches = " OR ".join(f"rowid BETWEEN {start} AND {start + size - 1}" for start in starts)
+    return f"(FROM {relation.full_name} WHERE {stretches})"
+
+
+@contextmanager
+def _interrupted_after(seconds: float, con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    lock = threading.Lock()
+    is_over = False
+
+    def stop() -> None:
+        with lock:  # so that no later statement is hit
+            if not is_over:
+                con.interrupt()
+
+    timer = threading.Timer(seconds, stop)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with lock:
+            is_over = True

@@ -1,0 +1,115 @@
+"""A DuckDB connection's tables as the schema that questions are asked of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import duckdb
+
+from relserve.errors import UsageError
+from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.text2sql.catalog.choice import Choice
+from relserve.text2sql.catalog.examples import RowReader
+from relserve.text2sql.catalog.references import inferred_references
+from relserve.text2sql.catalog.relations import ColumnFacts, Relation, asking_views, binds, relations_of
+
+NUM_VALUES = 20
+SECONDS = 5.0
+_KINDS = {
+    Kind.TEXT: "VARCHAR ENUM",
+    Kind.INT: "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT BIGNUM",
+    Kind.NUM: "DECIMAL FLOAT DOUBLE",
+    Kind.DATE: "DATE TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
+    Kind.BOOL: "BOOLEAN",
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+
+
+def read_schema(
+    con: duckdb.DuckDBPyConnection,
+    tables: Iterable[str] | None = None,
+    schema: str | None = None,
+    num_values: int = NUM_VALUES,
+    seconds: float = SECONDS,
+) -> Schema:
+    """The tables and views of a connection with what helps to ask of them.
+
+    Keys and references are the declared ones; where a column has none, a reference is inferred from names,
+    types and unique rows. Nothing but the chosen tables is read, temporary ones too; a view that may ask a
+    model is listed without values.
+
+    Args:
+        tables: names, bare or qualified as in SQL; None for all that a bare name reaches, or all of `schema`.
+        schema: 'schema', 'database' or 'database.schema' to choose from.
+        num_values: examples of each text column, the most frequent first; 0 to read no rows at all.
+        seconds: for reading rows; what was not read by then is left out.
+
+    Raises:
+        UsageError: there is no such table or schema, with the nearest names, or none at all.
+    """
+    relations = relations_of(con)
+    choice = Choice(con, relations)
+    chosen = _usable(con, choice.chosen(tables, schema), asked=tables is not None)
+    reader = RowReader(con, asking_views(relations, con), seconds if num_values else 0.0)
+    inferred = inferred_references(chosen, reader.is_unique)
+    return Schema(
+        tuple(
+            Table(
+                name=each.name,
+                columns=_columns(at, each, chosen, inferred, reader, num_values),
+                comment=each.comment,
+                qualifier=choice.qualifier(each),
+                key=each.key,
+                num_rows=each.num_rows,
+            )
+            for at, each in enumerate(chosen)
+        )
+    )
+
+
+def kind_of(sql_type: str) -> Kind:
+    """What comparisons a type of DuckDB allows: 'DECIMAL(4,2)' is a number."""
+    if sql_type.endswith("]"):  # a list
+        return Kind.OTHER
+    return _KIND_OF.get(sql_type.removesuffix(" WITH TIME ZONE").partition("(")[0], Kind.OTHER)
+
+
+def _usable(con: duckdb.DuckDBPyConnection, chosen: Sequence[Relation], asked: bool) -> list[Relation]:
+    """Those of the chosen relations that can be read; the others are views of things that are gone."""
+    usable = [each for each in chosen if not each.is_view or binds(con, each)]
+    broken = [each.name for each in chosen if each not in usable]
+    if broken and (asked or not usable):
+        raise UsageError(f"the view {broken[0]!r} cannot be read: a table or file that it reads is not there")
+    return usable
+
+
+def _columns(
+    at: int,
+    relation: Relation,
+    chosen: Sequence[Relation],
+    inferred: dict[tuple[int, str], Reference],
+    reader: RowReader,
+    num_values: int,
+) -> tuple[Column, ...]:
+    def values(facts: ColumnFacts) -> tuple[str, ...]:
+        is_text = num_values > 0 and kind_of(facts.sql_type) is Kind.TEXT
+        return reader.examples(relation, facts.name, num_values) if is_text else ()
+
+    return tuple(
+        Column(
+            name=facts.name,
+            kind=kind_of(facts.sql_type),
+            sql_type=facts.sql_type,
+            comment=facts.comment,
+            references=_declared(relation, facts.name, chosen) or inferred.get((at, facts.name)),
+            values=values(facts),
+        )
+        for facts in relation.columns
+    )
+
+
+def _declared(relation: Relation, column: str, chosen: Sequence[Relation]) -> Reference | None:
+    """A declared reference to a table that was chosen too; in DuckDB both are in one schema."""
+    table, key = relation.foreign.get(column, (None, ""))
+    places = {each.place for each in chosen}
+    return Reference(table, key) if table and (relation.database, relation.schema, table) in places else None

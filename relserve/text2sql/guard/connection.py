@@ -1,0 +1,94 @@
+"""The connection on which generated SQL is bound and run, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+
+import duckdb
+import pyarrow as pa
+
+from relserve.errors import UsageError
+from relserve.linking.schema import Schema
+from relserve.text2sql.guard.check import checked
+from relserve.text2sql.guard.functions import Functions, read_functions
+from relserve.text2sql.guard.limits import DEFAULT, Limits, Watchdog, limit_error
+
+_TRANSACTION = "SELECT system.main.txid_current()"
+
+
+class GuardedConnection:
+    """Binds and runs generated SQL: one SELECT over allowed tables, within limits, in a read-only transaction.
+
+    Args:
+        con: a cursor of the user's database, for this alone: the user's transaction, open result and settings
+            stay as they are. It does not see the TEMP tables of other connections; where generated SQL is to
+            read these, give the connection that has them, outside a transaction and with no open result.
+        limits: what each statement may take.
+        allowed: the tables that may be read; None for all tables and views that users made.
+    """
+
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, limits: Limits = DEFAULT, allowed: Schema | None = None
+    ) -> None:
+        self.limits, self.allowed = limits, allowed
+        self._con = con
+
+    def explain(self, sql: str) -> list[tuple[str, str]]:
+        """Bind a text without running it.
+
+        Returns:
+            Name and DuckDB's type of each column.
+
+        Raises:
+            UnsafeSqlError: it is more than a SELECT over allowed tables.
+            LimitError: binding took too much.
+            duckdb.Error: DuckDB cannot read or bind it.
+        """
+        with self._bound(sql) as relation:
+            return list(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def rows(self, sql: str, truncated: bool = False) -> pa.Table:
+        """Run a text.
+
+        Args:
+            sql: one SELECT.
+            truncated: the answer may be cut after `limits.rows` rows; else more of them are an error.
+
+        Raises:
+            UnsafeSqlError: it is more than a SELECT over allowed tables; nothing of it ran.
+            LimitError: it took too much; says what.
+            duckdb.Error: DuckDB cannot read, bind or run it.
+        """
+        with self._bound(sql) as relation:
+            table = relation.limit(self.limits.rows + 1).to_arrow_table().rename_columns(relation.columns)
+        if len(table) > self.limits.rows and not truncated:
+            raise limit_error("rows", self.limits)
+        return table.slice(0, self.limits.rows)
+
+    @contextmanager
+    def _bound(self, sql: str) -> Iterator[duckdb.DuckDBPyRelation]:
+        with self._reading(), Watchdog(self._con, self.limits).watching():
+            statement = checked(self._con, sql, self.allowed, self._functions)
+            yield self._con.sql(statement)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """A transaction that writes nothing, and is always ended; no interrupt comes any more at its end."""
+        if self._is_in_transaction():
+            raise UsageError("generated SQL runs outside a transaction: end it, or give a cursor instead")
+        self._con.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            yield
+        finally:
+            self._con.execute("ROLLBACK")
+
+    def _is_in_transaction(self) -> bool:
+        """Whether two statements are in one; a BEGIN to see it would abort the user's."""
+        first, second = (self._con.execute(_TRANSACTION).fetchall() for _ in range(2))
+        return bool(first == second)
+
+    @cached_property
+    def _functions(self) -> Functions:
+        return read_functions(self._con)

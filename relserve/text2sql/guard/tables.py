@@ -1,0 +1,103 @@
+"""Which tables and views a name in generated SQL means, and whether it may read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import duckdb
+
+from relserve.errors import UnsafeSqlError
+from relserve.linking.schema import Schema, quoted
+from relserve.text2sql.guard.names import folded
+
+_TABLES = """
+    SELECT database_name, schema_name, table_name FROM system.main.duckdb_tables() WHERE NOT internal
+    UNION ALL
+    SELECT database_name, schema_name, view_name FROM system.main.duckdb_views() WHERE NOT internal
+"""
+_CURRENT = "SELECT system.main.current_database(), system.main.current_schema()"
+_MAX_SHOWN = 20
+
+
+class Entry(NamedTuple):
+    """A table or view of the catalog, its names folded."""
+
+    database: str
+    schema: str
+    name: str
+
+
+class Tables(NamedTuple):
+    """The catalog's tables and views, and those that may be read.
+
+    Attributes:
+        known: all that users made.
+        current: the database and schema in which a bare name is looked for.
+        allowed: those that may be read.
+        shown: their names, as they are written in SQL.
+    """
+
+    known: frozenset[Entry]
+    current: tuple[str, str]
+    allowed: frozenset[Entry]
+    shown: tuple[str, ...]
+
+    def check(self, path: Sequence[str]) -> None:
+        """Refuse a name that means, or could mean, another table than an allowed one.
+
+        Args:
+            path: the name, after those of its database and schema where they are given.
+
+        Raises:
+            UnsafeSqlError: lists the tables that may be read.
+        """
+        meant = _meant(self.known, self.current, path)
+        if not meant or not meant <= self.allowed:
+            raise UnsafeSqlError(
+                f"{'.'.join(map(quoted, path))} is no table that generated SQL may read here; it may read "
+                f"{_listed(self.shown)}"
+            )
+
+
+def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None) -> Tables:
+    """Read the catalog.
+
+    Args:
+        con: where the statement will run.
+        allowed: the tables that may be read; None for all that users made. What is not in the catalog is no
+            table, whatever files and Python variables there are of its name.
+    """
+    known = frozenset(Entry(*map(folded, row)) for row in con.execute(_TABLES).fetchall())
+    database, schema = con.execute(_CURRENT).fetchall()[0]
+    current = (folded(database), folded(schema))
+    if allowed is None:
+        return Tables(known, current, known, tuple(sorted(quoted(entry.name) for entry in known)))
+    found = [_meant(known, current, (*table.qualifier, table.name)) for table in allowed.tables]
+    readable = frozenset(entry for entries in found if len(entries) == 1 for entry in entries)
+    return Tables(known, current, readable, tuple(table.sql_name for table in allowed.tables))
+
+
+def _meant(known: Iterable[Entry], current: tuple[str, str], path: Sequence[str]) -> frozenset[Entry]:
+    """What a name can mean: a temporary table before the current schema's, and these before all others."""
+    *before, name = map(folded, path)
+    found = {entry for entry in known if entry.name == name and _fits(entry, before)}
+    preferred = (("temp", "main"), current) if not before else ()
+    for place in preferred:
+        if here := {entry for entry in found if entry[:2] == place}:
+            return frozenset(here)
+    return frozenset(found)
+
+
+def _fits(entry: Entry, before: Sequence[str]) -> bool:
+    """Whether the names before a table's can be this one's; a single one is a schema's or a database's."""
+    if len(before) == 1:
+        return before[0] in (entry.schema, entry.database)
+    return not before or list(entry[:2]) == list(before)
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none"
+    more = len(names) - _MAX_SHOWN
+    return ", ".join(names[:_MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")

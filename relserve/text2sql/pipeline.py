@@ -1,0 +1,180 @@
+"""The pipeline: questions become SQL in stages, each of which works on all of them at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import duckdb
+
+from relserve.errors import Cancelled, ModelError, RelserveError, Text2SqlError, UsageError
+from relserve.session.session import Session
+from relserve.text2sql.cases.case import Candidate, Case, Trace
+from relserve.text2sql.cases.database import Database
+from relserve.text2sql.cases.tools import Tools
+from relserve.text2sql.cases.workflow import Workflow
+from relserve.text2sql.options import Text2SqlOptions
+from relserve.text2sql.stages.candidates import candidates
+from relserve.text2sql.stages.checking import execution, validation
+from relserve.text2sql.stages.choice import choice
+from relserve.text2sql.stages.evaluation import evaluation, unit_tests
+from relserve.text2sql.stages.keywords import keywords
+from relserve.text2sql.stages.retrieval import retrieval
+from relserve.text2sql.stages.revision import revision
+from relserve.text2sql.stages.schema_selection import schema_selection
+from relserve.text2sql.writers import model_of, writes_handles
+
+
+class Stage(NamedTuple):
+    """A step of the pipeline.
+
+    Attributes:
+        name: as traces and errors say it; stages that ask the model tag their relQuery with it.
+        run: changes the cases that it is given, which have not failed.
+    """
+
+    name: str
+    run: Callable[[Sequence[Case], Tools], None]
+
+
+# After Figure 1 of HexGen-Text2SQL and CHESS: schema linking, candidates, self-correction, evaluation.
+STAGES: tuple[Stage, ...] = (
+    Stage("keywords", keywords),
+    Stage("retrieval", retrieval),
+    Stage("schema_selection", schema_selection),
+    Stage("candidates", candidates),
+    Stage("validation", validation),
+    Stage("execution", execution),
+    Stage("revision", revision),
+    Stage("unit_tests", unit_tests),
+    Stage("evaluation", evaluation),
+    Stage("choice", choice),
+)
+
+
+_OF_THE_CALLER = (Cancelled, ModelError, UsageError)  # these are raised, being no failure of a stage
+
+
+class Outcome(NamedTuple):
+    """What became of a question.
+
+    Attributes:
+        sql: a query that answers it; None: there is none, and `failure` says why.
+        candidates: all that were made, with what was found wrong.
+        steps: what each stage did.
+    """
+
+    question: str
+    sql: str | None
+    candidates: tuple[Candidate, ...]
+    steps: tuple[Trace, ...]
+    failure: Text2SqlError | None
+    workflow_id: str
+
+
+def run(
+    questions: Sequence[str],
+    database: Database,
+    session: Session,
+    options: Text2SqlOptions | None = None,
+    *,
+    evidence: Sequence[str | None] | None = None,
+    stages: Sequence[Stage] = STAGES,
+    cancel: threading.Event | None = None,
+    statement: int | None = None,
+) -> list[Outcome]:
+    """Turn questions into SQL, all of them together: one relQuery a stage, whatever their number.
+
+    Args:
+        evidence: for each question what one must know to understand it; None: that of the options, for all.
+        stages: what is done, in this order; see `replaced`.
+        cancel: when set, what is asked is aborted in the engine.
+        statement: number of the SQL statement that asks; None: a new one.
+
+    Returns:
+        One outcome a question, in order. A question that fails has an error that says at which stage and
+        what was tried, and leaves the others alone.
+
+    Raises:
+        ModelError: the model is not to be had.
+        UsageError: an option is wrong for this database or model.
+        Cancelled: `cancel` was set.
+    """
+    options = options or Text2SqlOptions()
+    model = model_of(session, options)
+    name = session.find_engine(model).model
+    cases = _cases(questions, evidence, options, database)
+    workflow = Workflow(session.history.workflows, name, cases, options.deadline_s)
+    tools = Tools(
+        session, database, options, workflow, model, writes_handles(name),
+        session.history.new_statement() if statement is None else statement, cancel or threading.Event(),
+    )  # fmt: skip
+    try:
+        for stage in stages:
+            _run_stage(stage, cases, tools)
+        for case in cases:
+            if case.chosen is None:
+                case.fail("choice", "the stages ended without a choice")
+    finally:
+        workflow.end()
+    return [_outcome(case, workflow.workflow_id) for case in cases]
+
+
+def _cases(
+    questions: Sequence[str],
+    evidence: Sequence[str | None] | None,
+    options: Text2SqlOptions,
+    database: Database,
+) -> list[Case]:
+    notes = [options.evidence] * len(questions) if evidence is None else evidence
+    schema = database.schema()
+    cases = [Case(question, schema, note) for question, note in zip(questions, notes, strict=True)]
+    for case in cases:
+        if not case.question.strip():
+            case.fail("question", "the question is empty")
+    return cases
+
+
+def replaced(name: str, run: Callable[[Sequence[Case], Tools], None]) -> tuple[Stage, ...]:
+    """The stages with another function in the place of one of them.
+
+    Raises:
+        UsageError: there is no stage of that name.
+    """
+    names = [stage.name for stage in STAGES]
+    if name not in names:
+        raise UsageError(f"text2sql has no stage {name!r}; there are: {', '.join(names)}")
+    return tuple(Stage(name, run) if stage.name == name else stage for stage in STAGES)
+
+
+def _run_stage(stage: Stage, cases: Sequence[Case], tools: Tools) -> None:
+    """Run a stage on the questions that have not failed; its own failure is one of all of them."""
+    left = [case for case in cases if case.failure is None]
+    if not left:
+        return
+    began_s = time.monotonic()
+    try:
+        if tools.workflow.is_late:
+            _fail_all(left, stage, tools.workflow.late_text, None)
+        else:
+            stage.run(left, tools)
+    except BaseException as error:
+        _fail_all(left, stage, str(error) or type(error).__name__, error)
+        if isinstance(error, _OF_THE_CALLER) or not isinstance(error, (RelserveError, duckdb.Error)):
+            raise
+    finally:
+        for case in left:
+            case.end_stage(stage.name, time.monotonic() - began_s)
+
+
+def _fail_all(cases: Sequence[Case], stage: Stage, problem: str, cause: BaseException | None) -> None:
+    for case in cases:
+        case.fail(stage.name, problem, cause)
+
+
+def _outcome(case: Case, workflow_id: str) -> Outcome:
+    return Outcome(
+        case.question, case.sql, tuple(case.candidates), tuple(case.trace), case.error, workflow_id
+    )

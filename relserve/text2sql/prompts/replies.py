@@ -1,0 +1,55 @@
+"""What a model's reply says, whatever stands around it."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from typing import Any
+
+_THOUGHTS = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
+_FENCE = re.compile(r"```[ \t]*(\w*)[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_QUERY = re.compile(
+    r"^[ \t]*(?:(?:SQL|Answer|Query)[ \t]*:[ \t]*)?((?:SELECT|WITH|FROM)\b.*)", re.I | re.M | re.S
+)
+_NONE = re.compile(r"\W*(?:none|no table fits)\W*", re.IGNORECASE)
+
+
+def says_none(reply: str) -> bool:
+    """Whether a reply is that there is no answer."""
+    return _NONE.fullmatch(_THOUGHTS.sub("", reply)) is not None
+
+
+def sql_in(reply: str) -> str | None:
+    """The SQL in a reply; None: there is none.
+
+    It is the last block in code fences, the field "sql" of JSON, or what begins with SELECT, WITH or FROM up
+    to an empty line after its semicolon.
+    """
+    told = _THOUGHTS.sub("", reply).strip()
+    fenced = [text for language, text in _FENCE.findall(told) if language.lower() in ("", "sql", "duckdb")]
+    if fenced:
+        return _clean(fenced[-1])
+    found = json_in(told, dict) or {}
+    if isinstance(found.get("sql"), str):
+        return _clean(found["sql"])
+    query = _QUERY.search(told)
+    if query is None:
+        return None
+    return _clean(
+        re.split(r";[ \t]*\n[ \t]*\n|```|\n[ \t]*\n(?=[A-Z][a-z]+ [a-z]+)", query[1], maxsplit=1)[0]
+    )
+
+
+def json_in(reply: str, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
+    """The first JSON list, or object, in a reply; None: there is none."""
+    told = _THOUGHTS.sub("", reply)
+    decoder = json.JSONDecoder()
+    for start in re.finditer(r"\[" if kind is list else r"\{", told):
+        with suppress(ValueError, RecursionError):
+            return decoder.raw_decode(told, start.start())[0]
+    return None
+
+
+def _clean(sql: str) -> str | None:
+    return sql.strip().rstrip(";").strip() or None

@@ -1,0 +1,74 @@
+"""Validation and execution: what DuckDB says of candidates. Nothing runs that was not bound before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import duckdb
+
+from relserve.errors import Cancelled, RelserveError
+from relserve.text2sql.cases.case import Candidate, Case, Problem, ProblemKind
+from relserve.text2sql.cases.database import Database
+from relserve.text2sql.cases.results import ResultSet
+from relserve.text2sql.cases.tools import Tools
+
+
+def validation(cases: Sequence[Case], tools: Tools) -> None:
+    """Have DuckDB bind every candidate, which runs nothing."""
+    for case in cases:
+        for candidate in case.candidates:
+            bind(candidate, tools.database)
+        num_bound = sum(candidate.is_bound for candidate in case.candidates)
+        case.note(f"{num_bound} of {len(case.candidates)} candidates bind")
+
+
+def execution(cases: Sequence[Case], tools: Tools) -> None:
+    """Run the candidates that bind, within the database's limits; equal ones once."""
+    if not tools.options.work.runs or tools.points:
+        return
+    for case in cases:
+        run_all(case.candidates, tools.database)
+        num_run = sum(candidate.result is not None for candidate in case.candidates)
+        case.note(f"{num_run} of {len(case.candidates)} candidates run")
+
+
+def bind(candidate: Candidate, database: Database) -> None:
+    """Bind a candidate that was not; what DuckDB finds wrong becomes its problem."""
+    if candidate.is_bound:
+        return
+    try:
+        database.explain(candidate.sql)
+        candidate.is_bound = True
+    except Cancelled:
+        raise
+    except (duckdb.Error, RelserveError) as error:
+        candidate.problem = Problem(ProblemKind.REFUSED, str(error))
+
+
+def run_all(candidates: Iterable[Candidate], database: Database) -> None:
+    """Run candidates of one question that bind and were not run; see `run`."""
+    outcomes: dict[str, ResultSet | Problem] = {}
+    for candidate in candidates:
+        if not candidate.is_bound or candidate.result is not None or candidate.problem is not None:
+            continue
+        if candidate.sql not in outcomes:
+            outcomes[candidate.sql] = _run(candidate.sql, database)
+        _take(candidate, outcomes[candidate.sql])
+
+
+def _run(sql: str, database: Database) -> ResultSet | Problem:
+    try:
+        return ResultSet.of(database.rows(sql))
+    except Cancelled:
+        raise
+    except (duckdb.Error, RelserveError) as error:
+        return Problem(ProblemKind.FAILED, str(error))
+
+
+def _take(candidate: Candidate, outcome: ResultSet | Problem) -> None:
+    if isinstance(outcome, Problem):
+        candidate.problem = outcome
+        return
+    candidate.result = outcome
+    if outcome.is_void and not candidate.asked_if_empty:
+        candidate.problem = Problem(ProblemKind.EMPTY, "it gives no row, or nothing but NULL and 0")

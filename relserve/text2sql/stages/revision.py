@@ -1,0 +1,96 @@
+"""Revision: candidates with a problem are written anew, until they have none or the rounds are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relserve.call.answer_types import Answer
+from relserve.text2sql.cases.case import Candidate, Case, ProblemKind
+from relserve.text2sql.cases.database import Database
+from relserve.text2sql.cases.tools import Ask, Tools
+from relserve.text2sql.prompts.quoting import as_data
+from relserve.text2sql.prompts.replies import sql_in
+from relserve.text2sql.prompts.texts import NOTHING, template_of
+from relserve.text2sql.stages.checking import bind, run_all
+from relserve.text2sql.stages.hints import MOST_MESSAGE, problem_text
+from relserve.text2sql.stages.shown import MOST_TEXT, question_values
+
+MAX_TOKENS = 1024
+FORMER = 3  # queries before that are shown
+
+
+def revision(cases: Sequence[Case], tools: Tools) -> None:
+    """Tell the model what is wrong with each failing candidate, all of a round in one relQuery."""
+    if tools.points:
+        return
+    stuck: set[int] = set()
+    for _ in range(tools.options.work.max_revisions):
+        todo = [
+            (case, candidate)
+            for case in cases if case.failure is None
+            for candidate in case.candidates
+            if candidate.problem is not None and id(candidate) not in stuck
+        ]  # fmt: skip
+        if not todo:
+            break
+        asks = [Ask(case, _values(case, candidate, tools.database)) for case, candidate in todo]
+        answers = tools.ask("revision", template_of("revision"), asks, MAX_TOKENS)
+        for (case, candidate), answer in zip(todo, answers, strict=True):
+            if not _revise(candidate, answer):
+                stuck.add(id(candidate))
+            _check(case, candidate, tools)
+    for case in cases:
+        _end(case)
+
+
+def _end(case: Case) -> None:
+    """Say what became of a question's candidates; one without any that is sound fails."""
+    num_revised = sum(len(candidate.former) for candidate in case.candidates)
+    sound = [candidate for candidate in case.candidates if candidate.problem is None]
+    case.note(
+        f"{num_revised} revisions; {len(sound)} of {len(case.candidates)} candidates have no problem left"
+    )
+    if not sound and (best := case.best) is not None and best.problem is not None:
+        case.fail("revision", f"no candidate can be used; the last problem: {best.problem.message}")
+
+
+def _revise(candidate: Candidate, answer: Answer) -> bool:
+    """Take a reply; whether it is worth asking again if there is still a problem."""
+    problem, sql = candidate.problem, sql_in(answer.value or "")
+    assert problem is not None
+    if problem.kind is ProblemKind.EMPTY:
+        candidate.asked_if_empty = True
+        candidate.problem = None
+        if sql is not None and sql != candidate.sql:
+            candidate.revise(sql, problem)
+        return True
+    # A greedy model that repeats itself would do so for ever.
+    if sql is None or sql == candidate.sql or sql in (former for former, _ in candidate.former):
+        return False
+    candidate.revise(sql, problem)
+    return True
+
+
+def _check(case: Case, candidate: Candidate, tools: Tools) -> None:
+    """Bind and run a candidate; a query that was to mend an empty result and is worse is given up for it."""
+    if candidate.problem is not None:
+        return
+    bind(candidate, tools.database)
+    if tools.options.work.runs:
+        run_all([candidate], tools.database)
+    is_worse = candidate.problem is not None or (candidate.result is not None and candidate.result.is_void)
+    if candidate.former and candidate.former[-1][1].kind is ProblemKind.EMPTY and is_worse:
+        candidate.sql, candidate.problem = candidate.former.pop()[0], None
+        candidate.is_bound, candidate.result = True, None
+        run_all([candidate], tools.database)
+
+
+def _values(case: Case, candidate: Candidate, database: Database) -> dict[str, str]:
+    former = [
+        f"query: {as_data(sql, MOST_TEXT)}\nproblem: {as_data(problem.message, MOST_MESSAGE)}"
+        for sql, problem in candidate.former[-FORMER:]
+    ]
+    return question_values(case) | dict(
+        sql=as_data(candidate.sql, MOST_TEXT), problem=problem_text(candidate, case.schema, database),
+        former="\n".join(former) or NOTHING,
+    )  # fmt: skip

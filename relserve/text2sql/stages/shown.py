@@ -1,0 +1,43 @@
+"""What is known of a question, as its prompts show it."""
+
+from __future__ import annotations
+
+from relserve.text2sql.cases.case import Candidate, Case
+from relserve.text2sql.prompts.quoting import as_data, name_text
+from relserve.text2sql.prompts.schema_text import schema_text
+from relserve.text2sql.prompts.texts import NOTHING
+
+MOST_TEXT = 4000  # characters of a question, a note or a query
+
+
+def question_values(case: Case) -> dict[str, str]:
+    """What the placeholders of a question's prompts stand for, those of single stages apart."""
+    return dict(
+        schema=schema_text(case.schema), examples=examples_text(case), evidence=note_text(case),
+        question=as_data(case.question, MOST_TEXT), values=values_text(case),
+    )  # fmt: skip
+
+
+def note_text(case: Case) -> str:
+    """The note on how to understand a question."""
+    return NOTHING if case.evidence is None else as_data(case.evidence, MOST_TEXT)
+
+
+def values_text(case: Case) -> str:
+    """The values of the database that are like words of the question, with their columns."""
+    lines = [f"{name_text(hit.table)}.{name_text(hit.column)} = {as_data(hit.value)}" for hit in case.values]
+    return "\n".join(lines) or NOTHING
+
+
+def examples_text(case: Case) -> str:
+    """The user's own examples that are like the question."""
+    lines = [
+        f"question: {as_data(question, MOST_TEXT)}\nsql: {as_data(sql, MOST_TEXT)}"
+        for question, sql in case.examples
+    ]
+    return "\n".join(lines) or NOTHING
+
+
+def result_text(candidate: Candidate) -> str:
+    """The first rows of a candidate's result."""
+    return NOTHING if candidate.result is None else candidate.result.shown or "(no rows)"

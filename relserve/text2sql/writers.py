@@ -1,0 +1,30 @@
+"""Which model writes candidates, and whether it writes SQL or points with handles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from relserve.session.session import Session
+from relserve.text2sql.options import Text2SqlOptions
+
+POINTER_MODEL = "tiny-sql"
+MARK = "text2sql.json"  # in the folder of a model that writes handles
+
+
+def model_of(session: Session, options: Text2SqlOptions) -> str | None:
+    """The model to ask: the one named; in the place of the embedded one for text that for SQL."""
+    if options.model is None and session.find_engine(None).model == "tiny":
+        return POINTER_MODEL
+    return options.model
+
+
+def writes_handles(model: str) -> bool:
+    """Whether a model answers with handles of columns, tables and values, which code turns into SQL."""
+    if model == POINTER_MODEL:
+        return True
+    try:
+        found = json.loads((Path(model).expanduser() / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(found, dict) and found.get("writes") == "handles"

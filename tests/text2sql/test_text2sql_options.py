@@ -1,0 +1,41 @@
+"""The options of text2sql(): checked, with what is allowed in the message."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from relserve.errors import OptionError
+from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"effort": "high"}, "effort must be one of 'quick', 'standard', 'thorough', not 'high'"),
+        ({"candidates": 0}, "candidates must be from 1 to 5, not 0"),
+        ({"candidates": 2.5}, "candidates must be a whole number"),
+        ({"max_revisions": 21}, "max_revisions must be from 0 to 20"),
+        ({"deadline_s": -1}, r"deadline_s \(in seconds\) must be from 0.001 to"),
+        ({"deadline_s": "soon"}, r"deadline_s \(in seconds\) must be a number"),
+        ({"tables": []}, "tables must be a list of texts"),
+        ({"tables": ["a", "a"]}, "tables holds 'a' more than once"),
+        ({"grammar": "yes"}, "grammar must be true or false, not 'yes'"),
+        ({"evidence": " "}, "evidence must be a text that is not empty"),
+        ({"candidate": 2}, "no option 'candidate'. Did you mean candidates?"),
+    ],
+)
+def test_a_bad_value_says_what_is_allowed(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        parse_options(given)
+
+
+def test_what_is_not_given_is_decided_by_the_effort() -> None:
+    assert parse_options({"effort": "thorough", "model": None}).work == EFFORTS["thorough"]
+    given = Text2SqlOptions(effort="quick", candidates=4, max_revisions=0).work
+    assert (given.num_candidates, given.max_revisions) == (4, 0)
+    assert given.runs  # for only results can vote
+
+
+def test_a_deadline_may_be_an_interval() -> None:
+    assert Text2SqlOptions(deadline_s=timedelta(minutes=2)).deadline_s == 120  # type: ignore[arg-type]
