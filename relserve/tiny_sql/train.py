@@ -55,20 +55,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the state and the exported model")
     parser.add_argument("--minutes", type=float, default=Plan.minutes, help="time over all resumed runs")
     parser.add_argument("--steps", type=int, default=0, help="stop after this many steps (0: no limit)")
-    parser.add_argument("--hidden", type=int, default=SQL_PLAN.hidden, help="width; a head has 64")
     parser.add_argument("--eager", action="store_true", help="do not compile: for short runs")
     parser.add_argument("--resume", action="store_true", help="continue from the saved state")
     parser.add_argument("--export", action="store_true", help="only export the saved state")
     args = parser.parse_args()
     torch.set_num_threads(1)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    plan = replace(SQL_PLAN, out=args.out, minutes=args.minutes, max_steps=args.steps)
     plan = replace(
-        plan,
-        compiled=not args.eager,
-        hidden=args.hidden,
-        heads=args.hidden // 64,
-        intermediate=args.hidden * 5 // 2,
+        SQL_PLAN, out=args.out, minutes=args.minutes, max_steps=args.steps, compiled=not args.eager
     )
     if args.export:
         at = export_state(plan, tokenizer_of(plan))
