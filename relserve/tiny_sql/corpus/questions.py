@@ -65,6 +65,7 @@ SHAPES: dict[str, tuple[Shape, float]] = {
     "order_limit": (tops.top_rows, 1.4),
     "superlative": (tops.superlative, 1.5),
     "lookup": (lookups.lookup, 1.3),
+    "lookup_number": (lookups.lookup_by_number, 0.3),
     "join_list": (joins.pairs, 0.8),
     "join_filter": (joins.linked_columns, 1.8),
     "join_count": (joins.linked_count, 0.8),
