@@ -5,11 +5,13 @@ from collections.abc import Callable, Sequence
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.draft import Draft
 from relserve.tiny_sql.corpus.filters.numbers import has_no_rival
+from relserve.tiny_sql.corpus.frames import joins as join_frames
 from relserve.tiny_sql.corpus.frames import tops as frames
 from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
 from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
 from relserve.tiny_sql.corpus.shapes.columns import order_by
 from relserve.tiny_sql.corpus.shapes.groups import add_limit
+from relserve.tiny_sql.corpus.shapes.joins import some_pair
 from relserve.tiny_sql.corpus.shapes.lookups import question_for
 from relserve.tiny_sql.corpus.shapes.written import (
     Answer,
@@ -21,7 +23,8 @@ from relserve.tiny_sql.corpus.shapes.written import (
     said,
     some_rows,
 )
-from relserve.tiny_sql.corpus.spoken import SpokenColumn
+from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
+from relserve.tiny_sql.corpus.subjects import where
 
 DATE_SUPERLATIVES = {
     True: ("latest", "newest", "most recent", "last"),
@@ -100,10 +103,26 @@ def ordered_rows(draft: Draft) -> Written | None:
     return Written(said(draft, texts, slots), ("select", "*", *rows.source, *order))
 
 
-def _ranked(draft: Draft) -> tuple[Rows, SpokenColumn, bool, Slots] | None:
+def top_other(draft: Draft) -> Written | None:
+    """What the first row of a table has in another one: which brewery makes the strongest beer."""
+    pair = some_pair(draft)
+    name = None if pair is None or not pair.direct else pair.other.name_column
+    found = None if pair is None or name is None else _ranked(draft, pair.rows)
+    if pair is None or name is None or found is None:
+        return None
+    rows, column, descending, slots = found
+    adjective = "sup" in slots and draft.rng.random() < 0.6
+    slots["np"] = _phrase(draft, frames.BY_ADJECTIVE if adjective else frames.BY_COLUMN, slots)
+    slots |= {"other": lambda: draft.row(pair.other), "far": lambda: draft.column(name)}
+    order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", "1")
+    answer = ("select", name, *pair.source, *where(rows.conditions, rows.joint), *order)
+    return Written(said(draft, join_frames.TOP_OTHER, slots), answer)
+
+
+def _ranked(draft: Draft, table: SpokenTable | None = None) -> tuple[Rows, SpokenColumn, bool, Slots] | None:
     """Rows, the column that ranks them, whether downwards, and the words for it."""
     rng = draft.rng
-    table = rng.choice(draft.schema.tables)
+    table = table or rng.choice(draft.schema.tables)
     columns = table.numbers + table.dates
     if not columns:
         return None
