@@ -101,7 +101,7 @@ class _Maker:
 
     def _add_columns(self, table: SpokenTable, noun: str, count: int) -> None:
         rng = self._rng
-        used = set(self._nouns)
+        used: set[str] = set()
         if rng.random() < 0.75:
             self._add(table, rng.choice(("id", "id", "id", noun + "_id")), Kind.INT)
         if rng.random() < 0.72:
@@ -110,7 +110,7 @@ class _Maker:
         while len(table.columns) < count:
             kind = rng.choices(*KINDS)[0]
             name = self._column_name(kind)
-            if name not in used and name not in self._nouns:
+            if name not in used and (name not in self._nouns or (kind is Kind.TEXT and rng.random() < 0.5)):
                 used.add(name)
                 self._add(table, name, kind)
 

@@ -232,8 +232,13 @@ COUNTED_EQUAL = Forms(
         "having {v} {cols}",
         "of {v} {cols}",
     ),
-    predicates=("*have {v} {cols}", "*have <exactly> {v} {cols}", "(*count|*offer|*come with) {v} {cols}"),
-    keywords=("{v} {cols}",),
+    predicates=(
+        "*have {v} {cols}",
+        "*have <exactly> {v} {cols}",
+        "(*count|*offer|*come with|*get) {v} {cols}",
+    ),
+    keywords=("{v} {cols}", "{v} {unit}"),
+    premodifiers=("{v}-{unit}", "{v} {unit}"),
 )
 COUNTED_MORE = {
     ">=": Forms(

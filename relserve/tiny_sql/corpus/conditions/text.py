@@ -83,6 +83,7 @@ BARE = Forms(
     ),
     keywords=("{v}", "{v}"),
     premodifiers=("{v}", "{v}", "{v}"),
+    nouns=("{v}",),
 )
 PLACE = Forms(
     modifiers=(
@@ -242,6 +243,30 @@ EITHER_BARE = Forms(
     predicates=("*be {v} or {w}", "*be either {v} or {w}", "*be (from|in|by) {v} or {w}"),
     keywords=("{v} or {w}", "{v}/{w}"),
     premodifiers=("{v} or {w}", "{v} and {w}"),
+)
+# Of the only long text of a table, or its only text.
+CONTAINS_BARE = Forms(
+    modifiers=(
+        "that *mention {v}",
+        "mentioning {v}",
+        "(containing|that *contain|including|that *include) [the word] {v}",
+        "with the (word|text|term|phrase) {v}",
+        "in which {v} is mentioned",
+        "with {v} in (it|them|the text)",
+        "about {v}",
+        "that *talk about {v}",
+        "that *have the (word|term) {v} in (it|them)",
+        "that (say|speak of) {v}",
+    ),
+    predicates=(
+        "*mention {v}",
+        "*contain [the word] {v}",
+        "*include [the word] {v}",
+        "*talk about {v}",
+        "*have the word {v} in (it|them)",
+        "*be about {v}",
+    ),
+    keywords=("mentioning {v}", "containing {v}", "about {v}", "with {v}"),
 )
 CONTAINS = Forms(
     modifiers=(

@@ -35,6 +35,7 @@ def number_filter(draft: Draft, column: SpokenColumn) -> Condition:
         v, mark = spoken_number(draft, column, random_number(rng, column))
         answer, w = (column, operator, mark), ""
     slots = slots_of(draft, column, v=v, w=w)
+    slots["unit"] = lambda: draft.mention(" ".join(column.words).removesuffix("s"))
     if operator in CLASSES:
         for slot, letter in (("cmp", ""), ("mcmp", "m")):
             name = f"<{letter}{CLASSES[operator]}>"
@@ -53,8 +54,7 @@ def _forms(
     if operator == "><":
         return texts.ABOVE_AND_BELOW
     named = _named(operator)
-    is_counted = column.kind is Kind.INT and column.is_summed
-    if is_counted and operator not in ("!=", "between") and rng.random() < 0.5:
+    if column.is_counted and operator not in ("!=", "between") and rng.random() < 0.5:
         verbs = column.meaning(COUNTING_VERBS)
         if verbs and operator != "=" and rng.random() < 0.4:
             _add_verb(rng, verbs, slots)

@@ -1,5 +1,6 @@
 """Conditions on texts."""
 
+from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.conditions import text as texts
 from relserve.tiny_sql.corpus.draft import Draft, ValueMark
 from relserve.tiny_sql.corpus.filters.condition import Condition, slots_of
@@ -81,9 +82,18 @@ def _contains(draft: Draft, column: SpokenColumn) -> Condition:
     v, mark = draft.value(
         rng.choice(QUOTES) % word.replace("'", "") if quoted else word, word.replace("'", "")
     )
+    forms = texts.CONTAINS
+    if _is_only_text(column) and rng.random() < 0.45:
+        forms = texts.CONTAINS_BARE
     return Condition(
-        draft, column, ("contains", "(", column, ",", mark, ")"), texts.CONTAINS, slots_of(draft, column, v=v)
+        draft, column, ("contains", "(", column, ",", mark, ")"), forms, slots_of(draft, column, v=v)
     )
+
+
+def _is_only_text(column: SpokenColumn) -> bool:
+    """Whether a text to be searched can be no other column's."""
+    others = [other for other in column.table.columns if other is not column and other.kind is Kind.TEXT]
+    return not any(other.is_long for other in others) if column.is_long else not others
 
 
 def text_value(draft: Draft, column: SpokenColumn) -> tuple[str, ValueMark, bool]:
@@ -105,8 +115,9 @@ def text_value(draft: Draft, column: SpokenColumn) -> tuple[str, ValueMark, bool
         spoken = value.upper()
     elif chance < 0.41:
         spoken = value.capitalize()
-    elif chance < 0.46 and value.isalpha() and value.islower():
-        spoken = plural(value)
+    elif chance < 0.52 and value.replace(" ", "").isalpha() and not value.endswith("s"):
+        *first, last = value.split()
+        spoken = " ".join((*first, plural(last)))
     return (*draft.value(spoken, value), is_bare)
 
 

@@ -132,7 +132,7 @@ def _aggregated(draft: Draft, rows: Rows) -> Written | None:
         if asked is not None:
             return Written(asked, answer)
     if not rows.conditions and chance > 0.8:
-        if len(draft.schema.tables) > 1 or rng.random() < 0.5:
+        if rng.random() < 0.5 or not draft.needs_no_table(column):
             slots["c"] = lambda: f"{draft.row(rows.table)} {draft.column(column)}"
             slots["cs"] = lambda: f"{draft.row(rows.table)} {draft.column(column, many=True)}"
             words = frames.DATE_WORDS if column.kind is Kind.DATE else frames.WORDS

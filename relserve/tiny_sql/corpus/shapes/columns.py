@@ -24,9 +24,9 @@ def list_columns(draft: Draft) -> Written | None:
         slots["x"] = lambda: f"the {slots['rows']()}" if rng.random() < 0.8 else slots["rows"]()
         return Written(said(draft, (of_several(asked) + "?",), slots), ("select", columns[0], *rows.source))
     alone = (
-        len(draft.schema.tables) == 1
-        and not rows.conditions
+        not rows.conditions
         and rng.random() < 0.4
+        and draft.needs_no_table(*columns)
         and not _means_values(columns)
     )
     text = said(draft, frames.ALONE if alone else frames.COLUMNS, slots)
@@ -64,7 +64,7 @@ def distinct_values(draft: Draft) -> Written | None:
     if not table.groups:
         return None
     column = rng.choice(table.groups)
-    alone = len(draft.schema.tables) == 1 and rng.random() < 0.5
+    alone = rng.random() < 0.5 and draft.needs_no_table(column)
     if alone and (column.kind is not Kind.TEXT or column is table.name_column):
         return None
     rows = Rows(table) if alone else some_rows(draft, table, 0.2, column)

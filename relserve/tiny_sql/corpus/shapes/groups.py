@@ -1,6 +1,6 @@
 """Questions for one row a group: counts, aggregates, groups of a size, and the first groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus import phrases
@@ -65,7 +65,7 @@ def count_groups(draft: Draft) -> Written | None:
         return None
     rows, key, slots = found
     events = _column_of(key).meaning(EVENTS) if len(key) > 1 else None
-    texts = frames.COUNT
+    texts: Sequence[str] = frames.COUNT
     if events and draft.rng.random() < 0.5:
         chosen = draft.rng.choice(events)
         slots["p"] = lambda: chosen
@@ -87,7 +87,7 @@ def aggregate_groups(draft: Draft) -> Written | None:
     if aggregate is None:
         return None
     slots["n"] = lambda: aggregate.said(draft)
-    alone = len(draft.schema.tables) == 1 and not rows.conditions and draft.rng.random() < 0.3
+    alone = not rows.conditions and draft.rng.random() < 0.35 and draft.needs_no_table(aggregate.column)
     text = said(draft, frames.AGGREGATE_ALONE if alone else frames.AGGREGATE, slots)
     ordering, order = _ordered(draft, key, slots, aggregate.answer)
     answer = ("select", *key, ",", *aggregate.answer, *rows.source, "group by", *key, *order)
