@@ -86,6 +86,8 @@ def several_aggregates(draft: Draft) -> Written | None:
         return None
     slots = rows.slots(draft) | {"n": lambda: _together(draft, chosen)}
     answer = _listed(chosen)
+    if not rows.conditions and rng.random() < 0.3 and draft.needs_no_table(*(each.column for each in chosen)):
+        return Written(said(draft, frames.ALONE, slots), ("select", *answer, *rows.source))
     return Written(said(draft, _frames(rows), slots), ("select", *answer, *rows.source))
 
 
@@ -139,6 +141,8 @@ def _aggregated(draft: Draft, rows: Rows) -> Written | None:
             slots["n"] = lambda: said(draft, words[aggregate.function], slots)
         return Written(said(draft, frames.ALONE, slots), answer)
     texts = _frames(rows)
+    if rows.conditions and rng.random() < 0.2 and draft.needs_no_table(column):
+        return Written(said(draft, frames.OF_THOSE, slots), answer)
     if column.kind is not Kind.DATE and rng.random() < 0.25:
         is_counted = aggregate.function == "sum" and column.kind is Kind.INT
         texts = frames.TOTAL_COUNT if is_counted and rng.random() < 0.5 else OWN_FRAMES[aggregate.function]
