@@ -59,7 +59,7 @@ def _forms(
         verbs = column.meaning(COUNTING_VERBS)
         if verbs and operator != "=" and rng.random() < 0.4:
             _add_verb(rng, verbs, slots)
-            return verbs_verbs_texts.VERBAL_COUNT
+            return verbs_texts.VERBAL_COUNT
         return texts.COUNTED_EQUAL if operator == "=" else texts.COUNTED + texts.COUNTED_MORE[operator]
     wordings = [form for form in (_verbal, _adjectival, _aged) if rng.random() < 0.4]
     for wording in wordings:
@@ -91,7 +91,7 @@ def _verbal(
     if verbs is None or operator in ("=", "!=") or not is_only(column, VERBS, [verb for verb, _ in verbs]):
         return None
     _add_verb(rng, verbs, slots)
-    return verbs_verbs_texts.VERBAL_BETWEEN if operator == "between" else verbs_texts.VERBAL
+    return verbs_texts.VERBAL_BETWEEN if operator == "between" else verbs_texts.VERBAL
 
 
 def _adjectival(
