@@ -22,6 +22,10 @@ class Forms(NamedTuple):
         assert isinstance(other, Forms)
         return Forms(*(mine + its for mine, its in zip(self, other, strict=True)))
 
+    def only(self, word: str) -> "Forms":
+        """The texts that hold a word."""
+        return Forms(*(tuple(text for text in texts if word in text) for texts in self))
+
     def without(self, word: str) -> "Forms":
         """The texts that do not hold a word."""
         return Forms(*(tuple(text for text in texts if word not in text) for texts in self))

@@ -68,6 +68,7 @@ BARE = Forms(
         "in {v}",
         "from {v}",
         "by {v}",
+        "(made|written|sold|owned|run|led|given|offered|played) by {v}",
         "of type {v}",
         "classified as {v}",
         "marked [as] {v}",

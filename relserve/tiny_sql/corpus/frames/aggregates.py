@@ -67,7 +67,6 @@ WORDS = {
         "lowest value of {c}",
         "minimum of [the] {c}",
         "minimum value of {c}",
-        "bottom {c}",
         "lower limit of [the] {c}",
     ),
 }
