@@ -29,7 +29,7 @@ _ADJECTIVES = (
     ("birth birthday born birthdate", "young", "old", ""),
     (_DATES, "new recent late fresh modern", "old early", "dated released made opened"),
     ("height altitude elevation", "tall high", "short low", "tall"),
-    ("weight mass", "heavy", "light", "weigh weighing"),
+    ("weight mass", "heavy", "light", "weigh weighed weighing"),
     ("length duration minute hour page mileage distance runtime", "long", "short", "lasting last lasted"),
     ("speed rate mph kmh", "fast quick", "slow", ""),
     (_SIZES, "large big huge great", "small little tiny", ""),
@@ -116,3 +116,4 @@ def _meanings() -> dict[tuple[str, ...], tuple[Meaning, ...]]:
 
 
 MEANINGS = _meanings()
+QUESTION_WORDS = frozenset(word for _, words in _QUESTION_WORDS for word in words.split())

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from relserve.linking.adjectives import ANY_DATE, MEANINGS, Meaning
 from relserve.linking.lexicon import ABBREVIATIONS, NEVER_NAMES, STOP, SYNONYMS
-from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE
+from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE, UNTIL
 from relserve.linking.schema import Column, Kind, Schema
 from relserve.linking.words import folded, identifier_words, root, stem
 
@@ -41,12 +41,14 @@ class SchemaNames:
         self._columns = [column for _, column in schema.columns]
         self._words = [frozenset(_stems(column.name)) for column in self._columns]
         self.bools = frozenset(at for at, column in enumerate(self._columns) if column.kind is Kind.BOOL)
-        self.naming = frozenset(_naming(schema))
+        self.naming = tuple(_naming(schema))
         self.years = tuple(at for at, column in enumerate(self._columns) if self._is_year(at, column))
         for at, table in enumerate(schema.tables):
             self._add_table(at, _stems(table.name))
         for at, (table, column) in enumerate(schema.columns):
             self._add_column(at, column, _stems(table.name))
+        for at in self.naming:
+            _add(self.parts, "name", at)
         self._longest = _longest([*self.tables, *self.columns])
         self._described: dict[tuple[str, ...], tuple[Described, ...]] = {}
 
@@ -56,7 +58,8 @@ class SchemaNames:
     def _add_table(self, at: int, stems: tuple[str, ...]) -> None:
         _add(self.tables, stems, at)
         _add(self.tables, ("".join(stems),), at)
-        _add(self.tables, (stems[-1],), at)
+        if stems[-1] not in STOP:
+            _add(self.tables, (stems[-1],), at)
         for other in SYNONYMS.get(stems[-1], ()):
             _add(self.table_synonyms, other, at)
 
@@ -68,7 +71,7 @@ class SchemaNames:
             if form:
                 _add(self.columns, form, at)
         for part in stems if len(stems) > 1 else ():
-            if part not in STOP or part == "name":
+            if part not in STOP or part == "name" or (part == "id" and column.references is None):
                 _add(self.parts, part, at)
         for other in SYNONYMS.get(stems[-1], ()):
             _add(self.synonyms, other, at)
@@ -152,7 +155,8 @@ def _longest(phrases: Iterable[tuple[str, ...]]) -> dict[str, int]:
     return found
 
 
-_LONGEST_PHRASES = _longest([*MEANINGS, *BEFORE_A_VALUE, *AFTER_A_VALUE, *ANYWHERE])
+_SAYINGS = (*MEANINGS, *BEFORE_A_VALUE, *AFTER_A_VALUE, *ANYWHERE, *((word,) for word in UNTIL))
+_LONGEST_PHRASES = _longest(_SAYINGS)
 
 
 def _add(found: dict[_Key, Positions], key: _Key, at: int) -> None:

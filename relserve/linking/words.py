@@ -22,6 +22,7 @@ _BETWEEN = re.compile(r"[\W_]+")
 _PREFIXES = frozenset("tbl dim fact".split())  # of table names, that say nothing
 
 _IRREGULAR = {
+    "ids": "id", "does": "does", "goes": "go",
     "people": "person", "children": "child", "childrens": "child", "men": "man", "women": "woman",
     "feet": "foot",
     "mice": "mouse", "movies": "movie", "cookies": "cookie", "buses": "bus", "wives": "wife",
