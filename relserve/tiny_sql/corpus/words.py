@@ -3,7 +3,8 @@
 import hashlib
 import random
 from functools import cache
-from importlib import resources
+
+from relserve.tiny_sql.corpus.lexicon.common import WORDS
 
 SYLLABLES = tuple(
     (
@@ -35,8 +36,7 @@ def is_held_out(word: str) -> bool:
 @cache
 def common_words(held_out: bool) -> tuple[str, ...]:
     """The common words of one side of the split, sorted."""
-    text = (resources.files(__package__) / "words.txt").read_text(encoding="utf-8")
-    return tuple(word for word in text.split() if word not in RESERVED and is_held_out(word) == held_out)
+    return tuple(word for word in WORDS if word not in RESERVED and is_held_out(word) == held_out)
 
 
 def common_word(rng: random.Random, held_out: bool) -> str:
