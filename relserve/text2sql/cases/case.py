@@ -111,7 +111,7 @@ class Case:
 
     @property
     def best(self) -> Candidate | None:
-        """The candidate nearest to being right: chosen, or without a problem, or the first that ran, ..."""
+        """The candidate nearest to being right: chosen, or with the least problem and the most votes."""
         if self.chosen is not None:
             return self.chosen
         return min(self.candidates, key=_distance, default=None)
@@ -153,6 +153,6 @@ class Case:
 _ORDER = (None, ProblemKind.EMPTY, ProblemKind.FAILED, ProblemKind.REFUSED)
 
 
-def _distance(candidate: Candidate) -> tuple[int, int]:
+def _distance(candidate: Candidate) -> tuple[int, bool, int]:
     kind = None if candidate.problem is None else candidate.problem.kind
-    return _ORDER.index(kind), not candidate.is_bound
+    return _ORDER.index(kind), not candidate.is_bound, -candidate.votes

@@ -101,7 +101,9 @@ class Draft:
             if words.intersection(table.singular.split()):
                 return False
             for other in table.columns:
-                if other is not column and (words.intersection(other.words) or phrase in (other.meaning(SYNONYMS) or ())):
+                if other is not column and (
+                    words.intersection(other.words) or phrase in (other.meaning(SYNONYMS) or ())
+                ):
                     return False
         return True
 

@@ -17,6 +17,7 @@ import random
 from typing import NamedTuple
 
 from relserve.linking.handles import Handles
+from relserve.linking.literals import QuestionValue
 from relserve.linking.pointer import (
     PointerPrompt,
     linked_question,
@@ -24,13 +25,22 @@ from relserve.linking.pointer import (
     schema_handles,
     schema_text,
 )
-from relserve.linking.literals import QuestionValue
 from relserve.linking.sql import PointerError
 from relserve.linking.values import SchemaValues
 from relserve.tiny_sql.corpus.draft import Draft, Token, ValueMark
 from relserve.tiny_sql.corpus.rewording import reworded
 from relserve.tiny_sql.corpus.schemas import schema as random_schema
-from relserve.tiny_sql.corpus.shapes import aggregates, columns, counts, groups, join_groups, joins, lookups, rows, tops
+from relserve.tiny_sql.corpus.shapes import (
+    aggregates,
+    columns,
+    counts,
+    groups,
+    join_groups,
+    joins,
+    lookups,
+    rows,
+    tops,
+)
 from relserve.tiny_sql.corpus.shapes.written import Shape, Written
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenSchema, SpokenTable
 

@@ -119,7 +119,11 @@ def _dates(rng: random.Random, values: Sequence[QuestionValue]) -> Callable[[], 
     def draw() -> Cell:
         if days and rng.random() < 0.15:
             return rng.choice(days)
-        year = rng.choice(years) + rng.randint(-2, 2) if years and rng.random() < 0.8 else rng.randint(1995, 2025)
+        year = (
+            rng.choice(years) + rng.randint(-2, 2)
+            if years and rng.random() < 0.8
+            else rng.randint(1995, 2025)
+        )
         return date(year, rng.randint(1, 12), rng.randint(1, 28))
 
     return draw

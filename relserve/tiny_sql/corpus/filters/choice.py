@@ -40,10 +40,14 @@ def null_filter(draft: Draft, column: SpokenColumn) -> Condition:
     """Missing, or known."""
     is_known = draft.rng.random() < 0.35
     answer = (column, "is", "not", "null") if is_known else (column, "is", "null")
-    return Condition(draft, column, answer, null.PRESENT if is_known else null.MISSING, slots_of(draft, column))
+    return Condition(
+        draft, column, answer, null.PRESENT if is_known else null.MISSING, slots_of(draft, column)
+    )
 
 
-def filters_on(draft: Draft, table: SpokenTable, count: int, avoid: SpokenColumn | None = None) -> list[Condition]:
+def filters_on(
+    draft: Draft, table: SpokenTable, count: int, avoid: SpokenColumn | None = None
+) -> list[Condition]:
     """Conditions on `count` different columns; none at all where the table has fewer.
 
     Of several none is itself an alternative: the answer language has no brackets.

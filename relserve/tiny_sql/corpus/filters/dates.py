@@ -54,7 +54,9 @@ def _forms(rng: random.Random, column: SpokenColumn, operator: str) -> tuple[For
     events = column.meaning(EVENTS)
     if events and rng.random() < EVENT_SHARE:
         chosen = rng.choice(events)
-        if not any(chosen in (other.meaning(EVENTS) or ()) for other in column.table.columns if other is not column):
+        if not any(
+            chosen in (other.meaning(EVENTS) or ()) for other in column.table.columns if other is not column
+        ):
             return texts.EVENT[operator], chosen
     if operator in texts.ONLY and rng.random() < ONLY_SHARE and _is_only_date(column):
         return texts.ONLY[operator], None

@@ -69,7 +69,9 @@ def _named(operator: str) -> Forms:
     return texts.BETWEEN if operator == "between" else texts.COMPARED + texts.EXTRA[operator]
 
 
-def _add_verb(rng: random.Random, verbs: tuple[tuple[str, str], ...], slots: dict[str, Callable[[], str]]) -> None:
+def _add_verb(
+    rng: random.Random, verbs: tuple[tuple[str, str], ...], slots: dict[str, Callable[[], str]]
+) -> None:
     verb, verbing = rng.choice(verbs)
     slots |= {"verb": lambda: verb, "verbing": lambda: verbing}
 
@@ -106,7 +108,8 @@ def _aged(
 def is_only(column: SpokenColumn, lexicon: dict[str, tuple[tuple[str, str], ...]], words: list[str]) -> bool:
     """Whether no other column of the table goes by one of these verbs."""
     return not any(
-        other is not column and any(verb in words for verb, _ in other.meaning(lexicon) or ()) for other in column.table.columns
+        other is not column and any(verb in words for verb, _ in other.meaning(lexicon) or ())
+        for other in column.table.columns
     )
 
 
@@ -131,7 +134,9 @@ def random_number(rng: random.Random, column: SpokenColumn) -> str:
     if column.is_year:
         return str(rng.randint(1950, 2024))
     if column.kind is Kind.INT:
-        return str(rng.choice((rng.randint(1, 12), rng.randint(1, 100), rng.randint(10, 1000), rng.choice(ROUND))))
+        return str(
+            rng.choice((rng.randint(1, 12), rng.randint(1, 100), rng.randint(10, 1000), rng.choice(ROUND)))
+        )
     chance = rng.random()
     if chance < 0.45:
         return str(rng.randint(1, 100))

@@ -116,8 +116,30 @@ AGGREGATE_ALONE = (
     "<show> the {gs} <also> their {n}",
     "break the {n} down by {g}",
 )
-MOST_FIRST = (", (highest|largest|most|biggest) first", ", in descending order", " in descending order", ", descending", ", from (most to least|high to low|highest to lowest)", ", (biggest|highest) on top", ", sorted descending", ", starting with the (highest|largest)", ", sorted from (high to low|most to least)", ", largest to smallest", ", in decreasing order")
-LEAST_FIRST = (", (lowest|smallest|fewest) first", ", in ascending order", " in ascending order", ", ascending", ", from (least to most|low to high|lowest to highest)", ", sorted ascending", ", starting with the (lowest|smallest)", ", smallest to largest", ", in increasing order")
+MOST_FIRST = (
+    ", (highest|largest|most|biggest) first",
+    ", in descending order",
+    " in descending order",
+    ", descending",
+    ", from (most to least|high to low|highest to lowest)",
+    ", (biggest|highest) on top",
+    ", sorted descending",
+    ", starting with the (highest|largest)",
+    ", sorted from (high to low|most to least)",
+    ", largest to smallest",
+    ", in decreasing order",
+)
+LEAST_FIRST = (
+    ", (lowest|smallest|fewest) first",
+    ", in ascending order",
+    " in ascending order",
+    ", ascending",
+    ", from (least to most|low to high|lowest to highest)",
+    ", sorted ascending",
+    ", starting with the (lowest|smallest)",
+    ", smallest to largest",
+    ", in increasing order",
+)
 BY_GROUP = (", <sorted> {g}", ", (ordered|sorted) by {g}", ", in order of {g}", " <sorted> {g}")
 HAVING_COUNT = (
     "<what> {gs} have {w} {rows}?",

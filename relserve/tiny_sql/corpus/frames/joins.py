@@ -24,8 +24,24 @@ LINKS = (
     "at {which}",
     "with {which}",
 )
-LINKS_WITH_ONE = ("of the {which_one}", "for the {which_one}", "from the {which_one}", "whose {other} is the {which_one}", "of {other} {x}", "from {other} {x}", "by {other} {x}", "for {other} {x}")
-LINK_PREDICATES = ("belong to {which}", "are (linked|assigned|related) to {which}", "have (a|an) {other} that {does}", "are (from|of|for|by) {which}", "come from {which}", "go with {which}")
+LINKS_WITH_ONE = (
+    "of the {which_one}",
+    "for the {which_one}",
+    "from the {which_one}",
+    "whose {other} is the {which_one}",
+    "of {other} {x}",
+    "from {other} {x}",
+    "by {other} {x}",
+    "for {other} {x}",
+)
+LINK_PREDICATES = (
+    "belong to {which}",
+    "are (linked|assigned|related) to {which}",
+    "have (a|an) {other} that {does}",
+    "are (from|of|for|by) {which}",
+    "come from {which}",
+    "go with {which}",
+)
 PAIRS = (
     "<show> the {own} of <every> {row} and the {ocol}",
     "<show> the {own} of <every> {row} <also> the {far} of its {other}",

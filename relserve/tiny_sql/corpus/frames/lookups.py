@@ -78,4 +78,10 @@ ROW_OF = (
     "{key} = {x}",
 )
 # Before a question of `lexicon.lookups`.
-OPENINGS = ("{q}?", "{q}?", "{q}", "(tell me|do you know|can you tell me), {q}?", "{q}, (please|can you say|do you know)?")
+OPENINGS = (
+    "{q}?",
+    "{q}?",
+    "{q}",
+    "(tell me|do you know|can you tell me), {q}?",
+    "{q}, (please|can you say|do you know)?",
+)

@@ -72,8 +72,18 @@ ROW_WHO = (
     "(tell me|do you know) who {is_best}",
     "who {is_best} (among|of) [all] [the] {rows}?",
 )
-IS_BEST_COLUMN = ("has the {best} {c}", "has the {best} {c}", "(shows|gets|reaches|comes with) the {best} {c}", "(leads|is first|is top|ranks first) by {c}")
-IS_WORST_COLUMN = ("has the {best} {c}", "has the {best} {c}", "(shows|gets|comes with) the {best} {c}", "(is last|ranks last) by {c}")
+IS_BEST_COLUMN = (
+    "has the {best} {c}",
+    "has the {best} {c}",
+    "(shows|gets|reaches|comes with) the {best} {c}",
+    "(leads|is first|is top|ranks first) by {c}",
+)
+IS_WORST_COLUMN = (
+    "has the {best} {c}",
+    "has the {best} {c}",
+    "(shows|gets|comes with) the {best} {c}",
+    "(is last|ranks last) by {c}",
+)
 IS_BEST_ADJECTIVE = ("is [the] {sup}", "is the {sup} [one]", "is the {sup}")
 COLUMNS_OF_ROW = (
     "what is the {cols} of the {np}?",
@@ -135,7 +145,12 @@ ROWS_WHICH = (
     "(tell me|do you know) which {k} {rows} {have_best}",
     "(name|tell me the names of|what are the names of) the {nps}",
 )
-ROWS_WHO = ("who are the {nps}?", "who are the {nps}", "who are our {nps}?", "(tell me|do you know) who the {nps} are")
+ROWS_WHO = (
+    "who are the {nps}?",
+    "who are the {nps}",
+    "who are our {nps}?",
+    "(tell me|do you know) who the {nps} are",
+)
 HAVE_BEST_COLUMN = ("have the {best} {c}", "(show|reach|come with) the {best} {c}", "rank {rank} by {c}")
 HAVE_BEST_ADJECTIVE = ("are [the] {sup}", "are the {sup}")
 COLUMNS_OF_ROWS = (

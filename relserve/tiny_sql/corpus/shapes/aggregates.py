@@ -33,7 +33,9 @@ class Aggregate(NamedTuple):
         return {"c": lambda: draft.column(self.column), "cs": lambda: draft.column(self.column, many=True)}
 
 
-def some_aggregate(draft: Draft, table: SpokenTable, avoid: SpokenColumn | None = None, dates: bool = False) -> Aggregate | None:
+def some_aggregate(
+    draft: Draft, table: SpokenTable, avoid: SpokenColumn | None = None, dates: bool = False
+) -> Aggregate | None:
     """A fitting function of one of the table's numbers, or dates."""
     columns = [column for column in table.numbers + (table.dates if dates else []) if column is not avoid]
     if not columns:

@@ -18,7 +18,12 @@ def list_columns(draft: Draft) -> Written | None:
     slots = rows.slots(draft)
     slots["cols"] = lambda: draft.listed(columns)
     slots["colsmany"] = lambda: draft.listed(columns, many=True)
-    alone = len(draft.schema.tables) == 1 and not rows.conditions and rng.random() < 0.4 and not _means_values(columns)
+    alone = (
+        len(draft.schema.tables) == 1
+        and not rows.conditions
+        and rng.random() < 0.4
+        and not _means_values(columns)
+    )
     text = said(draft, frames.ALONE if alone else frames.COLUMNS, slots)
     order: Answer = ()
     if rng.random() < 0.2:

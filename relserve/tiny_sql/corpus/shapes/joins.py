@@ -90,7 +90,11 @@ def _linked(draft: Draft) -> tuple[Pair, Slots, Answer] | None:
         extra = simple_filter(draft, rng.choice(own))
         slots["rows"] = lambda: subject(draft, pair.rows, [extra])
         slots["row"] = lambda: subject(draft, pair.rows, [extra], one=True)
-        answer = (*answer, "and", *extra.answer) if rng.random() < 0.5 else ("where", *extra.answer, "and", *answer[1:])
+        answer = (
+            (*answer, "and", *extra.answer)
+            if rng.random() < 0.5
+            else ("where", *extra.answer, "and", *answer[1:])
+        )
     return pair, slots, answer
 
 
@@ -114,7 +118,9 @@ def linked_columns(draft: Draft) -> Written | None:
         aggregate = some_aggregate(draft, pair.rows)
         if aggregate is not None:
             slots["n"] = lambda: aggregate.said(draft)
-            return Written(said(draft, frames.AGGREGATE, slots), ("select", *aggregate.answer, *pair.source, *condition))
+            return Written(
+                said(draft, frames.AGGREGATE, slots), ("select", *aggregate.answer, *pair.source, *condition)
+            )
     name = pair.rows.name_column
     if chance < 0.5 and name is not None:
         return Written(said(draft, frames.WHICH, slots), ("select", name, *pair.source, *condition))

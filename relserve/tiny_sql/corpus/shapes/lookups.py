@@ -42,7 +42,9 @@ def _question(draft: Draft, column: SpokenColumn) -> str | None:
         return None
     chosen = draft.rng.choice(questions)
     for other in column.table.columns:
-        if other is not column and (chosen in (other.meaning(QUESTIONS) or ()) or _could_answer(chosen, other)):
+        if other is not column and (
+            chosen in (other.meaning(QUESTIONS) or ()) or _could_answer(chosen, other)
+        ):
             return None
     return chosen
 
@@ -54,4 +56,6 @@ def _could_answer(question: str, column: SpokenColumn) -> bool:
     return question.startswith("where") and bool(column.meaning(WHERES))
 
 
-WHERES = {column: True for column, texts in QUESTIONS.items() if any(text.startswith("where") for text in texts)}
+WHERES = {
+    column: True for column, texts in QUESTIONS.items() if any(text.startswith("where") for text in texts)
+}

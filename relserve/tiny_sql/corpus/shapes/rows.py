@@ -11,7 +11,9 @@ def list_rows(draft: Draft) -> Written | None:
     table = draft.rng.choice(draft.schema.tables)
     rows = Rows(table)
     if draft.rng.random() < 0.25:
-        return Written(said(draft, frames.LIST_WHICH, rows.slots(draft)), ("select", name_or_all(table), *rows.source))
+        return Written(
+            said(draft, frames.LIST_WHICH, rows.slots(draft)), ("select", name_or_all(table), *rows.source)
+        )
     return Written(said(draft, frames.LIST, rows.slots(draft)), ("select", "*", *rows.source))
 
 

@@ -9,10 +9,22 @@ from relserve.tiny_sql.corpus.frames import tops as frames
 from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
 from relserve.tiny_sql.corpus.shapes.columns import order_by
 from relserve.tiny_sql.corpus.shapes.groups import add_limit
-from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, listed, name_or_all, said, some_rows
+from relserve.tiny_sql.corpus.shapes.written import (
+    Answer,
+    Rows,
+    Slots,
+    Written,
+    listed,
+    name_or_all,
+    said,
+    some_rows,
+)
 from relserve.tiny_sql.corpus.spoken import SpokenColumn
 
-DATE_SUPERLATIVES = {True: ("latest", "newest", "most recent", "last"), False: ("oldest", "earliest", "first", "very first")}
+DATE_SUPERLATIVES = {
+    True: ("latest", "newest", "most recent", "last"),
+    False: ("oldest", "earliest", "first", "very first"),
+}
 
 
 def superlative(draft: Draft) -> Written | None:
@@ -23,10 +35,23 @@ def superlative(draft: Draft) -> Written | None:
     rows, column, descending, slots = found
     adjective = "sup" in slots and draft.rng.random() < 0.6
     slots["np"] = _phrase(draft, frames.BY_ADJECTIVE if adjective else frames.BY_COLUMN, slots)
-    is_best = frames.IS_BEST_ADJECTIVE if adjective else frames.IS_BEST_COLUMN if descending else frames.IS_WORST_COLUMN
+    is_best = (
+        frames.IS_BEST_ADJECTIVE
+        if adjective
+        else frames.IS_BEST_COLUMN
+        if descending
+        else frames.IS_WORST_COLUMN
+    )
     slots["is_best"] = _phrase(draft, is_best, slots)
     order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", "1")
-    return _asked(draft, rows, slots, order, (frames.ROW, frames.ROW_WHICH, frames.ROW_WHO, frames.COLUMNS_OF_ROW), column)
+    return _asked(
+        draft,
+        rows,
+        slots,
+        order,
+        (frames.ROW, frames.ROW_WHICH, frames.ROW_WHO, frames.COLUMNS_OF_ROW),
+        column,
+    )
 
 
 def top_rows(draft: Draft) -> Written | None:
@@ -38,9 +63,18 @@ def top_rows(draft: Draft) -> Written | None:
     limit = add_limit(draft, slots)
     adjective = "sup" in slots and draft.rng.random() < 0.5
     slots["nps"] = _phrase(draft, frames.MANY_BY_ADJECTIVE if adjective else frames.MANY_BY_COLUMN, slots)
-    slots["have_best"] = _phrase(draft, frames.HAVE_BEST_ADJECTIVE if adjective else frames.HAVE_BEST_COLUMN, slots)
+    slots["have_best"] = _phrase(
+        draft, frames.HAVE_BEST_ADJECTIVE if adjective else frames.HAVE_BEST_COLUMN, slots
+    )
     order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", limit)
-    return _asked(draft, rows, slots, order, (frames.ROWS, frames.ROWS_WHICH, frames.ROWS_WHO, frames.COLUMNS_OF_ROWS), column)
+    return _asked(
+        draft,
+        rows,
+        slots,
+        order,
+        (frames.ROWS, frames.ROWS_WHICH, frames.ROWS_WHO, frames.COLUMNS_OF_ROWS),
+        column,
+    )
 
 
 def ordered_rows(draft: Draft) -> Written | None:
@@ -82,7 +116,10 @@ def _superlative(draft: Draft, column: SpokenColumn, descending: bool) -> str | 
     if adjectives is not None:
         chosen = draft.rng.choice(adjectives.most if descending else adjectives.least)
         return chosen if _is_clear(column, chosen) else None
-    if column.kind is Kind.DATE and sum(each.kind is Kind.DATE or "year" in each.words for each in column.table.columns) == 1:
+    if (
+        column.kind is Kind.DATE
+        and sum(each.kind is Kind.DATE or "year" in each.words for each in column.table.columns) == 1
+    ):
         chosen = draft.rng.choice(DATE_SUPERLATIVES[descending])
         return chosen if has_no_rival(column, chosen) and _is_clear(column, chosen) else None
     return None
@@ -100,8 +137,22 @@ def _is_clear(column: SpokenColumn, superlative: str) -> bool:
 def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
     rng = draft.rng
     is_date = column.kind is Kind.DATE
-    best = (frames.LATE if descending else frames.EARLY) if is_date else frames.HIGH if descending else frames.LOW
-    down = ("descending", "descending", "in descending order", "from high to low", "desc", "decreasing", "downwards")
+    best = (
+        (frames.LATE if descending else frames.EARLY)
+        if is_date
+        else frames.HIGH
+        if descending
+        else frames.LOW
+    )
+    down = (
+        "descending",
+        "descending",
+        "in descending order",
+        "from high to low",
+        "desc",
+        "decreasing",
+        "downwards",
+    )
     up = ("ascending", "ascending", "in ascending order", "from low to high", "asc", "increasing", "upwards")
     if is_date:
         down, up = (*down[:3], "newest first", "latest first"), (*up[:3], "oldest first", "earliest first")
@@ -111,7 +162,9 @@ def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
         "end": lambda: "top" if descending else "bottom",
         "rank": lambda: "first" if descending else "last",
         "direction": lambda: rng.choice(down if descending else up),
-        "adj_direction": lambda: rng.choice(("descending", "decreasing") if descending else ("ascending", "increasing")),
+        "adj_direction": lambda: rng.choice(
+            ("descending", "decreasing") if descending else ("ascending", "increasing")
+        ),
     }
 
 

@@ -1,0 +1,144 @@
+"""A model that answers with handles: shuffles vote, disagreement refuses with questions that it can answer."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from relserve.engines.scripted import ScriptedEngine
+from relserve.linking.schema import Column, Kind, Schema, Table
+from relserve.text2sql.cases.case import Case
+from relserve.text2sql.options import Text2SqlOptions
+from relserve.text2sql.pipeline import run
+from relserve.text2sql.stages.suggestions import nearest_questions
+from relserve.text2sql.writers import writes_handles
+from tests.text2sql.databases import BEERS, MemoryDatabase
+from tests.text2sql.replies import Told, engine_of, session_of
+
+QUESTION = "How many beers have style IPA?"
+SQL = """SELECT count(*) FROM "beers" WHERE "style" = 'IPA'"""
+
+
+def pointer(told: Told) -> ScriptedEngine:
+    return engine_of({"candidates": told}, model="tiny-sql")
+
+
+def right(prompt: str) -> str:
+    """The answer of a model that understands the question, under any shuffle."""
+    (table,) = re.findall(r"beer \+s (t\d+) :", prompt)
+    (style,) = re.findall(r"style (c\d+) text", prompt)
+    return f"select count ( * ) from {table} where {style} = v0"
+
+
+def sometimes(num_right: int) -> Told:
+    """Right so many times, then each time something else."""
+    seen: list[str] = []
+
+    def reply(prompt: str) -> str:
+        seen.append(prompt)
+        (table,) = re.findall(r"beer \+s (t\d+) :", prompt)
+        columns = re.findall(r"(c\d+) ", prompt[prompt.index(table) :])
+        others = f"select {columns[len(seen) % 4]} from {table}"
+        return right(prompt) if len(seen) <= num_right else others
+
+    return reply
+
+
+def test_five_shuffles_are_one_relquery_each_with_its_grammar() -> None:
+    engine, database = pointer(right), MemoryDatabase()
+    (outcome,) = run([QUESTION], database, session_of(engine))
+    assert outcome.failure is None
+    assert outcome.sql == SQL
+    (submission,) = engine.submissions
+    assert submission.stage == "candidates"
+    assert len(set(submission.prompts)) == 5
+    assert submission.grammars is not None
+    assert len({grammar.ebnf for grammar in submission.grammars if grammar}) == 5
+    assert [candidate.votes for candidate in outcome.candidates] == [5] * 5
+    assert (set(database.explained), database.ran) == ({SQL}, [])
+
+
+def test_prompts_are_the_same_each_time_and_others_with_another_seed() -> None:
+    engine = pointer(right)
+    for seed in (None, None, 7):
+        run([QUESTION], MemoryDatabase(), session_of(engine), Text2SqlOptions(seed=seed))
+    first, again, other = (submission.prompts for submission in engine.submissions)
+    assert first == again != other
+
+
+def test_a_majority_decides() -> None:
+    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(pointer(sometimes(3))))
+    assert outcome.sql == SQL
+    assert sorted(candidate.votes for candidate in outcome.candidates)[-3:] == [3, 3, 3]
+
+
+@pytest.mark.parametrize(("num_right", "why"), [(2, "at most 2 of its 5 answers agree")])
+def test_disagreement_refuses_with_questions_that_it_can_answer(num_right: int, why: str) -> None:
+    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(pointer(sometimes(num_right))))
+    assert outcome.sql is None
+    assert outcome.failure is not None
+    assert why in outcome.failure.problem
+    assert "\n  How many beers have style 'IPA'?" in outcome.failure.problem
+    assert outcome.failure.candidate == SQL
+
+
+def test_answers_without_a_meaning_refuse() -> None:
+    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(pointer("select select")))
+    assert outcome.failure is not None
+    assert "it has no answer to it" in outcome.failure.problem
+    assert any("an answer has no meaning" in line for line in outcome.failure.tried)
+
+
+def test_too_many_values_are_said() -> None:
+    question = "Show beers with abv " + " or ".join(str(number) for number in range(2, 20))
+    (outcome,) = run([question], MemoryDatabase(), session_of(pointer(right)))
+    assert outcome.failure is not None
+    assert outcome.failure.stage == "candidates"
+    assert "values, a prompt holds 10" in outcome.failure.problem
+
+
+def test_a_large_schema_is_cut_to_the_handles() -> None:
+    others = tuple(
+        Table(f"thing{number}", tuple(Column(f"f{at}", Kind.INT, "INTEGER") for at in range(10)))
+        for number in range(30)
+    )
+    (outcome,) = run([QUESTION], MemoryDatabase(Schema((*others, *BEERS.tables))), session_of(pointer(right)))
+    assert outcome.failure is None
+    assert outcome.sql == SQL
+
+
+def test_suggestions_are_the_nearest_in_words() -> None:
+    assert nearest_questions(BEERS, "mean alcohol content by abv")[0].endswith("abv of beers?")
+    near = nearest_questions(BEERS, "breweries in Oslo")
+    assert near[0] in ("How many breweries have city 'Oslo'?", "Show breweries with city 'Oslo'.")
+    assert len(near) == len(set(near)) == 3
+
+
+def test_who_writes_handles_is_told_by_name_or_by_a_file_in_its_folder(tmp_path: Path) -> None:
+    assert writes_handles("tiny-sql")
+    assert not writes_handles("tiny")
+    assert not writes_handles(str(tmp_path))
+    (tmp_path / "text2sql.json").write_text(json.dumps({"writes": "handles"}))
+    assert writes_handles(str(tmp_path))
+    (tmp_path / "text2sql.json").write_text("[]")
+    assert not writes_handles(str(tmp_path))
+
+
+def test_the_embedded_model_for_text_gives_way_to_that_for_sql() -> None:
+    asked: list[str | None] = []
+    tiny, tiny_sql = engine_of({}, model="tiny"), pointer(right)
+
+    def find(model: str | None) -> ScriptedEngine:
+        asked.append(model)
+        return tiny_sql if model == "tiny-sql" else tiny
+
+    session = session_of(tiny)
+    session.find_engine = find
+    (outcome,) = run([QUESTION], MemoryDatabase(), session)
+    assert outcome.sql == SQL
+    assert tiny.num_prompts == 0
+
+
+def test_a_case_without_a_choice_has_no_sql() -> None:
+    assert Case("?", BEERS).sql is None
