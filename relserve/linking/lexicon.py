@@ -26,6 +26,7 @@ TRIGGERS = frozenset(
     "contain contains containing include includes including mention mentions mentioning word text string "
     "phrase like called named".split()
 )
+HOLDING = frozenset("with have has having had".split())
 AFTER_TRIGGER = frozenset("the word text string phrase".split())
 
 NUMBER_WORDS = {
@@ -95,6 +96,10 @@ _SYNONYMS = (
     "street address",
     "mail email",
     "date day",
+    "department division unit",
+    "boss manager",
+    "text description",
+    "number quantity",
 )
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from relserve.linking.adjectives import MEANINGS
 from relserve.linking.dates import MONTHS
-from relserve.linking.lexicon import AFTER_TRIGGER, NEGATIONS, NEVER_NAMES, NUMBER_WORDS, STOP, TRIGGERS
+from relserve.linking.lexicon import (
+    AFTER_TRIGGER,
+    HOLDING,
+    NEGATIONS,
+    NEVER_NAMES,
+    NUMBER_WORDS,
+    STOP,
+    TRIGGERS,
+)
 from relserve.linking.literals import QuestionValue, ValueKind, literal_at, quoted_text
 from relserve.linking.names import Positions, SchemaNames, schema_names
 from relserve.linking.nations import NATIONS
@@ -134,16 +142,20 @@ class _Reader:
         low = self._low[at]
         if low in STOP or not self.words[at][0].isalpha():
             return 0
-        starts = at == 0 or self.words[at - 1] in ".?!:"
+        starts = at == 0 or self.words[at - 1] in ".?!"
         capital = self._is_capital(at) and (
             not starts or (self._is_capital(at + 1) and not self.names.roots.get(root(self._stems[at])))
         )
-        if not capital and not self._expects_text:
+        if not capital and not self._expects_text and not self._stands_inside(at):
             return 0
         end = at + 1
         while capital and self._is_capital(end) and not self._hits((self._low[end],)):
             end += 1
         return self._text(at, end)
+
+    def _stands_inside(self, at: int) -> bool:
+        """Whether a word is said to stand in a text: "with ale in the name"."""
+        return at > 0 and self._low[at - 1] in HOLDING and self._at(at + 1) == "in"
 
     def _is_capital(self, at: int) -> bool:
         return (
@@ -161,7 +173,7 @@ class _Reader:
         longest = self.names.longest(self._low[at], self._stems[at])
         for count in range(min(longest, len(self.words) - at), 0, -1):
             words, stems = tuple(self._low[at : at + count]), tuple(self._stems[at : at + count])
-            columns, tables = self.names.named(stems), self.names.tables.get(stems, ())
+            columns, tables = self.names.named(words, stems), self.names.tables.get(stems, ())
             sign = self._sign(at, words)
             said = " ".join(map(spoken, words))
             if columns or tables:

@@ -15,6 +15,7 @@ from relserve.linking.words import folded, identifier_words, root, stem
 Positions = tuple[int, ...]
 _Key = TypeVar("_Key", str, tuple[str, ...])
 _BOOL_PREFIXES = ("is", "has", "was", "are", "can")
+_NAMING = ("name", "title", "label")
 _UNITS = {"min": "minute", "mins": "minute", "sec": "second", "hrs": "hour", "kgs": "kg", "usd": "dollar"}
 _LONGEST_COMMENT = 4  # words of a comment that is another name
 
@@ -40,6 +41,7 @@ class SchemaNames:
         self._columns = [column for _, column in schema.columns]
         self._words = [frozenset(_stems(column.name)) for column in self._columns]
         self.bools = frozenset(at for at, column in enumerate(self._columns) if column.kind is Kind.BOOL)
+        self.naming = frozenset(_naming(schema))
         self.years = tuple(at for at, column in enumerate(self._columns) if self._is_year(at, column))
         for at, table in enumerate(schema.tables):
             self._add_table(at, _stems(table.name))
@@ -78,9 +80,9 @@ class SchemaNames:
         """How many words the longest name, adjective or phrase may have that begins with a word."""
         return max(self._longest.get(short, 0), _LONGEST_PHRASES.get(word, 0))
 
-    def named(self, stems: tuple[str, ...]) -> Positions:
+    def named(self, words: tuple[str, ...], stems: tuple[str, ...]) -> Positions:
         """Columns whose name these words are."""
-        return () if len(stems) == 1 and stems[0] in NEVER_NAMES else self.columns.get(stems, ())
+        return () if len(words) == 1 and words[0] in NEVER_NAMES else self.columns.get(stems, ())
 
     def described(self, words: tuple[str, ...]) -> tuple[Described, ...]:
         """What an adjective may speak of: "expensive" of prices; the likeliest meaning comes first."""
@@ -100,6 +102,16 @@ class SchemaNames:
             meaning.of_texts and column.kind is Kind.TEXT
         )
         return of_kind and column.references is None and not meaning.columns.isdisjoint(self._words[at])
+
+
+def _naming(schema: Schema) -> Iterator[int]:
+    """Of each table the column that names a row: its first text called name, title or label."""
+    found: set[int] = set()
+    for at, ((_, column), table) in enumerate(zip(schema.columns, schema.table_of, strict=True)):
+        named = identifier_words(column.name)[-1].endswith(_NAMING)
+        if named and column.kind is Kind.TEXT and table not in found:
+            found.add(table)
+            yield at
 
 
 def _stems(name: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ _RANKS = frozenset("second third fourth fifth sixth seventh eighth ninth tenth 2
 MARKS = (
     *(f"<{kind}>" for kind in ValueKind),
     *(kind.value for kind in Kind),
-    *"+s @ = ~ # => > ? : ; , * asc 's".split(),
+    *"+s @ = ~ # => > ? : ; , * ! asc 's".split(),
 )
 
 

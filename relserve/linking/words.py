@@ -22,7 +22,8 @@ _BETWEEN = re.compile(r"[\W_]+")
 _PREFIXES = frozenset("tbl dim fact".split())  # of table names, that say nothing
 
 _IRREGULAR = {
-    "people": "person", "children": "child", "men": "man", "women": "woman", "feet": "foot",
+    "people": "person", "children": "child", "childrens": "child", "men": "man", "women": "woman",
+    "feet": "foot",
     "mice": "mouse", "movies": "movie", "cookies": "cookie", "buses": "bus", "wives": "wife",
     "lives": "life", "leaves": "leaf", "shelves": "shelf", "knives": "knife", "shoes": "shoe",
     "geese": "goose", "teeth": "tooth", "series": "series", "species": "species", "news": "news",
