@@ -229,7 +229,6 @@ EITHER = Forms(
         "{col} = {v} or {w}",
         "{col} {v}/{w}",
         "{col}: {v} or {w}",
-        "{col} {v} | {w}",
     ),
 )
 EITHER_BARE = Forms(
