@@ -53,8 +53,8 @@ class Values(SchemaValues):
         self._all = [ValueHit(t.name, c.name, v) for t, c in schema.columns for v in c.values]
 
     def similar(self, text: str, k: int) -> Sequence[ValueHit]:
-        near = difflib.get_close_matches(text, [hit.value for hit in self._all], k, 0.5)
-        return [hit for hit in self._all if hit.value in near][:k]
+        near = difflib.get_close_matches(text.lower(), [hit.value.lower() for hit in self._all], k, 0.5)
+        return [hit for hit in self._all if hit.value.lower() in near][:k]
 
 
 class MemoryDatabase:
