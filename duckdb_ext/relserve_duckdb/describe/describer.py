@@ -18,9 +18,10 @@ from relserve_duckdb.describe.description import Description
 from relserve_duckdb.describe.native import is_reachable
 from relserve_duckdb.describe.prepared import Prepared, prepare
 from relserve_duckdb.describe.without_native import prepare_plainly
-from relserve_duckdb.text.aggregate_calls import tokens_of
+from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.statements import split
+from relserve_duckdb.text.tokens import tokens_of
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
@@ -39,6 +40,7 @@ class Describer:
     raw: duckdb.DuckDBPyConnection
     state: ConnectionState
     indirect_calls: IndirectCalls
+    expander: Expander
 
     def describe(self, variables: Variables, query: str, types: Sequence[str | None]) -> Description:
         """What one statement gives and takes.
@@ -54,11 +56,11 @@ class Describer:
         if not parsed:
             return Description([], [None] * len(types), query)
         kind = parsed[0].type
-        if kind == Type.MULTI:
-            return plan_only(self.state, partial(self._of_parts, variables, query))
-        if len(parsed) > 1:
+        if len(parsed) > 1 and kind != Type.MULTI:
             raise UsageError(f"describe() takes one statement, not {len(parsed)}")
         text = self._runnable(query)
+        if kind == Type.MULTI:
+            return plan_only(self.state, partial(self._of_parts, variables, text))
         binding = Binding(self._prepare(variables, kind), text, types)
         found = plan_only(self.state, binding.describe)
         return found if self._gives_rows(kind, found.columns, query) else found._replace(columns=[])
@@ -73,6 +75,7 @@ class Describer:
         if not self.indirect_calls.mentions(query):
             return query
         (statement,) = split(self.raw, query)
+        statement, _ = self.expander.expanded(statement, None)
         if statement.stand_in is not None:
             self.state.stand_ins = [statement.stand_in]
         return statement.text if statement.stand_in is not None else query

@@ -15,6 +15,7 @@ from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
 from relserve_duckdb.explain.screen import screen_width
+from relserve_duckdb.questions.expander import Expander, NotAsked
 from relserve_duckdb.rehearse.probe import Reached, probe
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
@@ -42,6 +43,7 @@ class Explainer:
     state: ConnectionState
     indirect_calls: IndirectCalls
     rehearsals: RehearsalBuilder
+    expander: Expander
 
     def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
         """What the llm calls of one statement would ask.
@@ -57,6 +59,10 @@ class Explainer:
         (statement,) = statements
         if (body := explained(statement.text)) is not None:
             (statement,) = split(self.raw, body)
+        try:
+            statement, parameters = self.expander.known(statement, parameters)
+        except NotAsked as reason:
+            return Explanation((), (str(reason),))
         # raises, as DuckDB does, while an unread result is open: rehearsing would end it
         self.raw.sql("SELECT 1").fetchall()
         if not self._calls_llm(statement):

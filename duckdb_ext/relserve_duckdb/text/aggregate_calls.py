@@ -6,36 +6,16 @@ found in whatever statement it stands, and where each of its parts begins and en
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
 
-from sqlglot import Token, TokenType
-from sqlglot.dialects.duckdb import DuckDB
+from sqlglot import TokenType
 
 from relserve.errors import UsageError
 from relserve_duckdb.text.call_limits import AGGREGATE, one_value_only
-from relserve_duckdb.text.parameters import masked
+from relserve_duckdb.text.tokens import Span, Tokens, argument_name, arguments, closing, outside_brackets
 
-Tokens = Sequence[Token]
-OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
-_NAMED = (TokenType.COLON_EQ, TokenType.FARROW)
 _PARAMETERS = ("prompt", "value")
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
-
-
-class _Tokenizer(DuckDB.Tokenizer):
-    """Reads the text behind EXPLAIN or PREPARE too; sqlglot's own leaves it whole."""
-
-    COMMANDS: ClassVar[set[TokenType]] = set()
-
-
-class Span(NamedTuple):
-    """Tokens from the first to the last, by their numbers."""
-
-    first: int
-    last: int
 
 
 @dataclass(frozen=True)
@@ -58,15 +38,6 @@ class AggregateCall:
     after: Span | None
 
 
-def tokens_of(text: str) -> Tokens:
-    """The tokens of a statement; a parameter `$1` is the name `_1`.
-
-    Raises:
-        sqlglot.errors.SqlglotError: sqlglot cannot read it.
-    """
-    return list(_Tokenizer(DuckDB()).tokenize(masked(text)))
-
-
 def find_aggregate_calls(tokens: Tokens) -> dict[int, AggregateCall]:
     """The calls by the number of their first token; those inside others' arguments too.
 
@@ -86,16 +57,6 @@ def find_aggregate_calls(tokens: Tokens) -> dict[int, AggregateCall]:
     return calls
 
 
-def closing(tokens: Tokens, opening: int) -> int:
-    """The number of the token that closes a bracket; DuckDB has parsed the text, so there is one."""
-    depth = 0
-    for i in range(opening, len(tokens)):
-        depth += (tokens[i].token_type in OPENING) - (tokens[i].token_type in CLOSING)
-        if depth == 0:
-            return i
-    return len(tokens) - 1
-
-
 def _read(tokens: Tokens, name: int) -> AggregateCall | None:
     """The call whose name this is, None when it has none of the four."""
     first, end = name + 2, closing(tokens, name + 1)
@@ -105,17 +66,17 @@ def _read(tokens: Tokens, name: int) -> AggregateCall | None:
     order = _order(tokens, first, end)
     if not (distinct or order is not None or last > end):
         return None
-    arguments = list(_arguments(tokens, first, end if order is None else order.first))
-    options = tuple(each for each in arguments if _name_of(tokens, each) not in (None, *_PARAMETERS))
-    template, value = _template_and_value(tokens, arguments)
+    given = list(arguments(tokens, first, end if order is None else order.first))
+    options = tuple(each for each in given if argument_name(tokens, each) not in (None, *_PARAMETERS))
+    template, value = _template_and_value(tokens, given)
     after = Span(end + 1, last) if last > end else None
     return AggregateCall(Span(name, last), distinct, template, value, options, order, after)
 
 
-def _template_and_value(tokens: Tokens, arguments: list[Span]) -> tuple[Span, Span]:
-    given = [each for each in arguments if _name_of(tokens, each) is None]
+def _template_and_value(tokens: Tokens, found: list[Span]) -> tuple[Span, Span]:
+    given = [each for each in found if argument_name(tokens, each) is None]
     for parameter in _PARAMETERS:
-        given += [Span(e.first + 2, e.last) for e in arguments if _name_of(tokens, e) == parameter]
+        given += [Span(e.first + 2, e.last) for e in found if argument_name(tokens, e) == parameter]
     if len(given) != 2:
         raise UsageError(one_value_only(max(len(given) - 1, 0)))
     template, value = given
@@ -134,30 +95,7 @@ def _end_of_clauses(tokens: Tokens, end: int) -> int:
 
 
 def _order(tokens: Tokens, first: int, end: int) -> Span | None:
-    for i in _outside_brackets(tokens, first, end):
+    for i in outside_brackets(tokens, first, end):
         if tokens[i].token_type is TokenType.ORDER_BY:
             return Span(i, end - 1)
     return None
-
-
-def _arguments(tokens: Tokens, first: int, end: int) -> Iterator[Span]:
-    """What stands between commas."""
-    for i in [i for i in _outside_brackets(tokens, first, end) if tokens[i].token_type is TokenType.COMMA]:
-        yield Span(first, i - 1)
-        first = i + 1
-    if first < end:
-        yield Span(first, end - 1)
-
-
-def _outside_brackets(tokens: Tokens, first: int, end: int) -> Iterator[int]:
-    depth = 0
-    for i in range(first, end):
-        depth += (tokens[i].token_type in OPENING) - (tokens[i].token_type in CLOSING)
-        if depth == 0:
-            yield i
-
-
-def _name_of(tokens: Tokens, argument: Span) -> str | None:
-    """The name of `name := value`, None for a value alone."""
-    is_named = argument.first + 1 < argument.last and tokens[argument.first + 1].token_type in _NAMED
-    return tokens[argument.first].text.lower() if is_named else None

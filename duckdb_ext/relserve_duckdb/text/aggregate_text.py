@@ -10,63 +10,22 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from sqlglot import TokenType
 from sqlglot.errors import SqlglotError
 
-from relserve_duckdb.text.aggregate_calls import AggregateCall, Span, Tokens, find_aggregate_calls, tokens_of
+from relserve_duckdb.text.aggregate_calls import AggregateCall, find_aggregate_calls
 from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING
 from relserve_duckdb.text.select_items import select_items
+from relserve_duckdb.text.stand_in import Piece, StandIn
+from relserve_duckdb.text.tokens import Span, Tokens, tokens_of
 
 log = logging.getLogger(__name__)
 
 NameOf = Callable[[str], str | None]
 
 
-class Piece(NamedTuple):
-    """A part of a text that runs.
-
-    Attributes:
-        text: what was put in; None for what stands so in the user's text.
-        start, end: where in the user's text it stands, or what it was put in for.
-    """
-
-    text: str | None
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class AggregateText:
-    """What runs instead of a user's text."""
-
-    written: str
-    pieces: tuple[Piece, ...]
-
-    @property
-    def text(self) -> str:
-        return "".join(map(self._text_of, self.pieces))
-
-    def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Where in the user's text a part of `text` comes from; of what was put in, what it is for."""
-        return self._origin(start)[0], self._origin(end - 1)[1]
-
-    def _origin(self, position: int) -> tuple[int, int]:
-        for piece in self.pieces:
-            size = len(self._text_of(piece))
-            if position < size and piece.text is None:
-                return piece.start + position, piece.start + position + 1
-            if position < size:
-                return piece.start, piece.end
-            position -= size
-        return len(self.written), len(self.written)
-
-    def _text_of(self, piece: Piece) -> str:
-        return self.written[piece.start : piece.end] if piece.text is None else piece.text
-
-
-def aggregate_text(written: str, name_of: NameOf) -> AggregateText | None:
+def aggregate_text(written: str, name_of: NameOf) -> StandIn | None:
     """What to run for a statement, None when it runs as it is written.
 
     Args:
@@ -91,12 +50,12 @@ def aggregate_text(written: str, name_of: NameOf) -> AggregateText | None:
         if any(item.first <= first <= item.last for first in calls):
             plain = _Writer(written, tokens, {}, numbers, {})
             plain.write(item)
-            names[item.last] = name_of(AggregateText(written, tuple(plain.pieces)).text)
+            names[item.last] = name_of(StandIn(written, tuple(plain.pieces)).text)
     writer = _Writer(written, tokens, calls, numbers, names)
     writer.copy(0, tokens[0].start)
     writer.write(Span(0, len(tokens) - 1))
     writer.copy(tokens[-1].end + 1, len(written))
-    return AggregateText(written, tuple(writer.pieces))
+    return StandIn(written, tuple(writer.pieces))
 
 
 def _parameter_numbers(written: str, tokens: Tokens) -> dict[int, int]:

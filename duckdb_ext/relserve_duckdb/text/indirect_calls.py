@@ -7,6 +7,8 @@ from collections.abc import Collection
 
 import duckdb
 
+from relserve_duckdb.text.question_calls import TEXT2SQL
+
 _VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
 _MACROS = (
     "SELECT function_name, macro_definition FROM duckdb_functions() "
@@ -36,7 +38,7 @@ class IndirectCalls:
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
         lower = text.lower()
-        return "llm" in lower or bool(names_in(lower, self._calling))
+        return "llm" in lower or TEXT2SQL in lower or bool(names_in(lower, self._calling))
 
     def calling_definitions(self, text: str) -> str:
         """The definitions of the views and macros that the text mentions and that call; "" for none."""

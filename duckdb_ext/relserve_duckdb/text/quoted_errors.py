@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from unicodedata import east_asian_width
 
-from relserve_duckdb.text.aggregate_text import AggregateText
+from relserve_duckdb.text.stand_in import StandIn
 
 MAX_QUOTED = 120  # characters of a line that are shown, as by DuckDB
 EXPLAINED = "EXPLAIN (FORMAT JSON) "  # what stands before a text that is only planned
 _QUOTE = re.compile(r"(?s)LINE (\d+): ([^\n]*)\n( *)(\^+)")
 
 
-def quoting_the_user(message: str, text: AggregateText) -> str:
+def quoting_the_user(message: str, text: StandIn) -> str:
     """The message with the line and place of the user's text; as it is, where it quotes something else."""
     quote = _QUOTE.search(message)
     place = None if quote is None else _place(quote, text.text)
     if quote is None or place is None:
         return message
     start, end = text.origin(*place)
-    return message[: quote.start()] + _quoted(text.written, start, end) + message[quote.end() :]
+    return message[: quote.start()] + quoted(text.written, start, end) + message[quote.end() :]
 
 
 def _place(quote: re.Match[str], text: str) -> tuple[int, int] | None:
@@ -41,7 +41,7 @@ def _place(quote: re.Match[str], text: str) -> tuple[int, int] | None:
     return above + first, above + end
 
 
-def _quoted(written: str, start: int, stop: int) -> str:
+def quoted(written: str, start: int, stop: int) -> str:
     """The line of a place in the user's text, cut around it where it is long, and carets below the place."""
     before = written[:start].split("\n")
     line = written.split("\n")[len(before) - 1]

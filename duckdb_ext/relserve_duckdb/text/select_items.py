@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import TokenType
 
-from relserve_duckdb.text.aggregate_calls import CLOSING, OPENING, Span, Tokens, closing
+from relserve_duckdb.text.tokens import CLOSING, OPENING, Span, Tokens, closing
 
 _ENDING = frozenset(
     (

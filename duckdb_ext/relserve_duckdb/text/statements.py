@@ -14,9 +14,11 @@ from duckdb import StatementType as Type
 from sqlglot import ErrorLevel, exp
 
 from relserve.errors import UsageError
-from relserve_duckdb.text.aggregate_text import AggregateText, aggregate_text
+from relserve_duckdb.text.aggregate_text import aggregate_text
 from relserve_duckdb.text.calls import Call, find_calls
 from relserve_duckdb.text.parameters import masked, spaced
+from relserve_duckdb.text.question_calls import QuestionCall, find_question_calls
+from relserve_duckdb.text.stand_in import StandIn
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +48,8 @@ class Statement:
         rehearsal: a SELECT that makes the statement's llm calls, "" when there is none.
         is_verbatim: the rehearsal stands so in the user's own text.
         root: the parsed statement, None when sqlglot cannot read it.
+        stand_in: what runs instead of the user's text, None where that runs itself.
+        questions: its text2sql() calls, whose SQL has to take their place before it runs.
     """
 
     runnable: Any
@@ -57,7 +61,8 @@ class Statement:
     root: exp.Expr | None
     calls: tuple[Call, ...]
     parameter_names: frozenset[str]
-    stand_in: AggregateText | None = None  # what runs instead of the user's text, None where that runs itself
+    stand_in: StandIn | None = None
+    questions: tuple[QuestionCall, ...] = ()
 
 
 def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
@@ -82,11 +87,20 @@ def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
 def _stand_in(con: duckdb.DuckDBPyConnection, parsed: duckdb.Statement, runnable: Any) -> Statement:
     """A statement, or the one that runs in its place."""
     written = runnable if isinstance(runnable, str) else parsed.query
+    if questions := find_question_calls(written):
+        return replace(_read(parsed, runnable), questions=questions)
     stand_in = aggregate_text(written, partial(_name_of_item, con))
     if stand_in is None:
         return _read(parsed, runnable)
     (parsed, *_) = con.extract_statements(stand_in.text)
     return replace(_read(parsed, stand_in.text), stand_in=stand_in)
+
+
+def standing_in(con: duckdb.DuckDBPyConnection, text: StandIn) -> Statement:
+    """The statement that runs instead of a user's, whose text2sql() calls have become SQL."""
+    (parsed, *_) = con.extract_statements(text.text)
+    found = _stand_in(con, parsed, text.text)
+    return replace(found, stand_in=text if found.stand_in is None else text.then(found.stand_in))
 
 
 def _name_of_item(con: duckdb.DuckDBPyConnection, item: str) -> str | None:
@@ -117,6 +131,11 @@ def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
     names = frozenset(parsed.named_parameters)
     is_verbatim = rehearsal != "" and rehearsal in body
     return Statement(runnable, text, plans_only, reads, rehearsal, is_verbatim, root, calls, names)
+
+
+def only_explains(statement: Statement) -> bool:
+    """Whether it is an EXPLAIN that runs nothing."""
+    return statement.plans_only and _EXPLAIN.match(statement.text) is not None
 
 
 def read_select(text: str) -> Statement:

@@ -13,7 +13,7 @@ from relserve.call.relquery import CallSite
 from relserve.call.values import to_arrow
 from relserve.policies.filter_order import Seen
 from relserve.session.session import Session
-from relserve_duckdb.text.aggregate_text import AggregateText
+from relserve_duckdb.text.stand_in import StandIn
 from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client
 from relserve_duckdb.udf.handlers import Handler, PlanningOnly, Running
@@ -41,7 +41,7 @@ class ConnectionState:
         self.session, self.client, self.changes = session, client, changes
         self.keeps_answers = keeps_answers
         self.pass_rates: dict[CallSite, Seen] = {}
-        self.stand_ins: Sequence[AggregateText] = ()
+        self.stand_ins: Sequence[StandIn] = ()
         self.error: BaseException | None = None
         self.run = self.new_run(Execution(), keeps_answers)
         self._handler: Handler = Running(self.run)

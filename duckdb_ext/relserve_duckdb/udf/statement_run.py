@@ -107,6 +107,15 @@ class StatementRun:
                 record = opened.record
                 record.num_rows, record.num_null, record.num_rows_done = seen, null, seen - null
 
+    def statement_number(self) -> int:
+        """The number, in the history, of the statement that asks something."""
+        with self._lock:  # DuckDB's threads may come together
+            execution = self.execution
+            if execution.number is None:
+                execution.number = self.session.history.new_statement()
+            execution.has_news = True
+            return execution.number
+
     def warn(self) -> None:
         """Tell the user, once for all statements of a call of theirs, that rows failed."""
         execution = self.execution
@@ -145,13 +154,8 @@ class StatementRun:
 
     def _opened(self, site: CallSite) -> OpenRelQuery:
         """The relQuery of a call site."""
-        with self._lock:  # DuckDB's threads may come together
-            execution = self.execution
-            if execution.number is None:
-                execution.number = self.session.history.new_statement()
-            execution.has_news = True
+        number = self.statement_number()
+        with self._lock:
             if site not in self._relqueries:
-                self._relqueries[site] = self.session.open(
-                    site, execution.cancel, execution.number, remembers=False
-                )
+                self._relqueries[site] = self.session.open(site, self.cancel, number, remembers=False)
             return self._relqueries[site]

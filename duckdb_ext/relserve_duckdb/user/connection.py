@@ -17,10 +17,13 @@ from relserve_duckdb.describe.describer import Describer
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.questions.asker import Asker, Pipeline
+from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
 from relserve_duckdb.text.call_limits import AGGREGATE
 from relserve_duckdb.text.indirect_calls import IndirectCalls
+from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client, Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
@@ -28,23 +31,12 @@ from relserve_duckdb.udf.handlers import Unread
 from relserve_duckdb.udf.macros import Functions
 from relserve_duckdb.user.cursors import Cursors
 from relserve_duckdb.user.error_mapping import own_errors
+from relserve_duckdb.user.methods import CHAINED, FETCHES, RELATIONS
 from relserve_duckdb.user.relation import Relation, reading_of, unwrapped
 from relserve_duckdb.user.result_owner import ResultOwner
 from relserve_duckdb.user.runner import Runner
 from relserve_duckdb.user.stream import Stream, open_stream
 from relserve_duckdb.user.variables import is_one_shot
-
-_FETCHES = frozenset(
-    "fetchone fetchmany fetchall fetchdf fetch_df df fetch_df_chunk fetchnumpy pl torch tf "
-    "to_arrow_table to_arrow_reader complete".split()
-)
-_RELATIONS = frozenset(
-    "table view values from_df from_arrow from_parquet from_csv_auto read_csv read_json read_parquet "
-    "table_function".split()
-)
-_CHAINED = frozenset(
-    "begin commit rollback checkpoint append unregister create_function remove_function".split()
-)
 
 
 class Connection:
@@ -54,6 +46,7 @@ class Connection:
         client: who runs the statements: brings variables and interrupts, gets progress and warnings.
         prefetch, memo: see `attach`.
         parent: the connection that this is a cursor of.
+        pipeline: see `attach`.
 
     Attributes:
         raw: DuckDB's own connection; the functions work there too, without prefetch.
@@ -68,6 +61,7 @@ class Connection:
         prefetch: bool,
         memo: bool = True,
         parent: Connection | None = None,
+        pipeline: Pipeline | None = None,
     ) -> None:
         self.raw = raw
         self.session = session
@@ -80,11 +74,18 @@ class Connection:
         self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
         rehearsals = RehearsalBuilder(raw, self._functions, self._indirect_calls)
-        self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals)
-        self._describer = Describer(raw, self._state, self._indirect_calls)
+        self._asker: Asker = Asker(raw, session, parent._asker.pipeline if parent else pipeline)
+        expander = Expander(raw, self._state, self._asker)
+        self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals, expander)
+        self._describer = Describer(raw, self._state, self._indirect_calls, expander)
         self._runner = Runner(
-            raw, self._state, self._indirect_calls, rehearsals, self._explainer, prefetch and memo
+            raw, self._state, self._indirect_calls, rehearsals, self._explainer, expander, prefetch and memo
         )
+
+    @property
+    def last_sql(self) -> str | None:
+        """The statement that ran last in place of one with text2sql(); None: none has yet."""
+        return self._asker.last_sql
 
     @property
     def __relserve_raw__(self) -> duckdb.DuckDBPyConnection:
@@ -213,7 +214,8 @@ class Connection:
 
     def runnable(self, query: str) -> str:
         """What to hand to DuckDB for a text that a relation is given."""
-        return str(self._runner.runnable(query)) if AGGREGATE in query.lower() else query
+        lower = query.lower()
+        return str(self._runner.runnable(query)) if AGGREGATE in lower or TEXT2SQL in lower else query
 
     def variables(self, frame: FrameType) -> Variables:
         """The variables that a text may name when it is run from this frame."""
@@ -274,11 +276,11 @@ class Connection:
         if name == "raw":  # not there yet, as while being unpickled
             raise AttributeError(name)
         found = getattr(self.raw, name)
-        if name in _FETCHES:
+        if name in FETCHES:
             return partial(self._fetch, found)
-        if name in _RELATIONS:
+        if name in RELATIONS:
             return partial(self._relation, found)
-        return partial(self._chained, found) if name in _CHAINED else found
+        return partial(self._chained, found) if name in CHAINED else found
 
     def _leave_result(self) -> None:
         """End a result that was read in part: DuckDB would make many more of its rows, and ask for them."""

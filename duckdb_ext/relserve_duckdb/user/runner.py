@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from relserve_duckdb.explain.explainer import Explainer
+from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.rehearse.prefetch import prefetch
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
@@ -38,6 +39,7 @@ class Runner:
     indirect_calls: IndirectCalls
     rehearsals: RehearsalBuilder
     explainer: Explainer
+    expander: Expander
     prefetches: bool
     only_reads: bool = False
 
@@ -50,22 +52,26 @@ class Runner:
         """
         statements = self.parse(query, parameters)
         self.only_reads = all(statement.reads for statement in statements)
-        for statement in statements:
-            values = parameters if statement is statements[-1] else None
+        for each in statements:
+            given = parameters if each is statements[-1] else None
+            statement, values = self.expander.expanded(each, given)
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
-        if statements and self.explainer.has_calls_row(statements[-1]):
-            self.raw.fetchall()  # DuckDB's own form of the plan, which has shown that the statement is right
-            self.raw.execute(*self.explainer.rows(variables, statements[-1], parameters))
+            if each is statements[-1] and self.explainer.has_calls_row(statement):
+                self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
+                self.raw.execute(*self.explainer.rows(variables, statement, values))
 
     def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, Reading]:
         """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and how to read it."""
-        parameters = kwargs.get("params")
-        statements = self.parse(query, parameters)
+        statements = self.parse(query, kwargs.get("params"))
         if not statements:  # nothing but a comment
             return variables.call(self.raw.sql, query, **kwargs), Reading.PREFETCH
         *first, last = statements
-        for statement in first:
+        for each in first:
+            statement, _ = self.expander.expanded(each, None)
             self._run(variables, statement, None, self.raw.execute)
+        last, parameters = self.expander.expanded(last, kwargs.get("params"))
+        if last.stand_in is not None and "params" in kwargs:
+            kwargs = {**kwargs, "params": parameters}
         if not last.reads:
             self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
             run = partial(self.raw.sql, **kwargs)
@@ -83,7 +89,7 @@ class Runner:
 
     def runnable(self, query: Any) -> Any:
         """What to hand to DuckDB for a whole text, which is checked; raises as `parse_checked` does."""
-        statements = self.parse(query)
+        statements = [self.expander.expanded(each, None)[0] for each in self.parse(query)]
         if all(statement.stand_in is None for statement in statements):
             return query
         return "".join(statement.text for statement in statements)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from relserve_duckdb.text.aggregate_calls import tokens_of
 from relserve_duckdb.text.aggregate_text import aggregate_text
 from relserve_duckdb.text.quoted_errors import quoting_the_user
+from relserve_duckdb.text.tokens import tokens_of
 from sql_cases import aggregates
 
 from relserve.errors import UsageError

@@ -1,0 +1,82 @@
+"""What a text2sql() call is given: DuckDB itself computes its question and options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import duckdb
+
+from relserve.errors import UsageError
+from relserve.text2sql.options import Text2SqlOptions, parse_options
+from relserve_duckdb.text.parameters import find_parameters
+from relserve_duckdb.text.question_calls import QUESTION, QuestionCall
+from relserve_duckdb.text.tokens import tokens_of
+
+DEADLINE = "deadline"  # the option's name in SQL, where it is an interval
+
+
+class Question(NamedTuple):
+    """A question and how it is to be answered."""
+
+    text: str
+    options: Text2SqlOptions
+
+
+def question_of(
+    con: duckdb.DuckDBPyConnection, call: QuestionCall, parameters: Mapping[str, Any]
+) -> Question:
+    """The question and the options of a call.
+
+    Args:
+        con: computes them.
+        parameters: of the statement, by name.
+
+    Raises:
+        UsageError: they are not constants, or there is no question.
+        OptionError: an option is unknown, of the wrong type, or out of range.
+    """
+    texts = list(call.arguments.values())
+    for text in texts:
+        _check_constant(text)
+    used = {place.name for text in texts for place in find_parameters(text)}
+    if missing := sorted(used - parameters.keys()):
+        raise UsageError(
+            f"text2sql(): nothing is known of parameter ${missing[0]} here; its question has to be known "
+            "before the statement is prepared or described"
+        )
+    given = {name: parameters[name] for name in used}
+    try:
+        (row,) = con.sql(f"SELECT {', '.join(texts)}", params=given or None).fetchall()
+    except (duckdb.BinderException, duckdb.CatalogException) as error:
+        raise _not_constant(", ".join(texts)) from error
+    values = dict(zip(call.arguments, map(_plain, row), strict=True))
+    return Question(_text(values.pop(QUESTION)), options_of(values))
+
+
+def options_of(given: Mapping[str, Any]) -> Text2SqlOptions:
+    """Options by the names that they have in SQL and Python; raises as `parse_options` does."""
+    return parse_options({f"{DEADLINE}_s" if name == DEADLINE else name: v for name, v in given.items()})
+
+
+def _check_constant(text: str) -> None:
+    if any(token.token_type.name in ("SELECT", "FROM") for token in tokens_of(text)):
+        raise _not_constant(text)
+
+
+def _not_constant(text: str) -> UsageError:
+    return UsageError(
+        f"text2sql() takes a question and options that are constants or parameters, not {text}; for a "
+        "question a row: SELECT text2sql_query(question) FROM .."
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"text2sql() needs a question, a text that is not empty, not {value!r}")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value

@@ -1,0 +1,112 @@
+"""Questions asked on behalf of one connection, and the SQL that was last chosen for each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import duckdb
+
+from relserve.session.session import Session
+from relserve.text2sql.options import Text2SqlOptions
+from relserve_duckdb.questions.arguments import Question
+from relserve_duckdb.questions.reading_place import ReadingPlace, find_reading_place
+
+if TYPE_CHECKING:  # the pipeline is imported by the first question
+    from relserve.text2sql.pipeline import Outcome
+
+MAX_KEPT = 1000
+
+
+class Pipeline(Protocol):
+    """Turns questions about a database into SQL."""
+
+    def __call__(
+        self,
+        questions: Sequence[str],
+        con: duckdb.DuckDBPyConnection,
+        session: Session,
+        options: Text2SqlOptions,
+        *,
+        evidence: Sequence[str | None] | None,
+        cancel: threading.Event,
+        statement: int,
+    ) -> list[Outcome]:
+        """One outcome a question, in order; see `relserve.text2sql.pipeline.run`.
+
+        Args:
+            con: sees what the asker may see; nothing else uses it meanwhile.
+        """
+
+
+class Asker:
+    """Asks for one connection.
+
+    Args:
+        pipeline: None: that of `relserve.text2sql`.
+
+    Attributes:
+        last_sql: the statement that ran last in place of one with text2sql(); None: none has yet.
+    """
+
+    def __init__(
+        self, raw: duckdb.DuckDBPyConnection, session: Session, pipeline: Pipeline | None = None
+    ) -> None:
+        self.pipeline = pipeline
+        self.last_sql: str | None = None
+        self._raw, self._session = raw, session
+        self._place = ReadingPlace()
+        self._kept: dict[Question, str] = {}
+
+    def look(self) -> None:
+        """Look where the connection stands, which runs nothing now but may ask while it does."""
+        self._place = find_reading_place(self._raw)
+
+    def ask(
+        self,
+        questions: Sequence[str],
+        options: Text2SqlOptions,
+        cancel: threading.Event,
+        statement: int,
+        evidence: Sequence[str | None] | None = None,
+        runs: bool = False,
+    ) -> list[Outcome]:
+        """Have questions become SQL, all of them together.
+
+        Args:
+            cancel: when set, what is asked is aborted in the engine.
+            statement: number of the SQL statement that asks.
+            evidence: for each question what one must know to understand it; None: that of the options.
+            runs: the connection runs a statement, which asks.
+
+        Raises:
+            ModelError, UsageError, Cancelled: see `relserve.text2sql.pipeline.run`.
+        """
+        pipeline = self.pipeline or _standard()
+        if not runs:
+            self.look()
+        with self._place.open(self._raw, runs) as con:
+            outcomes = pipeline(
+                questions, con, self._session, options, evidence=evidence, cancel=cancel, statement=statement
+            )
+        for outcome in outcomes:
+            if outcome.sql is not None:
+                self._keep(Question(outcome.question, options), outcome.sql)
+        return outcomes
+
+    def kept(self, question: Question) -> str | None:
+        """The SQL that was last chosen for a question; None: it has not been asked here."""
+        return self._kept.get(question)
+
+    def _keep(self, question: Question, sql: str) -> None:
+        self._kept.pop(question, None)
+        self._kept[question] = sql
+        if len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+
+
+def _standard() -> Pipeline:
+    from relserve_duckdb.questions.pipeline import answer
+
+    return answer

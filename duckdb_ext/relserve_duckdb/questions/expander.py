@@ -1,0 +1,147 @@
+"""A statement whose text2sql() calls become SQL before it runs.
+
+`FROM text2sql('How many ..?') t(n)` becomes `FROM (SELECT count(*) ..) t(n)`, where it stands: what runs is
+the user's own statement with a subquery in it, so joins, CTEs, views and EXPLAIN work as with any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from relserve.errors import OptionError, Text2SqlError, UsageError
+from relserve_duckdb.questions.arguments import Question, question_of
+from relserve_duckdb.questions.asker import Asker
+from relserve_duckdb.questions.embedding import embedded
+from relserve_duckdb.text.calls import by_name
+from relserve_duckdb.text.parameters import find_parameters
+from relserve_duckdb.text.question_calls import TEXT2SQL, QuestionCall, find_question_calls
+from relserve_duckdb.text.quoted_errors import quoted
+from relserve_duckdb.text.stand_in import Piece, StandIn, replaced
+from relserve_duckdb.text.statements import Statement, only_explains, split, standing_in
+from relserve_duckdb.udf.connection_state import ConnectionState
+
+_ROW = f"FROM (VALUES ('{TEXT2SQL}', {{}})) plans(explain_key, explain_value)"
+
+Queries = Callable[[StandIn, Sequence[Question]], Mapping[Question, str]]  # the SQL of a text's questions
+
+
+class NotAsked(Exception):
+    """The SQL of a question is not known, and nobody may be asked; its text says so to people."""
+
+
+@dataclass(frozen=True)
+class Expander:
+    """Expands the statements of one connection."""
+
+    raw: duckdb.DuckDBPyConnection
+    state: ConnectionState
+    asker: Asker
+
+    def expanded(self, statement: Statement, parameters: Any) -> tuple[Statement, Any]:
+        """What runs instead of a statement, and the parameters that are left for it.
+
+        EXPLAIN asks no model: of a question whose SQL is not known, it says so in a row.
+
+        Raises:
+            UsageError: a call is not given constants; the message shows it.
+            Text2SqlError: a question became no SQL.
+            ModelError, Cancelled: see `Asker.ask`.
+        """
+        if not only_explains(statement):
+            return self._expanded(statement, parameters, self._asked)
+        try:
+            return self.known(statement, parameters)
+        except NotAsked as reason:
+            told = "'" + str(reason).replace("'", "''") + "'"
+            return split(self.raw, _ROW.format(told))[0], None
+
+    def known(self, statement: Statement, parameters: Any) -> tuple[Statement, Any]:
+        """The same, without asking.
+
+        Raises:
+            NotAsked: the SQL of a question is not known.
+            UsageError: as `expanded`.
+        """
+        return self._expanded(statement, parameters, self._kept)
+
+    def _expanded(self, statement: Statement, parameters: Any, queries: Queries) -> tuple[Statement, Any]:
+        if not statement.questions:
+            return statement, parameters
+        written = statement.runnable if isinstance(statement.runnable, str) else statement.text
+        numbered = _numbered(written)
+        calls = find_question_calls(numbered.text)
+        given = by_name(parameters)
+        questions = [self._question(numbered, call, given) for call in calls]
+        sql_of = queries(numbered, questions)
+        text = embedded(numbered, calls, [sql_of[question] for question in questions])
+        found = standing_in(self.raw, text)
+        self.state.stand_ins = [*self.state.stand_ins, found.stand_in or text]
+        self.asker.last_sql = found.text
+        return found, _left(parameters, numbered.text, found.text)
+
+    def _question(self, text: StandIn, call: QuestionCall, parameters: Mapping[str, Any]) -> Question:
+        try:
+            return question_of(self.raw, call, parameters)
+        except UsageError as error:
+            kind = OptionError if isinstance(error, OptionError) else UsageError
+            raise kind(f"{error}\n\n{_place(text, call)}") from error
+
+    def _asked(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, str]:
+        """Ask: those of one statement that have the same options together."""
+        execution, found = self.state.run.execution, {}
+        number = self.state.run.statement_number()
+        for options in dict.fromkeys(each.options for each in questions):
+            texts = [each.text for each in dict.fromkeys(questions) if each.options == options]
+            for outcome in self.asker.ask(texts, options, execution.cancel, number):
+                question = Question(outcome.question, options)
+                if outcome.failure is not None:
+                    call = find_question_calls(text.text)[questions.index(question)]
+                    raise _at(outcome.failure, _place(text, call))
+                found[question] = outcome.sql or ""
+        return found
+
+    def _kept(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, str]:
+        known = {each: self.asker.kept(each) for each in questions}
+        if unknown := [_not_asked(each) for each, sql in known.items() if sql is None]:
+            raise NotAsked("\n".join(unknown))
+        return {each: sql for each, sql in known.items() if sql is not None}
+
+
+def _numbered(written: str) -> StandIn:
+    """A text with `$1` for the first `?`: its parameters must keep their values when some go away."""
+    places = find_parameters(written)
+    marks = [place for place in places if written[place.start : place.end] == "?"]
+    return replaced(written, [Piece(f"${place.name}", place.start, place.end) for place in marks])
+
+
+def _left(parameters: Any, text: str, expanded: str) -> Any:
+    """The parameters without those that only the calls used."""
+    if not parameters:
+        return parameters
+    before, after = ({place.name for place in find_parameters(each)} for each in (text, expanded))
+    return {name: value for name, value in by_name(parameters).items() if name not in before - after} or None
+
+
+def _place(text: StandIn, call: QuestionCall) -> str:
+    """The line of the user's text in which a call stands."""
+    return quoted(text.written, *text.origin(call.start, call.end))
+
+
+def _at(failure: Text2SqlError, place: str) -> Text2SqlError:
+    """A failure that shows which call it is of."""
+    told = Text2SqlError(f"{failure.problem}\n\n{place}\n", failure.stage, failure.tried, failure.candidate)
+    told.__cause__ = failure.__cause__
+    return told
+
+
+def _not_asked(question: Question) -> str:
+    work, model = question.options.work, question.options.model
+    return (
+        f"{question.text!r} has not been asked on this connection, and EXPLAIN asks no model. Run the "
+        f"statement, or EXPLAIN ANALYZE it: {model or 'the default model'} is then asked for candidates, "
+        f"{work.num_candidates} at this effort, and EXPLAIN shows the SQL that was chosen."
+    )

@@ -1,0 +1,55 @@
+"""Where questions look at a database: on a connection that sees what the asker sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import duckdb
+
+from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
+
+_LOOK = """
+SELECT current_setting('search_path'),
+    EXISTS (FROM duckdb_tables() WHERE temporary)
+    OR EXISTS (FROM duckdb_views() WHERE temporary AND NOT internal)
+"""
+
+
+class ReadingPlace(NamedTuple):
+    """Of one connection, between its statements.
+
+    Attributes:
+        search_path: where it looks for names.
+        is_own: questions look on the connection itself, for no other one sees its temporary tables. Never
+            inside its transaction, which an error would end.
+    """
+
+    search_path: str = ""
+    is_own: bool = False
+
+    @contextmanager
+    def open(self, raw: duckdb.DuckDBPyConnection, runs: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The connection to look on.
+
+        Args:
+            raw: the asker's.
+            runs: it runs a statement, so that another one has to do.
+        """
+        if self.is_own and not runs:
+            yield raw
+            return
+        cursor = raw.cursor()
+        try:
+            if self.search_path:
+                cursor.execute("SET search_path = $1", [self.search_path])
+            yield cursor
+        finally:
+            cursor.close()
+
+
+def find_reading_place(raw: duckdb.DuckDBPyConnection) -> ReadingPlace:
+    """That of a connection which runs nothing."""
+    ((search_path, has_temporary),) = raw.sql(_LOOK).fetchall()
+    return ReadingPlace(search_path, bool(has_temporary) and not in_transaction(raw.sql))
