@@ -14,9 +14,7 @@ LOWER = "SELECT count(*) FROM beers WHERE style = 'ipa'"
 ONE = Text2SqlOptions(candidates=1)
 
 
-def prompts_of(
-    candidate: str, revisions: list[str], options: Text2SqlOptions = ONE
-) -> tuple[list[str], str | None]:
+def prompts_of(candidate: str, revisions: list[str]) -> tuple[list[str], str | None]:
     """The prompts of the revisions, and the SQL in the end."""
     replies = iter(revisions)
     engine = engine_of({"candidates": fenced(candidate), "revision": lambda prompt: fenced(next(replies))})
