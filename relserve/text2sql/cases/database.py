@@ -15,7 +15,7 @@ class Values(ValueIndex, Protocol):
     """The texts of a database's columns."""
 
     def similar(self, text: str, k: int) -> Sequence[tuple[ValueHit, float]]:
-        """The values that are most like a text, most alike first, with their likeness of 0 to 1; at most `k`."""
+        """The values that are like a text, most alike first, with their likeness of 0 to 1; at most `k`."""
 
 
 class Database(Protocol):
