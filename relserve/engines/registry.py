@@ -19,6 +19,7 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError
 from relserve.settings import SHARED, Settings
 from relserve.tiny import MODEL_DIR
+from relserve.tiny_sql import MODEL_DIR as SQL_MODEL_DIR
 
 if TYPE_CHECKING:
     from relserve.engines.shared.engine import SharedEngine
@@ -29,11 +30,13 @@ HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 KEPT_LOGS = 20
 KINDS = {
     "tiny": "the small model that comes with relserve; for the shipped tables and for trying things out",
+    "tiny-sql": "the small model that writes text2sql's queries over small schemas; it answers nothing else",
     "PATH": "a folder with a Hugging Face model (config.json, weights, tokenizer), run by vLLM here",
     "ORG/NAME": "a model of the Hugging Face hub, fetched and run by vLLM here",
     "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",
     "scripted": "no model: made-up but repeatable answers, for dry runs",
 }
+EMBEDDED = {"tiny": MODEL_DIR, "tiny-sql": SQL_MODEL_DIR}
 
 
 class Engines:
@@ -95,7 +98,7 @@ def path_of(name: str) -> str:
     """
     if not is_local(name):
         return name
-    path = MODEL_DIR if name == "tiny" else Path(name).expanduser()
+    path = EMBEDDED.get(name) or Path(name).expanduser()
     if not path.is_dir() and (not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~"))):
         raise ModelError(
             f"no model {name!r}: not a folder here, not a hub id (org/name), not a URL. Give one of: "

@@ -16,12 +16,14 @@ class Meaning(NamedTuple):
 
 
 _DATES = f"{ANY_DATE} year founded built"
-_MONEY = "price cost amount fee rent wage salary budget revenue profit income pay charge fare bonus balance"
+_MONEY = (
+    "dollar price cost amount fee rent wage salary budget revenue profit income pay charge fare bonus balance"
+)
 _SIZES = "size area population capacity volume height employee seat amount"
 
 # words of columns, adjectives of much, adjectives of little, words without a direction
 _ADJECTIVES = (
-    ("price cost amount fee rate wage rent fare", "expensive costly pricey dear", "cheap affordable", "cost"),
+    ("price cost amount fee rate wage rent fare budget", "expensive costly pricey", "cheap", "cost costing"),
     ("age", "old elderly", "young", "aged"),
     ("birth birthday born birthdate", "young", "old", ""),
     (_DATES, "new recent late fresh modern", "old early", "dated released made opened"),

@@ -11,6 +11,7 @@ _ISO_MONTH = re.compile(r"(\d{4})[-/](\d{1,2})")
 _NUMERIC = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _YEAR = re.compile(r"(?:1[0-9]|20|21)\d\d")
+_DECADE = re.compile(r"((?:1[5-9]|20|21)\d)0s")
 _QUARTER = re.compile(r"q([1-4])")
 
 _MONTH_NAMES = "january february march april may june july august september october november december".split()
@@ -54,6 +55,8 @@ def written_period(word: str) -> Period | None:
         return _single(int(match[1]), int(match[2]), int(match[3]))
     if match := _ISO_MONTH.fullmatch(word):
         return _of_month(int(match[1]), int(match[2]))
+    if match := _DECADE.fullmatch(word):
+        return Period(date(int(match[1]) * 10, 1, 1), date(int(match[1]) * 10 + 9, 12, 31))
     if match := _NUMERIC.fullmatch(word):
         first, second, year = int(match[1]), int(match[3]), int(match[4])
         if match[2] == "." or first > 12 or first == second:

@@ -1,8 +1,9 @@
 """The grammar of the answers to one question: an EBNF for xgrammar.
 
 Typed: a column is compared with values of a fitting kind only, an aggregate stands beside a column only
-where the query is grouped by it, and each FROM clause has rules of its own. Bounded: no list is endless.
-Each word ends with one space.
+where the query is grouped, and each FROM clause has rules of its own. Bounded: no list is endless. Each
+word ends with one space. What a rule would need a copy per column for (GROUP BY the selected column) the
+SQL writer sees to: the grammar stays small, since one is compiled for every question and shuffle.
 """
 
 from __future__ import annotations
@@ -16,36 +17,48 @@ from relserve.linking.literals import QuestionValue
 from relserve.linking.schema import NUMBERS, Column, Kind, Schema, Table
 
 _COMPARISON = 'cmp ::= "= " | "> " | "< " | ">= " | "<= " | "!= "'
+_LIMIT = 'limit ::= ( "limit " limv )?'
+_USES = {
+    Kind.INT: ("num",),
+    Kind.NUM: ("num",),
+    Kind.TEXT: ("str",),
+    Kind.DATE: ("date",),
+    Kind.BOOL: ("bool",),
+}
+_TRUTH = 'truth ::= "= true " | "= false "'
 
 
 def grammar_text(schema: Schema, handles: Handles, values: Sequence[QuestionValue]) -> str:
     """Write the rules of every FROM clause over the schema, and the values of the question."""
-    tables = tuple((at,) for at in range(len(schema.tables)))
-    clauses = [_Clause(schema, handles, values, places) for places in chain(tables, routes(schema))]
-    rules = [f"root ::= {_either(clause.root for clause in clauses)}"]
-    for clause in clauses:
-        rules += clause.rules()
-    return "\n".join([*rules, _COMPARISON, *_values(values)]) + "\n"
+    fitting = _value_rules(values)
+    sets = _column_sets(schema, handles)
+    tables = ((at,) for at in range(len(schema.tables)))
+    clauses = [_Clause(handles, places, sets, fitting) for places in chain(tables, routes(schema))]
+    lists = [f"{name}{at} ::= {_words(found)}" for (name, at), found in sets.items()]
+    rules = [rule for clause in clauses for rule in clause.rules()]
+    root = f"root ::= {_either(clause.root for clause in clauses)}"
+    shared = [_COMPARISON, _LIMIT, _TRUTH, *(f"{name} ::= {rule}" for name, rule in fitting.items())]
+    return "\n".join([root, *rules, *lists, *shared]) + "\n"
 
 
-def _values(values: Sequence[QuestionValue]) -> list[str]:
-    numbers, texts, days, years = _sorted(values)
-    lists = dict(numv=numbers, strv=texts, datev=days, yearv=years)
-    counts = [f"v{at}" for at, value in enumerate(values) if value.is_count]
-    return [f"{name} ::= {_words(found)}" for name, found in lists.items() if found] + [
-        f"limv ::= {_words(['1', *counts])}"
-    ]
-
-
-def _sorted(values: Sequence[QuestionValue]) -> tuple[list[str], list[str], list[str], list[str]]:
-    """The handles of the values that serve as numbers, texts, days and years."""
+def _value_rules(values: Sequence[QuestionValue]) -> dict[str, str]:
+    """By kind the rule of what stands after a column: the comparisons with the values that fit."""
     named = [(f"v{at}", value) for at, value in enumerate(values)]
-    return (
-        [handle for handle, value in named if value.number is not None],
-        [handle for handle, value in named if value.is_text],
-        [handle for handle, value in named if value.period is not None],
-        [handle for handle, value in named if value.is_year],
+    lists = dict(
+        num=[handle for handle, value in named if value.number is not None],
+        str=[handle for handle, value in named if value.is_text],
+        date=[handle for handle, value in named if value.period is not None],
+        year=[handle for handle, value in named if value.is_year],
     )
+    rules = {f"{kind}v": _words(found) for kind, found in lists.items() if found}
+    rules |= {
+        f"{kind}is": f'cmp {kind}v | "between " {kind}v "and " {kind}v'
+        for kind in ("num", "date", "year")
+        if lists[kind]
+    }
+    if lists["str"]:
+        rules["stris"] = '( "= " | "!= " ) strv'
+    return rules | {"limv": _words(["1", *(handle for handle, value in named if value.is_count)])}
 
 
 def _words(words: Iterable[str]) -> str:
@@ -61,115 +74,84 @@ def is_key(table: Table, column: Column) -> bool:
     return column.references is not None or table.key == (column.name,) or column.name.casefold() == "id"
 
 
+def _column_sets(schema: Schema, handles: Handles) -> dict[tuple[str, int], list[str]]:
+    """The handles of each table's columns, by what may be done with them; no set is empty."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for handle, at, (table, column) in zip(handles.columns, schema.table_of, schema.columns, strict=True):
+        names = ["col", *_USES.get(column.kind, ())]
+        if column.kind in NUMBERS and not is_key(table, column):
+            names.append("sum")
+        for name in names:
+            found.setdefault((name, at), []).append(handle)
+    return found
+
+
 class _Clause:
-    """The rules of one FROM clause; their names end with its number."""
+    """The rules of one FROM clause; their names end with its tables' positions."""
 
     def __init__(
-        self, schema: Schema, handles: Handles, values: Sequence[QuestionValue], places: tuple[int, ...]
+        self,
+        handles: Handles,
+        places: tuple[int, ...],
+        sets: dict[tuple[str, int], list[str]],
+        fitting: dict[str, str],
     ):
         self._from = "from " + " join ".join(handles.tables[at] for at in places)
         self._suffix = "_".join(str(at) for at in places)
-        self._columns = [
-            (handle, table, column)
-            for handle, at, (table, column) in zip(
-                handles.columns, schema.table_of, schema.columns, strict=True
-            )
-            if at in places
-        ]
-        self._values = _sorted(values)
+        self._places = places
+        self._sets = sets
+        self._fitting = fitting
         self.root = self._name("root")
 
     def _name(self, rule: str) -> str:
-        return f"{rule}{self._suffix}"
+        return f"{rule}_{self._suffix}"
 
-    def _of(self, *kinds: Kind) -> list[str]:
-        return [handle for handle, _, column in self._columns if column.kind in kinds]
+    def _columns(self, name: str) -> str:
+        """A set of columns over the tables of the clause; empty where there are none."""
+        rules = [f"{name}{at}" for at in self._places if (name, at) in self._sets]
+        return f"( {_either(rules)} )" if rules else ""
 
     def rules(self) -> list[str]:
         """Every rule of the clause, the root's first."""
-        select = [self._plain(), self._aggregated(), *self._distinct(), *self._grouped()]
+        col, key, agg, where = self._columns("col"), self._name("key"), self._name("agg"), self._name("where")
+        order = f'( "order by " {col} "desc "? )? limit'
+        having = f'( "having " {self._name("numagg")} cmp numv )?' if "numv" in self._fitting else ""
+        ranked = f'( "order by " ( {key} | {agg} ) "desc "? )? limit'
+        conditions = _either(self._conditions())
+        more = f'( ( "and " | "or " ) {self._name("cond")} ){{0,2}}'
+        plain = f'( "* " | "distinct " {col} | {col} ( ", " {col} ){{0,3}} ) {where} {order}'
+        aggregated = f'{agg} ( ", " {agg} ){{0,2}} {where}'
+        grouped = f'{key} ( ", " {agg} ){{0,2}} {where} "group by " {key} {having} {ranked}'
         return [
-            f"{self.root} ::= {_either(select)}",
-            *self._sets(),
+            f'{self.root} ::= "select " ( {plain} | {aggregated} | {grouped} )',
+            f"{self._name('cond')} ::= {conditions}",
+            f'{where} ::= "{self._from} " ( "where " {self._name("cond")} {more} )?',
             *self._aggregates(),
-            *self._conditions(),
-            *self._orders(),
-        ]
-
-    def _sets(self) -> list[str]:
-        """Lists of columns that several rules use."""
-        return [f"{self._name('col')} ::= {_words(handle for handle, _, _ in self._columns)}"]
-
-    def _plain(self) -> str:
-        col = self._name("col")
-        return f'"select " ( "* " | {col} ( ", " {col} ){{0,3}} ) {self._name("where")} {self._name("order")}'
-
-    def _aggregated(self) -> str:
-        agg = self._name("agg")
-        return f'"select " {agg} ( ", " {agg} ){{0,2}} {self._name("where")}'
-
-    def _distinct(self) -> list[str]:
-        """SELECT DISTINCT may be ordered by its own column only."""
-        where, limit = self._name("where"), '( "limit " limv )?'
-        return [
-            f'"select distinct {handle} " {where} ( "order by {handle} " "desc "? )? {limit}'
-            for handle, _, _ in self._columns
-        ]
-
-    def _grouped(self) -> list[str]:
-        years = [f"year ( {handle} )" for handle in self._of(Kind.DATE)]
-        agg, where, having = self._name("agg"), self._name("where"), self._name("having")
-        return [
-            f'"select {key} " ( ", " {agg} ){{0,2}} {where} "group by {key} " {having} '
-            f'( "order by " ( "{key} " | {agg} ) "desc "? )? ( "limit " limv )?'
-            for key in [*(handle for handle, _, _ in self._columns), *years]
         ]
 
     def _aggregates(self) -> list[str]:
-        """Aggregates, apart those that give a number."""
-        sums = [
-            h for h, table, column in self._columns if column.kind in NUMBERS and not is_key(table, column)
-        ]
-        sums = sums or self._of(*NUMBERS)
-        numeric = ['"count ( * ) "', f'"count ( distinct " {self._name("col")} ") "']
-        if sums:
-            numeric.append(f'( "avg ( " | "sum ( " | "min ( " | "max ( " ) ( {_words(sums)} ) ") "')
-        days = self._of(Kind.DATE)
-        of_days = [f'( "min ( " | "max ( " ) ( {_words(days)} ) ") "'] if days else []
-        having = f'( "having " {self._name("numagg")} cmp numv )?' if self._values[0] else '""'
+        """Aggregates, apart those that give a number, and what a query is grouped by."""
+        col, days = self._columns("col"), self._columns("date")
+        numeric = ['"count ( " ( "* " | "distinct " ' + col + ' ) ") "']
+        if numbers := self._columns("sum") or self._columns("num"):
+            numeric.append(f'( "avg ( " | "sum ( " | "min ( " | "max ( " ) {numbers} ") "')
+        of_days = [f'( "min ( " | "max ( " ) {days} ") "'] if days else []
+        years = [f'"year ( " {days} ") "'] if days else []
         return [
             f"{self._name('numagg')} ::= {_either(numeric)}",
             f"{self._name('agg')} ::= {_either([self._name('numagg'), *of_days])}",
-            f"{self._name('having')} ::= {having}",
+            f"{self._name('key')} ::= {_either([col, *years])}",
         ]
 
     def _conditions(self) -> list[str]:
-        cond = self._name("cond")
-        more = f'( ( "and " | "or " ) {cond} ){{0,2}}'
-        return [
-            f"{cond} ::= {_either(self._comparisons())}",
-            f'{self._name("where")} ::= "{self._from} " ( "where " {cond} {more} )?',
-        ]
-
-    def _comparisons(self) -> list[str]:
-        numbers, texts, days, years = self._values
-        found = [f'{self._name("col")} "is " "not "? "null "']
-        if numbers and (columns := self._of(*NUMBERS)):
-            found.append(f'( {_words(columns)} ) ( cmp numv | "between " numv "and " numv )')
-        if texts and (columns := self._of(Kind.TEXT)):
-            found.append(f'( {_words(columns)} ) ( "= " | "!= " ) strv')
-            found.append(f'"contains ( " ( {_words(columns)} ) ", " strv ") "')
-        if days and (columns := self._of(Kind.DATE)):
-            found.append(f'( {_words(columns)} ) ( cmp datev | "between " datev "and " datev )')
-        if years and (columns := self._of(Kind.DATE)):
-            found.append(
-                f'"year ( " ( {_words(columns)} ) ") " ( cmp yearv | "between " yearv "and " yearv )'
-            )
-        if columns := self._of(Kind.BOOL):
-            found.append(f'( {_words(columns)} ) "= " ( "true " | "false " )')
+        found = [f'{self._columns("col")} ( "is null " | "is not null " )']
+        for name in ("num", "str", "date"):
+            if f"{name}v" in self._fitting and (columns := self._columns(name)):
+                found.append(f"{columns} {name}is")
+        if "strv" in self._fitting and (columns := self._columns("str")):
+            found.append(f'"contains ( " {columns} ", " strv ") "')
+        if "yearv" in self._fitting and (columns := self._columns("date")):
+            found.append(f'"year ( " {columns} ") " yearis')
+        if columns := self._columns("bool"):
+            found.append(f"{columns} truth")
         return found
-
-    def _orders(self) -> list[str]:
-        return [
-            f'{self._name("order")} ::= ( "order by " {self._name("col")} "desc "? )? ( "limit " limv )?',
-        ]

@@ -40,7 +40,7 @@ ABBREVIATIONS = dict(
         "qty:quantity dept:department desc:description descr:description addr:address amt:amount "
         "temp:temperature "
         "yr:year tel:telephone emp:employee cust:customer prod:product mfr:manufacturer num:number no:number "
-        "nr:number cnt:count pct:percent perc:percent min:minimum max:maximum avg:average cat:category "
+        "nr:number cnt:count pct:percent perc:percent max:maximum avg:average cat:category "
         "loc:location pop:population lat:latitude lon:longitude lng:longitude org:organization "
         "univ:university "
         "mgr:manager img:image msg:message tot:total sal:salary bal:balance acct:account inv:invoice "

@@ -123,12 +123,8 @@ class _Reader:
             return 0
         for count in range(min(3, len(self.words) - at), 0, -1):
             *first, last = self._low[at : at + count]
-            others = [
-                (*first, stem(last)),
-                (*first, plural(last)),
-                *(NATIONS.get(last, ()) if not first else ()),
-            ]
-            for words in others if last not in STOP and len(last) > 3 else ():
+            forms = [(*first, stem(last)), (*first, plural(last))] if len(last) > 3 else []
+            for words in (*forms, *NATIONS.get((*first, last), ())) if last not in STOP else ():
                 if hits := self._hits(words):
                     return self._text(at, at + count, hits)
         return 0
@@ -169,16 +165,23 @@ class _Reader:
             sign = self._sign(at, words)
             said = " ".join(map(spoken, words))
             if columns or tables:
-                tables = tables or self.names.tables.get(stems[:1], ())
+                tables = tables or self._owners(stems[:1], columns)
                 sign = self._truth(at, columns) or sign
                 self.pieces.append(Piece(said, sign=sign, exact=columns, tables=tables))
                 return count
             described = self.names.described(words) if words in MEANINGS else ()
-            if described or (sign and words[0] not in ("'s",)):
+            if words[-1] == "than" and self.names.described(words[:-1]):
+                continue  # "longer than" speaks of lengths: "longer" is marked alone
+            if described or sign:
                 parts = self.names.parts.get(stems[0], ()) if count == 1 and words[0] not in STOP else ()
                 self.pieces.append(Piece(said, sign=sign, partial=parts, described=described))
                 return count
         return 0
+
+    def _owners(self, stems: tuple[str, ...], columns: Positions) -> Positions:
+        """The table that a column's name begins with: beer name."""
+        owners = {self._schema.table_of[column] for column in columns}
+        return tuple(table for table in self.names.tables.get(stems, ()) if table in owners)
 
     def _sign(self, at: int, words: tuple[str, ...]) -> str:
         """The word of the answer that a phrase comes to, beside a value or anywhere."""
@@ -189,7 +192,7 @@ class _Reader:
         ):
             return found
         found = AFTER_A_VALUE.get(words)
-        if found and self._is_literal(at - 1):
+        if found and self._is_literal(at - 1) and not self._is_literal(end) and self._at(end) != "than":
             return found
         return ANYWHERE.get(words, "")
 

@@ -15,6 +15,7 @@ from relserve.linking.words import folded, identifier_words, root, stem
 Positions = tuple[int, ...]
 _Key = TypeVar("_Key", str, tuple[str, ...])
 _BOOL_PREFIXES = ("is", "has", "was", "are", "can")
+_UNITS = {"min": "minute", "mins": "minute", "sec": "second", "hrs": "hour", "kgs": "kg", "usd": "dollar"}
 _LONGEST_COMMENT = 4  # words of a comment that is another name
 
 
@@ -104,7 +105,10 @@ class SchemaNames:
 def _stems(name: str) -> tuple[str, ...]:
     """The stems of an identifier, its abbreviations written out."""
     words = identifier_words(name)
-    return tuple(stem(ABBREVIATIONS.get(word, word) if len(words) > 1 else word) for word in words)
+    if len(words) == 1:
+        return (stem(words[0]),)
+    units = (*words[:-1], _UNITS.get(words[-1], words[-1]))
+    return tuple(stem(ABBREVIATIONS.get(word, word)) for word in units)
 
 
 def _forms(column: Column, stems: tuple[str, ...], of_table: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

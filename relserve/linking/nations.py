@@ -19,21 +19,23 @@ _PAIRS = (
 )
 _LONG = {
     "american": ("united states", "us", "united states of america", "america"),
-    "british": ("united kingdom", "great britain", "britain"),
+    "british": ("united kingdom", "great britain", "britain", "england"),
     "korean": ("south korea",),
     "czech": ("czech republic",),
     "dutch": ("holland", "the netherlands"),
 }
 
 
-def _others() -> dict[str, tuple[tuple[str, ...], ...]]:
-    found: dict[str, list[tuple[str, ...]]] = {}
+def _others() -> dict[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """By the words of one, the other names, the nation's own before those of its people."""
+    found: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for pair in _PAIRS.split():
         adjective, nation = pair.split(":")
         names = [(nation,), *(tuple(name.split()) for name in _LONG.get(adjective, ()))]
-        found.setdefault(adjective, []).extend(names)
-        found.setdefault(nation, []).append((adjective,))
-    return {word: tuple(names) for word, names in found.items()}
+        found.setdefault((adjective,), []).extend(names)
+        for name in names:
+            found.setdefault(name, []).extend([*(other for other in names if other != name), (adjective,)])
+    return {words: tuple(names) for words, names in found.items()}
 
 
 NATIONS = _others()

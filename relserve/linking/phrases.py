@@ -14,6 +14,7 @@ _BEFORE_A_VALUE = {
     "<": "less than|fewer than|lower than|smaller than|under|below|beneath|before|prior to|earlier than|"
     "short of|"
     "ahead of|precedes|preceding|worse than|not even",
+    "!=": "isn't|is not|not|aren't|are not|doesn't equal|does not equal|wasn't|was not",
     "<=": "at most|no more than|not more than|up to|maximum of|a maximum of|not above|not over|not exceeding|"
     "no higher than|not higher than|no greater than|not greater than|no later than|not later than|not after|"
     "less than or equal to|fewer than or equal to|smaller than or equal to|until|through|maximum",

@@ -74,8 +74,7 @@ def _settled(schema: Schema, piece: Piece, wishes: list[set[int]]) -> Piece:
         columns = {at for meaning in piece.described for at in meaning.columns}
         kept = set(chosen(tuple(sorted(columns))))
         best = next(meaning for meaning in piece.described if kept & set(meaning.columns))
-        marked = tuple(at for at in best.columns if at in kept)
-        return piece._replace(
-            sign=best.sign or piece.sign, partial=(*chosen(piece.partial), *marked), described=()
-        )
+        marked = [at for at in best.columns if at in kept]
+        partial = tuple(dict.fromkeys([*chosen(piece.partial), *marked]))
+        return piece._replace(sign=best.sign or piece.sign, partial=partial, described=())
     return piece._replace(exact=chosen(piece.exact), partial=chosen(piece.partial))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
@@ -10,9 +11,9 @@ from relserve.linking.grammar import grammar_text
 from relserve.linking.handles import MAX_COLUMNS, MAX_TABLES, MAX_VALUES, Handles, TooLargeError, assign
 from relserve.linking.linker import link
 from relserve.linking.literals import QuestionValue, ValueKind
-from relserve.linking.pieces import Linked
+from relserve.linking.pieces import Linked, Piece
 from relserve.linking.prompt_text import question_text, schema_text
-from relserve.linking.schema import Schema
+from relserve.linking.schema import Kind, Schema
 from relserve.linking.sql import AnswerWriter, PointerError
 from relserve.linking.values import ValueIndex
 
@@ -25,7 +26,12 @@ HANDLES = tuple(
     for letter, most in (("c", MAX_COLUMNS), ("t", MAX_TABLES), ("v", MAX_VALUES))
     for number in range(most)
 )
-MARKS = (*(f"<{kind}>" for kind in ValueKind), "+s", "@", "=", "~", "#", "=>", ">", "?", ":", ";", ",")
+_RANKS = frozenset("second third fourth fifth sixth seventh eighth ninth tenth 2nd 3rd 4th 5th".split())
+MARKS = (
+    *(f"<{kind}>" for kind in ValueKind),
+    *(kind.value for kind in Kind),
+    *"+s @ = ~ # => > ? : ; , * asc 's".split(),
+)
 
 
 class PointerPrompt(NamedTuple):
@@ -61,9 +67,18 @@ def linked_question(schema: Schema, question: str, values: ValueIndex) -> Linked
         linked = link(schema, question, values)
     except AmbiguousDateError as error:
         raise PointerError(f"{error}: write one of these") from error
+    rank = next(filter(_is_rank, pairwise(linked.pieces)), None)
+    if rank is not None:
+        said = " ".join(piece.words for piece in rank)
+        raise PointerError(f'"{said}" asks for one place of a ranking: ask for the top ones and count')
     if len(linked.values) > MAX_VALUES:
         raise PointerError(f"the question names {len(linked.values)} values, a prompt holds {MAX_VALUES}")
     return linked
+
+
+def _is_rank(pair: tuple[Piece, Piece]) -> bool:
+    """Whether two pieces are "second longest": no answer has a word for it."""
+    return pair[0].words in _RANKS and pair[1].sign in ("max", "min")
 
 
 def schema_handles(schema: Schema, shuffle: Random | None = None) -> Handles:

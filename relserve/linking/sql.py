@@ -26,6 +26,7 @@ class _Operand(NamedTuple):
     sql: str
     kind: Kind
     column: tuple[Table, Column] | None = None
+    is_aggregate: bool = False
 
 
 class AnswerWriter:
@@ -38,13 +39,21 @@ class AnswerWriter:
         self._handles = handles
         self._values = values
         self._tables = self._from_tables()
+        self._distinct = False
+        self._plain: list[str] = []  # columns in SELECT
+        self._aggregates = 0  # aggregates in SELECT
+        self._keys: list[str] = []  # columns in GROUP BY
 
     def statement(self) -> str:
         """The whole SELECT. Raises PointerError."""
-        parts = [self._selection(), self._from(), self._where(), self._group(), self._order(), self._limit()]
+        items, tables, where = self._selection(), self._from(), self._where()
+        group, order, limit = self._group(), self._order(), self._limit()
         if self._at < len(self._words):
             raise PointerError(f'the answer goes on after its end: "{" ".join(self._words[self._at :])}"')
-        return " ".join(part for part in parts if part)
+        if self._keys and not group:  # distinct rows in the order of another column
+            group = f"GROUP BY {', '.join(self._keys)}"
+        head = "SELECT DISTINCT" if self._distinct else "SELECT"
+        return " ".join(part for part in (head, items, tables, where, group, order, limit) if part)
 
     # Words
 
@@ -100,31 +109,33 @@ class AnswerWriter:
 
     def _operand(self) -> _Operand:
         if self._accept("count", "(", "*", ")"):
-            return _Operand("count(*)", Kind.INT)
+            return _Operand("count(*)", Kind.INT, is_aggregate=True)
         if self._accept("count", "(", "distinct"):
             column = self._column()
             self._expect(")")
-            return _Operand(f"count(DISTINCT {column.sql})", Kind.INT)
+            return _Operand(f"count(DISTINCT {column.sql})", Kind.INT, is_aggregate=True)
         for name in (*_AGGREGATES, "year"):
             if self._accept(name, "("):
                 column = self._column()
                 self._expect(")")
                 kind = column.kind if name in ("min", "max") else Kind.NUM
-                return _Operand(f"{name}({column.sql})", kind)
+                return _Operand(f"{name}({column.sql})", kind, is_aggregate=name != "year")
         return self._column()
 
     # Clauses
 
     def _selection(self) -> str:
+        """The items of SELECT; what kind they are matters to the later clauses."""
         self._expect("select")
         if self._accept("*"):
-            star = f"{quoted(self._schema.tables[self._tables[0]].name)}.*" if len(self._tables) > 1 else "*"
-            return f"SELECT {star}"
-        head = "SELECT DISTINCT " if self._accept("distinct") else "SELECT "
-        items = [self._operand().sql]
+            return f"{quoted(self._schema.tables[self._tables[0]].name)}.*" if len(self._tables) > 1 else "*"
+        self._distinct = self._accept("distinct")
+        items = [self._operand()]
         while self._accept(","):
-            items.append(self._operand().sql)
-        return head + ", ".join(items)
+            items.append(self._operand())
+        self._plain = [item.sql for item in items if not item.is_aggregate]
+        self._aggregates = len(items) - len(self._plain)
+        return ", ".join(item.sql for item in items)
 
     def _from(self) -> str:
         self._at += 2 * len(self._tables)
@@ -150,15 +161,36 @@ class AnswerWriter:
         )
 
     def _group(self) -> str:
+        """GROUP BY the column asked for, and those selected: a team's name beside its number."""
         if not self._accept("group", "by"):
+            if self._plain and self._aggregates:
+                raise PointerError("an aggregate stands beside a column without a group")
             return ""
-        text = f"GROUP BY {self._operand().sql}"
-        return f"{text} HAVING {self._comparison()}" if self._accept("having") else text
+        key = self._operand()
+        if key.is_aggregate:
+            raise PointerError("rows are grouped by a column, not by an aggregate")
+        self._keys = list(dict.fromkeys([key.sql, *self._plain]))
+        having = f" HAVING {self._comparison()}" if self._accept("having") else ""
+        return f"GROUP BY {', '.join(self._keys)}{having}"
 
     def _order(self) -> str:
+        """ORDER BY; among groups and distinct rows another column counts by its first value."""
         if not self._accept("order", "by"):
             return ""
-        return f"ORDER BY {self._operand().sql}" + (" DESC" if self._accept("desc") else "")
+        item = self._operand()
+        down = self._accept("desc")
+        if item.is_aggregate or not (self._keys or self._distinct or self._aggregates):
+            return f"ORDER BY {item.sql}{' DESC' if down else ''}"
+        if self._aggregates and not self._keys:
+            raise PointerError("a single row has no order")
+        if self._distinct and item.sql not in self._plain:
+            self._keys, self._distinct = self._plain, False
+        sql = (
+            f"{'max' if down else 'min'}({item.sql})"
+            if self._keys and item.sql not in self._keys
+            else item.sql
+        )
+        return f"ORDER BY {sql}{' DESC' if down else ''}"
 
     def _limit(self) -> str:
         if not self._accept("limit"):

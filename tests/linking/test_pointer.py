@@ -75,6 +75,33 @@ def test_a_time_is_compared_by_its_day(con):
     assert con.sql(sql_of("select c1 from t0 where c5 = v0", found)).fetchall() == [("A",)]
 
 
+@pytest.mark.parametrize(
+    ("answer", "sql"),
+    [
+        (
+            "select c1 , count ( * ) from t0 group by c0",
+            'SELECT "name", count(*) FROM "beers" GROUP BY "id", "name"',
+        ),
+        ("select distinct c2 from t0 order by c2", 'SELECT DISTINCT "style" FROM "beers" ORDER BY "style"'),
+        (
+            "select distinct c2 from t0 order by c3 desc",
+            'SELECT "style" FROM "beers" GROUP BY "style" ORDER BY max("abv") DESC',
+        ),
+        (
+            "select c2 from t0 group by c2 order by c3 limit 1",
+            'SELECT "style" FROM "beers" GROUP BY "style" ORDER BY min("abv") LIMIT 1',
+        ),
+        (
+            "select * from t0 where c2 is null or c3 is null and c1 is not null",
+            'SELECT * FROM "beers" WHERE ("style" IS NULL OR "abv" IS NULL) AND "name" IS NOT NULL',
+        ),
+    ],
+)
+def test_an_answer_becomes_sql(con, answer, sql):
+    assert sql_of(answer, prompt("beers")) == sql
+    con.sql(sql).fetchall()
+
+
 def test_a_shuffle_changes_handles_and_not_the_sql():
     shuffled = pointer_prompt(SCHEMA, "average abv", SchemaValues(SCHEMA), random.Random(1))
     abv, beers = shuffled.handles.columns[3], shuffled.handles.tables[0]
@@ -93,6 +120,8 @@ def test_a_shuffle_changes_handles_and_not_the_sql():
         ("select c0 from t0 where c3 >", "ends in the middle"),
         ("select c0 from t0 limit 1 1", "goes on"),
         ("select c0 from t0 join t0", "two different tables"),
+        ("select c0 , count ( * ) from t0", "without a group"),
+        ("select count ( * ) from t0 order by c0", "no order"),
     ],
 )
 def test_an_answer_that_is_none_says_why(answer, reason):

@@ -83,7 +83,7 @@ def test_a_temporary_table_hides_one_of_its_name(con: duckdb.DuckDBPyConnection)
     assert [each.name for each in read_schema(con).table("beers").columns] == ["mine"]
     hidden = read_schema(con, tables=["memory.main.beers"]).table("beers")
     assert con.execute(f"SELECT count(*) FROM {hidden.sql_name}").fetchall() == [(3,)]
-    with pytest.raises(UsageError, match="'main.beers' may be each of"):
+    with pytest.raises(UsageError, match=r"'main\.beers' may be each"):
         read_schema(con, tables=["main.beers"])
 
 
@@ -201,7 +201,7 @@ def test_a_big_table_is_sampled_everywhere_without_long_texts(con: duckdb.DuckDB
 
 def test_the_version_changes_with_the_values(tmp_path: Path) -> None:
     def version() -> str:
-        return database_version(con, read_schema(con, num_values=0))
+        return database_version(con, read_schema(con, num_values=0)).key
 
     with duckdb.connect() as con:
         con.execute(BREWERIES)

@@ -1,4 +1,4 @@
-"""A model that answers with handles: shuffles vote, disagreement refuses with questions that it can answer."""
+"""A model that answers with handles: shuffles vote; disagreement refuses, with what it can answer."""
 
 import json
 import re

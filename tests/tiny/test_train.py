@@ -9,7 +9,8 @@ import torch
 from transformers import LlamaForCausalLM
 
 from relserve.tiny.plan import Plan
-from relserve.tiny.train import Trainer, rate_factor, train
+from relserve.tiny.train import make_trainer, train
+from relserve.tiny.trainer import rate_factor
 
 MICRO = Plan(
     Path(), minutes=60.0, max_steps=6, batch_tokens=256, easy_pools=1, hidden=32, layers=2, heads=2,
@@ -28,7 +29,7 @@ def _one_thread():
 def test_resumed_training_equals_training_in_one_go(tmp_path: Path) -> None:
     whole, parts = replace(MICRO, out=tmp_path / "whole"), replace(MICRO, out=tmp_path / "parts")
     train(whole)
-    killed = Trainer(parts, resume=False)
+    killed = make_trainer(parts)
     while killed.at.step < 3:
         killed.step(time.monotonic())
     killed.save()

@@ -83,19 +83,20 @@ def _of_node(node: Node, names: Mapping[str, str]) -> str:
         case Named(name):
             return names[name]
         case Row(parts):
-            return " ".join(_of_part(part, names) for part in parts) or '""'
+            return " ".join(_grouped(part, names, (Row, Either)) for part in parts) or '""'
         case Either(ways):
             return " | ".join(_of_node(way, names) for way in ways)
         case Repeated(inner, least, most):
             if max(least, most or 0) > MOST_REPEATS:
                 raise EbnfError(f"it repeats more than {MOST_REPEATS:,} times, which llama.cpp does not take")
-            return f"{_of_part(inner, names)}{{{least},{'' if most is None else most}}}"
+            repeated = _grouped(inner, names, (Row, Either, Repeated))
+            return f"{repeated}{{{least},{'' if most is None else most}}}"
 
 
-def _of_part(node: Node, names: Mapping[str, str]) -> str:
-    """A node as a part of others: one that would fall apart there stands in a group."""
+def _grouped(node: Node, names: Mapping[str, str], loose: tuple[type, ...]) -> str:
+    """A node as a part of another, in which those of some kinds would fall apart."""
     spelled = _of_node(node, names)
-    return f"({spelled})" if isinstance(node, (Row, Either, Repeated)) else spelled
+    return f"({spelled})" if isinstance(node, loose) else spelled
 
 
 def _literal(text: str) -> str:

@@ -38,7 +38,7 @@ class Resident(NamedTuple):
     @property
     def named(self) -> str:
         """The model as a command takes it in any folder."""
-        is_folder = self.model != "tiny" and os.path.isdir(self.path)
+        is_folder = self.model not in ("tiny", "tiny-sql") and os.path.isdir(self.path)
         return shlex.quote(self.path if is_folder else self.model)
 
     def hello(self, service: str) -> dict[str, Any]:

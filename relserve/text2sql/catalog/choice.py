@@ -8,6 +8,7 @@ from difflib import get_close_matches
 import duckdb
 
 from relserve.errors import UsageError
+from relserve.linking.schema import Schema, Table
 from relserve.text2sql.catalog.relations import Relation, names_in, search_path
 
 NUM_NEAREST = 3
@@ -102,6 +103,16 @@ class Choice:
         if not elsewhere:
             return "the database has no tables or views; create one first"
         return f"no bare name reaches one; name a schema, as schema := '{elsewhere[0]}'"
+
+
+def located(
+    con: duckdb.DuckDBPyConnection, relations: Sequence[Relation], schema: Schema
+) -> list[tuple[Table, Relation]]:
+    """The tables of a schema that was read from this connection, as its catalog tells them now."""
+    choice = Choice(con, relations)
+    by_name = {(choice.qualifier(each), each.name): each for each in relations}
+    pairs = [(table, by_name.get((table.qualifier, table.name))) for table in schema.tables]
+    return [(table, relation) for table, relation in pairs if relation is not None]
 
 
 def _ends_with(relation: Relation, parts: tuple[str, ...]) -> bool:

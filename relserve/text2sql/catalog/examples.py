@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 SAMPLE_ROWS = 20_000  # of a table that are read for example values
 NUM_STRETCHES = 10  # of neighbouring rows that a sample consists of
 MAX_VALUE_CHARS = 80  # a longer text is no example: cut, it would be a value that is not there
+SCANNED_ROWS = 20_000_000  # of a table that are gone through for the distinct values of a column
 KEY_ROWS = 1_000_000  # of a table whose key's uniqueness is looked at
 
 
@@ -50,6 +51,18 @@ class RowReader:
             f"GROUP BY v ORDER BY count(*) DESC, v LIMIT {num_values}",
         )
         return tuple(value for (value,) in rows)
+
+    def distinct(self, relation: Relation, column: str, most: int) -> list[str]:
+        """The distinct values of a text column, at most so many; no long ones, of a huge table a sample."""
+        name = quoted(column)
+        is_huge = not relation.is_view and (relation.num_rows or 0) > SCANNED_ROWS
+        rows = self.rows(
+            relation,
+            f"SELECT DISTINCT v FROM (SELECT {name}::VARCHAR AS v "
+            f"FROM {_sample(relation) if is_huge else relation.full_name}) "
+            f"WHERE trim(v) <> '' AND length(v) <= {MAX_VALUE_CHARS} LIMIT {most}",
+        )
+        return [value for (value,) in rows]
 
     def is_unique(self, relation: Relation, column: str) -> bool:
         """Whether a column holds a different value in each row; no where the rows are too many to look at."""

@@ -5,20 +5,36 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import duckdb
 
 from relserve.linking.schema import Kind, Schema, Table, quoted
-from relserve.text2sql.catalog.choice import Choice
+from relserve.text2sql.catalog.choice import located
 from relserve.text2sql.catalog.examples import RowReader
 from relserve.text2sql.catalog.relations import asking_views, relations_of
 
 HASHED_ROWS = 200_000  # of a table or view that lies in no file, whose texts tell whether it has changed
 SECONDS = 2.0
+_PATHS = "SELECT database_name, CASE WHEN NOT encrypted THEN path END FROM duckdb_databases()"
 
 
-def database_version(con: duckdb.DuckDBPyConnection, schema: Schema, seconds: float = SECONDS) -> str:
-    """A text that changes when the values of the schema's text columns may have changed.
+class DatabaseVersion(NamedTuple):
+    """Which version of a database's texts a schema stands for.
+
+    Attributes:
+        key: changes when the values of the schema's text columns may have changed.
+        is_in_files: whether all of them lie in readable files on this machine already.
+    """
+
+    key: str
+    is_in_files: bool
+
+
+def database_version(
+    con: duckdb.DuckDBPyConnection, schema: Schema, seconds: float = SECONDS
+) -> DatabaseVersion:
+    """The version of what a schema was read from.
 
     It reckons with columns, numbers of rows, and each database file's size and time of change, its
     write-ahead log's too. What lies in no file is told by a hash of its first texts: what changes behind
@@ -28,22 +44,18 @@ def database_version(con: duckdb.DuckDBPyConnection, schema: Schema, seconds: fl
         seconds: for the hashes; what was not hashed by then is told by its columns and number of rows alone.
     """
     relations = relations_of(con)
-    choice = Choice(con, relations)
-    relation_of = {(choice.qualifier(each), each.name): each for each in relations}
-    paths = dict(con.execute("SELECT database_name, path FROM duckdb_databases()").fetchall())
+    paths = dict(con.execute(_PATHS).fetchall())
     reader = RowReader(con, asking_views(relations, con), seconds)
     facts: list[object] = [[path, *_stamps(path)] for path in sorted(filter(None, paths.values()))]
-    for table in schema.tables:
-        relation = relation_of[table.qualifier, table.name]
-        facts += [
-            relation.place,
-            relation.num_rows,
-            relation.sql,
-            [(c.name, c.sql_type) for c in table.columns],
-        ]
+    is_in_files = True
+    for table, relation in located(con, relations, schema):
+        facts += [relation.place, relation.num_rows, relation.sql, relation.columns]
         if paths.get(relation.database) is None or relation.is_view:
             facts.append(reader.rows(relation, _hash_of(table, relation.full_name)))
-    return hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest()
+            is_in_files = False
+    return DatabaseVersion(
+        hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest(), is_in_files
+    )
 
 
 def _hash_of(table: Table, name: str) -> str:

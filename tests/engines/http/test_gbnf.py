@@ -8,6 +8,7 @@ import random
 import pytest
 
 from relserve.call.answer_types import Extract, Grammar
+from relserve.call.ebnf import EbnfError
 from relserve.call.schema import shape_of
 from relserve.engines.http.gbnf import MOST_REPEATS, gbnf_of
 
@@ -71,3 +72,47 @@ def test_what_llama_cpp_would_not_parse_is_not_written():
     assert gbnf_of(Grammar(regex=f"a{{{MOST_REPEATS}}}"))
     assert gbnf_of(Grammar(regex=f"a{{1,{MOST_REPEATS + 1}}}")) is None
     assert gbnf_of(Grammar(regex=f"a{{{MOST_REPEATS + 1},}}")) is None
+
+
+EBNF = r"""
+# one rule on two lines
+root ::= "a_b" (sub_rule | sub.rule)*  # and a comment
+  ("." | [\x41-\u0043\]])
+sub_rule ::= "(" sub-rule{0,2} ")" | ""
+sub.rule ::= "<" [^<>]+ ">"
+sub-rule ::= "x"{1,3} | "y"?
+"""
+
+
+def test_an_ebnf_has_one_line_a_rule_and_names_of_its_own():
+    lines = gbnf_of(Grammar(ebnf=EBNF)).splitlines()
+    assert lines == [
+        r'root ::= "a_b" (sub-rule | sub-rule-){0,} ("." | [\x41-\u0043\]])',
+        'sub-rule ::= "(" sub-rule--{0,2} ")" | ""',
+        'sub-rule- ::= "<" [^<>]{1,} ">"',
+        'sub-rule-- ::= "x"{1,3} | "y"{0,1}',
+    ]
+
+
+def test_an_ebnf_allows_the_same():
+    fits = ["a_b.", "a_bA", "a_b]", "a_b(xxx).", "a_b(xy)(y)()C", "a_b<z\n>.", "a_b<_>B"]
+    others = ["a_b", "a-b.", "a_bD", "a_b<>.", "a_b(xxxyx).", "."]
+    plain = Grammar(ebnf=EBNF)
+    from xgrammar.testing import _is_grammar_accept_string
+
+    for text in fits + others:
+        assert takes(plain, text) == (text in fits)
+        assert _is_grammar_accept_string(xgrammar.Grammar.from_ebnf(EBNF), text) == (text in fits)
+
+
+@pytest.mark.parametrize(
+    ("ebnf", "said"),
+    [
+        ('root ::= root "a" | "b"', "the rule 'root' begins with itself"),
+        ('root ::= "a"{1,5000}', "more than 2,000 times"),
+        ("root ::= nosuch", "no rule 'nosuch'"),
+    ],
+)
+def test_an_ebnf_that_llama_cpp_would_not_take_is_refused(ebnf, said):
+    with pytest.raises(EbnfError, match=said):
+        gbnf_of(Grammar(ebnf=ebnf))

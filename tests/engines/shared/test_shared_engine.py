@@ -15,6 +15,7 @@ import psutil
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
+from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.loop import spawn
 from relserve.engines.registry import shared_engine
@@ -193,6 +194,14 @@ def test_a_process_that_cannot_start_is_told_with_its_error(make, monkeypatch):
 def test_a_query_larger_than_one_message_arrives_whole(make, monkeypatch):
     monkeypatch.setattr(wire, "PART", 100)
     assert texts(ask(make(), PROMPTS)) == texts(ask(ScriptedEngine(), PROMPTS))
+
+
+def test_grammars_of_rows_arrive_with_their_rows(make, monkeypatch):
+    monkeypatch.setattr(wire, "PART", 100)
+    grammars = [Grammar(ebnf=f'root ::= "{i % 7}"') if i % 3 else None for i in range(len(PROMPTS))]
+    found = texts(ask(make(), PROMPTS, grammars=grammars))
+    assert found == texts(ask(ScriptedEngine(), PROMPTS, grammars=grammars))
+    assert found[1:3] == ["1", "2"]
 
 
 def test_an_error_of_another_kind_is_told_and_ends_nothing(make):

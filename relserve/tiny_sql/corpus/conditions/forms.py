@@ -1,0 +1,21 @@
+"""The three ways to say a condition."""
+
+from typing import NamedTuple
+
+
+class Forms(NamedTuple):
+    """Texts in the language of `phrases`, one list a place in the sentence.
+
+    A modifier stands after the noun (`films with a rating above 5`), a predicate after the subject (`which films have a
+    rating above 5`), keywords in a terse list (`films rating > 5`), a premodifier before the noun (`active users`).
+    """
+
+    modifiers: tuple[str, ...]
+    predicates: tuple[str, ...]
+    keywords: tuple[str, ...] = ()
+    premodifiers: tuple[str, ...] = ()
+
+    def __add__(self, other: tuple[object, ...]) -> "Forms":  # type: ignore[override]
+        """All texts of both."""
+        assert isinstance(other, Forms)
+        return Forms(*(mine + its for mine, its in zip(self, other, strict=True)))

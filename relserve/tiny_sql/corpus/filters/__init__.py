@@ -1,0 +1,1 @@
+"""Conditions on columns: what the answer says, and the forms in which a question says it."""

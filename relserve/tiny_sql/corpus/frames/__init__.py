@@ -1,0 +1,1 @@
+"""Whole questions, in the language of `phrases`, by what they ask for."""

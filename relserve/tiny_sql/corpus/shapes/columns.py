@@ -1,0 +1,65 @@
+"""Questions for columns: of all rows or of some, in an order, or each value once."""
+
+from collections.abc import Sequence
+
+from relserve.linking.schema import Kind
+from relserve.tiny_sql.corpus.draft import Draft
+from relserve.tiny_sql.corpus.frames import columns as frames
+from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Written, listed, said, some_rows
+from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
+
+
+def list_columns(draft: Draft) -> Written | None:
+    """One to three columns."""
+    rng = draft.rng
+    table = rng.choice(draft.schema.tables)
+    columns = rng.sample(table.columns, min(len(table.columns), rng.choice((1, 1, 2, 2, 3))))
+    rows = some_rows(draft, table, 0.55)
+    slots = rows.slots(draft)
+    slots["cols"] = lambda: draft.listed(columns)
+    slots["colsmany"] = lambda: draft.listed(columns, many=True)
+    alone = len(draft.schema.tables) == 1 and not rows.conditions and rng.random() < 0.4 and not _means_values(columns)
+    text = said(draft, frames.ALONE if alone else frames.COLUMNS, slots)
+    order: Answer = ()
+    if rng.random() < 0.2:
+        ordering, order = order_by(draft, table)
+        text = text.rstrip("?") + ordering
+    return Written(text, ("select", *listed(columns), *rows.source, *order))
+
+
+def _means_values(columns: Sequence[SpokenColumn]) -> bool:
+    """Whether the bare plural asks for the different values: of a text column that names no row."""
+    column = columns[0]
+    return len(columns) == 1 and column.kind is Kind.TEXT and column is not column.table.name_column
+
+
+def order_by(draft: Draft, table: SpokenTable) -> tuple[str, Answer]:
+    """An order, in words after the question and in the answer."""
+    rng = draft.rng
+    column = rng.choice(table.plain or table.columns)
+    descending = rng.random() < 0.5
+    texts = frames.DESCENDING if descending else frames.ASCENDING
+    if column.kind is Kind.DATE and rng.random() < 0.6:
+        texts = frames.LATEST if descending else frames.EARLIEST
+    elif column.kind is Kind.TEXT and rng.random() < 0.6:
+        texts = frames.REVERSE_ALPHABETIC if descending else frames.ALPHABETIC
+    text = said(draft, texts, {"col": lambda: draft.column(column)})
+    return text, ("order by", column, *(("desc",) if descending else ()))
+
+
+def distinct_values(draft: Draft) -> Written | None:
+    """The different values of a column."""
+    rng = draft.rng
+    table = rng.choice(draft.schema.tables)
+    if not table.groups:
+        return None
+    column = rng.choice(table.groups)
+    alone = len(draft.schema.tables) == 1 and rng.random() < 0.5
+    if alone and (column.kind is not Kind.TEXT or column is table.name_column):
+        return None
+    rows = Rows(table) if alone else some_rows(draft, table, 0.2, column)
+    slots = rows.slots(draft)
+    slots["cols"] = lambda: draft.column(column)
+    slots["colsmany"] = lambda: draft.column(column, many=True)
+    text = said(draft, frames.DISTINCT_ALONE if alone else frames.DISTINCT, slots)
+    return Written(text, ("select distinct", column, *rows.source))

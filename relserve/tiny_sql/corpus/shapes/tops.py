@@ -1,0 +1,142 @@
+"""Questions for the first rows of an order: the oldest student, the 5 cheapest films; and for all rows in an order."""
+
+from collections.abc import Sequence
+
+from relserve.linking.schema import Kind
+from relserve.tiny_sql.corpus.draft import Draft
+from relserve.tiny_sql.corpus.filters.numbers import has_no_rival
+from relserve.tiny_sql.corpus.frames import tops as frames
+from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
+from relserve.tiny_sql.corpus.shapes.columns import order_by
+from relserve.tiny_sql.corpus.shapes.groups import add_limit
+from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, listed, name_or_all, said, some_rows
+from relserve.tiny_sql.corpus.spoken import SpokenColumn
+
+DATE_SUPERLATIVES = {True: ("latest", "newest", "most recent", "last"), False: ("oldest", "earliest", "first", "very first")}
+
+
+def superlative(draft: Draft) -> Written | None:
+    """One row."""
+    found = _ranked(draft)
+    if found is None:
+        return None
+    rows, column, descending, slots = found
+    adjective = "sup" in slots and draft.rng.random() < 0.6
+    slots["np"] = _phrase(draft, frames.BY_ADJECTIVE if adjective else frames.BY_COLUMN, slots)
+    is_best = frames.IS_BEST_ADJECTIVE if adjective else frames.IS_BEST_COLUMN if descending else frames.IS_WORST_COLUMN
+    slots["is_best"] = _phrase(draft, is_best, slots)
+    order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", "1")
+    return _asked(draft, rows, slots, order, (frames.ROW, frames.ROW_WHICH, frames.ROW_WHO, frames.COLUMNS_OF_ROW), column)
+
+
+def top_rows(draft: Draft) -> Written | None:
+    """Several rows."""
+    found = _ranked(draft)
+    if found is None:
+        return None
+    rows, column, descending, slots = found
+    limit = add_limit(draft, slots)
+    adjective = "sup" in slots and draft.rng.random() < 0.5
+    slots["nps"] = _phrase(draft, frames.MANY_BY_ADJECTIVE if adjective else frames.MANY_BY_COLUMN, slots)
+    slots["have_best"] = _phrase(draft, frames.HAVE_BEST_ADJECTIVE if adjective else frames.HAVE_BEST_COLUMN, slots)
+    order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", limit)
+    return _asked(draft, rows, slots, order, (frames.ROWS, frames.ROWS_WHICH, frames.ROWS_WHO, frames.COLUMNS_OF_ROWS), column)
+
+
+def ordered_rows(draft: Draft) -> Written | None:
+    """All rows of a table, in an order."""
+    table = draft.rng.choice(draft.schema.tables)
+    rows = some_rows(draft, table, 0.2)
+    if draft.rng.random() < 0.6:
+        text, order = order_by(draft, table)
+        slots = rows.slots(draft) | {"order": lambda: text}
+        texts = [frame for frame in frames.ORDER if "{order}" in frame]
+    else:
+        column = draft.rng.choice(table.plain or table.columns)
+        descending = draft.rng.random() < 0.5
+        slots = rows.slots(draft) | _direction(draft, column, descending)
+        order = ("order by", column, *(("desc",) if descending else ()))
+        texts = [frame for frame in frames.ORDER if "{order}" not in frame]
+    return Written(said(draft, texts, slots), ("select", "*", *rows.source, *order))
+
+
+def _ranked(draft: Draft) -> tuple[Rows, SpokenColumn, bool, Slots] | None:
+    """Rows, the column that ranks them, whether downwards, and the words for it."""
+    rng = draft.rng
+    table = rng.choice(draft.schema.tables)
+    columns = table.numbers + table.dates
+    if not columns:
+        return None
+    column = rng.choice(columns)
+    descending = rng.random() < 0.62
+    rows = some_rows(draft, table, 0.25, column)
+    slots = rows.slots(draft) | _direction(draft, column, descending)
+    chosen = _superlative(draft, column, descending)
+    if chosen is not None:
+        slots["sup"] = lambda: chosen
+    return rows, column, descending, slots
+
+
+def _superlative(draft: Draft, column: SpokenColumn, descending: bool) -> str | None:
+    adjectives = column.meaning(ADJECTIVES)
+    if adjectives is not None:
+        chosen = draft.rng.choice(adjectives.most if descending else adjectives.least)
+        return chosen if _is_clear(column, chosen) else None
+    if column.kind is Kind.DATE and sum(each.kind is Kind.DATE or "year" in each.words for each in column.table.columns) == 1:
+        chosen = draft.rng.choice(DATE_SUPERLATIVES[descending])
+        return chosen if has_no_rival(column, chosen) and _is_clear(column, chosen) else None
+    return None
+
+
+def _is_clear(column: SpokenColumn, superlative: str) -> bool:
+    """Whether the superlative speaks of no other column of the table."""
+    for other in column.table.columns:
+        adjectives = None if other is column else other.meaning(ADJECTIVES)
+        if adjectives and (superlative in adjectives.most or superlative in adjectives.least):
+            return False
+    return has_no_rival(column, superlative)
+
+
+def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
+    rng = draft.rng
+    is_date = column.kind is Kind.DATE
+    best = (frames.LATE if descending else frames.EARLY) if is_date else frames.HIGH if descending else frames.LOW
+    down = ("descending", "descending", "in descending order", "from high to low", "desc", "decreasing", "downwards")
+    up = ("ascending", "ascending", "in ascending order", "from low to high", "asc", "increasing", "upwards")
+    if is_date:
+        down, up = (*down[:3], "newest first", "latest first"), (*up[:3], "oldest first", "earliest first")
+    return {
+        "c": lambda: draft.column(column),
+        "best": lambda: rng.choice(best),
+        "end": lambda: "top" if descending else "bottom",
+        "rank": lambda: "first" if descending else "last",
+        "direction": lambda: rng.choice(down if descending else up),
+        "adj_direction": lambda: rng.choice(("descending", "decreasing") if descending else ("ascending", "increasing")),
+    }
+
+
+def _phrase(draft: Draft, texts: Sequence[str], slots: Slots):  # type: ignore[no-untyped-def]
+    return lambda: said(draft, texts, slots)
+
+
+def _asked(
+    draft: Draft,
+    rows: Rows,
+    slots: Slots,
+    order: Answer,
+    texts: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    ranked: SpokenColumn,
+) -> Written | None:
+    """The rows themselves, their names, or some of their columns."""
+    rng = draft.rng
+    whole, which, who, columns_of = texts
+    chance = rng.random()
+    if chance < 0.35:
+        return Written(said(draft, whole, slots), ("select", "*", *rows.source, *order))
+    if chance < 0.65:
+        text = said(draft, who if rows.table.person and rng.random() < 0.5 else which, slots)
+        return Written(text, ("select", name_or_all(rows.table), *rows.source, *order))
+    columns = rng.sample(rows.table.columns, min(len(rows.table.columns), rng.choice((1, 1, 1, 2, 2, 3))))
+    slots["cols"] = lambda: draft.listed(columns)
+    slots["colsmany"] = lambda: draft.listed(columns, many=True)
+    return Written(said(draft, columns_of, slots), ("select", *listed(columns), *rows.source, *order))
