@@ -14,6 +14,7 @@ from relserve.errors import Cancelled, RelserveError, UsageError
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
+from relserve_duckdb.explain.question_estimate import question_estimate
 from relserve_duckdb.explain.screen import screen_width
 from relserve_duckdb.questions.expander import Expander, NotAsked
 from relserve_duckdb.rehearse.probe import Reached, probe
@@ -149,11 +150,15 @@ class Explainer:
         return Explanation(tuple(calls), (*notes, *_notes(calls)))
 
     def _estimate(self, number: int, reached: Reached, at_most: bool) -> CallEstimate:
-        found = self.state.session.estimate(reached.relquery(), self.state.run.cancel)
+        relquery = reached.relquery()
+        if relquery is None:
+            found, untold = question_estimate(reached), "the answers of one stage decide what the next asks"
+        else:
+            found = self.state.session.estimate(relquery, self.state.run.cancel)
+            untold = "its prompts hold another call's answers" if reached.holds_answers else ""
         return CallEstimate(
-            number, found.function, found.template, found, tuple(reached.depends_on), at_most,
-            reached.holds_answers,
-        )  # fmt: skip
+            number, found.function, found.template, found, tuple(reached.depends_on), at_most, untold
+        )
 
     def _calls_llm(self, statement: Statement) -> bool:
         if statement.root is not None:

@@ -92,11 +92,10 @@ class Expander:
 
     def _asked(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, str]:
         """Ask: those of one statement that have the same options together."""
-        execution, found = self.state.run.execution, {}
-        number = self.state.run.statement_number()
+        found: dict[Question, str] = {}
         for options in dict.fromkeys(each.options for each in questions):
             texts = [each.text for each in dict.fromkeys(questions) if each.options == options]
-            for outcome in self.asker.ask(texts, options, execution.cancel, number):
+            for outcome in self.asker.ask_to_run(texts, options, self.state.run.cancel):
                 question = Question(outcome.question, options)
                 if outcome.failure is not None:
                     call = find_question_calls(text.text)[questions.index(question)]
