@@ -96,7 +96,8 @@ class _Reader:
         word = self.words[at]
         if word[0] not in _QUOTES or len(word) < 3:
             return 0
-        self._value(quoted_text(word[1:-1], self._hits(folded(word[1:-1]))))
+        text = word[1:-1].replace("''", "'")
+        self._value(quoted_text(text, self._hits(folded(text))))
         return 1
 
     def _known_value(self, at: int) -> int:
@@ -227,9 +228,9 @@ class _Reader:
         return ANYWHERE.get(words, "")
 
     def _value_follows(self, at: int) -> bool:
-        """Whether a text value stands here, or after a word or two that lead to it: "not made in France"."""
-        for start in range(at, min(at + 3, len(self.words))):
-            if self.words[start][0] in _QUOTES or self._is_held(start):
+        """Whether a value stands here, or after a word or two that lead to it: "not made in France"."""
+        for start in range(at, min(at + 4, len(self.words))):
+            if self.words[start][0] in _QUOTES or self._is_literal(start) or self._is_held(start):
                 return True
             led = start == at and self._at(at + 1) in ("by", "in", "from")
             if self._low[start] not in LEADING and not led:
