@@ -62,7 +62,7 @@ def marked(question: str) -> str:
         ("5 or more than 9", "<num> v0 or more than > <num> v1"),
         ("how many genres", "how many count genre +s = c2"),
         ("sorted by title, newest first", "sorted by order by title = c1 , newest first desc"),
-        ("movies not from 1999", "movie +s # t0 not from != <year> v0 ~ c3 c10"),
+        ("movies not from 1999", "movie +s # t0 not != from <year> v0 ~ c3"),
         ("not directed by Ridley Scott", "not != directed ~ c5 by <str> v0 @ c9"),
         ("1990 to 1999", "<year> v0 ~ c3 c10 to between <year> v1 ~ c3 c10"),
         ("movies with heat in the title", "movie +s # t0 with <str> v0 @ c1 in the title = c1"),
