@@ -172,3 +172,16 @@ def test_a_column_of_the_near_table_is_meant():
     both = Schema((beers, pubs))
     text = pointer_prompt(both, "name of the pub and names of beers", SchemaValues(both)).text
     assert text.endswith("name = c3 of the pub # t1 and name +s = c1 of beer +s # t0 =>")
+
+
+def test_a_value_of_several_columns_is_of_the_one_spoken_of():
+    columns = [Column(name, Kind.TEXT, "VARCHAR", values=("Rome",)) for name in ("city", "origin")]
+    trips, guests = Table("trips", (*columns,)), Table("guests", (columns[0],))
+    both = Schema((trips, guests))
+
+    def text(question: str) -> str:
+        return pointer_prompt(both, question, SchemaValues(both)).text.split(" ? ", 1)[1]
+
+    assert text("origin Rome") == "origin = c1 <str> v0 @ c1 =>"
+    assert text("trips of Rome") == "trip +s # t0 of <str> v0 @ c0 c1 =>"
+    assert text("all of Rome") == "all of <str> v0 @ c0 c1 c2 =>"
