@@ -1,7 +1,7 @@
-"""Rows to judge an answer by: a small database in which a question's own values occur, so that its result is seldom empty.
+"""Rows to judge an answer by: a small database with a question's values, so that few results are empty.
 
-Groups are of different sizes, numbers and dates lie around those of the question and hit them at times (so that `>` and `>=`
-differ), and one value in sixteen is missing.
+Groups are of different sizes, numbers and dates lie around those of the question and hit them at times (so
+that `>` and `>=` differ), and one value in sixteen is missing.
 """
 
 import random
@@ -113,7 +113,7 @@ def _numbers(rng: random.Random, column: Column, values: Sequence[QuestionValue]
 
 
 def _dates(rng: random.Random, values: Sequence[QuestionValue]) -> Callable[[], Cell]:
-    days = [date.fromisoformat(value.text) for value in values if value.kind is ValueKind.DATE]
+    days = [day for value in values if value.kind is ValueKind.DATE for day in value.period or ()]
     years = [int(value.text) for value in values if value.kind is ValueKind.YEAR] + [day.year for day in days]
 
     def draw() -> Cell:

@@ -114,7 +114,7 @@ def is_only(column: SpokenColumn, lexicon: dict[str, tuple[tuple[str, str], ...]
 
 
 def has_no_rival(column: SpokenColumn, adjective: str) -> bool:
-    """Whether the adjective speaks of no other column of the table; `older` and `newer` speak of dates too."""
+    """Whether the adjective speaks of no other column of the table; `older` speaks of dates, too."""
     for other in column.table.columns:
         if other is column:
             continue
@@ -145,6 +145,12 @@ def random_number(rng: random.Random, column: SpokenColumn) -> str:
     return str(rng.choice((rng.randint(100, 5000), rng.choice(ROUND))))
 
 
+def _in_thousands(number: int, briefly: bool) -> str:
+    if number % 1_000_000 == 0:
+        return f"{number // 1_000_000}" + ("m" if briefly else " million")
+    return f"{number // 1000}" + ("k" if briefly else " thousand")
+
+
 ROUND = (100, 200, 250, 500, 1000, 1500, 2000, 5000, 10000, 20000, 50000, 100000, 1000000)
 
 
@@ -155,8 +161,8 @@ def spoken_number(draft: Draft, column: SpokenColumn, number: str) -> tuple[str,
     if whole is not None and not column.is_year:
         if whole >= 1000 and chance < 0.25:
             spoken = f"{whole:,}"
-        elif whole >= 1000 and whole % 1000 == 0 and chance < 0.4:
-            spoken = f"{whole // 1000}k"
+        elif whole >= 1000 and whole % 1000 == 0 and chance < 0.45:
+            spoken = _in_thousands(whole, chance < 0.35)
         elif whole in WORDS and chance < 0.12:
             spoken = WORDS[whole]
     marker, mark = draft.value(spoken, number)

@@ -43,7 +43,7 @@ def order_by(draft: Draft, table: SpokenTable) -> tuple[str, Answer]:
     rng = draft.rng
     column = rng.choice(table.plain or table.columns)
     descending = rng.random() < 0.5
-    texts = frames.DESCENDING if descending else frames.ASCENDING
+    texts: Sequence[str] = frames.DESCENDING if descending else frames.ASCENDING
     if column.kind is Kind.DATE and rng.random() < 0.6:
         texts = frames.LATEST if descending else frames.EARLIEST
     elif column.kind is Kind.TEXT and rng.random() < 0.6:

@@ -1,6 +1,6 @@
-"""Questions for the first rows of an order: the oldest student, the 5 cheapest films; and for all rows in an order."""
+"""Questions for the first rows of an order (the oldest student, the 5 cheapest films), and for orders."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.draft import Draft
@@ -144,7 +144,7 @@ def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
         if descending
         else frames.LOW
     )
-    down = (
+    down: tuple[str, ...] = (
         "descending",
         "descending",
         "in descending order",
@@ -153,7 +153,15 @@ def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
         "decreasing",
         "downwards",
     )
-    up = ("ascending", "ascending", "in ascending order", "from low to high", "asc", "increasing", "upwards")
+    up: tuple[str, ...] = (
+        "ascending",
+        "ascending",
+        "in ascending order",
+        "from low to high",
+        "asc",
+        "increasing",
+        "upwards",
+    )
     if is_date:
         down, up = (*down[:3], "newest first", "latest first"), (*up[:3], "oldest first", "earliest first")
     return {
@@ -168,7 +176,7 @@ def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
     }
 
 
-def _phrase(draft: Draft, texts: Sequence[str], slots: Slots):  # type: ignore[no-untyped-def]
+def _phrase(draft: Draft, texts: Sequence[str], slots: Slots) -> Callable[[], str]:
     return lambda: said(draft, texts, slots)
 
 
