@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from relserve.linking.adjectives import MEANINGS, QUESTION_WORDS
 from relserve.linking.dates import MONTHS
 from relserve.linking.lexicon import (
@@ -33,9 +35,9 @@ _MOST_OTHER_WORDS = 3
 _NEGATIVE_PREFIXES = ("un", "non", "in", "dis", "im")
 
 
-def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
+def link(schema: Schema, question: str, index: ValueIndex, today: date) -> Linked:
     """Mark a question's words. Independent of handles, so one reading serves every shuffle."""
-    reader = _Reader(schema, question, index)
+    reader = _Reader(schema, question, index, today)
     at = 0
     while at < len(reader.words):
         at += reader.read(at)
@@ -43,7 +45,7 @@ def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
 
 
 class _Reader:
-    def __init__(self, schema: Schema, question: str, index: ValueIndex):
+    def __init__(self, schema: Schema, question: str, index: ValueIndex, today: date):
         self.names: SchemaNames = schema_names(schema)
         self.words = tokens(question)
         self.pieces: list[Piece] = []
@@ -52,6 +54,7 @@ class _Reader:
         self._stems = [stem(word) for word in self._low]
         self._find = index.find
         self._schema = schema
+        self._today = today
         self._expects_text = False
         self._has_case = not question.isupper()
 
@@ -116,7 +119,7 @@ class _Reader:
         return stems in self.names.columns or stems in self.names.tables
 
     def _literal(self, at: int) -> int:
-        found = None if self._stems[at] in self.names.words else literal_at(self._low, at)
+        found = None if self._stems[at] in self.names.words else literal_at(self._low, at, self._today)
         if found is None:
             return 0
         value, used = found

@@ -1,5 +1,7 @@
 """What the linker marks in a question, by the text that the model reads."""
 
+from datetime import date
+
 import pytest
 
 from relserve.linking.pointer import PointerError, pointer_prompt, sql_of
@@ -185,3 +187,26 @@ def test_a_value_of_several_columns_is_of_the_one_spoken_of():
     assert text("origin Rome") == "origin = c1 <str> v0 @ c1 =>"
     assert text("trips of Rome") == "trip +s # t0 of <str> v0 @ c0 c1 =>"
     assert text("all of Rome") == "all of <str> v0 @ c0 c1 c2 =>"
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "last"),
+    [
+        ("today", "2024-03-14", "2024-03-14"),
+        ("yesterday", "2024-03-13", "2024-03-13"),
+        ("this week", "2024-03-11", "2024-03-17"),
+        ("last week", "2024-03-04", "2024-03-10"),
+        ("last month", "2024-02-01", "2024-02-29"),
+        ("next month", "2024-04-01", "2024-04-30"),
+    ],
+)
+def test_a_day_is_told_from_today(said, first, last):
+    (value,) = pointer_prompt(SCHEMA, f"born {said}", SchemaValues(SCHEMA), today=date(2024, 3, 14)).values
+    assert value.period is not None
+    assert [day.isoformat() for day in value.period] == [first, last]
+
+
+def test_a_year_told_from_today_is_a_year():
+    found = pointer_prompt(SCHEMA, "movies of last year", SchemaValues(SCHEMA), today=date(2024, 1, 1))
+    assert found.text.endswith("? movie +s # t0 of <year> v0 ~ c3 =>")
+    assert sql_of("select * from t0 where c3 = v0", found).endswith('"release_year" = 2023')
