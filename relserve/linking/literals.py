@@ -12,11 +12,11 @@ from relserve.linking.lexicon import NUMBER_WORDS, ONE_AFTER
 from relserve.linking.relative_dates import relative_period
 from relserve.linking.values import ValueHit
 
-_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(k|m|bn|mn)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(k|m|bn|mn)?", re.IGNORECASE)
 _SCALES = {"k": 3, "m": 6, "mn": 6, "bn": 9, "thousand": 3, "million": 6, "billion": 9}
-_YEAR = re.compile(r"(1[5-9]|20|21)\d\d")
-_PLAIN_NUMBER = re.compile(r"-?\d{1,30}(\.\d{1,30})?")
-_COUNT = re.compile(r"\d{1,9}")
+_YEAR = re.compile(r"(1[5-9]|20|21)[0-9][0-9]")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 class ValueKind(StrEnum):

@@ -53,3 +53,8 @@ def test_a_table_that_refers_to_itself_joins_nothing():
 def test_a_qualified_table_is_named_in_full_once():
     schema = Schema((Table("Big One", (Column("id", Kind.INT, "INTEGER"),), qualifier=("db", 'a"b')),))
     assert from_clause(schema, (0,)) == 'FROM "db"."a""b"."Big One"'
+
+
+def test_tables_of_one_name_are_not_joined():
+    here, there = table("Items"), table("items", other="Items")
+    assert routes(Schema((here, Table(there.name, there.columns, qualifier=("old",))))) == {}

@@ -210,3 +210,12 @@ def test_a_year_told_from_today_is_a_year():
     found = pointer_prompt(SCHEMA, "movies of last year", SchemaValues(SCHEMA), today=date(2024, 1, 1))
     assert found.text.endswith("? movie +s # t0 of <year> v0 ~ c3 =>")
     assert sql_of("select * from t0 where c3 = v0", found).endswith('"release_year" = 2023')
+
+
+@pytest.mark.parametrize(
+    "question", ["", " ", "'", '""', "½ ٣ 你好 😀", "may of the 1st", "- - 5-", "1,2,3.4.5", "İı ß"]
+)
+def test_an_odd_question_is_read(question):
+    found = prompt(question)
+    assert found.text.endswith("=>")
+    assert sql_of("select count ( * ) from t0", found) == 'SELECT count(*) FROM "movies"'
