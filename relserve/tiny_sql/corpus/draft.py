@@ -90,7 +90,7 @@ class Draft:
         noun = column.table.singular.split()
         if len(words) > len(noun) and words[: len(noun)] == noun and chance < 0.6:
             return " ".join(words[len(noun) :])
-        if len(words) > 1 and chance > 0.93 and self._is_free(words[-1], column):
+        if len(words) > 1 and chance > 0.93 and len(words[-1]) > 2 and self._is_free(words[-1], column):
             return words[-1]
         return column.name if chance < 0.02 else " ".join(words)
 

@@ -9,6 +9,7 @@ What a question means, where English leaves it open:
   column in the plural alone (`list all brands`, `which brands exist`), unless it is the name column.
 - A count or an aggregate `per` something gives group and number; `which brand has the most cars` gives
   the brand only. A group of another table's rows (`orders per customer`) is by that table's name column.
+- Rows of one table under a condition on another (`films of studios in Spain`) are given by their name column.
 - Ties are ignored: `the oldest` is one row.
 - Values of one column joined by `and` before a plural (`from Spain and from Italy`) mean either value.
 """
@@ -65,9 +66,11 @@ SHAPES: dict[str, tuple[Shape, float]] = {
     "order_limit": (tops.top_rows, 1.4),
     "superlative": (tops.superlative, 1.5),
     "lookup": (lookups.lookup, 1.3),
+    "lookup_number": (lookups.lookup_by_number, 0.3),
     "join_list": (joins.pairs, 0.8),
     "join_filter": (joins.linked_columns, 1.8),
     "join_count": (joins.linked_count, 0.8),
+    "join_top": (tops.top_other, 0.5),
     "join_group": (join_groups.join_groups, 1.2),
 }
 NAMES, WEIGHTS = tuple(SHAPES), tuple(weight for _, weight in SHAPES.values())

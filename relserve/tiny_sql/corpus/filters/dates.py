@@ -1,6 +1,7 @@
 """Conditions on dates and on columns of years."""
 
 import random
+from functools import cache
 
 from relserve.linking.schema import Kind
 from relserve.linking.words import folded
@@ -29,7 +30,7 @@ def date_filter(draft: Draft, column: SpokenColumn) -> Condition:
     if column.is_year and operator == "=":
         operator = "in"
     if not column.is_year and rng.random() < PERIOD_SHARE and operator in ("in", ">", "<"):
-        return _condition(draft, column, operator, (column,), [random_period(rng)])
+        return _condition(draft, column, operator, (column,), [random_period(rng)], is_period=True)
     by_year = column.is_year or operator == "in" or (operator != "=" and rng.random() < YEAR_SHARE)
     values = [str(rng.randint(1980, 2025)) if by_year else random_date(rng) for _ in range(2)]
     subject: tuple[Token, ...] = ("year", "(", column, ")") if by_year and not column.is_year else (column,)
@@ -40,7 +41,12 @@ def date_filter(draft: Draft, column: SpokenColumn) -> Condition:
 
 
 def _condition(
-    draft: Draft, column: SpokenColumn, operator: str, subject: tuple[Token, ...], spoken: list[str]
+    draft: Draft,
+    column: SpokenColumn,
+    operator: str,
+    subject: tuple[Token, ...],
+    spoken: list[str],
+    is_period: bool = False,
 ) -> Condition:
     said: list[tuple[str, ValueMark]] = [
         draft.value(text, " ".join(folded(text.removeprefix("the ")))) for text in spoken
@@ -53,9 +59,16 @@ def _condition(
         answer = (*subject, "between", left, "and", right)
     slots = slots_of(draft, column, v=v, w=w)
     forms, participle = _forms(draft.rng, column, operator)
+    forms = without_year(forms) if is_period else forms
     if participle is not None:
         slots["p"] = lambda: participle
     return Condition(draft, column, answer, forms, slots)
+
+
+@cache
+def without_year(forms: Forms) -> Forms:
+    """The forms that do not call the value a year."""
+    return forms.without("year")
 
 
 def random_date(rng: random.Random) -> str:

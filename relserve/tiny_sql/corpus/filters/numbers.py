@@ -13,7 +13,10 @@ from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
 from relserve.tiny_sql.corpus.lexicon.verbs import COUNTING_VERBS, UNITS, VERBS
 from relserve.tiny_sql.corpus.spoken import SpokenColumn
 
-OPERATORS = ((">", "<", ">=", "<=", "=", "!=", "between"), (0.33, 0.25, 0.1, 0.09, 0.1, 0.03, 0.1))
+OPERATORS = (
+    (">", "<", ">=", "<=", "=", "!=", "between", "><"),
+    (0.32, 0.24, 0.1, 0.09, 0.1, 0.03, 0.09, 0.03),
+)
 CLASSES = {">": "gt", "<": "lt", ">=": "ge", "<=": "le"}
 WORDS = dict(enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2))
 
@@ -22,10 +25,12 @@ def number_filter(draft: Draft, column: SpokenColumn) -> Condition:
     """A comparison with a number, or with two."""
     rng = draft.rng
     operator = rng.choices(*OPERATORS)[0]
-    if operator == "between":
+    if operator in ("between", "><"):
         low, high = sorted((random_number(rng, column), random_number(rng, column)), key=float)
         (v, left), (w, right) = spoken_number(draft, column, low), spoken_number(draft, column, high)
         answer: tuple[Token, ...] = (column, "between", left, "and", right)
+        if operator == "><":
+            answer = (column, ">", left, "and", column, "<", right)
     else:
         v, mark = spoken_number(draft, column, random_number(rng, column))
         answer, w = (column, operator, mark), ""
@@ -45,6 +50,8 @@ def _forms(
     rng: random.Random, draft: Draft, column: SpokenColumn, operator: str, slots: dict[str, Callable[[], str]]
 ) -> Forms:
     """The forms of this comparison: often one without the column's name, where there is one."""
+    if operator == "><":
+        return texts.ABOVE_AND_BELOW
     named = _named(operator)
     is_counted = column.kind is Kind.INT and column.is_summed
     if is_counted and operator not in ("!=", "between") and rng.random() < 0.5:
