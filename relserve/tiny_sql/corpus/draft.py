@@ -1,7 +1,7 @@
 """A question being written: what it mentions of the schema, its values, and words for columns and rows.
 
-What belongs to the schema or is a value stands in the text as one private character until the question is worded, so that
-rewording touches the frame's own words only.
+What belongs to the schema or is a value stands in the text as one private character until the question is
+worded, so that rewording touches the frame's own words only.
 """
 
 import random

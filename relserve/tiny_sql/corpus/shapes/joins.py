@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
 
 def some_pair(draft: Draft) -> Pair | None:
-    """Two tables with one way between them: mostly the one that refers and what it refers to, else over a third."""
+    """Two tables with one way between them: mostly one that refers to the other, else over a third."""
     rng, tables = draft.rng, draft.schema.tables
     ways = routes(draft.schema.schema)
     direct = [pair for pair, steps in ways.items() if len(steps) == 1]
@@ -85,7 +85,7 @@ def _linked(draft: Draft) -> tuple[Pair, Slots, Answer] | None:
         return None
     _add_links(draft, pair, conditions, slots)
     answer = tuple(where(conditions))
-    own = [column for column in pair.rows.plain]
+    own = pair.rows.plain
     if own and rng.random() < 0.2 and "or" not in answer:
         extra = simple_filter(draft, rng.choice(own))
         slots["rows"] = lambda: subject(draft, pair.rows, [extra])
