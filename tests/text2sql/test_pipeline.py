@@ -127,8 +127,16 @@ def test_a_repeated_question_is_free(tmp_path: Path) -> None:
 
 def test_the_evidence_of_a_question_reaches_its_prompt_alone() -> None:
     engine = engine_of(REPLIES)
-    run([QUESTION, "How many?"], MemoryDatabase(), session_of(engine), QUICK, evidence=["IPA is a style", None])
-    noted = {QUESTION in prompt: 'note: "IPA is a style"' in prompt for prompt in engine.submissions[0].prompts}
+    run(
+        [QUESTION, "How many?"],
+        MemoryDatabase(),
+        session_of(engine),
+        QUICK,
+        evidence=["IPA is a style", None],
+    )
+    noted = {
+        QUESTION in prompt: 'note: "IPA is a style"' in prompt for prompt in engine.submissions[0].prompts
+    }
     assert noted == {True: True, False: False}
 
 
@@ -142,7 +150,9 @@ def test_each_stage_can_be_replaced(name: str) -> None:
         own(cases, tools)
 
     engine = engine_of(REPLIES)
-    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(engine), THOROUGH, stages=replaced(name, another))
+    (outcome,) = run(
+        [QUESTION], MemoryDatabase(), session_of(engine), THOROUGH, stages=replaced(name, another)
+    )
     assert (seen, outcome.sql) == ([QUESTION], COUNT)
 
 
