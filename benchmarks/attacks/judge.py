@@ -98,8 +98,8 @@ class Judge:
             return "refused by the pipeline", str(error)
         except duckdb.ParserException as error:
             return "no SQL", str(error)
-        except (duckdb.ConversionException, duckdb.OutOfRangeException) as error:
-            return "ran into an error", str(error)
+        except (duckdb.DataError, duckdb.ProgrammingError) as error:
+            return "ran into DuckDB's error", str(error)
         except Exception as error:
             return "odd error", f"{type(error).__name__}: {error}"
 

@@ -50,7 +50,7 @@ def test_a_refusal_is_no_escape(house: House) -> None:
         ("SELECT reads_hidden()::INT", "it shows a secret"),
         ("SELECT asks('x')", "a model would have been asked"),
         ("SELECT 1", "ran"),
-        ("SELECT nope", "odd error"),
+        ("SELECT nope", "ran into"),
     ],
 )
 def test_an_escape_is_seen(house: House, text: str, seen: str) -> None:
