@@ -24,10 +24,11 @@ def test_simple_and_extended_protocol_give_the_rows(serve: Serve) -> None:
         found = cursor.execute(f"SELECT n + 1 AS m, last FROM text2sql('{QUESTION}')")
         assert found.fetchall() == [(5, "beer 3")]
         assert [each.name for each in found.description or ()] == ["m", "last"]
-        assert cursor.execute("FROM text2sql(%s, effort := 'quick')", (QUESTION,)).fetchall() == [
-            (4, "beer 3")
-        ]
     assert con.execute("SELECT text2sql_query(%s)", (QUESTION,)).fetchall() == [(COUNT,)]
+    by_client = psycopg.ClientCursor(con).execute("FROM text2sql(%s, effort := 'quick')", (QUESTION,))
+    assert by_client.fetchall() == [(4, "beer 3")]
+    with pytest.raises(psycopg.Error, match=r"nothing is known of parameter \$1 here"):
+        con.execute("FROM text2sql(%s)", (QUESTION,))
     ((question, sql),) = con.execute("SELECT DISTINCT question, sql FROM llm_workflows()").fetchall()
     assert (question, sql) == (QUESTION, COUNT)
 
