@@ -27,7 +27,7 @@ _ADJECTIVES = (
     ("price cost amount fee rent fare budget", "", "", "cost costing sell selling sold priced"),
     ("age", "old elderly", "young", "aged"),
     ("birth birthday born birthdate", "young", "old", ""),
-    (_DATES, "new recent late fresh modern", "old early", "dated released made opened"),
+    (_DATES, "new recent late fresh modern", "old early", "dated released made opened first last"),
     ("height altitude elevation", "tall high", "short low", "tall"),
     ("weight mass", "heavy", "light", "weigh weighed weighing"),
     ("length duration minute hour page mileage distance runtime", "long", "short", "lasting last lasted"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from relserve.linking.adjectives import MEANINGS, QUESTION_WORDS
 from relserve.linking.dates import MONTHS
 from relserve.linking.lexicon import (
@@ -33,9 +35,9 @@ _MOST_OTHER_WORDS = 3
 _NEGATIVE_PREFIXES = ("un", "non", "in", "dis", "im")
 
 
-def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
+def link(schema: Schema, question: str, index: ValueIndex, today: date) -> Linked:
     """Mark a question's words. Independent of handles, so one reading serves every shuffle."""
-    reader = _Reader(schema, question, index)
+    reader = _Reader(schema, question, index, today)
     at = 0
     while at < len(reader.words):
         at += reader.read(at)
@@ -43,7 +45,7 @@ def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
 
 
 class _Reader:
-    def __init__(self, schema: Schema, question: str, index: ValueIndex):
+    def __init__(self, schema: Schema, question: str, index: ValueIndex, today: date):
         self.names: SchemaNames = schema_names(schema)
         self.words = tokens(question)
         self.pieces: list[Piece] = []
@@ -52,6 +54,7 @@ class _Reader:
         self._stems = [stem(word) for word in self._low]
         self._find = index.find
         self._schema = schema
+        self._today = today
         self._expects_text = False
         self._has_case = not question.isupper()
 
@@ -96,7 +99,8 @@ class _Reader:
         word = self.words[at]
         if word[0] not in _QUOTES or len(word) < 3:
             return 0
-        self._value(quoted_text(word[1:-1], self._hits(folded(word[1:-1]))))
+        text = word[1:-1].replace("''", "'")
+        self._value(quoted_text(text, self._hits(folded(text))))
         return 1
 
     def _known_value(self, at: int) -> int:
@@ -115,7 +119,7 @@ class _Reader:
         return stems in self.names.columns or stems in self.names.tables
 
     def _literal(self, at: int) -> int:
-        found = None if self._stems[at] in self.names.words else literal_at(self._low, at)
+        found = None if self._stems[at] in self.names.words else literal_at(self._low, at, self._today)
         if found is None:
             return 0
         value, used = found
@@ -227,9 +231,9 @@ class _Reader:
         return ANYWHERE.get(words, "")
 
     def _value_follows(self, at: int) -> bool:
-        """Whether a text value stands here, or after a word or two that lead to it: "not made in France"."""
-        for start in range(at, min(at + 3, len(self.words))):
-            if self.words[start][0] in _QUOTES or self._is_held(start):
+        """Whether a value stands here, or after a word or two that lead to it: "not made in France"."""
+        for start in range(at, min(at + 4, len(self.words))):
+            if self.words[start][0] in _QUOTES or self._is_literal(start) or self._is_held(start):
                 return True
             led = start == at and self._at(at + 1) in ("by", "in", "from")
             if self._low[start] not in LEADING and not led:

@@ -15,7 +15,7 @@ _BEFORE_A_VALUE = {
     "short of|"
     "ahead of|precedes|preceding|worse than|not even",
     "!=": "isn't|is not|not|aren't|are not|doesn't equal|does not equal|wasn't|was not|don't|doesn't|"
-    "do not|does not|never|all but|everything but|but not|all except",
+    "do not|does not|never|all but|everything but|but not|but|all except",
     "<=": "at most|no more than|not more than|up to|maximum of|a maximum of|not above|not over|not exceeding|"
     "no higher than|not higher than|no greater than|not greater than|no later than|not later than|not after|"
     "less than or equal to|fewer than or equal to|smaller than or equal to|until|through|maximum",
@@ -30,7 +30,7 @@ _AFTER_A_VALUE = {
 }
 _ANYWHERE = {
     "!=": "other than|except|except for|excluding|apart from|not equal to|different from|aside from|besides|"
-    "but not|not from|not in|not made by|outside|outside of",
+    "outside|outside of",
     "null": "without|missing|lack|lacks|lacking|unknown|empty|not known|unspecified|blank|not given|not "
     "set|null",
     "count": "how many|number of|the number of|total number of|count|count of|total count of|amount of times",

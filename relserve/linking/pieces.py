@@ -41,12 +41,21 @@ def settle(schema: Schema, pieces: list[Piece]) -> tuple[Piece, ...]:
     held = {schema.table_of[at] for piece in pieces for at in piece.holders if len(piece.holders) == 1}
     near_by = {end for step in steps(schema) for end in step[:2] if named & set(step[:2])}
     wishes = [named, near_by, held]
+    spoken_of = {at for piece in pieces for at in piece.exact}
     return tuple(
         _settled(schema, piece, [_following(pieces, at), *wishes])
         if piece.exact or piece.partial or piece.described
+        else piece._replace(holders=_holding(schema, piece.holders, spoken_of, named))
+        if len(piece.holders) > 1
         else piece
         for at, piece in enumerate(pieces)
     )
+
+
+def _holding(schema: Schema, holders: Positions, spoken_of: set[int], named: set[int]) -> Positions:
+    """Of the columns that hold a value those that the question names, else those of its tables, or all."""
+    kept = tuple(at for at in holders if at in spoken_of)
+    return kept or tuple(at for at in holders if schema.table_of[at] in named) or holders
 
 
 def _following(pieces: list[Piece], at: int) -> set[int]:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
+import pyarrow as pa
 
 from relserve.linking.literals import QuestionValue
 from relserve.linking.pointer import sql_of
 from relserve.linking.schema import Schema, Table, quoted
 from relserve.tiny_sql import MODEL_DIR
 from relserve.tiny_sql.corpus.questions import Example, example
-from relserve.tiny_sql.corpus.rows import database
+from relserve.tiny_sql.corpus.rows import Cell, database
 
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 _DIGITS = 6  # to which numbers are compared
@@ -63,10 +64,14 @@ def filled(schema: Schema, values: Sequence[QuestionValue], seed: str) -> duckdb
         for table in schema.tables:
             if table.name not in made and _targets(table) <= made:
                 con.execute(_created(schema, table))
-                marks = ", ".join("?" for _ in table.columns)
-                con.executemany(f"INSERT INTO {table.sql_name} VALUES ({marks})", rows[table.name])
+                con.from_arrow(_arrow(table, rows[table.name])).insert_into(table.sql_name)
                 made.add(table.name)
     return con
+
+
+def _arrow(table: Table, rows: Sequence[Sequence[Cell]]) -> pa.Table:
+    columns = [[row[at] for row in rows] for at in range(len(table.columns))]
+    return pa.table([pa.array(cells) for cells in columns], names=[str(at) for at in range(len(columns))])
 
 
 def _targets(table: Table) -> set[str]:

@@ -57,7 +57,7 @@ class Runner:
             given = parameters if each is statements[-1] else None
             statement, values = self.expander.expanded(each, given)
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
-            if each is statements[-1] and self.explainer.has_calls_row(statement):
+            if each is statements[-1] and self.explainer.has_own_rows(statement):
                 self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
                 self.raw.execute(*self.explainer.rows(variables, statement, values))
 
@@ -78,7 +78,7 @@ class Runner:
             run = partial(self.raw.sql, **kwargs)
             return self._run(variables, last, parameters, run), Reading.PREFETCH
         relation = plan_only(self.state, partial(variables.call, self.raw.sql, last.runnable, **kwargs))
-        if self.explainer.has_calls_row(last):
+        if self.explainer.has_own_rows(last):
             relation.fetchall()
             text, values = self.explainer.rows(variables, last, parameters)
             relation = self.raw.sql(text, **{**kwargs, "params": values})

@@ -98,7 +98,7 @@ class SpokenTable:
 
 @dataclass(slots=True, eq=False)
 class SpokenSchema:
-    """The tables, and the same as `relserve.linking` has them; `held_out` tells which half of the words it uses."""
+    """The tables, and the same as `relserve.linking` has them; `held_out`: of words kept out of training."""
 
     tables: list[SpokenTable]
     schema: Schema

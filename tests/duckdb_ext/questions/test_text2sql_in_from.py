@@ -30,8 +30,8 @@ PAIRS = [
     ("FROM text2sql($$Count?$$) t", f"FROM {N} t"),
     ("FROM text2sql('Co' || 'unt?') t", f"FROM {N} t"),
     (
-        "SELECT b.name, n FROM beers b, text2sql('Count?') JOIN text2sql('Strings?') s ON s.id = b.id::VARCHAR",
-        f"SELECT b.name, n FROM beers b, {N} AS text2sql JOIN {TEXTS} s ON s.id = b.id::VARCHAR",
+        "SELECT b.name, n FROM beers b, text2sql('Count?') JOIN text2sql('Strings?') s ON s.id = b.id::TEXT",
+        f"SELECT b.name, n FROM beers b, {N} AS text2sql JOIN {TEXTS} s ON s.id = b.id::TEXT",
     ),
     (
         "WITH c AS (FROM text2sql('Each?')) SELECT max(num), (SELECT n FROM text2sql('Count?'))"
@@ -42,16 +42,22 @@ PAIRS = [
     (
         "SELECT 'text2sql(', n FROM text2sql('Count?') /* text2sql('x') */ UNION ALL "
         "SELECT name, id FROM text2sql('Strong?') ORDER BY 1",
-        f"SELECT 'text2sql(', n FROM {N} AS text2sql /* text2sql('x') */ UNION ALL SELECT name, id FROM {ALL} AS text2sql"
-        " ORDER BY 1",
+        f"SELECT 'text2sql(', n FROM {N} AS text2sql /* text2sql('x') */ UNION ALL "
+        f"SELECT name, id FROM {ALL} AS text2sql ORDER BY 1",
     ),
     (
         "SELECT name FROM beers WHERE id IN (SELECT id FROM text2sql('Strong?') LIMIT 2)",
         f"SELECT name FROM beers WHERE id IN (SELECT id FROM {ALL} AS text2sql LIMIT 2)",
     ),
-    ("SELECT name FROM beers, LATERAL text2sql('Count?') WHERE id < n", f"SELECT name FROM beers, LATERAL {N} AS text2sql WHERE id < n"),
+    (
+        "SELECT name FROM beers, LATERAL text2sql('Count?') WHERE id < n",
+        f"SELECT name FROM beers, LATERAL {N} AS text2sql WHERE id < n",
+    ),
     ("FROM (text2sql('Count?') JOIN beers ON id < n)", f"FROM ({N} AS text2sql JOIN beers ON id < n)"),
-    ("PIVOT (FROM text2sql('Strong?')) ON name USING sum(abv)", f"PIVOT (FROM {ALL} AS text2sql) ON name USING sum(abv)"),
+    (
+        "PIVOT (FROM text2sql('Strong?')) ON name USING sum(abv)",
+        f"PIVOT (FROM {ALL} AS text2sql) ON name USING sum(abv)",
+    ),
     ("DESCRIBE FROM text2sql('Strong?')", f"DESCRIBE FROM {ALL} AS text2sql"),
     ("SUMMARIZE FROM text2sql('Strong?')", f"SUMMARIZE FROM {ALL} AS text2sql"),
 ]  # fmt: skip

@@ -14,6 +14,7 @@ FILL = """
 CREATE TABLE asked AS SELECT i AS id, CASE i % 4 WHEN 0 THEN 'Count?' WHEN 1 THEN 'Strings?'
     WHEN 2 THEN NULL ELSE 'Who?' END AS q, 'hint ' || i % 2 AS hint FROM range(100) t(i);
 """
+ALL = ["Count?", "Strings?", "Who?"]
 BOTH = ["Count?", "Strings?"]
 
 CASES: list[tuple[str, list[tuple[Any, ...]], list[list[str]]]] = [
@@ -29,14 +30,18 @@ CASES: list[tuple[str, list[tuple[Any, ...]], list[list[str]]]] = [
         [(50, 75)],
         [BOTH],
     ),
-    ("SELECT id FROM asked WHERE text2sql_query(q) LIKE '%count%' ORDER BY id LIMIT 2", [(0,), (4,)], [[*BOTH, "Who?"]]),
+    ("SELECT id FROM asked WHERE text2sql_query(q) LIKE '%count%' ORDER BY id LIMIT 2", [(0,), (4,)], [ALL]),
     (
-        "SELECT text2sql_query(q, model := 'a') IS NULL, text2sql_query(q, model := 'b') FROM asked WHERE id = 1",
+        "SELECT text2sql_query(q, seed := 1) IS NULL, text2sql_query(q, seed := 2) FROM asked WHERE id = 1",
         [(False, TEXTS)],
         [["Strings?"], ["Strings?"]],
     ),
-    ("SELECT llm('{}', text2sql_query(q)) = text2sql_query(q) FROM asked WHERE id < 2", [(True,), (True,)], [BOTH]),
-    ("WITH a AS (SELECT text2sql_query(q) AS s FROM asked) SELECT count(DISTINCT s) FROM a", [(2,)], [[*BOTH, "Who?"]]),
+    (
+        "SELECT llm('{}', text2sql_query(q)) = text2sql_query(q) FROM asked WHERE id < 1",
+        [(True,)],
+        [["Count?"]],
+    ),
+    ("WITH a AS (SELECT text2sql_query(q) AS s FROM asked) SELECT count(DISTINCT s) FROM a", [(2,)], [ALL]),
     ("FROM text2sql('Count?') SELECT n, text2sql_query('Strings?')", [(3, TEXTS)], [BOTH[:1], BOTH[1:]]),
     ("SELECT text2sql_query(q) FROM asked WHERE false", [], []),
 ]  # fmt: skip
@@ -68,8 +73,8 @@ def test_without_prefetch_the_rows_are_the_same(sql: str) -> None:
 def test_options_and_evidence_of_each_row_reach_the_pipeline() -> None:
     asked = made()
     asked.rows(
-        "SELECT text2sql_query(q, evidence := hint, tables := ['beers'], deadline := INTERVAL 2 MINUTE, seed := 3, "
-        "candidates := 2) FROM asked WHERE id IN (0, 5, 9) ORDER BY id"
+        "SELECT text2sql_query(q, evidence := hint, tables := ['beers'], deadline := INTERVAL 2 MINUTE, "
+        "seed := 3, candidates := 2) FROM asked WHERE id IN (0, 5, 9) ORDER BY id"
     )
     (((questions, options),), (evidence,)) = asked.pipeline.asked, asked.pipeline.evidence
     assert sorted(zip(questions, evidence or (), strict=True)) == [

@@ -330,3 +330,21 @@ AGED = {
         ("{v} years old",),
     ),
 }
+# Two comparisons of one column: above {v}, below {w}.
+ABOVE_AND_BELOW = Forms(
+    modifiers=(
+        "with a {col} <gt> {v} (and|but) <lt> {w}",
+        "with {col} <gt> {v} (and|but) <lt> {w}",
+        "whose {col} is <gt> {v} (and|but) <lt> {w}",
+        "with a {col} (higher|larger|greater) than {v} (and|but) (lower|smaller|less) than {w}",
+        "<where> the {col} is <gt> {v} (and|but) <lt> {w}",
+        "that *have a {col} <gt> {v} (and|but) <lt> {w}",
+        "with <gt> {v} but <lt> {w} {cols}",
+    ),
+    predicates=(
+        "*have a {col} <gt> {v} (and|but) <lt> {w}",
+        "*have <gt> {v} but <lt> {w} {cols}",
+        "*have a {col} that is <gt> {v} (and|but) <lt> {w}",
+    ),
+    keywords=("{col} > {v} and < {w}", "{v} < {col} < {w}", "{col} <gt> {v} <lt> {w}"),
+)

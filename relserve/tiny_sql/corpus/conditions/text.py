@@ -146,7 +146,7 @@ MADE_BY = Forms(
         "*be by {v}",
         "were {done} by {v}",
         "*have been {done} by {v}",
-        "did {v} ({did}|make)",
+        "*be {v}'s",
     ),
     keywords=("by {v}", "{v}", "{done} by {v}"),
     premodifiers=("{v}",),

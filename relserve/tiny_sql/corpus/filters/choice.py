@@ -62,5 +62,13 @@ def simple_filter(draft: Draft, column: SpokenColumn, with_or: bool = False) -> 
     """A condition without OR, unless it is allowed."""
     while True:
         condition = filter_on(draft, column)
-        if with_or or "or" not in condition.answer:
+        if with_or or not {"or", "and"} & _words(condition):
             return condition
+
+
+def _words(condition: Condition) -> set[str]:
+    """What joins comparisons in its answer; the AND of a BETWEEN does not."""
+    answer = condition.answer
+    if "between" in answer:
+        return set()
+    return {token for token in answer if isinstance(token, str)}

@@ -197,3 +197,38 @@ HIGHEST = (
     "up to what {c} do [the|all] {rows} go?",
 )
 LOWEST = ("how low does the {c} of [the|all] {rows} (get|go)?", "what {c} do [the|all] {rows} have at least?")
+# Without the column's name: {q} is a question of `lexicon.lookups`, {p} a participle of a date.
+HOW_ON_AVERAGE = (
+    "{q} on average?",
+    "{q} on average?",
+    "on average, {q}?",
+    "{q} on average",
+    "{q}, on average?",
+    "{q} typically?",
+)
+HOW_IN_TOTAL = (
+    "{q} in total?",
+    "{q} altogether?",
+    "in total, {q}?",
+    "{q} (combined|all together|in sum|overall)?",
+    "{q} put together?",
+)
+WHEN_LAST = (
+    "when was the (last|latest|most recent|newest) of [the] {rows} {p}?",
+    "when was the (last|latest|most recent|newest) {row} {p}?",
+    "when was the (last|latest|most recent) {row} {p}",
+    "when did we last have (a|an) {row} {p}?",
+    "when were {rows} last {p}?",
+    "when was (a|an) {row} last {p}?",
+    "what is the (latest|last) date on which (a|an) {row} was {p}?",
+    "date of the (last|latest) {p} {row}",
+)
+WHEN_FIRST = (
+    "when was the (first|earliest|oldest|very first) of [the] {rows} {p}?",
+    "when was the (first|earliest|oldest) {row} {p}?",
+    "when was the (first|earliest|very first) {row} {p}",
+    "when were {rows} first {p}?",
+    "when was (a|an) {row} first {p}?",
+    "what is the (earliest|first) date on which (a|an) {row} was {p}?",
+    "date of the (first|earliest) {p} {row}",
+)

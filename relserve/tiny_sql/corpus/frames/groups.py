@@ -60,6 +60,20 @@ COUNT = (
     "{g} (counts|frequencies) (of|for|among) [the] {rows}",
     "histogram of {rows} by {g}",
 )
+# By the year of a date: {p} is its participle (`hired`).
+COUNT_EVENTS = (
+    "how many {rows} were {p} (per|each|every|in each|in every) year?",
+    "how many {rows} were {p} (per|each|every) year",
+    "how many {rows} (were|got) {p} by year?",
+    "number of {rows} {p} (per|each|by) year",
+    "<count> {rows} {p} (per|in each|each|by) year",
+    "for <every> year, how many {rows} were {p}?",
+    "<show> the number of {rows} {p} (per|in each|each|by) year",
+    "<show> <every> year <also> the number of {rows} {p} [in it]",
+    "in which years were how many {rows} {p}?",
+    "yearly number of {rows} {p}",
+    "{rows} {p} (per|by) year",
+)
 AGGREGATE = (
     "<ask> the {n} of [the|all] {rows} <per> {g}",
     "<ask> the {n} of [the|all] {rows} <per> {g}",

@@ -126,7 +126,6 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "ordered by",
         "(arranged|ranked|listed|sorted|ordered) by",
         "in order of",
-        "by",
     ),
     "per": (
         "per",

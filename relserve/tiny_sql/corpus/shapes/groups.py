@@ -7,6 +7,7 @@ from relserve.tiny_sql.corpus import phrases
 from relserve.tiny_sql.corpus.draft import Draft, Token
 from relserve.tiny_sql.corpus.filters.numbers import CLASSES, random_number, spoken_number
 from relserve.tiny_sql.corpus.frames import groups as frames
+from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
 from relserve.tiny_sql.corpus.shapes.aggregates import some_aggregate
 from relserve.tiny_sql.corpus.shapes.counts import COUNT
 from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, said, some_rows
@@ -63,7 +64,13 @@ def count_groups(draft: Draft) -> Written | None:
     if found is None:
         return None
     rows, key, slots = found
-    text = said(draft, frames.COUNT, slots)
+    events = _column_of(key).meaning(EVENTS) if len(key) > 1 else None
+    texts = frames.COUNT
+    if events and draft.rng.random() < 0.5:
+        chosen = draft.rng.choice(events)
+        slots["p"] = lambda: chosen
+        texts = frames.COUNT_EVENTS
+    text = said(draft, texts, slots)
     ordering, order = _ordered(draft, key, slots, COUNT)
     return Written(
         _extended(text, ordering), ("select", *key, ",", *COUNT, *rows.source, "group by", *key, *order)
