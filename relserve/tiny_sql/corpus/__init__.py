@@ -1,4 +1,5 @@
-"""What the embedded text2sql model is trained on: made-up schemas and rows, and questions written by hand as frames.
+"""What the embedded text2sql model is trained on: made-up schemas, rows and questions.
 
-`questions.example` and `questions.packed` are the door; a question's language is data in `frames/`, `conditions/` and `lexicon/`.
+`questions.example` and `questions.packed` are the door; the language of questions is data in `frames/`,
+`conditions/` and `lexicon/`.
 """

@@ -59,7 +59,9 @@ def _two_words(rng: random.Random, held_out: bool) -> str:
 
 
 def _title(rng: random.Random, held_out: bool) -> str:
-    shape = rng.choice(("The {a}", "The {a} {b}", "{a} of {b}", "{a} and {b}", "A {a}", "{a} {b} {c}", "{a} 2", "{a}'s {b}"))
+    shape = rng.choice(
+        ("The {a}", "The {a} {b}", "{a} of {b}", "{a} and {b}", "A {a}", "{a} {b} {c}", "{a} 2", "{a}'s {b}")
+    )
     return shape.format(a=_capital(rng, held_out), b=_capital(rng, held_out), c=_capital(rng, held_out))
 
 

@@ -1,7 +1,7 @@
 """A question being written: what it mentions of the schema, its values, and words for columns and rows.
 
-What belongs to the schema or is a value stands in the text as one private character until the question is worded, so that
-rewording touches the frame's own words only.
+What belongs to the schema or is a value stands in the text as one private character until the question is
+worded, so that rewording touches the frame's own words only.
 """
 
 import random
@@ -90,7 +90,7 @@ class Draft:
         noun = column.table.singular.split()
         if len(words) > len(noun) and words[: len(noun)] == noun and chance < 0.6:
             return " ".join(words[len(noun) :])
-        if len(words) > 1 and chance > 0.93 and self._is_free(words[-1], column):
+        if len(words) > 1 and chance > 0.93 and len(words[-1]) > 2 and self._is_free(words[-1], column):
             return words[-1]
         return column.name if chance < 0.02 else " ".join(words)
 
@@ -101,7 +101,9 @@ class Draft:
             if words.intersection(table.singular.split()):
                 return False
             for other in table.columns:
-                if other is not column and (words.intersection(other.words) or phrase in (other.meaning(SYNONYMS) or ())):
+                if other is not column and (
+                    words.intersection(other.words) or phrase in (other.meaning(SYNONYMS) or ())
+                ):
                     return False
         return True
 

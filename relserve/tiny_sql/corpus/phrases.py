@@ -1,7 +1,8 @@
 """The language that frames are written in: alternatives, options, word classes and slots.
 
-`(show|list) [all] the {cols} of {rows}` has an alternative, an option (said half the time) and two slots; `<show>` is a
-class of words from `lexicon/classes.py`. A verb with a star agrees with its subject: `that *have` is `that has` after one.
+`(show|list) [all] the {cols} of {rows}` has an alternative, an option (half the time) and two slots; `<show>`
+is a class of words from `lexicon/classes.py`. A verb with a star agrees with its subject: `that *have`
+is `that has` after one.
 """
 
 import random

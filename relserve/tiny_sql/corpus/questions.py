@@ -1,22 +1,24 @@
-"""Questions over made-up schemas, with their answers: `example` for one, `packed` for several over one schema.
+"""Questions over made-up schemas, with answers: `example` for one, `packed` for several over one schema.
 
 What a question means, where English leaves it open:
 
-- `which`, `what` and `who` ask for things: the answer is their name column, or whole rows where the table has none. `show`,
-  `list`, `find`, a bare noun phrase and keywords ask for whole rows.
-- A column in the plural with the word for its rows (`list the brands of all cars`) gives one value a row. DISTINCT stands where
-  the question says different, distinct or unique, or that values occur, and for a text column in the plural alone
-  (`list all brands`, `which brands are there`), unless it is the name column.
-- A count or an aggregate `per` something gives the group and the number; `which brand has the most cars` gives the brand only.
+- `which`, `what` and `who` ask for things: the answer is their name column, or whole rows where the table has
+  none. `show`, `list`, `find`, a bare noun phrase and keywords ask for whole rows.
+- A column in the plural with the word for its rows (`list the brands of all cars`) gives a value a row.
+  DISTINCT stands where the question says different, distinct or unique, or that values occur, and for a text
+  column in the plural alone (`list all brands`, `which brands exist`), unless it is the name column.
+- A count or an aggregate `per` something gives group and number; `which brand has the most cars` gives
+  the brand only. A group of another table's rows (`orders per customer`) is by that table's name column.
+- Rows of one table under a condition on another (`films of studios in Spain`) are given by their name column.
 - Ties are ignored: `the oldest` is one row.
-- A group of another table's rows (`orders per customer`) is by that table's name column.
-- Two conditions on values of one column (`from Spain and Italy`, before a plural) mean either value.
+- Values of one column joined by `and` before a plural (`from Spain and from Italy`) mean either value.
 """
 
 import random
 from typing import NamedTuple
 
 from relserve.linking.handles import Handles
+from relserve.linking.literals import QuestionValue
 from relserve.linking.pointer import (
     PointerPrompt,
     linked_question,
@@ -24,13 +26,22 @@ from relserve.linking.pointer import (
     schema_handles,
     schema_text,
 )
-from relserve.linking.literals import QuestionValue
 from relserve.linking.sql import PointerError
 from relserve.linking.values import SchemaValues
 from relserve.tiny_sql.corpus.draft import Draft, Token, ValueMark
 from relserve.tiny_sql.corpus.rewording import reworded
 from relserve.tiny_sql.corpus.schemas import schema as random_schema
-from relserve.tiny_sql.corpus.shapes import aggregates, columns, counts, groups, join_groups, joins, lookups, rows, tops
+from relserve.tiny_sql.corpus.shapes import (
+    aggregates,
+    columns,
+    counts,
+    groups,
+    join_groups,
+    joins,
+    lookups,
+    rows,
+    tops,
+)
 from relserve.tiny_sql.corpus.shapes.written import Shape, Written
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenSchema, SpokenTable
 
@@ -55,9 +66,11 @@ SHAPES: dict[str, tuple[Shape, float]] = {
     "order_limit": (tops.top_rows, 1.4),
     "superlative": (tops.superlative, 1.5),
     "lookup": (lookups.lookup, 1.3),
+    "lookup_number": (lookups.lookup_by_number, 0.3),
     "join_list": (joins.pairs, 0.8),
     "join_filter": (joins.linked_columns, 1.8),
     "join_count": (joins.linked_count, 0.8),
+    "join_top": (tops.top_other, 0.5),
     "join_group": (join_groups.join_groups, 1.2),
 }
 NAMES, WEIGHTS = tuple(SHAPES), tuple(weight for _, weight in SHAPES.values())
@@ -105,9 +118,8 @@ def example(seed: str, held_out: bool = False, shape: str | None = None, drop: f
             found = _linked(rng, schema, question, values, handles, drop)
             if found is not None:
                 text, answer, values_found = found
-                prompt = PointerPrompt(
-                    f"{schema_text(schema.schema, handles)} ? {text} =>", schema.schema, handles, values_found
-                )
+                written = f"{schema_text(schema.schema, handles)} ? {text} =>"
+                prompt = PointerPrompt(written, schema.schema, handles, values_found)
                 return Example(schema, question.shape, question.text, prompt, answer)
 
 
@@ -152,7 +164,7 @@ def _linked(
     handles: Handles,
     drop: float,
 ) -> tuple[str, str, tuple[QuestionValue, ...]] | None:
-    """The question's text with its marks, its answer, and the values that were found; None where one was not."""
+    """The marked question, its answer, and the values that were found; None where one was not."""
     try:
         linked = linked_question(schema.schema, question.text, index)
     except PointerError:

@@ -8,7 +8,10 @@ import re
 
 from relserve.tiny_sql.corpus.lexicon.rewordings import CLOSERS, DROPPED, FILLERS, OPENERS, SWAPS
 
-SWAPPED = re.compile(r"(?<![\w'])(" + "|".join(sorted(map(re.escape, SWAPS), key=len, reverse=True)) + r")(?![\w'])", re.IGNORECASE)
+SWAPPED = re.compile(
+    r"(?<![\w'])(" + "|".join(sorted(map(re.escape, SWAPS), key=len, reverse=True)) + r")(?![\w'])",
+    re.IGNORECASE,
+)
 RARELY = frozenset("and with that have for which each every all the list show find get count per".split())
 UNTOUCHED_SHARE = 0.3
 SWAP_SHARE = 0.3

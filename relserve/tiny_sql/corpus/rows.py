@@ -1,7 +1,7 @@
-"""Rows to judge an answer by: a small database in which a question's own values occur, so that its result is seldom empty.
+"""Rows to judge an answer by: a small database with a question's values, so that few results are empty.
 
-Groups are of different sizes, numbers and dates lie around those of the question and hit them at times (so that `>` and `>=`
-differ), and one value in sixteen is missing.
+Groups are of different sizes, numbers and dates lie around those of the question and hit them at times (so
+that `>` and `>=` differ), and one value in sixteen is missing.
 """
 
 import random
@@ -23,7 +23,14 @@ def database(
     """The rows of every table, by its name; another seed gives other rows."""
     rng = random.Random(seed)
     keys = _keys(schema)
-    return {table.name: _rows(rng, schema, table, keys, values, num_rows) for table in schema.tables}
+    numbers = _numbers_of_rows(values, num_rows)
+    return {table.name: _rows(rng, schema, table, keys, values, numbers) for table in schema.tables}
+
+
+def _numbers_of_rows(values: Sequence[QuestionValue], num_rows: int) -> list[int]:
+    """What keys count by: 1, 2, 3, and the question's own whole numbers."""
+    asked = [int(value.text) for value in values if value.is_count and int(value.text) > num_rows]
+    return [*range(1, num_rows + 1 - len(set(asked))), *sorted(set(asked))]
 
 
 def _keys(schema: Schema) -> set[tuple[str, str]]:
@@ -43,30 +50,28 @@ def _rows(
     table: Table,
     keys: set[tuple[str, str]],
     values: Sequence[QuestionValue],
-    num_rows: int,
+    numbers: Sequence[int],
 ) -> list[tuple[Cell, ...]]:
     columns: list[list[Cell]] = []
     for column in table.columns:
         if (table.name, column.name) in keys and column.references is None:
-            columns.append(_key_cells(column, num_rows))
+            columns.append(_key_cells(column, numbers))
             continue
-        draw = _drawer(rng, table, column, values, num_rows)
-        columns.append([None if rng.random() < NULL_SHARE else draw() for _ in range(num_rows)])
+        draw = _drawer(rng, table, column, values, numbers)
+        columns.append([None if rng.random() < NULL_SHARE else draw() for _ in numbers])
     return list(zip(*columns, strict=True))
 
 
-def _key_cells(column: Column, num_rows: int) -> list[Cell]:
-    if column.kind is Kind.TEXT:
-        return [f"k{number:03d}" for number in range(1, num_rows + 1)]
-    return list(range(1, num_rows + 1))
+def _key_cells(column: Column, numbers: Sequence[int]) -> list[Cell]:
+    return [f"k{number:03d}" if column.kind is Kind.TEXT else number for number in numbers]
 
 
 def _drawer(
-    rng: random.Random, table: Table, column: Column, values: Sequence[QuestionValue], num_rows: int
+    rng: random.Random, table: Table, column: Column, values: Sequence[QuestionValue], numbers: Sequence[int]
 ) -> Callable[[], Cell]:
     if column.references is not None:
         prefix = "k{:03d}".format if column.kind is Kind.TEXT else int
-        return lambda: prefix(1 + int(num_rows * rng.random() ** 2))
+        return lambda: prefix(numbers[int(len(numbers) * rng.random() ** 2)])
     if column.kind is Kind.TEXT:
         return _texts(rng, table, column, values)
     if column.kind in (Kind.INT, Kind.NUM):
@@ -113,13 +118,17 @@ def _numbers(rng: random.Random, column: Column, values: Sequence[QuestionValue]
 
 
 def _dates(rng: random.Random, values: Sequence[QuestionValue]) -> Callable[[], Cell]:
-    days = [date.fromisoformat(value.text) for value in values if value.kind is ValueKind.DATE]
+    days = [day for value in values if value.kind is ValueKind.DATE for day in value.period or ()]
     years = [int(value.text) for value in values if value.kind is ValueKind.YEAR] + [day.year for day in days]
 
     def draw() -> Cell:
         if days and rng.random() < 0.15:
             return rng.choice(days)
-        year = rng.choice(years) + rng.randint(-2, 2) if years and rng.random() < 0.8 else rng.randint(1995, 2025)
+        year = (
+            rng.choice(years) + rng.randint(-2, 2)
+            if years and rng.random() < 0.8
+            else rng.randint(1995, 2025)
+        )
         return date(year, rng.randint(1, 12), rng.randint(1, 28))
 
     return draw

@@ -1,7 +1,7 @@
 """Made-up schemas: one to six tables, in the styles of names that databases have."""
 
-from typing import TypeAlias
 import random
+from typing import TypeAlias
 
 from relserve.linking.schema import Column, Kind, Reference, Schema, Table
 from relserve.tiny_sql.corpus.cells import example_values
@@ -29,7 +29,13 @@ TELLING = {
     Kind.NUM: tuple(base for base in names.NUM if base in ADJECTIVES),
     Kind.DATE: tuple(base for base in names.DATE if base in EVENTS),
 }
-SQL_TYPES = {Kind.TEXT: "VARCHAR", Kind.INT: "INTEGER", Kind.NUM: "DOUBLE", Kind.DATE: "DATE", Kind.BOOL: "BOOLEAN"}
+SQL_TYPES = {
+    Kind.TEXT: "VARCHAR",
+    Kind.INT: "INTEGER",
+    Kind.NUM: "DOUBLE",
+    Kind.DATE: "DATE",
+    Kind.BOOL: "BOOLEAN",
+}
 MAX_COLUMNS = 40
 BRIDGE_SHARE = 0.35  # of schemas with three tables or more
 
@@ -194,4 +200,6 @@ class _Maker:
             target = next(table for table in self.tables if table.name == column.refers)
             key = next(other for other in target.columns if other.words[-1] == "id" and not other.refers)
             reference = Reference(target.name, key.name)
-        return Column(column.name, column.kind, SQL_TYPES[column.kind], references=reference, values=column.values)
+        return Column(
+            column.name, column.kind, SQL_TYPES[column.kind], references=reference, values=column.values
+        )

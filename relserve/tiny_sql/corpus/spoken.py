@@ -98,7 +98,7 @@ class SpokenTable:
 
 @dataclass(slots=True, eq=False)
 class SpokenSchema:
-    """The tables, and the same as `relserve.linking` has them; `held_out` tells which half of the words it uses."""
+    """The tables, and the same as `relserve.linking` has them; `held_out`: of words kept out of training."""
 
     tables: list[SpokenTable]
     schema: Schema
@@ -108,4 +108,9 @@ class SpokenSchema:
     def references(self) -> list[tuple[SpokenColumn, SpokenTable]]:
         """Each foreign key with the table that it points to."""
         by_name = {table.name: table for table in self.tables}
-        return [(column, by_name[column.refers]) for table in self.tables for column in table.columns if column.refers]
+        return [
+            (column, by_name[column.refers])
+            for table in self.tables
+            for column in table.columns
+            if column.refers
+        ]

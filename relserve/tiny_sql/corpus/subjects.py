@@ -13,7 +13,11 @@ KEYWORDS = (" ", " ", ", ", " and ", " & ", "; ")
 
 
 def subject(
-    draft: Draft, table: SpokenTable, conditions: Sequence[Condition] = (), one: bool = False, joint: str = "and"
+    draft: Draft,
+    table: SpokenTable,
+    conditions: Sequence[Condition] = (),
+    one: bool = False,
+    joint: str = "and",
 ) -> str:
     """The table's noun, for one row or several, with its conditions before and after it."""
     noun = draft.row(table) if one else draft.rows(table)

@@ -8,20 +8,23 @@ from relserve.tiny_sql.corpus.lexicon.common import WORDS
 
 SYLLABLES = tuple(
     (
-        "ba be bi bo bu ka ke ki ko ku ta te ti to tu ra re ri ro ru la le li lo lu ma me mi mo mu na ne ni no nu sa se si so "
-        "su da de di do du fa fe fi fo fu ga ge gi go gu va ve vi vo vu za ze zi zo zu chel dran quix thor plim stren glar "
-        "vond harb torm bri cla dro fen gri hal jas kel lor mar nor pel qua rin sol tav ul ven wex yor zan"
+        "ba be bi bo bu ka ke ki ko ku ta te ti to tu ra re ri ro ru la le li lo lu ma me mi mo mu na ne ni "
+        "no nu sa se si so su da de di do du fa fe fi fo fu ga ge gi go gu va ve vi vo vu za ze zi zo zu "
+        "chel dran quix thor plim stren glar vond harb torm bri cla dro fen gri hal jas kel lor mar nor pel "
+        "qua rin sol tav ul ven wex yor zan "
     ).split()
 )
 ENDINGS = ("", "", "n", "r", "x", "l", "t", "k")
 # Words that a question says of its own accord: a schema named by one would make a question ambiguous.
 RESERVED = frozenset(
     (
-        "list show count number total sum order group record row table column value year month day date name id average mean "
-        "maximum minimum high low top bottom first last most least more less many much few all any every each not null empty "
-        "true false between before after above below over under contain text word string different distinct unique same show "
-        "give find get tell report print display return have has with where when which what who how long old new young large "
-        "big small short tall heavy light cheap expensive early late recent range per by for from in of and or final file query"
+        "list show count number total sum order group record row table column value year month day date "
+        "name id average mean maximum minimum high low top bottom first last most least more less many much "
+        "few all any every each not null empty true false between before after above below over under "
+        "contain text word string different distinct unique same show give find get tell report print "
+        "display return have has with where when which what who how long old new young large big small "
+        "short tall heavy light cheap expensive early late recent range per by for from in of and or final "
+        "file query "
     ).split()
 )
 HELD_OUT_SHARE = 50  # of 256

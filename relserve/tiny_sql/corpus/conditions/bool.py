@@ -17,7 +17,15 @@ TRUE = Forms(
         "whose {p} (flag|value) is (true|set)",
         "that are indeed {p}",
     ),
-    predicates=("*be {p}", "*be {p}", "*be {p}", "*be (marked|flagged|listed) as {p}", "*be known to be {p}", "*have been {p}", "*be (currently|already) {p}"),
+    predicates=(
+        "*be {p}",
+        "*be {p}",
+        "*be {p}",
+        "*be (marked|flagged|listed) as {p}",
+        "*be known to be {p}",
+        "*have been {p}",
+        "*be (currently|already) {p}",
+    ),
     keywords=("{p}", "{p} = true", "{p}: yes", "{p} only", "only {p}", "{p} true"),
     premodifiers=("{p}", "{p}", "{p}", "{p}"),
 )
@@ -38,7 +46,15 @@ FALSE = Forms(
         "that haven't been {p}",
         "not {p}",
     ),
-    predicates=("*be not {p}", "*be not {p}", "aren't {p}", "*be not [yet|currently] {p}", "*have not been {p}", "haven't been {p}", "*be not (marked|flagged) as {p}"),
+    predicates=(
+        "*be not {p}",
+        "*be not {p}",
+        "aren't {p}",
+        "*be not [yet|currently] {p}",
+        "*have not been {p}",
+        "haven't been {p}",
+        "*be not (marked|flagged) as {p}",
+    ),
     keywords=("not {p}", "{p} = false", "{p}: no", "non {p}", "{p} false"),
     premodifiers=("non-{p}", "non {p}", "not {p}", "un-{p}"),
 )

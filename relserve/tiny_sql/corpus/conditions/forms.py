@@ -19,3 +19,7 @@ class Forms(NamedTuple):
         """All texts of both."""
         assert isinstance(other, Forms)
         return Forms(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+    def without(self, word: str) -> "Forms":
+        """The texts that do not hold a word."""
+        return Forms(*(tuple(text for text in texts if word not in text) for texts in self))

@@ -26,8 +26,28 @@ MISSING = Forms(
         "where we don't know the {col}",
         "with nothing (in|as|for) [the] {col}",
     ),
-    predicates=("*have no {col}", "*lack a {col}", "do not have a {col}", "don't have a {col}", "*be missing a {col}", "*be without a {col}", "*have an (empty|unknown) {col}", "*have no {col} (at all|yet|recorded)", "*miss the {col}"),
-    keywords=("no {col}", "without {col}", "{col} is null", "{col} missing", "missing {col}", "{col} empty", "{col} null", "{col} unknown", "empty {col}"),
+    predicates=(
+        "*have no {col}",
+        "*lack a {col}",
+        "do not have a {col}",
+        "don't have a {col}",
+        "*be missing a {col}",
+        "*be without a {col}",
+        "*have an (empty|unknown) {col}",
+        "*have no {col} (at all|yet|recorded)",
+        "*miss the {col}",
+    ),
+    keywords=(
+        "no {col}",
+        "without {col}",
+        "{col} is null",
+        "{col} missing",
+        "missing {col}",
+        "{col} empty",
+        "{col} null",
+        "{col} unknown",
+        "empty {col}",
+    ),
 )
 PRESENT = Forms(
     modifiers=(
@@ -44,6 +64,20 @@ PRESENT = Forms(
         "that are not (missing|without|lacking) a {col}",
         "with {col} (present|not null)",
     ),
-    predicates=("*have a {col}", "do have a {col}", "*have a <known> {col}", "*have some {col}", "*have any {col} at all", "do not lack a {col}"),
-    keywords=("with {col}", "{col} not null", "has {col}", "{col} is not null", "{col} present", "known {col}"),
+    predicates=(
+        "*have a {col}",
+        "do have a {col}",
+        "*have a <known> {col}",
+        "*have some {col}",
+        "*have any {col} at all",
+        "do not lack a {col}",
+    ),
+    keywords=(
+        "with {col}",
+        "{col} not null",
+        "has {col}",
+        "{col} is not null",
+        "{col} present",
+        "known {col}",
+    ),
 )

@@ -93,7 +93,13 @@ EXTRA = {
             "*have a minimum {col} of {v}",
             "do not have a {col} (below|under|less than) {v}",
         ),
-        keywords=("{col} >= {v}", "{col} {v}+", "{col} {v} or (more|higher)", "min {col} {v}", "minimum {col} {v}"),
+        keywords=(
+            "{col} >= {v}",
+            "{col} {v}+",
+            "{col} {v} or (more|higher)",
+            "min {col} {v}",
+            "minimum {col} {v}",
+        ),
     ),
     "<=": Forms(
         modifiers=(
@@ -113,7 +119,13 @@ EXTRA = {
             "*have a maximum {col} of {v}",
             "do not have a {col} (above|over|exceeding|more than) {v}",
         ),
-        keywords=("{col} <= {v}", "{col} {v} or (less|lower)", "max {col} {v}", "maximum {col} {v}", "{col} up to {v}"),
+        keywords=(
+            "{col} <= {v}",
+            "{col} {v} or (less|lower)",
+            "max {col} {v}",
+            "maximum {col} {v}",
+            "{col} up to {v}",
+        ),
     ),
 }
 EQUAL = Forms(
@@ -152,7 +164,11 @@ NOT_EQUAL = Forms(
         "with {col} != {v}",
         "that do not have a {col} of {v}",
     ),
-    predicates=("do not have a {col} of {v}", "don't have a {col} of {v}", "*have a {col} (other than|different from) {v}"),
+    predicates=(
+        "do not have a {col} of {v}",
+        "don't have a {col} of {v}",
+        "*have a {col} (other than|different from) {v}",
+    ),
     keywords=("{col} != {v}", "{col} not {v}", "{col} <> {v}", "not {col} {v}"),
 )
 BETWEEN = Forms(
@@ -181,7 +197,13 @@ BETWEEN = Forms(
         "*have a {col} that (lies|falls|is) between {v} and {w}",
         "*have a {col} in the range [of|from] {v} to {w}",
     ),
-    keywords=("{col} {v} to {w}", "{col} between {v} and {w}", "{col} {v}-{w}", "{col} from {v} to {w}", "{col}: {v} to {w}"),
+    keywords=(
+        "{col} {v} to {w}",
+        "{col} between {v} and {w}",
+        "{col} {v}-{w}",
+        "{col} from {v} to {w}",
+        "{col}: {v} to {w}",
+    ),
 )
 # Things that are counted: `with more than 5 seats`; {mcmp} the comparison of counts.
 COUNTED = Forms(
@@ -203,7 +225,13 @@ COUNTED = Forms(
     keywords=("{mcmp} {v} {cols}",),
 )
 COUNTED_EQUAL = Forms(
-    modifiers=("with {v} {cols}", "with <exactly> {v} {cols}", "that *have [<exactly>] {v} {cols}", "having {v} {cols}", "of {v} {cols}"),
+    modifiers=(
+        "with {v} {cols}",
+        "with <exactly> {v} {cols}",
+        "that *have [<exactly>] {v} {cols}",
+        "having {v} {cols}",
+        "of {v} {cols}",
+    ),
     predicates=("*have {v} {cols}", "*have <exactly> {v} {cols}", "(*count|*offer|*come with) {v} {cols}"),
     keywords=("{v} {cols}",),
 )
@@ -221,27 +249,102 @@ COUNTED_MORE = {
 }
 # {verb} and {verbing} take the value: `weigh more than 5`; {adj} a comparative: `heavier than 5`.
 VERBAL = Forms(
-    modifiers=("that *{verb} {cmp} {v}", "that *{verb} {cmp} {v}", "which *{verb} {cmp} {v}", "who *{verb} {cmp} {v}", "{verbing} {cmp} {v}", "{verbing} {cmp} {v}"),
+    modifiers=(
+        "that *{verb} {cmp} {v}",
+        "that *{verb} {cmp} {v}",
+        "which *{verb} {cmp} {v}",
+        "who *{verb} {cmp} {v}",
+        "{verbing} {cmp} {v}",
+        "{verbing} {cmp} {v}",
+    ),
     predicates=("*{verb} {cmp} {v}",),
     keywords=("{verbing} {cmp} {v}",),
 )
 VERBAL_BETWEEN = Forms(
-    modifiers=("that *{verb} between {v} and {w}", "{verbing} (between|from) {v} and {w}", "that *{verb} {v} to {w}"),
+    modifiers=(
+        "that *{verb} between {v} and {w}",
+        "{verbing} (between|from) {v} and {w}",
+        "that *{verb} {v} to {w}",
+    ),
     predicates=("*{verb} between {v} and {w}", "*{verb} (from|) {v} to {w}"),
 )
 VERBAL_COUNT = Forms(
-    modifiers=("that *{verb} {mcmp} {v} {cols}", "who *{verb} {mcmp} {v} {cols}", "{verbing} {mcmp} {v} {cols}"),
+    modifiers=(
+        "that *{verb} {mcmp} {v} {cols}",
+        "who *{verb} {mcmp} {v} {cols}",
+        "{verbing} {mcmp} {v} {cols}",
+    ),
     predicates=("*{verb} {mcmp} {v} {cols}", "*{verb} {mcmp} {v} {cols}"),
 )
 ADJECTIVAL = Forms(
-    modifiers=("{adj} than {v}", "that *be {adj} than {v}", "which *be {adj} than {v}", "that *be {adj} than {v}", "(who|that) *be {adj} than {v}"),
+    modifiers=(
+        "{adj} than {v}",
+        "that *be {adj} than {v}",
+        "which *be {adj} than {v}",
+        "that *be {adj} than {v}",
+        "(who|that) *be {adj} than {v}",
+    ),
     predicates=("*be {adj} than {v}", "*be {adj} than {v}"),
     keywords=("{adj} than {v}",),
 )
 AGED = {
-    ">": Forms(("over {v} years old", "over the age of {v}", "aged over {v}", "above the age of {v}", "older than {v} years"), ("*be over {v} [years old]", "*be above {v}", "*be past the age of {v}"), ("over {v}", "age over {v}")),
-    "<": Forms(("under {v} years old", "under the age of {v}", "aged under {v}", "below the age of {v}", "younger than {v} years"), ("*be under {v} [years old]", "*be below {v}"), ("under {v}",)),
-    ">=": Forms(("aged {v} (or over|or older|and over|and up)", "{v} (or older|and older|years or older)", "of at least {v} years"), ("*be {v} or older", "*be at least {v} [years old]"), ("{v}+ years",)),
-    "<=": Forms(("aged {v} or (younger|under|less)", "{v} or younger", "of at most {v} years"), ("*be {v} or younger", "*be at most {v} [years old]"), ()),
-    "=": Forms(("aged {v}", "who *be {v} [years old]", "of age {v}", "{v} years old", "at the age of {v}"), ("*be {v} [years old]", "*be aged {v}"), ("{v} years old",)),
+    ">": Forms(
+        (
+            "over {v} years old",
+            "over the age of {v}",
+            "aged over {v}",
+            "above the age of {v}",
+            "older than {v} years",
+        ),
+        ("*be over {v} [years old]", "*be above {v}", "*be past the age of {v}"),
+        ("over {v}", "age over {v}"),
+    ),
+    "<": Forms(
+        (
+            "under {v} years old",
+            "under the age of {v}",
+            "aged under {v}",
+            "below the age of {v}",
+            "younger than {v} years",
+        ),
+        ("*be under {v} [years old]", "*be below {v}"),
+        ("under {v}",),
+    ),
+    ">=": Forms(
+        (
+            "aged {v} (or over|or older|and over|and up)",
+            "{v} (or older|and older|years or older)",
+            "of at least {v} years",
+        ),
+        ("*be {v} or older", "*be at least {v} [years old]"),
+        ("{v}+ years",),
+    ),
+    "<=": Forms(
+        ("aged {v} or (younger|under|less)", "{v} or younger", "of at most {v} years"),
+        ("*be {v} or younger", "*be at most {v} [years old]"),
+        (),
+    ),
+    "=": Forms(
+        ("aged {v}", "who *be {v} [years old]", "of age {v}", "{v} years old", "at the age of {v}"),
+        ("*be {v} [years old]", "*be aged {v}"),
+        ("{v} years old",),
+    ),
 }
+# Two comparisons of one column: above {v}, below {w}.
+ABOVE_AND_BELOW = Forms(
+    modifiers=(
+        "with a {col} <gt> {v} (and|but) <lt> {w}",
+        "with {col} <gt> {v} (and|but) <lt> {w}",
+        "whose {col} is <gt> {v} (and|but) <lt> {w}",
+        "with a {col} (higher|larger|greater) than {v} (and|but) (lower|smaller|less) than {w}",
+        "<where> the {col} is <gt> {v} (and|but) <lt> {w}",
+        "that *have a {col} <gt> {v} (and|but) <lt> {w}",
+        "with <gt> {v} but <lt> {w} {cols}",
+    ),
+    predicates=(
+        "*have a {col} <gt> {v} (and|but) <lt> {w}",
+        "*have <gt> {v} but <lt> {w} {cols}",
+        "*have a {col} that is <gt> {v} (and|but) <lt> {w}",
+    ),
+    keywords=("{col} > {v} and < {w}", "{v} < {col} < {w}", "{col} <gt> {v} <lt> {w}"),
+)

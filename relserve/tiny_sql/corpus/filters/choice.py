@@ -40,10 +40,14 @@ def null_filter(draft: Draft, column: SpokenColumn) -> Condition:
     """Missing, or known."""
     is_known = draft.rng.random() < 0.35
     answer = (column, "is", "not", "null") if is_known else (column, "is", "null")
-    return Condition(draft, column, answer, null.PRESENT if is_known else null.MISSING, slots_of(draft, column))
+    return Condition(
+        draft, column, answer, null.PRESENT if is_known else null.MISSING, slots_of(draft, column)
+    )
 
 
-def filters_on(draft: Draft, table: SpokenTable, count: int, avoid: SpokenColumn | None = None) -> list[Condition]:
+def filters_on(
+    draft: Draft, table: SpokenTable, count: int, avoid: SpokenColumn | None = None
+) -> list[Condition]:
     """Conditions on `count` different columns; none at all where the table has fewer.
 
     Of several none is itself an alternative: the answer language has no brackets.
@@ -58,5 +62,13 @@ def simple_filter(draft: Draft, column: SpokenColumn, with_or: bool = False) -> 
     """A condition without OR, unless it is allowed."""
     while True:
         condition = filter_on(draft, column)
-        if with_or or "or" not in condition.answer:
+        if with_or or not {"or", "and"} & _words(condition):
             return condition
+
+
+def _words(condition: Condition) -> set[str]:
+    """What joins comparisons in its answer; the AND of a BETWEEN does not."""
+    answer = condition.answer
+    if "between" in answer:
+        return set()
+    return {token for token in answer if isinstance(token, str)}

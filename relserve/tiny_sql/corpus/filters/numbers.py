@@ -13,7 +13,10 @@ from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
 from relserve.tiny_sql.corpus.lexicon.verbs import COUNTING_VERBS, UNITS, VERBS
 from relserve.tiny_sql.corpus.spoken import SpokenColumn
 
-OPERATORS = ((">", "<", ">=", "<=", "=", "!=", "between"), (0.33, 0.25, 0.1, 0.09, 0.1, 0.03, 0.1))
+OPERATORS = (
+    (">", "<", ">=", "<=", "=", "!=", "between", "><"),
+    (0.32, 0.24, 0.1, 0.09, 0.1, 0.03, 0.09, 0.03),
+)
 CLASSES = {">": "gt", "<": "lt", ">=": "ge", "<=": "le"}
 WORDS = dict(enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2))
 
@@ -22,10 +25,12 @@ def number_filter(draft: Draft, column: SpokenColumn) -> Condition:
     """A comparison with a number, or with two."""
     rng = draft.rng
     operator = rng.choices(*OPERATORS)[0]
-    if operator == "between":
+    if operator in ("between", "><"):
         low, high = sorted((random_number(rng, column), random_number(rng, column)), key=float)
         (v, left), (w, right) = spoken_number(draft, column, low), spoken_number(draft, column, high)
         answer: tuple[Token, ...] = (column, "between", left, "and", right)
+        if operator == "><":
+            answer = (column, ">", left, "and", column, "<", right)
     else:
         v, mark = spoken_number(draft, column, random_number(rng, column))
         answer, w = (column, operator, mark), ""
@@ -45,6 +50,8 @@ def _forms(
     rng: random.Random, draft: Draft, column: SpokenColumn, operator: str, slots: dict[str, Callable[[], str]]
 ) -> Forms:
     """The forms of this comparison: often one without the column's name, where there is one."""
+    if operator == "><":
+        return texts.ABOVE_AND_BELOW
     named = _named(operator)
     is_counted = column.kind is Kind.INT and column.is_summed
     if is_counted and operator not in ("!=", "between") and rng.random() < 0.5:
@@ -69,7 +76,9 @@ def _named(operator: str) -> Forms:
     return texts.BETWEEN if operator == "between" else texts.COMPARED + texts.EXTRA[operator]
 
 
-def _add_verb(rng: random.Random, verbs: tuple[tuple[str, str], ...], slots: dict[str, Callable[[], str]]) -> None:
+def _add_verb(
+    rng: random.Random, verbs: tuple[tuple[str, str], ...], slots: dict[str, Callable[[], str]]
+) -> None:
     verb, verbing = rng.choice(verbs)
     slots |= {"verb": lambda: verb, "verbing": lambda: verbing}
 
@@ -106,12 +115,13 @@ def _aged(
 def is_only(column: SpokenColumn, lexicon: dict[str, tuple[tuple[str, str], ...]], words: list[str]) -> bool:
     """Whether no other column of the table goes by one of these verbs."""
     return not any(
-        other is not column and any(verb in words for verb, _ in other.meaning(lexicon) or ()) for other in column.table.columns
+        other is not column and any(verb in words for verb, _ in other.meaning(lexicon) or ())
+        for other in column.table.columns
     )
 
 
 def has_no_rival(column: SpokenColumn, adjective: str) -> bool:
-    """Whether the adjective speaks of no other column of the table; `older` and `newer` speak of dates too."""
+    """Whether the adjective speaks of no other column of the table; `older` speaks of dates, too."""
     for other in column.table.columns:
         if other is column:
             continue
@@ -131,13 +141,21 @@ def random_number(rng: random.Random, column: SpokenColumn) -> str:
     if column.is_year:
         return str(rng.randint(1950, 2024))
     if column.kind is Kind.INT:
-        return str(rng.choice((rng.randint(1, 12), rng.randint(1, 100), rng.randint(10, 1000), rng.choice(ROUND))))
+        return str(
+            rng.choice((rng.randint(1, 12), rng.randint(1, 100), rng.randint(10, 1000), rng.choice(ROUND)))
+        )
     chance = rng.random()
     if chance < 0.45:
         return str(rng.randint(1, 100))
     if chance < 0.8:
         return str(round(rng.uniform(0, 100), rng.choice((1, 1, 2))))
     return str(rng.choice((rng.randint(100, 5000), rng.choice(ROUND))))
+
+
+def _in_thousands(number: int, briefly: bool) -> str:
+    if number % 1_000_000 == 0:
+        return f"{number // 1_000_000}" + ("m" if briefly else " million")
+    return f"{number // 1000}" + ("k" if briefly else " thousand")
 
 
 ROUND = (100, 200, 250, 500, 1000, 1500, 2000, 5000, 10000, 20000, 50000, 100000, 1000000)
@@ -150,8 +168,8 @@ def spoken_number(draft: Draft, column: SpokenColumn, number: str) -> tuple[str,
     if whole is not None and not column.is_year:
         if whole >= 1000 and chance < 0.25:
             spoken = f"{whole:,}"
-        elif whole >= 1000 and whole % 1000 == 0 and chance < 0.4:
-            spoken = f"{whole // 1000}k"
+        elif whole >= 1000 and whole % 1000 == 0 and chance < 0.45:
+            spoken = _in_thousands(whole, chance < 0.35)
         elif whole in WORDS and chance < 0.12:
             spoken = WORDS[whole]
     marker, mark = draft.value(spoken, number)

@@ -59,17 +59,31 @@ def _either(draft: Draft, column: SpokenColumn) -> Condition:
     w, right, other_is_bare = text_value(draft, column)
     is_bare = is_bare and other_is_bare and draft.rng.random() < BARE_SHARE
     answer = (column, "=", left, "or", column, "=", right)
-    return Condition(draft, column, answer, texts.EITHER_BARE if is_bare else texts.EITHER, slots_of(draft, column, v=v, w=w))
+    return Condition(
+        draft,
+        column,
+        answer,
+        texts.EITHER_BARE if is_bare else texts.EITHER,
+        slots_of(draft, column, v=v, w=w),
+    )
 
 
 def _contains(draft: Draft, column: SpokenColumn) -> Condition:
     rng = draft.rng
-    word = common_word(rng, draft.schema.held_out) if rng.random() < 0.7 else made_up_word(rng, draft.schema.held_out)
+    word = (
+        common_word(rng, draft.schema.held_out)
+        if rng.random() < 0.7
+        else made_up_word(rng, draft.schema.held_out)
+    )
     if rng.random() < 0.15:
         word = rng.choice(column.values).split()[0].strip(".").lower()
     quoted = rng.random() < 0.65
-    v, mark = draft.value(rng.choice(QUOTES) % word.replace("'", "") if quoted else word, word.replace("'", ""))
-    return Condition(draft, column, ("contains", "(", column, ",", mark, ")"), texts.CONTAINS, slots_of(draft, column, v=v))
+    v, mark = draft.value(
+        rng.choice(QUOTES) % word.replace("'", "") if quoted else word, word.replace("'", "")
+    )
+    return Condition(
+        draft, column, ("contains", "(", column, ",", mark, ")"), texts.CONTAINS, slots_of(draft, column, v=v)
+    )
 
 
 def text_value(draft: Draft, column: SpokenColumn) -> tuple[str, ValueMark, bool]:
@@ -109,6 +123,7 @@ def _holders(draft: Draft, value: str) -> int:
     """How many columns of the schema hold the value."""
     folded = value.lower()
     return sum(
-        any(other.lower() == folded for other in column.values) for table in draft.schema.tables for column in table.columns
+        any(other.lower() == folded for other in column.values)
+        for table in draft.schema.tables
+        for column in table.columns
     )
-

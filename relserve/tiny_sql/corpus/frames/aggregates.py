@@ -5,14 +5,91 @@ its plural.
 """
 
 WORDS = {
-    "avg": ("average {c}", "average {c}", "average {c}", "mean {c}", "avg {c}", "avg. {c}", "{c} average", "typical {c}", "average of the {cs}", "mean of the {c}", "average of {c}", "average {cs}", "(mean|average) value of [the] {c}", "{c} on average"),
-    "sum": ("total {c}", "total {c}", "sum of [the] {c}", "sum of [the|all] {cs}", "combined {c}", "overall {c}", "total {cs}", "summed {c}", "total amount of {c}", "sum {c}", "total of [the|all] {cs}", "{c} sum", "{c} total", "{c} in total", "aggregate {c}", "cumulative {c}", "total sum of [the] {cs}", "accumulated {c}"),
-    "max": ("maximum {c}", "highest {c}", "max {c}", "largest {c}", "biggest {c}", "greatest {c}", "top {c}", "peak {c}", "highest value of {c}", "maximum of [the] {c}", "maximal {c}", "maximum value of {c}", "upper limit of [the] {c}", "highest possible {c}"),
-    "min": ("minimum {c}", "lowest {c}", "min {c}", "smallest {c}", "least {c}", "minimal {c}", "lowest value of {c}", "minimum of [the] {c}", "minimum value of {c}", "bottom {c}", "lower limit of [the] {c}"),
+    "avg": (
+        "average {c}",
+        "average {c}",
+        "average {c}",
+        "mean {c}",
+        "avg {c}",
+        "avg. {c}",
+        "{c} average",
+        "typical {c}",
+        "average of the {cs}",
+        "mean of the {c}",
+        "average of {c}",
+        "average {cs}",
+        "(mean|average) value of [the] {c}",
+        "{c} on average",
+    ),
+    "sum": (
+        "total {c}",
+        "total {c}",
+        "sum of [the] {c}",
+        "sum of [the|all] {cs}",
+        "combined {c}",
+        "overall {c}",
+        "total {cs}",
+        "summed {c}",
+        "total amount of {c}",
+        "sum {c}",
+        "total of [the|all] {cs}",
+        "{c} sum",
+        "{c} total",
+        "{c} in total",
+        "aggregate {c}",
+        "cumulative {c}",
+        "total sum of [the] {cs}",
+        "accumulated {c}",
+    ),
+    "max": (
+        "maximum {c}",
+        "highest {c}",
+        "max {c}",
+        "largest {c}",
+        "biggest {c}",
+        "greatest {c}",
+        "top {c}",
+        "peak {c}",
+        "highest value of {c}",
+        "maximum of [the] {c}",
+        "maximal {c}",
+        "maximum value of {c}",
+        "upper limit of [the] {c}",
+        "highest possible {c}",
+    ),
+    "min": (
+        "minimum {c}",
+        "lowest {c}",
+        "min {c}",
+        "smallest {c}",
+        "least {c}",
+        "minimal {c}",
+        "lowest value of {c}",
+        "minimum of [the] {c}",
+        "minimum value of {c}",
+        "bottom {c}",
+        "lower limit of [the] {c}",
+    ),
 }
 DATE_WORDS = {
-    "max": ("latest {c}", "most recent {c}", "last {c}", "newest {c}", "max {c}", "maximum {c}", "latest of the {cs}"),
-    "min": ("earliest {c}", "first {c}", "oldest {c}", "min {c}", "minimum {c}", "earliest of the {cs}", "soonest {c}"),
+    "max": (
+        "latest {c}",
+        "most recent {c}",
+        "last {c}",
+        "newest {c}",
+        "max {c}",
+        "maximum {c}",
+        "latest of the {cs}",
+    ),
+    "min": (
+        "earliest {c}",
+        "first {c}",
+        "oldest {c}",
+        "min {c}",
+        "minimum {c}",
+        "earliest of the {cs}",
+        "soonest {c}",
+    ),
 }
 # Several aggregates of one column: `minimum and maximum price`.
 SHORT = {
@@ -69,7 +146,17 @@ AGGREGATE = (
     "what {n} can be found among [all|the] {rows}?",
 )
 # Without a word for the rows: only where there is one table.
-ALONE = ("<ask> the {n}", "what is the {n}?", "<show> the {n}", "{n}", "the {n}", "overall {n}", "what's the {n} overall?", "{n} of everything", "(compute|calculate) the {n}")
+ALONE = (
+    "<ask> the {n}",
+    "what is the {n}?",
+    "<show> the {n}",
+    "{n}",
+    "the {n}",
+    "overall {n}",
+    "what's the {n} overall?",
+    "{n} of everything",
+    "(compute|calculate) the {n}",
+)
 # Around words for the column alone.
 AVERAGE = (
     "how (much|high|large|big) is the {c} of [the|all] {rows} on average?",
@@ -110,3 +197,38 @@ HIGHEST = (
     "up to what {c} do [the|all] {rows} go?",
 )
 LOWEST = ("how low does the {c} of [the|all] {rows} (get|go)?", "what {c} do [the|all] {rows} have at least?")
+# Without the column's name: {q} is a question of `lexicon.lookups`, {p} a participle of a date.
+HOW_ON_AVERAGE = (
+    "{q} on average?",
+    "{q} on average?",
+    "on average, {q}?",
+    "{q} on average",
+    "{q}, on average?",
+    "{q} typically?",
+)
+HOW_IN_TOTAL = (
+    "{q} in total?",
+    "{q} altogether?",
+    "in total, {q}?",
+    "{q} (combined|all together|in sum|overall)?",
+    "{q} put together?",
+)
+WHEN_LAST = (
+    "when was the (last|latest|most recent|newest) of [the] {rows} {p}?",
+    "when was the (last|latest|most recent|newest) {row} {p}?",
+    "when was the (last|latest|most recent) {row} {p}",
+    "when did we last have (a|an) {row} {p}?",
+    "when were {rows} last {p}?",
+    "when was (a|an) {row} last {p}?",
+    "what is the (latest|last) date on which (a|an) {row} was {p}?",
+    "date of the (last|latest) {p} {row}",
+)
+WHEN_FIRST = (
+    "when was the (first|earliest|oldest|very first) of [the] {rows} {p}?",
+    "when was the (first|earliest|oldest) {row} {p}?",
+    "when was the (first|earliest|very first) {row} {p}",
+    "when were {rows} first {p}?",
+    "when was (a|an) {row} first {p}?",
+    "what is the (earliest|first) date on which (a|an) {row} was {p}?",
+    "date of the (first|earliest) {p} {row}",
+)

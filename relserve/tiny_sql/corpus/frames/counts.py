@@ -72,7 +72,13 @@ COUNT_FILTER = (
     "for how many {nouns} is it true that they {do}?",
     "how many {nouns} can you find that {do}?",
 )
-COUNT_FILTER_WHO = ("how many people {do}?", "how many {do}?", "how many of them {do}?", "how many persons {do}?", "how many {do}")
+COUNT_FILTER_WHO = (
+    "how many people {do}?",
+    "how many {do}?",
+    "how many of them {do}?",
+    "how many persons {do}?",
+    "how many {do}",
+)
 COUNT_DISTINCT = (
     "how many <different> {values} do [the|our|all] {rows} have?",
     "how many <different> {values} are there (among|for|in|of) [the|all] {rows}?",

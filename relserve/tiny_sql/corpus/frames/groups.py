@@ -60,6 +60,20 @@ COUNT = (
     "{g} (counts|frequencies) (of|for|among) [the] {rows}",
     "histogram of {rows} by {g}",
 )
+# By the year of a date: {p} is its participle (`hired`).
+COUNT_EVENTS = (
+    "how many {rows} were {p} (per|each|every|in each|in every) year?",
+    "how many {rows} were {p} (per|each|every) year",
+    "how many {rows} (were|got) {p} by year?",
+    "number of {rows} {p} (per|each|by) year",
+    "<count> {rows} {p} (per|in each|each|by) year",
+    "for <every> year, how many {rows} were {p}?",
+    "<show> the number of {rows} {p} (per|in each|each|by) year",
+    "<show> <every> year <also> the number of {rows} {p} [in it]",
+    "in which years were how many {rows} {p}?",
+    "yearly number of {rows} {p}",
+    "{rows} {p} (per|by) year",
+)
 AGGREGATE = (
     "<ask> the {n} of [the|all] {rows} <per> {g}",
     "<ask> the {n} of [the|all] {rows} <per> {g}",
@@ -116,8 +130,30 @@ AGGREGATE_ALONE = (
     "<show> the {gs} <also> their {n}",
     "break the {n} down by {g}",
 )
-MOST_FIRST = (", (highest|largest|most|biggest) first", ", in descending order", " in descending order", ", descending", ", from (most to least|high to low|highest to lowest)", ", (biggest|highest) on top", ", sorted descending", ", starting with the (highest|largest)", ", sorted from (high to low|most to least)", ", largest to smallest", ", in decreasing order")
-LEAST_FIRST = (", (lowest|smallest|fewest) first", ", in ascending order", " in ascending order", ", ascending", ", from (least to most|low to high|lowest to highest)", ", sorted ascending", ", starting with the (lowest|smallest)", ", smallest to largest", ", in increasing order")
+MOST_FIRST = (
+    ", (highest|largest|most|biggest) first",
+    ", in descending order",
+    " in descending order",
+    ", descending",
+    ", from (most to least|high to low|highest to lowest)",
+    ", (biggest|highest) on top",
+    ", sorted descending",
+    ", starting with the (highest|largest)",
+    ", sorted from (high to low|most to least)",
+    ", largest to smallest",
+    ", in decreasing order",
+)
+LEAST_FIRST = (
+    ", (lowest|smallest|fewest) first",
+    ", in ascending order",
+    " in ascending order",
+    ", ascending",
+    ", from (least to most|low to high|lowest to highest)",
+    ", sorted ascending",
+    ", starting with the (lowest|smallest)",
+    ", smallest to largest",
+    ", in increasing order",
+)
 BY_GROUP = (", <sorted> {g}", ", (ordered|sorted) by {g}", ", in order of {g}", " <sorted> {g}")
 HAVING_COUNT = (
     "<what> {gs} have {w} {rows}?",

@@ -24,8 +24,24 @@ LINKS = (
     "at {which}",
     "with {which}",
 )
-LINKS_WITH_ONE = ("of the {which_one}", "for the {which_one}", "from the {which_one}", "whose {other} is the {which_one}", "of {other} {x}", "from {other} {x}", "by {other} {x}", "for {other} {x}")
-LINK_PREDICATES = ("belong to {which}", "are (linked|assigned|related) to {which}", "have (a|an) {other} that {does}", "are (from|of|for|by) {which}", "come from {which}", "go with {which}")
+LINKS_WITH_ONE = (
+    "of the {which_one}",
+    "for the {which_one}",
+    "from the {which_one}",
+    "whose {other} is the {which_one}",
+    "of {other} {x}",
+    "from {other} {x}",
+    "by {other} {x}",
+    "for {other} {x}",
+)
+LINK_PREDICATES = (
+    "belong to {which}",
+    "are (linked|assigned|related) to {which}",
+    "have (a|an) {other} that {does}",
+    "are (from|of|for|by) {which}",
+    "come from {which}",
+    "go with {which}",
+)
 PAIRS = (
     "<show> the {own} of <every> {row} and the {ocol}",
     "<show> the {own} of <every> {row} <also> the {far} of its {other}",
@@ -101,7 +117,6 @@ WHICH = (
     "<what> {rows} do {which} have?",
     "<what> {rows} does the {which_one} have?",
 )
-WHOLE_ROWS = ("{rows} {link}",)
 COUNT = (
     "<howmany> {rows} {link} <exist>?",
     "<howmany> {rows} {link} are there?",
@@ -211,3 +226,21 @@ GROUP_AGGREGATE_NAME = (
     "{row} {n} (per|by) {other}",
 )
 OTHER_NOUNS = ("{other} {g}", "{g} of the {other}", "{other} {g}", "{other}'s {g}")
+# The other table's side of the first or last row: {np} is that row (`strongest beer`).
+TOP_OTHER = (
+    "<what> {other} has the {np}?",
+    "<what> {other} has the {np}?",
+    "<what> {other} does the {np} (have|belong to|come from)?",
+    "<what> is the {other} (of|with|that has) the {np}?",
+    "what is the {far} of the {other} of the {np}?",
+    "what is the {far} of the {other} (with|that has) the {np}?",
+    "<show> the {far} of the {other} (of|with|that has) the {np}",
+    "{other} (of|with) the {np}",
+    "{other} {far} of the {np}",
+    "to which {other} does the {np} belong?",
+    "from which {other} is the {np}?",
+    "(name|find) the {other} (of|with|that has) the {np}",
+    "(tell me|do you know) which {other} has the {np}",
+    "the {np}: <what> {other} does it (have|belong to)?",
+    "the {np} belongs to <what> {other}?",
+)

@@ -78,4 +78,43 @@ ROW_OF = (
     "{key} = {x}",
 )
 # Before a question of `lexicon.lookups`.
-OPENINGS = ("{q}?", "{q}?", "{q}", "(tell me|do you know|can you tell me), {q}?", "{q}, (please|can you say|do you know)?")
+OPENINGS = (
+    "{q}?",
+    "{q}?",
+    "{q}",
+    "(tell me|do you know|can you tell me), {q}?",
+    "{q}, (please|can you say|do you know)?",
+)
+# By a number: `order 12`.
+NUMBERED = (
+    "{row} {x}",
+    "{row} number {x}",
+    "{row} (no.|no|nr|#) {x}",
+    "{row} with [the] {key} {x}",
+    "{row} whose {key} is {x}",
+    "{row} with {key} = {x}",
+    "{row} {key} {x}",
+    "{row} with [the] number {x}",
+)
+ROW_OF_NUMBER = (
+    "<show> [the] {numbered}",
+    "<show> the {numbered}",
+    "<show> (everything|all) about [the] {numbered}",
+    "<show> the details of [the] {numbered}",
+    "[the] {numbered}",
+    "<search> [the] {numbered}",
+    "what do we know about [the] {numbered}?",
+    "{key} {x}",
+)
+LOOKUP_NUMBER = (
+    "what is the {cols} of [the] {numbered}?",
+    "what's the {cols} of [the] {numbered}?",
+    "<ask> the {cols} of [the] {numbered}",
+    "<show> the {cols} of [the] {numbered}",
+    "<show> [the] {cols} for [the] {numbered}",
+    "{cols} of [the] {numbered}",
+    "<what> {cols} does [the] {numbered} have?",
+    "for [the] {numbered}, what is the {cols}?",
+    "the {numbered} has what {cols}?",
+    "{cols} where {key} is {x}",
+)

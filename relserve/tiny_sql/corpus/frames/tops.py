@@ -15,8 +15,26 @@ BY_COLUMN = (
     "{best} {c} {row}",
 )
 BY_LEAST = ("{row} with the {lowest} {c}",)
-MANY_BY_ADJECTIVE = ("{k} {sup} {rows}", "{k} {sup} {rows}", "{sup} {k} {rows}", "{end} {k} {sup} {rows}")
+MANY_BY_ADJECTIVE = (
+    "{k} {sup} {rows}",
+    "{k} {sup} {rows}",
+    "{sup} {k} {rows}",
+    "top {k} {sup} {rows}",
+    "top {k} {sup} {rows}",
+)
+MANY_BY_DATE = (
+    "{k} {rows} with the {best} {c}",
+    "{k} {rows} with the {best} {c}",
+    "{k} {rows} (having|that have) the {best} {c}",
+    "{k} {best} {rows} by {c}",
+    "{best} {k} {rows} by {c}",
+    "{k} {rows} with {best} {c}",
+    "first {k} {rows} when (sorted|ordered) by {c} {direction}",
+    "{k} {rows} whose {c} is [the] {best}",
+)
 MANY_BY_COLUMN = (
+    "top {k} {rows} with the {best} {c}",
+    "{k} {rows} whose {c} is [the] {best}",
     "{k} {rows} with the {best} {c}",
     "{k} {rows} with the {best} {c}",
     "{k} {rows} (having|that have) the {best} {c}",
@@ -72,8 +90,19 @@ ROW_WHO = (
     "(tell me|do you know) who {is_best}",
     "who {is_best} (among|of) [all] [the] {rows}?",
 )
-IS_BEST_COLUMN = ("has the {best} {c}", "has the {best} {c}", "(shows|gets|reaches|comes with) the {best} {c}", "(leads|is first|is top|ranks first) by {c}")
-IS_WORST_COLUMN = ("has the {best} {c}", "has the {best} {c}", "(shows|gets|comes with) the {best} {c}", "(is last|ranks last) by {c}")
+IS_BEST_DATE = ("has the {best} {c}", "has the {best} {c}", "comes with the {best} {c}")
+IS_BEST_COLUMN = (
+    "has the {best} {c}",
+    "has the {best} {c}",
+    "(shows|gets|reaches|comes with) the {best} {c}",
+    "(leads|is first|is top|ranks first) by {c}",
+)
+IS_WORST_COLUMN = (
+    "has the {best} {c}",
+    "has the {best} {c}",
+    "(shows|gets|comes with) the {best} {c}",
+    "(is last|ranks last) by {c}",
+)
 IS_BEST_ADJECTIVE = ("is [the] {sup}", "is the {sup} [one]", "is the {sup}")
 COLUMNS_OF_ROW = (
     "what is the {cols} of the {np}?",
@@ -135,7 +164,13 @@ ROWS_WHICH = (
     "(tell me|do you know) which {k} {rows} {have_best}",
     "(name|tell me the names of|what are the names of) the {nps}",
 )
-ROWS_WHO = ("who are the {nps}?", "who are the {nps}", "who are our {nps}?", "(tell me|do you know) who the {nps} are")
+ROWS_WHO = (
+    "who are the {nps}?",
+    "who are the {nps}",
+    "who are our {nps}?",
+    "(tell me|do you know) who the {nps} are",
+)
+HAVE_BEST_DATE = ("have the {best} {c}", "have the {best} {c}", "come with the {best} {c}")
 HAVE_BEST_COLUMN = ("have the {best} {c}", "(show|reach|come with) the {best} {c}", "rank {rank} by {c}")
 HAVE_BEST_ADJECTIVE = ("are [the] {sup}", "are the {sup}")
 COLUMNS_OF_ROWS = (
@@ -178,3 +213,8 @@ HIGH = ("highest", "highest", "largest", "greatest", "biggest", "maximum", "top"
 LOW = ("lowest", "lowest", "smallest", "minimum", "least", "min")
 LATE = ("latest", "most recent", "newest", "last", "latest")
 EARLY = ("earliest", "oldest", "first", "earliest")
+# A question of `lexicon.lookups` about the row.
+QUESTION_OF_ROW = ("{q}?", "{q}?", "{q}?", "{q}", "(tell me|do you know), {q}?")
+# Participles of dates: `most recently hired`.
+LATEST_EVENT = ("most recently {p}", "last {p}", "latest {p}", "newest {p}")
+EARLIEST_EVENT = ("first {p}", "earliest {p}", "very first {p}")

@@ -12,6 +12,9 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "birthday": ("date of birth", "birth date"),
     "date_of_birth": ("birthday", "birth date"),
     "salary": ("pay", "earnings", "wage"),
+    "title": ("name",),
+    "full_name": ("name",),
+    "label": ("name",),
     "country": ("nation",),
     "genre": ("kind", "type"),
     "description": ("text",),
@@ -87,10 +90,14 @@ _LONG = _adjectives("longer / longest / shorter / shortest")
 _RATED = _adjectives(
     "better rated, rated higher, better / best rated, highest rated, top rated, best / worse rated, rated lower, worse / worst rated, lowest rated, worst"
 )
-_PAID = _adjectives("better paid, higher paid / best paid, highest paid, highest earning / worse paid, lower paid / worst paid, lowest paid")
+_PAID = _adjectives(
+    "better paid, higher paid / best paid, highest paid, highest earning / worse paid, lower paid / worst paid, lowest paid"
+)
 _NEW = _adjectives("newer, more recent / newest, most recent, latest / older / oldest")
 _HIGH = _adjectives("taller, higher / tallest, highest / shorter, lower / shortest, lowest")
-_POWER = _adjectives("more powerful, stronger / most powerful, strongest / less powerful, weaker / least powerful, weakest")
+_POWER = _adjectives(
+    "more powerful, stronger / most powerful, strongest / less powerful, weaker / least powerful, weakest"
+)
 _HEAVY = _adjectives("heavier / heaviest / lighter / lightest")
 _HOT = _adjectives("hotter, warmer / hottest, warmest / colder, cooler / coldest, coolest")
 _POPULAR = _adjectives("more popular / most popular / less popular / least popular")
@@ -114,7 +121,9 @@ ADJECTIVES: dict[str, Adjectives] = {
     "pages": _LONG,
     "speed": _adjectives("faster, quicker / fastest, quickest / slower / slowest"),
     "area": _SIZE,
-    "population": _adjectives("larger, bigger, more populous / largest, biggest, most populous / smaller, less populous / smallest, least populous"),
+    "population": _adjectives(
+        "larger, bigger, more populous / largest, biggest, most populous / smaller, less populous / smallest, least populous"
+    ),
     "capacity": _SIZE,
     "employees": _SIZE,
     "size": _SIZE,
@@ -136,7 +145,9 @@ ADJECTIVES: dict[str, Adjectives] = {
     "followers": _POPULAR,
     "votes": _POPULAR,
     "downloads": _adjectives("more downloaded / most downloaded / less downloaded / least downloaded"),
-    "views": _adjectives("more viewed, more watched / most viewed, most watched / less viewed / least viewed"),
+    "views": _adjectives(
+        "more viewed, more watched / most viewed, most watched / less viewed / least viewed"
+    ),
     "likes": _adjectives("more liked / most liked / less liked / least liked"),
     "distance": _adjectives("farther, longer / farthest, longest / nearer, shorter / nearest, shortest"),
     "calories": _adjectives("richer in calories / richest in calories / lighter / lightest"),

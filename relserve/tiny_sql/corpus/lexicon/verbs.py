@@ -2,7 +2,12 @@
 
 # Verbs that take the value as their object: `weigh more than 5`.
 VERBS: dict[str, tuple[tuple[str, str], ...]] = {
-    "price": (("cost", "costing"), ("sell for", "selling for"), ("go for", "going for"), ("be priced at", "priced at")),
+    "price": (
+        ("cost", "costing"),
+        ("sell for", "selling for"),
+        ("go for", "going for"),
+        ("be priced at", "priced at"),
+    ),
     "cost": (("cost", "costing"),),
     "fee": (("cost", "costing"), ("charge", "charging")),
     "rent": (("cost", "costing"),),
@@ -100,7 +105,12 @@ BY: dict[str, tuple[tuple[str, str], ...]] = {
     "singer": (("sung", "sang"), ("performed", "performed")),
     "band": (("played", "played"), ("recorded", "recorded")),
     "composer": (("composed", "composed"), ("written", "wrote")),
-    "manufacturer": (("made", "makes"), ("manufactured", "manufactures"), ("built", "builds"), ("produced", "produces")),
+    "manufacturer": (
+        ("made", "makes"),
+        ("manufactured", "manufactures"),
+        ("built", "builds"),
+        ("produced", "produces"),
+    ),
     "brand": (("made", "makes"), ("sold", "sells")),
     "brewery": (("brewed", "brews"), ("made", "makes")),
     "company": (("made", "makes"),),
@@ -128,7 +138,9 @@ BY: dict[str, tuple[tuple[str, str], ...]] = {
 PLACES = frozenset(
     "city country state region address location place district county province village continent origin destination street venue stadium airport".split()
 )
-MEMBERSHIPS = frozenset("department team league office section sector industry company university college school party ward segment network".split())
+MEMBERSHIPS = frozenset(
+    "department team league office section sector industry company university college school party ward segment network".split()
+)
 # What happened at a date or in a year: `hired after 2015`, and the auxiliary of its question.
 EVENTS: dict[str, tuple[str, ...]] = {
     "hire_date": ("hired", "employed"),

@@ -7,6 +7,8 @@ from relserve.tiny_sql.corpus import phrases
 from relserve.tiny_sql.corpus.draft import Draft
 from relserve.tiny_sql.corpus.filters.choice import filters_on
 from relserve.tiny_sql.corpus.frames import aggregates as frames
+from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
+from relserve.tiny_sql.corpus.shapes.lookups import of_several, question_for
 from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, said
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
 
@@ -33,7 +35,9 @@ class Aggregate(NamedTuple):
         return {"c": lambda: draft.column(self.column), "cs": lambda: draft.column(self.column, many=True)}
 
 
-def some_aggregate(draft: Draft, table: SpokenTable, avoid: SpokenColumn | None = None, dates: bool = False) -> Aggregate | None:
+def some_aggregate(
+    draft: Draft, table: SpokenTable, avoid: SpokenColumn | None = None, dates: bool = False
+) -> Aggregate | None:
     """A fitting function of one of the table's numbers, or dates."""
     columns = [column for column in table.numbers + (table.dates if dates else []) if column is not avoid]
     if not columns:
@@ -120,11 +124,42 @@ def _aggregated(draft: Draft, rows: Rows) -> Written | None:
     if aggregate is None:
         return None
     slots = rows.slots(draft) | aggregate.slots(draft) | {"n": lambda: aggregate.said(draft)}
-    texts = _frames(rows)
+    answer: Answer = ("select", *aggregate.answer, *rows.source)
     column = aggregate.column
+    chance = rng.random()
+    if chance < 0.25:
+        asked = _unnamed(draft, rows, aggregate, slots)
+        if asked is not None:
+            return Written(asked, answer)
+    if not rows.conditions and chance > 0.8:
+        if len(draft.schema.tables) > 1 or rng.random() < 0.5:
+            slots["c"] = lambda: f"{draft.row(rows.table)} {draft.column(column)}"
+            slots["cs"] = lambda: f"{draft.row(rows.table)} {draft.column(column, many=True)}"
+            words = frames.DATE_WORDS if column.kind is Kind.DATE else frames.WORDS
+            slots["n"] = lambda: said(draft, words[aggregate.function], slots)
+        return Written(said(draft, frames.ALONE, slots), answer)
+    texts = _frames(rows)
     if column.kind is not Kind.DATE and rng.random() < 0.25:
         is_counted = aggregate.function == "sum" and column.kind is Kind.INT
         texts = frames.TOTAL_COUNT if is_counted and rng.random() < 0.5 else OWN_FRAMES[aggregate.function]
-    elif len(draft.schema.tables) == 1 and not rows.conditions and rng.random() < 0.2:
-        texts = frames.ALONE
-    return Written(said(draft, texts, slots), ("select", *aggregate.answer, *rows.source))
+    return Written(said(draft, texts, slots), answer)
+
+
+def _unnamed(draft: Draft, rows: Rows, aggregate: Aggregate, slots: Slots) -> str | None:
+    """Without the column's name: how old are students on average, when was the last one hired."""
+    function, column = aggregate
+    if column.kind is Kind.DATE:
+        events = column.meaning(EVENTS)
+        others = [other for other in rows.table.columns if other is not column]
+        if not events or any(set(events) & set(other.meaning(EVENTS) or ()) for other in others):
+            return None
+        slots["p"] = lambda: draft.rng.choice(events)
+        return said(draft, frames.WHEN_LAST if function == "max" else frames.WHEN_FIRST, slots)
+    if function not in ("avg", "sum"):
+        return None
+    question = question_for(draft, column)
+    if question is None or not question.startswith("how"):
+        return None
+    slots["x"] = lambda: draft.rng.choice(("", "the ", "all ")) + slots["rows"]()
+    slots["q"] = lambda: said(draft, (of_several(question),), slots)
+    return said(draft, frames.HOW_ON_AVERAGE if function == "avg" else frames.HOW_IN_TOTAL, slots)

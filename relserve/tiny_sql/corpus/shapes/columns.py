@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.draft import Draft
 from relserve.tiny_sql.corpus.frames import columns as frames
+from relserve.tiny_sql.corpus.shapes.lookups import of_several, question_for
 from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Written, listed, said, some_rows
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
 
@@ -18,7 +19,16 @@ def list_columns(draft: Draft) -> Written | None:
     slots = rows.slots(draft)
     slots["cols"] = lambda: draft.listed(columns)
     slots["colsmany"] = lambda: draft.listed(columns, many=True)
-    alone = len(draft.schema.tables) == 1 and not rows.conditions and rng.random() < 0.4 and not _means_values(columns)
+    asked = question_for(draft, columns[0]) if len(columns) == 1 and rng.random() < 0.35 else None
+    if asked is not None:
+        slots["x"] = lambda: f"the {slots['rows']()}" if rng.random() < 0.8 else slots["rows"]()
+        return Written(said(draft, (of_several(asked) + "?",), slots), ("select", columns[0], *rows.source))
+    alone = (
+        len(draft.schema.tables) == 1
+        and not rows.conditions
+        and rng.random() < 0.4
+        and not _means_values(columns)
+    )
     text = said(draft, frames.ALONE if alone else frames.COLUMNS, slots)
     order: Answer = ()
     if rng.random() < 0.2:
@@ -38,7 +48,7 @@ def order_by(draft: Draft, table: SpokenTable) -> tuple[str, Answer]:
     rng = draft.rng
     column = rng.choice(table.plain or table.columns)
     descending = rng.random() < 0.5
-    texts = frames.DESCENDING if descending else frames.ASCENDING
+    texts: Sequence[str] = frames.DESCENDING if descending else frames.ASCENDING
     if column.kind is Kind.DATE and rng.random() < 0.6:
         texts = frames.LATEST if descending else frames.EARLIEST
     elif column.kind is Kind.TEXT and rng.random() < 0.6:

@@ -1,5 +1,7 @@
 """Questions for a number of rows, or of different values."""
 
+from collections.abc import Sequence
+
 from relserve.tiny_sql.corpus.draft import Draft
 from relserve.tiny_sql.corpus.filters.choice import filters_on
 from relserve.tiny_sql.corpus.frames import counts as frames
@@ -23,7 +25,7 @@ def count_filtered(draft: Draft) -> Written | None:
     if not rows.conditions:
         return None
     chance = rng.random()
-    texts = frames.COUNT if chance < 0.5 else frames.COUNT_FILTER
+    texts: Sequence[str] = frames.COUNT if chance < 0.5 else frames.COUNT_FILTER
     if chance > 0.9 and len(draft.schema.tables) == 1:
         texts = frames.COUNT_FILTER_WHO
     return Written(said(draft, texts, rows.slots(draft)), ("select", *COUNT, *rows.source))

@@ -7,16 +7,53 @@ from relserve.tiny_sql.corpus import phrases
 from relserve.tiny_sql.corpus.draft import Draft, Token
 from relserve.tiny_sql.corpus.filters.numbers import CLASSES, random_number, spoken_number
 from relserve.tiny_sql.corpus.frames import groups as frames
+from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
 from relserve.tiny_sql.corpus.shapes.aggregates import some_aggregate
 from relserve.tiny_sql.corpus.shapes.counts import COUNT
 from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, said, some_rows
 from relserve.tiny_sql.corpus.spoken import SpokenColumn
 
-MOST = ("the most", "the most", "the most", "most", "the greatest number of", "the highest number of", "the largest number of", "the biggest number of")
+MOST = (
+    "the most",
+    "the most",
+    "the most",
+    "most",
+    "the greatest number of",
+    "the highest number of",
+    "the largest number of",
+    "the biggest number of",
+)
 FEWEST = ("the fewest", "the fewest", "the least", "the smallest number of", "the lowest number of", "fewest")
-COMMON = ("most common", "most common", "most frequent", "commonest", "most popular", "most usual", "most widespread", "most often used")
+COMMON = (
+    "most common",
+    "most common",
+    "most frequent",
+    "commonest",
+    "most popular",
+    "most usual",
+    "most widespread",
+    "most often used",
+)
 RARE = ("least common", "rarest", "least frequent", "least popular", "least often used")
-LIMITS = ("2", "3", "3", "4", "5", "5", "6", "8", "10", "10", "15", "20", "three", "five", "two", "ten", "four")
+LIMITS = (
+    "2",
+    "3",
+    "3",
+    "4",
+    "5",
+    "5",
+    "6",
+    "8",
+    "10",
+    "10",
+    "15",
+    "20",
+    "three",
+    "five",
+    "two",
+    "ten",
+    "four",
+)
 NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "ten": "10"}
 YEAR_SHARE = 0.5  # of groups by a date
 
@@ -27,9 +64,17 @@ def count_groups(draft: Draft) -> Written | None:
     if found is None:
         return None
     rows, key, slots = found
-    text = said(draft, frames.COUNT, slots)
+    events = _column_of(key).meaning(EVENTS) if len(key) > 1 else None
+    texts = frames.COUNT
+    if events and draft.rng.random() < 0.5:
+        chosen = draft.rng.choice(events)
+        slots["p"] = lambda: chosen
+        texts = frames.COUNT_EVENTS
+    text = said(draft, texts, slots)
     ordering, order = _ordered(draft, key, slots, COUNT)
-    return Written(_extended(text, ordering), ("select", *key, ",", *COUNT, *rows.source, "group by", *key, *order))
+    return Written(
+        _extended(text, ordering), ("select", *key, ",", *COUNT, *rows.source, "group by", *key, *order)
+    )
 
 
 def aggregate_groups(draft: Draft) -> Written | None:
@@ -77,7 +122,13 @@ def _year(draft: Draft, column: SpokenColumn, many: bool = False) -> str:
         return year
     if "year" in column.words:
         return draft.column(column, many)
-    return rng.choice((f"{year} of the {draft.column(column)}", f"{draft.column(column)} {year}", f"{year} of {draft.column(column)}"))
+    return rng.choice(
+        (
+            f"{year} of the {draft.column(column)}",
+            f"{draft.column(column)} {year}",
+            f"{year} of {draft.column(column)}",
+        )
+    )
 
 
 def _column_of(key: Answer) -> SpokenColumn:
@@ -119,7 +170,9 @@ def groups_having(draft: Draft) -> Written | None:
         comparison = _comparison(draft, slots, aggregate.column)
         slots["n"] = lambda: aggregate.said(draft)
         text = said(draft, frames.HAVING_AGGREGATE, slots)
-    return Written(text, ("select", column, *rows.source, "group by", column, "having", *measure, *comparison))
+    return Written(
+        text, ("select", column, *rows.source, "group by", column, "having", *measure, *comparison)
+    )
 
 
 def _column_slots(draft: Draft, column: SpokenColumn) -> Slots:
@@ -193,8 +246,13 @@ def add_extremes(draft: Draft, slots: Slots, most: bool) -> None:
     slots |= {
         "most": lambda: rng.choice(MOST if most else FEWEST),
         "common": lambda: rng.choice(COMMON if most else RARE),
-        "often": lambda: rng.choice(("most often", "most frequently", "the most") if most else ("least often", "least frequently")),
+        "often": lambda: rng.choice(
+            ("most often", "most frequently", "the most") if most else ("least often", "least frequently")
+        ),
         "end": lambda: "top" if most else "bottom",
-        "best": lambda: rng.choice(("highest", "highest", "largest", "greatest", "biggest", "top") if most else ("lowest", "lowest", "smallest")),
+        "best": lambda: rng.choice(
+            ("highest", "highest", "largest", "greatest", "biggest", "top")
+            if most
+            else ("lowest", "lowest", "smallest")
+        ),
     }
-

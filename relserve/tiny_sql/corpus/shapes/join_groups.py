@@ -56,7 +56,10 @@ def _by_name(draft: Draft, pair: Pair, name: SpokenColumn) -> Written | None:
         if aggregate is None:
             return None
         slots["n"] = lambda: aggregate.said(draft)
-        return Written(said(draft, frames.GROUP_AGGREGATE_NAME, slots), ("select", name, ",", *aggregate.answer, *head[2:]))
+        return Written(
+            said(draft, frames.GROUP_AGGREGATE_NAME, slots),
+            ("select", name, ",", *aggregate.answer, *head[2:]),
+        )
     if chance < 0.7:
         comparison = count_comparison(draft, slots)
         return Written(said(draft, frames.GROUP_HAVING_NAME, slots), (*head, "having", *COUNT, *comparison))

@@ -9,6 +9,7 @@ from relserve.tiny_sql.corpus.filters.condition import Condition
 from relserve.tiny_sql.corpus.filters.texts import text_value
 from relserve.tiny_sql.corpus.frames import joins as frames
 from relserve.tiny_sql.corpus.shapes.aggregates import some_aggregate
+from relserve.tiny_sql.corpus.shapes.columns import order_by
 from relserve.tiny_sql.corpus.shapes.counts import COUNT
 from relserve.tiny_sql.corpus.shapes.written import Answer, Slots, Written, listed, said
 from relserve.tiny_sql.corpus.spoken import SpokenTable
@@ -35,7 +36,7 @@ class Pair(NamedTuple):
 
 
 def some_pair(draft: Draft) -> Pair | None:
-    """Two tables with one way between them: mostly the one that refers and what it refers to, else over a third."""
+    """Two tables with one way between them: mostly one that refers to the other, else over a third."""
     rng, tables = draft.rng, draft.schema.tables
     ways = routes(draft.schema.schema)
     direct = [pair for pair, steps in ways.items() if len(steps) == 1]
@@ -60,7 +61,11 @@ def pairs(draft: Draft) -> Written | None:
     slots["own"] = lambda: draft.column(own, many=draft.rng.random() < 0.3)
     slots["far"] = lambda: draft.column(far)
     slots["ocol"] = lambda: said(draft, frames.OTHER_NOUNS, slots | {"g": lambda: draft.column(far)})
-    return Written(said(draft, frames.PAIRS, slots), ("select", own, ",", far, *pair.source))
+    text = said(draft, frames.PAIRS, slots)
+    if draft.rng.random() < 0.12:
+        ordering, order = order_by(draft, pair.rows)
+        return Written(text.rstrip("?") + ordering, ("select", own, ",", far, *pair.source, *order))
+    return Written(text, ("select", own, ",", far, *pair.source))
 
 
 def _linked(draft: Draft) -> tuple[Pair, Slots, Answer] | None:
@@ -85,12 +90,16 @@ def _linked(draft: Draft) -> tuple[Pair, Slots, Answer] | None:
         return None
     _add_links(draft, pair, conditions, slots)
     answer = tuple(where(conditions))
-    own = [column for column in pair.rows.plain]
+    own = pair.rows.plain
     if own and rng.random() < 0.2 and "or" not in answer:
         extra = simple_filter(draft, rng.choice(own))
         slots["rows"] = lambda: subject(draft, pair.rows, [extra])
         slots["row"] = lambda: subject(draft, pair.rows, [extra], one=True)
-        answer = (*answer, "and", *extra.answer) if rng.random() < 0.5 else ("where", *extra.answer, "and", *answer[1:])
+        answer = (
+            (*answer, "and", *extra.answer)
+            if rng.random() < 0.5
+            else ("where", *extra.answer, "and", *answer[1:])
+        )
     return pair, slots, answer
 
 
@@ -114,10 +123,13 @@ def linked_columns(draft: Draft) -> Written | None:
         aggregate = some_aggregate(draft, pair.rows)
         if aggregate is not None:
             slots["n"] = lambda: aggregate.said(draft)
-            return Written(said(draft, frames.AGGREGATE, slots), ("select", *aggregate.answer, *pair.source, *condition))
+            return Written(
+                said(draft, frames.AGGREGATE, slots), ("select", *aggregate.answer, *pair.source, *condition)
+            )
     name = pair.rows.name_column
-    if chance < 0.5 and name is not None:
-        return Written(said(draft, frames.WHICH, slots), ("select", name, *pair.source, *condition))
+    if chance < 0.55 and name is not None:
+        texts = frames.WHICH if chance < 0.38 else frames.ROWS
+        return Written(said(draft, texts, slots), ("select", name, *pair.source, *condition))
     if not pair.rows.plain:
         return None
     columns = rng.sample(pair.rows.plain, min(len(pair.rows.plain), rng.choice((1, 1, 2))))

@@ -11,7 +11,9 @@ def list_rows(draft: Draft) -> Written | None:
     table = draft.rng.choice(draft.schema.tables)
     rows = Rows(table)
     if draft.rng.random() < 0.25:
-        return Written(said(draft, frames.LIST_WHICH, rows.slots(draft)), ("select", name_or_all(table), *rows.source))
+        return Written(
+            said(draft, frames.LIST_WHICH, rows.slots(draft)), ("select", name_or_all(table), *rows.source)
+        )
     return Written(said(draft, frames.LIST, rows.slots(draft)), ("select", "*", *rows.source))
 
 
@@ -22,10 +24,11 @@ def filter_rows(draft: Draft) -> Written | None:
 
 
 def filter_rows_twice(draft: Draft) -> Written | None:
-    """Rows under two conditions."""
+    """Rows under two conditions, at times three."""
     table = draft.rng.choice(draft.schema.tables)
-    joint = "or" if draft.rng.random() < 0.2 else "and"
-    return _filtered(draft, Rows(table, filters_on(draft, table, 2), joint))
+    chance = draft.rng.random()
+    count, joint = (2, "or") if chance < 0.2 else (3, "and") if chance > 0.93 else (2, "and")
+    return _filtered(draft, Rows(table, filters_on(draft, table, count), joint))
 
 
 def null_rows(draft: Draft) -> Written | None:

@@ -1,18 +1,39 @@
-"""Questions for the first rows of an order: the oldest student, the 5 cheapest films; and for all rows in an order."""
+"""Questions for the first rows of an order (the oldest student, the 5 cheapest films), and for orders."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.draft import Draft
 from relserve.tiny_sql.corpus.filters.numbers import has_no_rival
+from relserve.tiny_sql.corpus.frames import joins as join_frames
 from relserve.tiny_sql.corpus.frames import tops as frames
 from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
+from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
 from relserve.tiny_sql.corpus.shapes.columns import order_by
 from relserve.tiny_sql.corpus.shapes.groups import add_limit
-from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, listed, name_or_all, said, some_rows
-from relserve.tiny_sql.corpus.spoken import SpokenColumn
+from relserve.tiny_sql.corpus.shapes.joins import some_pair
+from relserve.tiny_sql.corpus.shapes.lookups import question_for
+from relserve.tiny_sql.corpus.shapes.written import (
+    Answer,
+    Rows,
+    Slots,
+    Written,
+    listed,
+    name_or_all,
+    said,
+    some_rows,
+)
+from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
+from relserve.tiny_sql.corpus.subjects import where
 
-DATE_SUPERLATIVES = {True: ("latest", "newest", "most recent", "last"), False: ("oldest", "earliest", "first", "very first")}
+DATE_SUPERLATIVES = {
+    True: ("latest", "newest", "most recent", "last"),
+    False: ("oldest", "earliest", "first", "very first"),
+}
+
+
+ONE = (frames.ROW, frames.ROW_WHICH, frames.ROW_WHO, frames.COLUMNS_OF_ROW)
+SEVERAL = (frames.ROWS, frames.ROWS_WHICH, frames.ROWS_WHO, frames.COLUMNS_OF_ROWS)
 
 
 def superlative(draft: Draft) -> Written | None:
@@ -23,10 +44,27 @@ def superlative(draft: Draft) -> Written | None:
     rows, column, descending, slots = found
     adjective = "sup" in slots and draft.rng.random() < 0.6
     slots["np"] = _phrase(draft, frames.BY_ADJECTIVE if adjective else frames.BY_COLUMN, slots)
-    is_best = frames.IS_BEST_ADJECTIVE if adjective else frames.IS_BEST_COLUMN if descending else frames.IS_WORST_COLUMN
+    is_best: Sequence[str] = frames.IS_BEST_COLUMN if descending else frames.IS_WORST_COLUMN
+    if adjective or column.kind is Kind.DATE:
+        is_best = frames.IS_BEST_ADJECTIVE if adjective else frames.IS_BEST_DATE
     slots["is_best"] = _phrase(draft, is_best, slots)
     order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", "1")
-    return _asked(draft, rows, slots, order, (frames.ROW, frames.ROW_WHICH, frames.ROW_WHO, frames.COLUMNS_OF_ROW), column)
+    if draft.rng.random() < 0.2:
+        asked = _question_of_row(draft, rows, slots, order)
+        if asked is not None:
+            return asked
+    return _asked(draft, rows, slots, order, ONE)
+
+
+def _question_of_row(draft: Draft, rows: Rows, slots: Slots, order: Answer) -> Written | None:
+    """A question for a column without its name: who wrote the longest book."""
+    column = draft.rng.choice(rows.table.plain)
+    question = question_for(draft, column)
+    if question is None:
+        return None
+    slots["x"] = lambda: f"the {slots['np']()}"
+    slots["q"] = lambda: said(draft, (question,), slots)
+    return Written(said(draft, frames.QUESTION_OF_ROW, slots), ("select", column, *rows.source, *order))
 
 
 def top_rows(draft: Draft) -> Written | None:
@@ -37,10 +75,15 @@ def top_rows(draft: Draft) -> Written | None:
     rows, column, descending, slots = found
     limit = add_limit(draft, slots)
     adjective = "sup" in slots and draft.rng.random() < 0.5
-    slots["nps"] = _phrase(draft, frames.MANY_BY_ADJECTIVE if adjective else frames.MANY_BY_COLUMN, slots)
-    slots["have_best"] = _phrase(draft, frames.HAVE_BEST_ADJECTIVE if adjective else frames.HAVE_BEST_COLUMN, slots)
+    is_date = column.kind is Kind.DATE
+    many: Sequence[str] = frames.MANY_BY_DATE if is_date else frames.MANY_BY_COLUMN
+    have_best: Sequence[str] = frames.HAVE_BEST_DATE if is_date else frames.HAVE_BEST_COLUMN
+    if adjective:
+        many, have_best = frames.MANY_BY_ADJECTIVE, frames.HAVE_BEST_ADJECTIVE
+    slots["nps"] = _phrase(draft, many, slots)
+    slots["have_best"] = _phrase(draft, have_best, slots)
     order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", limit)
-    return _asked(draft, rows, slots, order, (frames.ROWS, frames.ROWS_WHICH, frames.ROWS_WHO, frames.COLUMNS_OF_ROWS), column)
+    return _asked(draft, rows, slots, order, SEVERAL)
 
 
 def ordered_rows(draft: Draft) -> Written | None:
@@ -60,10 +103,26 @@ def ordered_rows(draft: Draft) -> Written | None:
     return Written(said(draft, texts, slots), ("select", "*", *rows.source, *order))
 
 
-def _ranked(draft: Draft) -> tuple[Rows, SpokenColumn, bool, Slots] | None:
+def top_other(draft: Draft) -> Written | None:
+    """What the first row of a table has in another one: which brewery makes the strongest beer."""
+    pair = some_pair(draft)
+    name = None if pair is None or not pair.direct else pair.other.name_column
+    found = None if pair is None or name is None else _ranked(draft, pair.rows)
+    if pair is None or name is None or found is None:
+        return None
+    rows, column, descending, slots = found
+    adjective = "sup" in slots and draft.rng.random() < 0.6
+    slots["np"] = _phrase(draft, frames.BY_ADJECTIVE if adjective else frames.BY_COLUMN, slots)
+    slots |= {"other": lambda: draft.row(pair.other), "far": lambda: draft.column(name)}
+    order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", "1")
+    answer = ("select", name, *pair.source, *where(rows.conditions, rows.joint), *order)
+    return Written(said(draft, join_frames.TOP_OTHER, slots), answer)
+
+
+def _ranked(draft: Draft, table: SpokenTable | None = None) -> tuple[Rows, SpokenColumn, bool, Slots] | None:
     """Rows, the column that ranks them, whether downwards, and the words for it."""
     rng = draft.rng
-    table = rng.choice(draft.schema.tables)
+    table = table or rng.choice(draft.schema.tables)
     columns = table.numbers + table.dates
     if not columns:
         return None
@@ -78,13 +137,21 @@ def _ranked(draft: Draft) -> tuple[Rows, SpokenColumn, bool, Slots] | None:
 
 
 def _superlative(draft: Draft, column: SpokenColumn, descending: bool) -> str | None:
+    """A superlative that speaks of this column and of no other."""
+    rng = draft.rng
     adjectives = column.meaning(ADJECTIVES)
     if adjectives is not None:
-        chosen = draft.rng.choice(adjectives.most if descending else adjectives.least)
+        chosen = rng.choice(adjectives.most if descending else adjectives.least)
         return chosen if _is_clear(column, chosen) else None
-    if column.kind is Kind.DATE and sum(each.kind is Kind.DATE or "year" in each.words for each in column.table.columns) == 1:
-        chosen = draft.rng.choice(DATE_SUPERLATIVES[descending])
-        return chosen if has_no_rival(column, chosen) and _is_clear(column, chosen) else None
+    if column.kind is not Kind.DATE:
+        return None
+    events = column.meaning(EVENTS)
+    if events and rng.random() < 0.6:
+        texts = frames.LATEST_EVENT if descending else frames.EARLIEST_EVENT
+        return said(draft, texts, {"p": lambda: rng.choice(events)})
+    if sum(each.kind is Kind.DATE or "year" in each.words for each in column.table.columns) == 1:
+        chosen = rng.choice(DATE_SUPERLATIVES[descending])
+        return chosen if _is_clear(column, chosen) else None
     return None
 
 
@@ -100,9 +167,31 @@ def _is_clear(column: SpokenColumn, superlative: str) -> bool:
 def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
     rng = draft.rng
     is_date = column.kind is Kind.DATE
-    best = (frames.LATE if descending else frames.EARLY) if is_date else frames.HIGH if descending else frames.LOW
-    down = ("descending", "descending", "in descending order", "from high to low", "desc", "decreasing", "downwards")
-    up = ("ascending", "ascending", "in ascending order", "from low to high", "asc", "increasing", "upwards")
+    best = (
+        (frames.LATE if descending else frames.EARLY)
+        if is_date
+        else frames.HIGH
+        if descending
+        else frames.LOW
+    )
+    down: tuple[str, ...] = (
+        "descending",
+        "descending",
+        "in descending order",
+        "from high to low",
+        "desc",
+        "decreasing",
+        "downwards",
+    )
+    up: tuple[str, ...] = (
+        "ascending",
+        "ascending",
+        "in ascending order",
+        "from low to high",
+        "asc",
+        "increasing",
+        "upwards",
+    )
     if is_date:
         down, up = (*down[:3], "newest first", "latest first"), (*up[:3], "oldest first", "earliest first")
     return {
@@ -111,11 +200,13 @@ def _direction(draft: Draft, column: SpokenColumn, descending: bool) -> Slots:
         "end": lambda: "top" if descending else "bottom",
         "rank": lambda: "first" if descending else "last",
         "direction": lambda: rng.choice(down if descending else up),
-        "adj_direction": lambda: rng.choice(("descending", "decreasing") if descending else ("ascending", "increasing")),
+        "adj_direction": lambda: rng.choice(
+            ("descending", "decreasing") if descending else ("ascending", "increasing")
+        ),
     }
 
 
-def _phrase(draft: Draft, texts: Sequence[str], slots: Slots):  # type: ignore[no-untyped-def]
+def _phrase(draft: Draft, texts: Sequence[str], slots: Slots) -> Callable[[], str]:
     return lambda: said(draft, texts, slots)
 
 
@@ -124,8 +215,7 @@ def _asked(
     rows: Rows,
     slots: Slots,
     order: Answer,
-    texts: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]],
-    ranked: SpokenColumn,
+    texts: tuple[tuple[str, ...], ...],
 ) -> Written | None:
     """The rows themselves, their names, or some of their columns."""
     rng = draft.rng
