@@ -153,6 +153,7 @@ class FailureKind(StrEnum):
     REFUSED = "refused"  # the engine rejected this request
     LOW_CONFIDENCE = "low_confidence"  # the model gave its answer a probability below min_confidence
     DEADLINE = "deadline"  # the answer had not come when its deadline passed
+    NO_SQL = "no_sql"  # a question of text2sql_query() became no SQL
     ENGINE = "engine"  # the engine failed while it worked on the request
 
 

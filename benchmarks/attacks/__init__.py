@@ -1,1 +1,1 @@
-"""The parts of `benchmarks.text2sql_attacks`: what is attacked, the attacks, and what a judge sees of each."""
+"""The parts of `benchmarks.text2sql_attacks`: what is attacked, the attacks, and a judge of each."""

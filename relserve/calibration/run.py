@@ -17,8 +17,8 @@ from relserve.engines.local import cpu
 from relserve.engines.local.log import last_error, size_of
 from relserve.engines.registry import HUB_ID
 from relserve.errors import EngineStartError, ModelError
+from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.policies.cost import StepSample
-from relserve.tiny import MODEL_DIR
 
 WORKER = "relserve.calibration.worker"
 
@@ -31,12 +31,13 @@ class Measured(NamedTuple):
 
 
 def path_of(name: str) -> str:
-    """What vLLM is to load for a model's name: "tiny", a folder, or a hub id.
+    """What vLLM is to load for a model's name: an embedded one's, a folder, or a hub id.
 
     Raises:
         ModelError: the name leads to no model that vLLM could run here.
     """
-    path = MODEL_DIR if name == "tiny" else Path(name).expanduser()
+    check_embedded(name)
+    path = FOLDERS.get(name) or Path(name).expanduser()
     if (path / "config.json").is_file():
         return str(path)
     if path.exists() or not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~")):

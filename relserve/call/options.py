@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Number, Text, YesNo
+from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Grammar, Number, Text, YesNo
 from relserve.call.checks import number, text, texts, whole
-from relserve.call.grammar_size import check_choices, check_schema
+from relserve.call.ebnf import EbnfError, read_ebnf
+from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
 from relserve.call.thinking import HIGH, LOW, TOKENS_OF
 from relserve.errors import OptionError
@@ -35,6 +36,7 @@ class Options:
     max_chars: int = 8000
     field_order: str = "given"
     thinking: int = 0  # most tokens of thoughts before an answer
+    grammar: str = ""
 
 
 class OptionSpec(NamedTuple):
@@ -93,6 +95,18 @@ def _thinking(name: str, value: Any) -> int:
     return whole(0, 1_000_000)(name, value)
 
 
+def _grammar(name: str, value: Any) -> str:
+    """Rules in EBNF that every engine can read."""
+    rules = text(name, value)
+    if len(rules) > MAX_CHARS:
+        raise OptionError(f"{name} has {len(rules):,} characters; the most is {MAX_CHARS:,}")
+    try:
+        read_ebnf(rules)
+    except EbnfError as error:
+        raise OptionError(f"{name}: {error}") from None
+    return rules
+
+
 def _schema(name: str, value: Any) -> str:
     if not isinstance(value, (str, dict, list)) or not value:
         raise OptionError(f"{name} must be text like {_example(name)}, not {value!r}")
@@ -113,6 +127,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "model": OptionSpec("VARCHAR", "'tiny', a local path, a hub id, or a server's URL", text),
     "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", _on_error),
     "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _visible_texts),
+    "grammar": OptionSpec("VARCHAR", "rules that an answer keeps to, in EBNF", _grammar),
     "lo": OptionSpec("DOUBLE", "lowest score (0)", number(-1e9, 1e9)),
     "hi": OptionSpec("DOUBLE", "highest score (10)", number(-1e9, 1e9)),
     "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),
@@ -136,6 +151,10 @@ _GROUPS = tuple(name for name in _COMMON if name != "field_order")
 _TYPED = tuple(name for name in _COMMON if name != "stop")
 
 
+def _held_to(options: Options) -> Grammar | None:
+    return Grammar(ebnf=options.grammar) if options.grammar else None
+
+
 def _single(kind: str) -> FunctionSpec:
     """A function whose answers are of one type of DuckDB, or NULL where the model says null."""
     schema = f'"{kind}"'
@@ -144,7 +163,9 @@ def _single(kind: str) -> FunctionSpec:
 
 FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm": FunctionSpec(
-        (*_COMMON, "choices", "min_confidence"), (), lambda o: Choice(o.choices) if o.choices else Text()
+        (*_COMMON, "choices", "grammar", "min_confidence"),
+        (),
+        lambda o: Choice(o.choices) if o.choices else Text(grammar=_held_to(o)),
     ),
     "llm_filter": FunctionSpec((*_TYPED, "min_confidence"), (), lambda o: YesNo()),
     "llm_classify": FunctionSpec(
@@ -188,6 +209,8 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
     options = Options(**{name: OPTIONS[name].check(name, value) for name, value in set_ones.items()})
     if options.min_confidence is not None and function == "llm" and not options.choices:
         raise OptionError("min_confidence needs choices := [..]: free text has no one probability to compare")
+    if options.grammar and options.choices:
+        raise OptionError("choices and grammar both say what an answer may be; leave one out")
     if options.lo >= options.hi:
         raise OptionError(f"lo must be below hi, not {options.lo:g} and {options.hi:g}")
     if options.hi - options.lo < SCORE_STEP - 1e-9:

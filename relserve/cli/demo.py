@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 import pyarrow as pa
+from rich.console import Console
 
 from relserve.api import Connection, connect
 from relserve.cli.console import console
@@ -38,7 +39,11 @@ def prepare(con: Connection) -> list[Query]:
     """Create the shipped tables as TEMP tables on a connection; gives the demo's queries."""
     for name in TABLES:
         con.raw.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name} AS FROM {scan_of(name)}")
-    return list(queries((files("relserve.examples") / "demo.sql").read_text(encoding="utf-8")))
+    return _shipped("demo.sql")
+
+
+def _shipped(file: str) -> list[Query]:
+    return list(queries((files("relserve.examples") / file).read_text(encoding="utf-8")))
 
 
 def queries(text: str) -> Iterator[Query]:
@@ -74,9 +79,21 @@ def run(model: str | None) -> None:
             screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
             screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
             print_table(screen, rows(con, query.sql))
+        if (model or load().model) != "scripted":  # whose made-up answers are no SQL
+            _show_questions(screen, con)
         screen.print("\n[bold]-- What each of these calls took: llm_queries()[/bold]")
         print_table(screen, rows(con, STATS))
     screen.print(f"\nDone in {time.monotonic() - started:.0f} s. Your own data: relserve sql --help")
+
+
+def _show_questions(screen: Console, con: Connection) -> None:
+    """Ask the shipped questions; each with the statement that ran in its place, and its rows."""
+    for query in _shipped("questions.sql"):
+        screen.print(f"\n-- {query.title}", style="bold", highlight=False, markup=False)
+        screen.print(query.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+        found = rows(con, query.sql)
+        screen.print(f"-- ran: {con.last_sql}", style="dim", highlight=False, markup=False, soft_wrap=True)
+        print_table(screen, found)
 
 
 def _check_vllm(model: str) -> None:

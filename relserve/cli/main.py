@@ -1,4 +1,4 @@
-"""The command line: `relserve sql`, `shell`, `explain`, `engine`, `demo`, `models`, `cache`, `top`
+"""The command line: `relserve sql`, `ask`, `shell`, `explain`, `engine`, `demo`, `models`, `cache`, `top`
 and `calibrate`.
 
 Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 import relserve
+from relserve.cli.ask.command import ask_command
 from relserve.cli.cache import app as cache_app
 from relserve.cli.engine import app as engine_app
 from relserve.cli.formats import Format
@@ -84,6 +85,9 @@ def sql_command(
     from relserve.cli import sql
 
     sql.run(text, db, model, format, examples, stats, cache)
+
+
+app.command("ask")(ask_command)
 
 
 @app.command("shell")

@@ -14,15 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from relserve.cli.console import console
+from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
-from relserve.tiny import MODEL_DIR
-from relserve.tiny_sql import MODEL_DIR as SQL_MODEL_DIR
 
 NOBODY = """No engine with relserve's scheduler is running on this machine.
 An engine starts with the first llm function that is asked, for instance:  relserve demo
 or as a server:  vllm serve MODEL --scheduler-cls relserve.vllm_plugin.scheduler.make"""
 STALE_S = 5.0  # a busy engine writes every second, or after each step where steps are longer
-EMBEDDED = {str(MODEL_DIR): "tiny", str(SQL_MODEL_DIR): "tiny-sql"}  # models by their folders
 MAX_ID = 40  # characters of a relQuery's id shown
 
 
@@ -70,7 +68,7 @@ def draw(engines: list[EngineStatus], now_s: float) -> RenderableType:
 
 
 def _head(engine: EngineStatus, now_s: float) -> Text:
-    model = EMBEDDED.get(engine.model) or plain(engine.model, 80)
+    model = plain(called(engine.model), 80)
     head = Text.assemble(("engine ", "bold"), (str(engine.pid), "bold"), f"  {model}  {engine.variant}  ")
     if not engine.running + engine.waiting:
         return head.append("idle", "green")

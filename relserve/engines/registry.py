@@ -17,9 +17,8 @@ from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError
+from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.settings import SHARED, Settings
-from relserve.tiny import MODEL_DIR
-from relserve.tiny_sql import MODEL_DIR as SQL_MODEL_DIR
 
 if TYPE_CHECKING:
     from relserve.engines.shared.engine import SharedEngine
@@ -36,7 +35,6 @@ KINDS = {
     "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",
     "scripted": "no model: made-up but repeatable answers, for dry runs",
 }
-EMBEDDED = {"tiny": MODEL_DIR, "tiny-sql": SQL_MODEL_DIR}
 
 
 class Engines:
@@ -98,7 +96,8 @@ def path_of(name: str) -> str:
     """
     if not is_local(name):
         return name
-    path = EMBEDDED.get(name) or Path(name).expanduser()
+    check_embedded(name)
+    path = FOLDERS.get(name) or Path(name).expanduser()
     if not path.is_dir() and (not HUB_ID.fullmatch(name) or name.startswith((".", "/", "~"))):
         raise ModelError(
             f"no model {name!r}: not a folder here, not a hub id (org/name), not a URL. Give one of: "

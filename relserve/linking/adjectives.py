@@ -23,12 +23,13 @@ _SIZES = "size area population capacity volume height employee seat amount"
 
 # words of columns, adjectives of much, adjectives of little, words without a direction
 _ADJECTIVES = (
-    ("price cost amount fee rate wage rent fare budget", "expensive costly pricey", "cheap", "cost costing"),
+    ("price cost amount fee rate wage rent fare budget", "expensive costly pricey", "cheap", ""),
+    ("price cost amount fee rent fare budget", "", "", "cost costing sell selling sold priced"),
     ("age", "old elderly", "young", "aged"),
     ("birth birthday born birthdate", "young", "old", ""),
-    (_DATES, "new recent late fresh modern", "old early", "dated released made opened"),
+    (_DATES, "new recent late fresh modern", "old early", "dated released made opened first last"),
     ("height altitude elevation", "tall high", "short low", "tall"),
-    ("weight mass", "heavy", "light", "weigh weighing"),
+    ("weight mass", "heavy", "light", "weigh weighed weighing"),
     ("length duration minute hour page mileage distance runtime", "long", "short", "lasting last lasted"),
     ("speed rate mph kmh", "fast quick", "slow", ""),
     (_SIZES, "large big huge great", "small little tiny", ""),
@@ -67,7 +68,7 @@ _QUESTION_WORDS = (
 )
 _IRREGULAR = {
     "good": ("better", "best"), "bad": ("worse", "worst"), "far": ("farther", "farthest"),
-    "late": ("later", "latest"), "little": ("less", "least"),
+    "pricey": ("pricier", "priciest"), "late": ("later", "latest"), "little": ("less", "least"),
 }  # fmt: skip
 _DOUBLED = ("big", "hot", "fat", "thin")
 
@@ -115,3 +116,4 @@ def _meanings() -> dict[tuple[str, ...], tuple[Meaning, ...]]:
 
 
 MEANINGS = _meanings()
+QUESTION_WORDS = frozenset(word for _, words in _QUESTION_WORDS for word in words.split())

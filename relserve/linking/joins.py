@@ -53,9 +53,15 @@ def routes(schema: Schema) -> dict[tuple[int, int], tuple[Step, ...]]:
     for pair in combinations(range(len(schema.tables)), 2):
         direct = [(step,) for step in steps(schema) if {step.holder, step.target} == set(pair)]
         ways = direct or _over_a_bridge(schema, *pair)
-        if len(ways) == 1:
+        if len(ways) == 1 and _are_told_apart(schema, ways[0]):
             found[(direct[0][0].holder, direct[0][0].target) if direct else pair] = ways[0]
     return found
+
+
+def _are_told_apart(schema: Schema, way: tuple[Step, ...]) -> bool:
+    """Whether the tables on a way have different names: columns are written after the table's own name."""
+    ends = {end for step in way for end in (step.holder, step.target)}
+    return len({schema.tables[end].name.casefold() for end in ends}) == len(ends)
 
 
 def _over_a_bridge(schema: Schema, left: int, right: int) -> list[tuple[Step, ...]]:

@@ -26,13 +26,17 @@ TRIGGERS = frozenset(
     "contain contains containing include includes including mention mentions mentioning word text string "
     "phrase like called named".split()
 )
+LEADING = frozenset("from in by of a an the at on to made come coming located be equal named called".split())
+HOLDING = frozenset("with have has having had".split())
 AFTER_TRIGGER = frozenset("the word text string phrase".split())
 
 NUMBER_WORDS = {
     word: number
     for number, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)
 } | dict(zero=0, fifteen=15, twenty=20, thirty=30, forty=40, fifty=50, sixty=60, hundred=100, dozen=12)
-ONE_AFTER = frozenset("than least most exactly over above under below top precisely only just".split())
+ONE_AFTER = frozenset(
+    "between from than least most exactly over above under below top precisely only just".split()
+)
 
 ABBREVIATIONS = dict(
     pair.split(":")
@@ -95,6 +99,10 @@ _SYNONYMS = (
     "street address",
     "mail email",
     "date day",
+    "department division unit",
+    "boss manager",
+    "text description",
+    "number quantity",
 )
 
 

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from relserve.linking.adjectives import MEANINGS
+from datetime import date
+
+from relserve.linking.adjectives import MEANINGS, QUESTION_WORDS
 from relserve.linking.dates import MONTHS
-from relserve.linking.lexicon import AFTER_TRIGGER, NEGATIONS, NEVER_NAMES, NUMBER_WORDS, STOP, TRIGGERS
+from relserve.linking.lexicon import (
+    AFTER_TRIGGER,
+    HOLDING,
+    LEADING,
+    NEGATIONS,
+    NEVER_NAMES,
+    NUMBER_WORDS,
+    STOP,
+    TRIGGERS,
+)
 from relserve.linking.literals import QuestionValue, ValueKind, literal_at, quoted_text
 from relserve.linking.names import Positions, SchemaNames, schema_names
 from relserve.linking.nations import NATIONS
-from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE
+from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE, UNTIL
 from relserve.linking.pieces import Linked, Piece, settle
 from relserve.linking.schema import Schema
 from relserve.linking.values import ValueHit, ValueIndex
 from relserve.linking.words import folded, plural, root, spoken, stem, tokens
 
 _MOST_VALUE_WORDS = 8
+_SHORTEST_CODE = 4  # digits of a number that may be a text of the database: 10115, not 3
 _QUOTES = "\"'“‘"
 _BEFORE_NUMBERS = frozenset("$ € £ ¥ the a an of year".split())
+_FIRST_WORDS = 2
+_MOST_NEGATED_WORDS = 4
+_MOST_OTHER_WORDS = 3
 _NEGATIVE_PREFIXES = ("un", "non", "in", "dis", "im")
 
 
-def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
+def link(schema: Schema, question: str, index: ValueIndex, today: date) -> Linked:
     """Mark a question's words. Independent of handles, so one reading serves every shuffle."""
-    reader = _Reader(schema, question, index)
+    reader = _Reader(schema, question, index, today)
     at = 0
     while at < len(reader.words):
         at += reader.read(at)
@@ -30,7 +45,7 @@ def link(schema: Schema, question: str, index: ValueIndex) -> Linked:
 
 
 class _Reader:
-    def __init__(self, schema: Schema, question: str, index: ValueIndex):
+    def __init__(self, schema: Schema, question: str, index: ValueIndex, today: date):
         self.names: SchemaNames = schema_names(schema)
         self.words = tokens(question)
         self.pieces: list[Piece] = []
@@ -39,6 +54,7 @@ class _Reader:
         self._stems = [stem(word) for word in self._low]
         self._find = index.find
         self._schema = schema
+        self._today = today
         self._expects_text = False
         self._has_case = not question.isupper()
 
@@ -83,7 +99,8 @@ class _Reader:
         word = self.words[at]
         if word[0] not in _QUOTES or len(word) < 3:
             return 0
-        self._value(quoted_text(word[1:-1], self._hits(folded(word[1:-1]))))
+        text = word[1:-1].replace("''", "'")
+        self._value(quoted_text(text, self._hits(folded(text))))
         return 1
 
     def _known_value(self, at: int) -> int:
@@ -102,11 +119,11 @@ class _Reader:
         return stems in self.names.columns or stems in self.names.tables
 
     def _literal(self, at: int) -> int:
-        found = None if self._stems[at] in self.names.words else literal_at(self._low, at)
+        found = None if self._stems[at] in self.names.words else literal_at(self._low, at, self._today)
         if found is None:
             return 0
         value, used = found
-        if used == 1 and value.kind is not ValueKind.DATE:
+        if used == 1 and len(value.text) >= _SHORTEST_CODE and value.kind is not ValueKind.DATE:
             value = value._replace(hits=self._hits((self._low[at],)))
         self._value(value, self.names.years if value.kind is ValueKind.YEAR else ())
         return used
@@ -115,35 +132,43 @@ class _Reader:
         if not 0 <= at < len(self._low):
             return False
         word = self._low[at].lstrip("-")
-        return word[:1].isdigit() or word in NUMBER_WORDS or word in MONTHS
+        return word[:1].isdigit() or word in NUMBER_WORDS or word in MONTHS or word == "one"
 
     def _other_value(self, at: int) -> int:
         """A value in another form: comedies for Comedy, French for France."""
+        count, hits = self._other_hits(at)
+        return self._text(at, at + count, hits) if hits else 0
+
+    def _other_hits(self, at: int) -> tuple[int, tuple[ValueHit, ...]]:
         if self._low[at] in STOP or not self.words[at][0].isalpha() or self._stems[at] in self.names.parts:
-            return 0
-        for count in range(min(3, len(self.words) - at), 0, -1):
+            return 0, ()
+        for count in range(min(_MOST_OTHER_WORDS, len(self.words) - at), 0, -1):
             *first, last = self._low[at : at + count]
             forms = [(*first, stem(last)), (*first, plural(last))] if len(last) > 3 else []
             for words in (*forms, *NATIONS.get((*first, last), ())) if last not in STOP else ():
                 if hits := self._hits(words):
-                    return self._text(at, at + count, hits)
-        return 0
+                    return count, hits
+        return 0, ()
 
     def _proper(self, at: int) -> int:
         """A text value that is not quoted: capitalised words, or the word after "contains"."""
         low = self._low[at]
         if low in STOP or not self.words[at][0].isalpha():
             return 0
-        starts = at == 0 or self.words[at - 1] in ".?!:"
+        starts = at == 0 or self.words[at - 1] in ".?!"
         capital = self._is_capital(at) and (
             not starts or (self._is_capital(at + 1) and not self.names.roots.get(root(self._stems[at])))
         )
-        if not capital and not self._expects_text:
+        if not capital and not self._expects_text and not self._stands_inside(at):
             return 0
         end = at + 1
         while capital and self._is_capital(end) and not self._hits((self._low[end],)):
             end += 1
         return self._text(at, end)
+
+    def _stands_inside(self, at: int) -> bool:
+        """Whether a word is said to stand in a text: "with ale in the name"."""
+        return at > 0 and self._low[at - 1] in HOLDING and self._at(at + 1) == "in"
 
     def _is_capital(self, at: int) -> bool:
         return (
@@ -161,15 +186,16 @@ class _Reader:
         longest = self.names.longest(self._low[at], self._stems[at])
         for count in range(min(longest, len(self.words) - at), 0, -1):
             words, stems = tuple(self._low[at : at + count]), tuple(self._stems[at : at + count])
-            columns, tables = self.names.named(stems), self.names.tables.get(stems, ())
+            columns, tables = self.names.named(words, stems), self.names.tables.get(stems, ())
             sign = self._sign(at, words)
             said = " ".join(map(spoken, words))
             if columns or tables:
                 tables = tables or self._owners(stems[:1], columns)
                 sign = self._truth(at, columns) or sign
-                self.pieces.append(Piece(said, sign=sign, exact=columns, tables=tables))
+                naming = self.names.parts.get("name", ()) if stems == ("name",) else ()
+                self.pieces.append(Piece(said, sign=sign, exact=columns, tables=tables, partial=naming))
                 return count
-            described = self.names.described(words) if words in MEANINGS else ()
+            described = self.names.described(words) if words in MEANINGS and self._may_ask(at) else ()
             if words[-1] == "than" and self.names.described(words[:-1]):
                 continue  # "longer than" speaks of lengths: "longer" is marked alone
             if described or sign:
@@ -177,6 +203,10 @@ class _Reader:
                 self.pieces.append(Piece(said, sign=sign, partial=parts, described=described))
                 return count
         return 0
+
+    def _may_ask(self, at: int) -> bool:
+        """Whether a word may be a question's own: "where" only at its beginning asks for a place."""
+        return self._low[at] not in QUESTION_WORDS or at < _FIRST_WORDS
 
     def _owners(self, stems: tuple[str, ...], columns: Positions) -> Positions:
         """The table that a column's name begins with: beer name."""
@@ -191,10 +221,32 @@ class _Reader:
             self._is_literal(end) or (self._at(end) in _BEFORE_NUMBERS and self._is_literal(end + 1))
         ):
             return found
+        if found == "!=" and self._value_follows(end):
+            return found
+        if words[0] in UNTIL and len(words) == 1 and self._is_literal(at - 1) and self._is_literal(end):
+            return "between"
         found = AFTER_A_VALUE.get(words)
         if found and self._is_literal(at - 1) and not self._is_literal(end) and self._at(end) != "than":
             return found
         return ANYWHERE.get(words, "")
+
+    def _value_follows(self, at: int) -> bool:
+        """Whether a value stands here, or after a word or two that lead to it: "not made in France"."""
+        for start in range(at, min(at + 4, len(self.words))):
+            if self.words[start][0] in _QUOTES or self._is_literal(start) or self._is_held(start):
+                return True
+            led = start == at and self._at(at + 1) in ("by", "in", "from")
+            if self._low[start] not in LEADING and not led:
+                return False
+        return False
+
+    def _is_held(self, at: int) -> bool:
+        """Whether a value of the database begins here."""
+        held = self._low[at] not in STOP and any(
+            self._hits(tuple(self._low[at:end])) and not self._is_name(at, end - at)
+            for end in range(min(at + _MOST_NEGATED_WORDS, len(self.words)), at, -1)
+        )
+        return held or bool(self._other_hits(at)[0])
 
     def _at(self, at: int) -> str:
         return self._low[at] if at < len(self._low) else ""
@@ -210,7 +262,7 @@ class _Reader:
         low, short = self._low[at], self._stems[at]
         names = self.names
         tables: Positions = ()
-        marked = () if low in STOP and short != "name" else names.parts.get(short, ())
+        marked = () if low in STOP and short not in ("name", "id") else names.parts.get(short, ())
         sign = self._truth(at, marked)
         if not marked and low not in STOP:
             marked, sign = self._denied(low)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from enum import StrEnum
 from typing import NamedTuple
 
 from relserve.linking.dates import AmbiguousDateError, Period, period_at, written_period
 from relserve.linking.lexicon import NUMBER_WORDS, ONE_AFTER
+from relserve.linking.relative_dates import relative_period
 from relserve.linking.values import ValueHit
 
-_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)(k|m|bn|mn)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(k|m|bn|mn)?", re.IGNORECASE)
 _SCALES = {"k": 3, "m": 6, "mn": 6, "bn": 9, "thousand": 3, "million": 6, "billion": 9}
-_YEAR = re.compile(r"(1[5-9]|20|21)\d\d")
-_PLAIN_NUMBER = re.compile(r"-?\d{1,30}(\.\d{1,30})?")
-_COUNT = re.compile(r"\d{1,9}")
+_YEAR = re.compile(r"(1[5-9]|20|21)[0-9][0-9]")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+_COUNT = re.compile(r"[0-9]{1,9}")
 
 
 class ValueKind(StrEnum):
@@ -67,11 +69,13 @@ def quoted_text(text: str, hits: tuple[ValueHit, ...]) -> QuestionValue:
     return QuestionValue(ValueKind.TEXT, text, hits, period)
 
 
-def literal_at(words: list[str], at: int) -> tuple[QuestionValue, int] | None:
+def literal_at(words: list[str], at: int, today: date) -> tuple[QuestionValue, int] | None:
     """The number or date that begins at a token, with the number of its tokens. Raises AmbiguousDateError."""
-    dated = period_at(words, at)
+    dated = period_at(words, at) or relative_period(words, at, today)
     if dated is not None:
         period, used = dated
+        if words[at + used - 1] == "year":
+            return QuestionValue(ValueKind.YEAR, str(period.first.year)), used
         return QuestionValue(ValueKind.DATE, " ".join(words[at : at + used]), period=period), used
     word = words[at]
     number = _NUMBER.fullmatch(word.replace(",", ""))

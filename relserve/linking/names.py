@@ -8,13 +8,14 @@ from typing import NamedTuple, TypeVar
 
 from relserve.linking.adjectives import ANY_DATE, MEANINGS, Meaning
 from relserve.linking.lexicon import ABBREVIATIONS, NEVER_NAMES, STOP, SYNONYMS
-from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE
+from relserve.linking.phrases import AFTER_A_VALUE, ANYWHERE, BEFORE_A_VALUE, UNTIL
 from relserve.linking.schema import Column, Kind, Schema
 from relserve.linking.words import folded, identifier_words, root, stem
 
 Positions = tuple[int, ...]
 _Key = TypeVar("_Key", str, tuple[str, ...])
 _BOOL_PREFIXES = ("is", "has", "was", "are", "can")
+_NAMING = ("name", "title", "label")
 _UNITS = {"min": "minute", "mins": "minute", "sec": "second", "hrs": "hour", "kgs": "kg", "usd": "dollar"}
 _LONGEST_COMMENT = 4  # words of a comment that is another name
 
@@ -40,11 +41,14 @@ class SchemaNames:
         self._columns = [column for _, column in schema.columns]
         self._words = [frozenset(_stems(column.name)) for column in self._columns]
         self.bools = frozenset(at for at, column in enumerate(self._columns) if column.kind is Kind.BOOL)
+        self.naming = tuple(_naming(schema))
         self.years = tuple(at for at, column in enumerate(self._columns) if self._is_year(at, column))
         for at, table in enumerate(schema.tables):
             self._add_table(at, _stems(table.name))
         for at, (table, column) in enumerate(schema.columns):
             self._add_column(at, column, _stems(table.name))
+        for at in self.naming:
+            _add(self.parts, "name", at)
         self._longest = _longest([*self.tables, *self.columns])
         self._described: dict[tuple[str, ...], tuple[Described, ...]] = {}
 
@@ -54,7 +58,8 @@ class SchemaNames:
     def _add_table(self, at: int, stems: tuple[str, ...]) -> None:
         _add(self.tables, stems, at)
         _add(self.tables, ("".join(stems),), at)
-        _add(self.tables, (stems[-1],), at)
+        if stems[-1] not in STOP:
+            _add(self.tables, (stems[-1],), at)
         for other in SYNONYMS.get(stems[-1], ()):
             _add(self.table_synonyms, other, at)
 
@@ -66,7 +71,7 @@ class SchemaNames:
             if form:
                 _add(self.columns, form, at)
         for part in stems if len(stems) > 1 else ():
-            if part not in STOP or part == "name":
+            if part not in STOP or part == "name" or (part == "id" and column.references is None):
                 _add(self.parts, part, at)
         for other in SYNONYMS.get(stems[-1], ()):
             _add(self.synonyms, other, at)
@@ -78,9 +83,9 @@ class SchemaNames:
         """How many words the longest name, adjective or phrase may have that begins with a word."""
         return max(self._longest.get(short, 0), _LONGEST_PHRASES.get(word, 0))
 
-    def named(self, stems: tuple[str, ...]) -> Positions:
+    def named(self, words: tuple[str, ...], stems: tuple[str, ...]) -> Positions:
         """Columns whose name these words are."""
-        return () if len(stems) == 1 and stems[0] in NEVER_NAMES else self.columns.get(stems, ())
+        return () if len(words) == 1 and words[0] in NEVER_NAMES else self.columns.get(stems, ())
 
     def described(self, words: tuple[str, ...]) -> tuple[Described, ...]:
         """What an adjective may speak of: "expensive" of prices; the likeliest meaning comes first."""
@@ -100,6 +105,16 @@ class SchemaNames:
             meaning.of_texts and column.kind is Kind.TEXT
         )
         return of_kind and column.references is None and not meaning.columns.isdisjoint(self._words[at])
+
+
+def _naming(schema: Schema) -> Iterator[int]:
+    """Of each table the column that names a row: its first text called name, title or label."""
+    found: set[int] = set()
+    for at, ((_, column), table) in enumerate(zip(schema.columns, schema.table_of, strict=True)):
+        named = identifier_words(column.name)[-1].endswith(_NAMING)
+        if named and column.kind is Kind.TEXT and table not in found:
+            found.add(table)
+            yield at
 
 
 def _stems(name: str) -> tuple[str, ...]:
@@ -140,7 +155,8 @@ def _longest(phrases: Iterable[tuple[str, ...]]) -> dict[str, int]:
     return found
 
 
-_LONGEST_PHRASES = _longest([*MEANINGS, *BEFORE_A_VALUE, *AFTER_A_VALUE, *ANYWHERE])
+_SAYINGS = (*MEANINGS, *BEFORE_A_VALUE, *AFTER_A_VALUE, *ANYWHERE, *((word,) for word in UNTIL))
+_LONGEST_PHRASES = _longest(_SAYINGS)
 
 
 def _add(found: dict[_Key, Positions], key: _Key, at: int) -> None:

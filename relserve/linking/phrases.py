@@ -14,7 +14,8 @@ _BEFORE_A_VALUE = {
     "<": "less than|fewer than|lower than|smaller than|under|below|beneath|before|prior to|earlier than|"
     "short of|"
     "ahead of|precedes|preceding|worse than|not even",
-    "!=": "isn't|is not|not|aren't|are not|doesn't equal|does not equal|wasn't|was not",
+    "!=": "isn't|is not|not|aren't|are not|doesn't equal|does not equal|wasn't|was not|don't|doesn't|"
+    "do not|does not|never|all but|everything but|but not|but|all except",
     "<=": "at most|no more than|not more than|up to|maximum of|a maximum of|not above|not over|not exceeding|"
     "no higher than|not higher than|no greater than|not greater than|no later than|not later than|not after|"
     "less than or equal to|fewer than or equal to|smaller than or equal to|until|through|maximum",
@@ -29,7 +30,7 @@ _AFTER_A_VALUE = {
 }
 _ANYWHERE = {
     "!=": "other than|except|except for|excluding|apart from|not equal to|different from|aside from|besides|"
-    "but not|not from|not in|not made by|outside|outside of",
+    "outside|outside of",
     "null": "without|missing|lack|lacks|lacking|unknown|empty|not known|unspecified|blank|not given|not "
     "set|null",
     "count": "how many|number of|the number of|total number of|count|count of|total count of|amount of times",
@@ -66,6 +67,7 @@ def _split(signs: dict[str, str]) -> dict[tuple[str, ...], str]:
     return {tuple(phrase.split()): sign for sign, phrases in signs.items() for phrase in phrases.split("|")}
 
 
+UNTIL = frozenset(["to", "-", "–", "till"])  # between two values
 BEFORE_A_VALUE = _split(_BEFORE_A_VALUE)
 AFTER_A_VALUE = _split(_AFTER_A_VALUE)
 ANYWHERE = _split(_ANYWHERE)

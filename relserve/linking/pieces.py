@@ -41,12 +41,21 @@ def settle(schema: Schema, pieces: list[Piece]) -> tuple[Piece, ...]:
     held = {schema.table_of[at] for piece in pieces for at in piece.holders if len(piece.holders) == 1}
     near_by = {end for step in steps(schema) for end in step[:2] if named & set(step[:2])}
     wishes = [named, near_by, held]
+    spoken_of = {at for piece in pieces for at in piece.exact}
     return tuple(
         _settled(schema, piece, [_following(pieces, at), *wishes])
         if piece.exact or piece.partial or piece.described
+        else piece._replace(holders=_holding(schema, piece.holders, spoken_of, named))
+        if len(piece.holders) > 1
         else piece
         for at, piece in enumerate(pieces)
     )
+
+
+def _holding(schema: Schema, holders: Positions, spoken_of: set[int], named: set[int]) -> Positions:
+    """Of the columns that hold a value those that the question names, else those of its tables, or all."""
+    kept = tuple(at for at in holders if at in spoken_of)
+    return kept or tuple(at for at in holders if schema.table_of[at] in named) or holders
 
 
 def _following(pieces: list[Piece], at: int) -> set[int]:
@@ -63,18 +72,22 @@ def _following(pieces: list[Piece], at: int) -> set[int]:
 
 
 def _settled(schema: Schema, piece: Piece, wishes: list[set[int]]) -> Piece:
-    def chosen(columns: Positions) -> Positions:
-        for tables in wishes:
-            kept = tuple(at for at in columns if schema.table_of[at] in tables)
-            if kept:
-                return kept
-        return columns
+    described = {at for meaning in piece.described for at in meaning.columns}
+    kept = _chosen(schema, described.union(piece.exact, piece.partial), wishes)
+    partial = [at for at in piece.partial if at in kept and at not in piece.exact]
+    best = next((meaning for meaning in piece.described if kept & set(meaning.columns)), None)
+    if best is not None:
+        partial += [at for at in best.columns if at in kept]
+        piece = piece._replace(sign=best.sign or piece.sign)
+    exact = tuple(at for at in piece.exact if at in kept)
+    partial = [] if exact else partial
+    return piece._replace(exact=exact, partial=tuple(dict.fromkeys(partial)), described=())
 
-    if piece.described:
-        columns = {at for meaning in piece.described for at in meaning.columns}
-        kept = set(chosen(tuple(sorted(columns))))
-        best = next(meaning for meaning in piece.described if kept & set(meaning.columns))
-        marked = [at for at in best.columns if at in kept]
-        partial = tuple(dict.fromkeys([*chosen(piece.partial), *marked]))
-        return piece._replace(sign=best.sign or piece.sign, partial=partial, described=())
-    return piece._replace(exact=chosen(piece.exact), partial=chosen(piece.partial))
+
+def _chosen(schema: Schema, columns: set[int], wishes: list[set[int]]) -> set[int]:
+    """The columns of the first tables wished for that have some, or all of them."""
+    for tables in wishes:
+        kept = {at for at in columns if schema.table_of[at] in tables}
+        if kept:
+            return kept
+    return columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from itertools import pairwise
 from random import Random
 from typing import NamedTuple
@@ -30,7 +31,7 @@ _RANKS = frozenset("second third fourth fifth sixth seventh eighth ninth tenth 2
 MARKS = (
     *(f"<{kind}>" for kind in ValueKind),
     *(kind.value for kind in Kind),
-    *"+s @ = ~ # => > ? : ; , * asc 's".split(),
+    *"+s @ = ~ # => > ? : ; , * ! asc 's".split(),
 )
 
 
@@ -49,22 +50,29 @@ class PointerPrompt(NamedTuple):
 
 
 def pointer_prompt(
-    schema: Schema, question: str, values: ValueIndex, shuffle: Random | None = None, drop: float = 0.0
+    schema: Schema,
+    question: str,
+    values: ValueIndex,
+    shuffle: Random | None = None,
+    drop: float = 0.0,
+    today: date | None = None,
 ) -> PointerPrompt:
     """Link a question to a schema. `shuffle` mixes the handles and drops a share of the marks.
 
+    "Last month" is told from `today`, by default this very day.
+
     Raises PointerError where the schema or the question is too large for the handles.
     """
-    linked = linked_question(schema, question, values)
+    linked = linked_question(schema, question, values, today)
     handles = schema_handles(schema, shuffle)
     text = f"{schema_text(schema, handles)} ? {question_text(linked, handles, shuffle, drop)} =>"
     return PointerPrompt(text, schema, handles, linked.values)
 
 
-def linked_question(schema: Schema, question: str, values: ValueIndex) -> Linked:
+def linked_question(schema: Schema, question: str, values: ValueIndex, today: date | None = None) -> Linked:
     """Read a question once, for any number of shuffles. Raises PointerError."""
     try:
-        linked = link(schema, question, values)
+        linked = link(schema, question, values, today or date.today())
     except AmbiguousDateError as error:
         raise PointerError(f"{error}: write one of these") from error
     rank = next(filter(_is_rank, pairwise(linked.pieces)), None)

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from random import Random
 
 from relserve.linking.handles import Handles
-from relserve.linking.names import Positions
+from relserve.linking.names import Positions, schema_names
 from relserve.linking.pieces import Linked, Piece
-from relserve.linking.schema import Column, Schema, Table
+from relserve.linking.schema import Column, Schema
 from relserve.linking.words import identifier_words, spoken
 
 
 def schema_text(schema: Schema, handles: Handles) -> str:
     """The tables with their columns: "beer +s t0 : name c1 text , style c3 text > t1 ; ..."."""
-    columns = iter(handles.columns)
+    columns = iter(_column_texts(schema, handles))
     return " ; ".join(
-        f"{_spoken(table.name)} {handles.tables[at]} : "
-        + " , ".join(_column_text(schema, handles, table, column, next(columns)) for column in table.columns)
+        f"{_spoken(table.name)} {handles.tables[at]} : " + " , ".join(next(columns) for _ in table.columns)
         for at, table in enumerate(schema.tables)
     )
 
 
-def _column_text(schema: Schema, handles: Handles, table: Table, column: Column, handle: str) -> str:
-    key = " *" if column.name in table.key else ""
-    return f"{_spoken(column.name)} {handle} {column.kind.value}{key}{_target(schema, handles, column)}"
+def _column_texts(schema: Schema, handles: Handles) -> Iterator[str]:
+    """Each column: words, handle, kind, "*" for a key, "!" for what names a row, "> t1" for a reference."""
+    naming = schema_names(schema).naming
+    for at, ((table, column), handle) in enumerate(zip(schema.columns, handles.columns, strict=True)):
+        mark = " *" if column.name in table.key else " !" if at in naming else ""
+        target = _target(schema, handles, column)
+        yield f"{_spoken(column.name)} {handle} {column.kind.value}{mark}{target}"
 
 
 def _target(schema: Schema, handles: Handles, column: Column) -> str:

@@ -1,4 +1,13 @@
-"""Writes the SQL of an answer: names and values are put in here, so that no model ever spells them."""
+"""Writes the SQL of an answer: names and values are put in here, so that no model ever spells them.
+
+Where the answer language says less than SQL:
+- "from t1 join t2" joins over foreign keys, through a bridge too; "*" is then all columns of the first;
+- "or" binds closer than "and";
+- GROUP BY takes the selected columns too; groups and distinct rows may be in the order of any column, which
+  counts by its least value, or by its greatest where the order is descending;
+- a date or a time is compared with a day, a month or a quarter as a whole;
+- a text whose spelling in the column is not known is compared whatever its case.
+"""
 
 from __future__ import annotations
 

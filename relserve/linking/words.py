@@ -7,7 +7,7 @@ from functools import lru_cache
 
 _TOKEN = re.compile(
     r"""
-    "[^"]+" | “[^”]+” | ‘[^’]+’ | (?<!\w)'[^']+'(?!\w)     # quoted text
+    "[^"]+" | “[^”]+” | ‘[^’]+’ | (?<!\w)'(?:[^']|''|(?<=\w)'(?=\w))+'(?!\w)  # quoted text
     | \d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d) | (?:19|20)\d\d[-/]\d\d(?!\d)  # a date of digits, a month
     | \d+(?:st|nd|rd|th)\b | \d{4}s\b                     # an ordinal, a decade
     | (?:(?<![\w)])-)?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:(?:k|m|bn|mn)\b)?
@@ -22,7 +22,9 @@ _BETWEEN = re.compile(r"[\W_]+")
 _PREFIXES = frozenset("tbl dim fact".split())  # of table names, that say nothing
 
 _IRREGULAR = {
-    "people": "person", "children": "child", "men": "man", "women": "woman", "feet": "foot",
+    "ids": "id", "does": "does", "goes": "go",
+    "people": "person", "children": "child", "childrens": "child", "men": "man", "women": "woman",
+    "feet": "foot",
     "mice": "mouse", "movies": "movie", "cookies": "cookie", "buses": "bus", "wives": "wife",
     "lives": "life", "leaves": "leaf", "shelves": "shelf", "knives": "knife", "shoes": "shoe",
     "geese": "goose", "teeth": "tooth", "series": "series", "species": "species", "news": "news",

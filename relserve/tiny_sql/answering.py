@@ -94,14 +94,14 @@ class Model:
                 said[row].append(token)
         return chosen
 
-    def votes(self, questions: Iterable[tuple[Schema, str]], shuffles: int = 5) -> list[Vote]:
-        """What several shuffles of each schema's handles agree on; one shuffle is a single answer."""
-        groups = [_shuffled(schema, question, shuffles) for schema, question in questions]
+    def shuffled(self, questions: Iterable[tuple[Schema, str]], shuffles: int) -> list[list[str | None]]:
+        """The SQL that each of several shuffles of the schema's handles leads to, for each question."""
+        groups = [_prompts(schema, question, shuffles) for schema, question in questions]
         answers = iter(self.answers([prompt for group in groups for prompt in group]))
-        return [_vote([_sql(next(answers), prompt) for prompt in group], shuffles) for group in groups]
+        return [[_sql(next(answers), prompt) for prompt in group] for group in groups]
 
 
-def _shuffled(schema: Schema, question: str, shuffles: int) -> list[PointerPrompt]:
+def _prompts(schema: Schema, question: str, shuffles: int) -> list[PointerPrompt]:
     values = SchemaValues(schema)
     try:
         return [pointer_prompt(schema, question, values, Random(seed)) for seed in range(shuffles)]
@@ -116,10 +116,11 @@ def _sql(answer: str, prompt: PointerPrompt) -> str | None:
         return None
 
 
-def _vote(found: Sequence[str | None], shuffles: int) -> Vote:
+def voted(found: Sequence[str | None]) -> Vote:
+    """What most of the shuffles of a question agree on; of equals the first."""
     written = [sql for sql in found if sql is not None]
     best = max(written, key=written.count, default=None)
-    return Vote(best, written.count(best) / shuffles if best is not None else 0.0)
+    return Vote(best, written.count(best) / len(found) if best is not None else 0.0)
 
 
 @torch.inference_mode()

@@ -12,7 +12,7 @@ from relserve.tiny_sql.tokenizer import VOCAB_SIZE
 MARK_FILE = "text2sql.json"
 MARK = {"writes": "handles"}
 SQL_PLAN = Plan(
-    Path(), batch_tokens=4096, prompt_share=0.06, easy_pools=0, intermediate=640, vocab=VOCAB_SIZE,
+    Path(), batch_tokens=3328, prompt_share=0.06, easy_pools=0, intermediate=640, vocab=VOCAB_SIZE,
     tokenizer_examples=6000, save_every_s=120.0, compiled=True,
 )  # fmt: skip
 

@@ -53,8 +53,8 @@ def prompt(question: str):
 
 def test_the_prompt_holds_the_schema_and_the_marked_question():
     assert prompt("average abv of ipa beers").text == (
-        "beer +s t0 : id c0 int * , name c1 text , style c2 text , abv c3 num , brewery id c4 int > t1 , "
-        "brewed c5 date ; brewery +s t1 : id c6 int * , name c7 text , country c8 text , active c9 bool ? "
+        "beer +s t0 : id c0 int * , name c1 text ! , style c2 text , abv c3 num , brewery id c4 int > t1 , "
+        "brewed c5 date ; brewery +s t1 : id c6 int * , name c7 text ! , country c8 text , active c9 bool ? "
         "average avg abv = c3 of <str> v0 @ c2 beer +s # t0 =>"
     )
 

@@ -109,3 +109,12 @@ def test_a_row_whose_grammar_is_none_fails_and_says_where() -> None:
 def test_answers_of_a_type_take_no_grammars(function: str, options: dict[str, object]) -> None:
     with pytest.raises(OptionError, match=f"{function}\\(\\) has answers of a type"):
         session_of(ScriptedEngine()).run(relquery(["q"], [A], function, **options))
+
+
+def test_a_prompt_of_llm_reaches_the_engine_as_it_is() -> None:
+    prompts = ["beer +s t0 : name c1 text , abv c4 num ? how {many} = c4 %s # t0 =>", " a\n\tb \\ ", "c\r\n"]
+    engine = ScriptedEngine()
+    session_of(engine).run(relquery(prompts, [A] * 3))
+    (asked,) = engine.submissions
+    assert sorted(asked.prompts) == sorted(prompts)
+    assert (asked.system, asked.sampling.grammar) == (None, None)

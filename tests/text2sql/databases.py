@@ -52,9 +52,10 @@ class Values(SchemaValues):
         super().__init__(schema)
         self._all = [ValueHit(t.name, c.name, v) for t, c in schema.columns for v in c.values]
 
-    def similar(self, text: str, k: int) -> Sequence[ValueHit]:
-        near = difflib.get_close_matches(text, [hit.value for hit in self._all], k, 0.5)
-        return [hit for hit in self._all if hit.value in near][:k]
+    def similar(self, text: str, k: int) -> Sequence[tuple[ValueHit, float]]:
+        ratio = difflib.SequenceMatcher
+        scored = [(hit, ratio(None, text.lower(), hit.value.lower()).ratio()) for hit in self._all]
+        return sorted(scored, key=lambda pair: -pair[1])[:k]
 
 
 class MemoryDatabase:

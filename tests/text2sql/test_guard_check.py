@@ -37,6 +37,9 @@ SELECT COLUMNS('a'), b COLLATE nocase FROM t TABLESAMPLE 50%
 SELECT twice(a) FROM doubles(3)
 FROM t ASOF JOIN v ON t.a >= v.a
 VALUES (1, 'x'), (2, 'y')
+SELECT ')', a AS "(", $$ [ $$ FROM t -- {
+WITH x AS (WITH y AS (SELECT NULL AS a) FROM y) SELECT CAST(a AS TIMESTAMP WITH TIME ZONE) IS NULL FROM x
+SELECT format('{{}} {:>5}', a) FROM t
 SELECT 'DROP TABLE t; FROM read_text(''/etc/passwd'')'
 """.strip().splitlines()
 
@@ -97,6 +100,13 @@ MAY_NOT = {
     "SELECT printf('%1000000000d', 1)": "10,000 times larger",
     "SELECT printf('%*d', 1000000000, 1)": "widths are numbers",
     "SELECT format('{:{}}', 1, 1000000000)": "widths are numbers",
+    "SELECT format('{:>{}}', 1, 1000000000)": "widths are numbers",
+    "SELECT a" + ".a" * 5_000 + " FROM t": "names by dots",
+    "SELECT " + "(" * 4_000: "deep",
+    "SELECT " + "(" * 30: "never closed",
+    "SELECT ((1)]": "closes nothing",
+    "WITH a AS (" * 10 + ")" * 10: "WITH in WITH",
+    "WITH a AS (WITH a AS (": "never closed",
     "SELECT unnest(range(a)) FROM t": "FROM range",
     "SELECT levenshtein(b, b) FROM t": "nothing can interrupt",
     "FROM t PIVOT (sum(a) FOR b IN mood)": "names its values",

@@ -127,8 +127,16 @@ def test_a_repeated_question_is_free(tmp_path: Path) -> None:
 
 def test_the_evidence_of_a_question_reaches_its_prompt_alone() -> None:
     engine = engine_of(REPLIES)
-    run([QUESTION, "How many?"], MemoryDatabase(), session_of(engine), QUICK, evidence=["IPA is a style", None])
-    noted = {QUESTION in prompt: 'note: "IPA is a style"' in prompt for prompt in engine.submissions[0].prompts}
+    run(
+        [QUESTION, "How many?"],
+        MemoryDatabase(),
+        session_of(engine),
+        QUICK,
+        evidence=["IPA is a style", None],
+    )
+    noted = {
+        QUESTION in prompt: 'note: "IPA is a style"' in prompt for prompt in engine.submissions[0].prompts
+    }
     assert noted == {True: True, False: False}
 
 
@@ -142,7 +150,9 @@ def test_each_stage_can_be_replaced(name: str) -> None:
         own(cases, tools)
 
     engine = engine_of(REPLIES)
-    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(engine), THOROUGH, stages=replaced(name, another))
+    (outcome,) = run(
+        [QUESTION], MemoryDatabase(), session_of(engine), THOROUGH, stages=replaced(name, another)
+    )
     assert (seen, outcome.sql) == ([QUESTION], COUNT)
 
 
@@ -165,3 +175,11 @@ def test_the_users_examples_are_in_the_prompt() -> None:
     database = MemoryDatabase(golden=[("How many stouts?", "SELECT 7")])
     run([QUESTION], database, session_of(engine), QUICK)
     assert 'question: "How many stouts?"\nsql: "SELECT 7"' in engine.submissions[0].prompts[0]
+
+
+def test_a_question_that_stands_twice_is_asked_once() -> None:
+    engine = engine_of(REPLIES)
+    session = session_of(engine)
+    first, second = run([QUESTION, QUESTION], MemoryDatabase(), session, THOROUGH)
+    assert first.sql == second.sql == COUNT
+    assert sum(step.calls for step in session.history.workflows.steps()) == engine.num_prompts == 11

@@ -29,7 +29,9 @@ def test_the_sql_is_found_and_nothing_else(reply: str) -> None:
     assert sql_in(reply) == SQL
 
 
-@pytest.mark.parametrize("reply", ["", "I cannot help with that.", "```sql\n;\n```", "none", "{}", "selected"])
+@pytest.mark.parametrize(
+    "reply", ["", "I cannot help with that.", "```sql\n;\n```", "none", "{}", "selected"]
+)
 def test_where_there_is_no_sql_none_is_made_up(reply: str) -> None:
     assert sql_in(reply) is None
 

@@ -89,7 +89,9 @@ def test_a_model_that_repeats_itself_is_not_asked_for_ever() -> None:
     ("dies_after", "stage", "candidate"),
     [(0, "keywords", None), (1, "candidates", None), (6, "revision", WRONG)],
 )
-def test_an_engine_that_dies_leaves_what_was_found(dies_after: int, stage: str, candidate: str | None) -> None:
+def test_an_engine_that_dies_leaves_what_was_found(
+    dies_after: int, stage: str, candidate: str | None
+) -> None:
     replies: dict[str, Told] = {"keywords": "[]", "candidates": fenced(WRONG)}
     error = ask(replies, THOROUGH, dies_after=dies_after)
     assert (error.stage, error.candidate) == (stage, candidate)
@@ -125,7 +127,9 @@ def test_a_deadline_that_passed_in_a_stage_without_a_model_stops_the_next() -> N
 
     engine = engine_of({"candidates": fenced("SELECT 1")})
     options = Text2SqlOptions(deadline_s=0.1)
-    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(engine), options, stages=replaced("retrieval", slow))
+    (outcome,) = run(
+        [QUESTION], MemoryDatabase(), session_of(engine), options, stages=replaced("retrieval", slow)
+    )
     assert failure_of(outcome).stage == "schema_selection"
     assert engine.num_prompts == 0
 

@@ -16,7 +16,7 @@ class CallEstimate:
         estimate: None where no rehearsal reached the call.
         depends_on: numbers of the calls whose answers decide which rows or values reach this one.
         at_most: its rows are an upper bound, as far as rehearsals with made-up answers can tell.
-        holds_answers: its prompts hold another call's text, so that their tokens cannot be told.
+        untold: why the tokens of its prompts cannot be told, "" where they can.
     """
 
     number: int
@@ -25,23 +25,23 @@ class CallEstimate:
     estimate: Estimate | None
     depends_on: tuple[int, ...] = ()
     at_most: bool = False
-    holds_answers: bool = False
+    untold: str = ""
 
     @property
     def prompt_tokens(self) -> int | None:
-        return None if self.estimate is None or self.holds_answers else self.estimate.prompt_tokens
+        return None if self.estimate is None or self.untold else self.estimate.prompt_tokens
 
     @property
     def shared(self) -> float | None:
-        return None if self.estimate is None or self.holds_answers else self.estimate.shared
+        return None if self.estimate is None or self.untold else self.estimate.shared
 
     @property
     def seconds(self) -> float | None:
-        return None if self.estimate is None or self.holds_answers else self.estimate.seconds
+        return None if self.estimate is None or self.untold else self.estimate.seconds
 
     @property
     def seconds_from(self) -> str:
         """What `seconds` rests on, or why it is None."""
         if self.estimate is None:
             return "no rehearsal reached it"
-        return "its prompts hold another call's answers" if self.holds_answers else self.estimate.basis
+        return self.untold or self.estimate.basis

@@ -14,6 +14,7 @@ from relserve.errors import Cancelled, RelserveError, UsageError
 from relserve_duckdb.explain.call_estimate import CallEstimate
 from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
+from relserve_duckdb.explain.question_estimate import question_estimate
 from relserve_duckdb.explain.screen import screen_width
 from relserve_duckdb.questions.expander import Expander, NotAsked
 from relserve_duckdb.rehearse.probe import Reached, probe
@@ -24,6 +25,7 @@ from relserve_duckdb.text.calls import Call, by_name, template_text
 from relserve_duckdb.text.checked import parse_checked
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.plans import stops_early
+from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.quoted_errors import EXPLAINED
 from relserve_duckdb.text.statements import Statement, explained, read_select, split
 from relserve_duckdb.udf.client import Variables
@@ -31,7 +33,7 @@ from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Planning
 from relserve_duckdb.udf.plan_only import plan_only
 
-KEY = "llm_calls"  # of our row in the result of EXPLAIN
+KEY = "llm_calls"  # of our row about them in the result of EXPLAIN
 _ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"
 
 
@@ -92,21 +94,25 @@ class Explainer:
             self.state.stand_ins = stand_ins
         return statements
 
-    def has_calls_row(self, statement: Statement) -> bool:
-        """Whether a statement is a plain EXPLAIN of llm calls, whose result is to have a row about them."""
-        body = explained(statement.text)
-        return body is not None and any(self._calls_llm(inner) for inner in split(self.raw, body))
+    def has_own_rows(self, statement: Statement) -> bool:
+        """Whether a statement is a plain EXPLAIN whose result is to have rows about models, too."""
+        return explained(statement.text) is not None and (
+            bool(statement.queries) or self._plans_calls(statement)
+        )
 
     def rows(self, variables: Variables, statement: Statement, parameters: Any) -> tuple[str, list[str]]:
-        """A query, and its parameters, that gives the rows of a plain EXPLAIN and one about the llm calls.
+        """A query, and its parameters, that gives the rows of a plain EXPLAIN and those about models.
 
-        The plans are DuckDB's, drawn by us.
+        The plans are DuckDB's, drawn by us; then comes the SQL of text2sql(), then what llm calls would ask.
         """
         body = explained(statement.text)
         run = partial(variables.call, self.raw.execute, f"{EXPLAINED}{body}", parameters)
         plans = plan_only(self.state, run).fetchall()
-        told = self._in_words(partial(self.explain, variables, body, parameters))
-        values = [*((key, plan_tree(plan, screen_width())) for key, plan in plans), (KEY, told)]
+        values = [(key, plan_tree(plan, screen_width())) for key, plan in plans]
+        if statement.queries:
+            values.append((TEXT2SQL, ";\n".join(statement.queries)))
+        if self._plans_calls(statement):
+            values.append((KEY, self._in_words(partial(self.explain, variables, body, parameters))))
         return _ROWS.format(", ".join(["(?, ?)"] * len(values))), [text for row in values for text in row]
 
     def relation_text(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> str:
@@ -149,11 +155,19 @@ class Explainer:
         return Explanation(tuple(calls), (*notes, *_notes(calls)))
 
     def _estimate(self, number: int, reached: Reached, at_most: bool) -> CallEstimate:
-        found = self.state.session.estimate(reached.relquery(), self.state.run.cancel)
+        relquery = reached.relquery()
+        if relquery is None:
+            found, untold = question_estimate(reached), "the answers of one stage decide what the next asks"
+        else:
+            found = self.state.session.estimate(relquery, self.state.run.cancel)
+            untold = "its prompts hold another call's answers" if reached.holds_answers else ""
         return CallEstimate(
-            number, found.function, found.template, found, tuple(reached.depends_on), at_most,
-            reached.holds_answers,
-        )  # fmt: skip
+            number, found.function, found.template, found, tuple(reached.depends_on), at_most, untold
+        )
+
+    def _plans_calls(self, statement: Statement) -> bool:
+        """Whether the statement inside an EXPLAIN makes llm calls."""
+        return any(self._calls_llm(inner) for inner in split(self.raw, explained(statement.text) or ""))
 
     def _calls_llm(self, statement: Statement) -> bool:
         if statement.root is not None:

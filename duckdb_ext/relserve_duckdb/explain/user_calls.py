@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from relserve.call.options import FUNCTIONS
+from relserve_duckdb.text.call_limits import TEXT2SQL_QUERY
 from relserve_duckdb.text.plans import CALL
 from relserve_duckdb.udf.site import UNSET
 
@@ -20,6 +21,7 @@ _GROUP = re.compile(
     r"\s*list\((CAST\((?P<value>.*) AS VARCHAR\)|(?P<text>.*)) ORDER BY \1 .*\)"
     r" FILTER \(WHERE \(((?P=value)|(?P=text)) IS NOT NULL\)\)", re.S,
 )  # fmt: skip
+_TEXT = re.compile(r"CAST\((.*) AS VARCHAR\)", re.S)
 _LIST = re.compile(r"CAST\((.*) AS VARCHAR\[\]\)", re.S)
 _TYPED = tuple(f"{name}(" for name, spec in FUNCTIONS.items() if spec.schema or "schema" in spec.options)
 
@@ -61,11 +63,20 @@ def _written(head: str, arguments: list[str]) -> str:
 
 def _call(head: str, arguments: list[str]) -> str:
     function = CALL.sub(r"\1", head)
+    if function == TEXT2SQL_QUERY:
+        return _question_call(arguments)
     template, options, _, *values = arguments  # the third is the connection's key
     if FUNCTIONS[function].aggregate:
         return _aggregate(function, template.strip(), values[0].strip(), _named(options.strip()))
     given = [each.strip() for each in values if each.strip() not in _UNSET]
     return f"{function}({', '.join([template.strip(), *given, *_named(options.strip())])})"
+
+
+def _question_call(arguments: list[str]) -> str:
+    question, options, _, evidence = (each.strip() for each in arguments)
+    evidence = _TEXT.sub(r"\1", evidence)
+    named = [f"evidence := {evidence}"] if evidence != "NULL" else []
+    return f"{TEXT2SQL_QUERY}({', '.join([question, *named, *_named(options)])})"
 
 
 def _aggregate(function: str, template: str, group: str, named: list[str]) -> str:

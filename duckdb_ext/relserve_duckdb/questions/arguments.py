@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import duckdb
 
 from relserve.errors import UsageError
-from relserve.text2sql.options import Text2SqlOptions, parse_options
+from relserve.text2sql.options import Text2SqlOptions
 from relserve_duckdb.text.parameters import find_parameters
-from relserve_duckdb.text.question_calls import QUESTION, QuestionCall
+from relserve_duckdb.text.question_calls import QUESTION, TEXT2SQL, QuestionCall
+from relserve_duckdb.text.question_options import options_of
 from relserve_duckdb.text.tokens import tokens_of
-
-DEADLINE = "deadline"  # the option's name in SQL, where it is an interval
 
 
 class Question(NamedTuple):
@@ -52,12 +51,7 @@ def question_of(
     except (duckdb.BinderException, duckdb.CatalogException) as error:
         raise _not_constant(", ".join(texts)) from error
     values = dict(zip(call.arguments, map(_plain, row), strict=True))
-    return Question(_text(values.pop(QUESTION)), options_of(values))
-
-
-def options_of(given: Mapping[str, Any]) -> Text2SqlOptions:
-    """Options by the names that they have in SQL and Python; raises as `parse_options` does."""
-    return parse_options({f"{DEADLINE}_s" if name == DEADLINE else name: v for name, v in given.items()})
+    return Question(checked_text(values.pop(QUESTION)), options_of(TEXT2SQL, values))
 
 
 def _check_constant(text: str) -> None:
@@ -72,7 +66,8 @@ def _not_constant(text: str) -> UsageError:
     )
 
 
-def _text(value: Any) -> str:
+def checked_text(value: Any) -> str:
+    """A question that is one; raises UsageError."""
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"text2sql() needs a question, a text that is not empty, not {value!r}")
     return value

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
 from relserve.session.session import Session
+from relserve.text2sql.guard.check import check_select
 from relserve.text2sql.options import Text2SqlOptions
-from relserve_duckdb.questions.arguments import Question
+from relserve_duckdb.questions.arguments import Question, checked_text
 from relserve_duckdb.questions.reading_place import ReadingPlace, find_reading_place
+from relserve_duckdb.text.question_calls import TEXT2SQL
+from relserve_duckdb.text.question_options import options_of
 
 if TYPE_CHECKING:  # the pipeline is imported by the first question
     from relserve.text2sql.pipeline import Outcome
@@ -31,7 +34,6 @@ class Pipeline(Protocol):
         *,
         evidence: Sequence[str | None] | None,
         cancel: threading.Event,
-        statement: int,
     ) -> list[Outcome]:
         """One outcome a question, in order; see `relserve.text2sql.pipeline.run`.
 
@@ -47,6 +49,7 @@ class Asker:
         pipeline: None: that of `relserve.text2sql`.
 
     Attributes:
+        session: what is asked.
         last_sql: the statement that ran last in place of one with text2sql(); None: none has yet.
     """
 
@@ -55,7 +58,7 @@ class Asker:
     ) -> None:
         self.pipeline = pipeline
         self.last_sql: str | None = None
-        self._raw, self._session = raw, session
+        self._raw, self.session = raw, session
         self._place = ReadingPlace()
         self._kept: dict[Question, str] = {}
 
@@ -68,7 +71,6 @@ class Asker:
         questions: Sequence[str],
         options: Text2SqlOptions,
         cancel: threading.Event,
-        statement: int,
         evidence: Sequence[str | None] | None = None,
         runs: bool = False,
     ) -> list[Outcome]:
@@ -76,7 +78,6 @@ class Asker:
 
         Args:
             cancel: when set, what is asked is aborted in the engine.
-            statement: number of the SQL statement that asks.
             evidence: for each question what one must know to understand it; None: that of the options.
             runs: the connection runs a statement, which asks.
 
@@ -87,12 +88,39 @@ class Asker:
         if not runs:
             self.look()
         with self._place.open(self._raw, runs) as con:
-            outcomes = pipeline(
-                questions, con, self._session, options, evidence=evidence, cancel=cancel, statement=statement
-            )
+            outcomes = pipeline(questions, con, self.session, options, evidence=evidence, cancel=cancel)
         for outcome in outcomes:
             if outcome.sql is not None:
                 self._keep(Question(outcome.question, options), outcome.sql)
+        return outcomes
+
+    def answer(self, question: str, options: Mapping[str, Any], cancel: threading.Event) -> Outcome:
+        """The outcome of one question, which has SQL.
+
+        Args:
+            options: by the names that they have in SQL.
+
+        Raises:
+            Text2SqlError: it became no SQL.
+            UsageError, OptionError, ModelError, Cancelled: see `ask`.
+        """
+        text = checked_text(question)
+        (outcome,) = self.ask_to_run([text], options_of(TEXT2SQL, options), cancel)
+        if outcome.failure is not None:
+            raise outcome.failure
+        return outcome
+
+    def ask_to_run(
+        self, questions: Sequence[str], options: Text2SqlOptions, cancel: threading.Event
+    ) -> list[Outcome]:
+        """The same for SQL that is to run on the asker's connection: it is looked at once more.
+
+        Raises:
+            UnsafeSqlError: it is more than a SELECT.
+        """
+        outcomes = self.ask(questions, options, cancel)
+        for sql in [outcome.sql for outcome in outcomes if outcome.sql is not None]:
+            check_select(self._raw, sql, None)
         return outcomes
 
     def kept(self, question: Question) -> str | None:
@@ -107,6 +135,6 @@ class Asker:
 
 
 def _standard() -> Pipeline:
-    from relserve_duckdb.questions.pipeline import answer
+    from relserve.text2sql.duckdb_database import answer
 
     return answer

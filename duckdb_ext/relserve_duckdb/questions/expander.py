@@ -77,8 +77,9 @@ class Expander:
         given = by_name(parameters)
         questions = [self._question(numbered, call, given) for call in calls]
         sql_of = queries(numbered, questions)
-        text = embedded(numbered, calls, [sql_of[question] for question in questions])
-        found = standing_in(self.raw, text)
+        chosen = [sql_of[question] for question in questions]
+        text = embedded(numbered, calls, chosen)
+        found = standing_in(self.raw, text, chosen)
         self.state.stand_ins = [*self.state.stand_ins, found.stand_in or text]
         self.asker.last_sql = found.text
         return found, _left(parameters, numbered.text, found.text)
@@ -92,11 +93,10 @@ class Expander:
 
     def _asked(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, str]:
         """Ask: those of one statement that have the same options together."""
-        execution, found = self.state.run.execution, {}
-        number = self.state.run.statement_number()
+        found: dict[Question, str] = {}
         for options in dict.fromkeys(each.options for each in questions):
             texts = [each.text for each in dict.fromkeys(questions) if each.options == options]
-            for outcome in self.asker.ask(texts, options, execution.cancel, number):
+            for outcome in self.asker.ask_to_run(texts, options, self.state.run.cancel):
                 question = Question(outcome.question, options)
                 if outcome.failure is not None:
                     call = find_question_calls(text.text)[questions.index(question)]
@@ -141,7 +141,7 @@ def _at(failure: Text2SqlError, place: str) -> Text2SqlError:
 def _not_asked(question: Question) -> str:
     work, model = question.options.work, question.options.model
     return (
-        f"{question.text!r} has not been asked on this connection, and EXPLAIN asks no model. Run the "
+        f'"{question.text}" has not been asked on this connection, and EXPLAIN asks no model. Run the '
         f"statement, or EXPLAIN ANALYZE it: {model or 'the default model'} is then asked for candidates, "
         f"{work.num_candidates} at this effort, and EXPLAIN shows the SQL that was chosen."
     )

@@ -67,7 +67,7 @@ class InputScan:
         """Note the inputs of a chunk; an answer that passes for each row, NULL by the last filter."""
         nothing: list[Any] = [None] * len(chunk.prompts)
         with self._lock:
-            i = self._number_of(chunk.site)
+            i = self._number_of(chunk.site) if isinstance(chunk.site, CallSite) else None
             if i is None or not self._is_aligned:
                 return nothing
             calls = self._calls_of_thread.setdefault(threading.get_ident(), {})

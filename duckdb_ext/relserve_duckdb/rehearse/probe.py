@@ -18,12 +18,13 @@ import pyarrow as pa
 
 from relserve.call.answer_types import Choice, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS
-from relserve.call.relquery import CallSite, RelQuery
+from relserve.call.relquery import RelQuery
 from relserve_duckdb.rehearse.rehearsal import Rehearsal
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Collecting
 from relserve_duckdb.udf.memo import Tally
-from relserve_duckdb.udf.site import relquery_of
+from relserve_duckdb.udf.question_site import QuestionSite
+from relserve_duckdb.udf.site import Site, relquery_of
 from relserve_duckdb.udf.statement_run import StatementRun
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ MAX_REHEARSALS = 12  # rehearsals in all; each runs the part of the statement wi
 MAX_CHOICES = 4  # of a call with choices, tried as made-up answers
 MARK = "\ufffc"  # stands in every made-up text, so that prompts made of one are known
 
-Tallies = dict[CallSite, Tally]
+Tallies = dict[Site, Tally]
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Reached:
         depends_on: numbers, from 1, of the sites whose answers change which rows reach it.
     """
 
-    site: CallSite
+    site: Site
     tally: Tally
     depends_on: list[int] = field(default_factory=list)
 
@@ -54,9 +55,11 @@ class Reached:
         prompts = self.tally.rows if self.depends_on else ()
         return any(prompt is not None and MARK in prompt for prompt in prompts)
 
-    def relquery(self) -> RelQuery:
-        """The relQuery that it would ask."""
+    def relquery(self) -> RelQuery | None:
+        """The relQuery that it would ask; None for text2sql_query(), whose stages follow from one another."""
         counts = self.tally.counts
+        if isinstance(self.site, QuestionSite):
+            return None
         return relquery_of(
             self.site, list(self.tally.rows.values()), [counts[prompt] for prompt in self.tally.rows]
         )
@@ -94,7 +97,7 @@ class Probe:
     state: ConnectionState
     run: StatementRun
     rehearsal: Rehearsal
-    found: dict[CallSite, Reached]
+    found: dict[Site, Reached]
     before: Tallies  # of the rehearsal with the made-up answers chosen so far
     num_left: int = MAX_REHEARSALS - 1
 
@@ -124,7 +127,7 @@ class Probe:
                 self.before = tallies
                 return
 
-    def _compare(self, number: int, varied: set[CallSite], tallies: Tallies) -> bool:
+    def _compare(self, number: int, varied: set[Site], tallies: Tallies) -> bool:
         """Note which sites changed through site `number`; whether one got more rows."""
         more = False
         for site in {**self.before, **tallies}:
@@ -145,9 +148,9 @@ def _num_asking(tally: Tally | None) -> int:
     return 0 if tally is None else tally.counts.total() - tally.counts[None]
 
 
-def _made_up(site: CallSite, prompts: list[str]) -> Iterator[list[Any]]:
+def _made_up(site: Site, prompts: list[str]) -> Iterator[list[Any]]:
     """Lists of answers to a site's prompts, one list a rehearsal."""
-    kind = FUNCTIONS[site.function].answer_type(site.options)
+    kind = Text() if isinstance(site, QuestionSite) else FUNCTIONS[site.function].answer_type(site.options)
     match kind:
         case YesNo():
             values: list[Any] = [True, False]

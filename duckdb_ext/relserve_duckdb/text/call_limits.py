@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from relserve.call.options import FUNCTIONS
+
 MAX_VALUES = 8  # values a call may give after its template
 AGGREGATE = "llm_agg"
 AGGREGATE_LIST = "llm_agg_list"  # the same over a list: what llm_agg with ORDER BY and the like runs as
+TEXT2SQL_QUERY = "text2sql_query"
+CALLED = (*FUNCTIONS, TEXT2SQL_QUERY)  # whose calls ask a model, row by row
 ASCENDING = "ascending"  # its argument that puts the values in order
 
 

@@ -15,11 +15,15 @@ from relserve_duckdb.text.call_limits import (
     AGGREGATE,
     AGGREGATE_LIST,
     ASCENDING,
+    CALLED,
     MAX_VALUES,
+    TEXT2SQL_QUERY,
     one_value_only,
     too_many_values,
     varying_template,
 )
+from relserve_duckdb.text.question_calls import QUESTION
+from relserve_duckdb.text.question_options import ROW_NAMES, check_name
 
 _UNKNOWN = object()  # an expression whose value only DuckDB can tell
 _GUARDS = (exp.Case, exp.If, exp.Coalesce, exp.Or, exp.And)
@@ -41,7 +45,7 @@ class Call:
 def find_calls(tree: exp.Expr) -> list[Call]:
     """The llm calls of a parsed statement."""
     nodes = ((node, _function_of(node)) for node in tree.find_all(exp.Anonymous))
-    return [_read(node, function) for node, function in nodes if function in FUNCTIONS]
+    return [_read(node, function) for node, function in nodes if function in CALLED]
 
 
 def check_call(call: Call, parameters: Parameters) -> None:
@@ -53,7 +57,10 @@ def check_call(call: Call, parameters: Parameters) -> None:
     """
     if isinstance(call.node.parent, exp.Dot):
         return  # `template.llm(value)` or `main.llm(..)`: DuckDB alone knows what it is given
-    if FUNCTIONS[call.function].aggregate and len(call.values) != 1:
+    if call.function == TEXT2SQL_QUERY:
+        _check_question(call)
+        return
+    if _is_aggregate(call.function) and len(call.values) != 1:
         raise UsageError(one_value_only(len(call.values)))
     if len(call.values) > MAX_VALUES:
         raise UsageError(too_many_values(call.function))
@@ -91,7 +98,7 @@ def are_independent(calls: Sequence[Call], root: exp.Expr) -> bool:
     """
     if len(calls) == 1:
         return True
-    if any(FUNCTIONS[call.function].aggregate for call in calls):
+    if any(_is_aggregate(call.function) for call in calls):
         return False  # what is in a group may depend on the others
     if root.args.get("limit") and root.args.get("order"):
         return False
@@ -139,6 +146,13 @@ def constants_of(call: Call, parameters: Parameters) -> tuple[str, dict[str, Any
     return template, {name: constant(value, parameters) for name, value in call.options.items()}
 
 
+def _check_question(call: Call) -> None:
+    if len(call.values) != 1:
+        raise UsageError(f"{TEXT2SQL_QUERY}() takes one question a row, and options by name")
+    for name in call.options:
+        check_name(TEXT2SQL_QUERY, name, ROW_NAMES)
+
+
 def _may_be_row(value: exp.Expr, parameters: Parameters) -> bool:
     """Whether a value may be a STRUCT, whose fields only DuckDB knows."""
     constant = _constant(value, parameters)
@@ -151,6 +165,10 @@ def _function_of(node: exp.Anonymous) -> str:
     return AGGREGATE if name == AGGREGATE_LIST else name
 
 
+def _is_aggregate(function: str) -> bool:
+    return function in FUNCTIONS and FUNCTIONS[function].aggregate
+
+
 def _read(node: exp.Anonymous, function: str) -> Call:
     positional, named = [], {}
     for argument in node.expressions:
@@ -158,9 +176,12 @@ def _read(node: exp.Anonymous, function: str) -> Call:
             named[argument.this.name.lower()] = argument.expression
         else:
             positional.append(argument)
+    if function == TEXT2SQL_QUERY:
+        positional += [named.pop(QUESTION)] if QUESTION in named else []
+        return Call(node, function, None, tuple(positional), named)
     template = positional[0] if positional else named.pop("prompt", None)
     values = positional[1:]
-    if FUNCTIONS[function].aggregate and "value" in named:
+    if _is_aggregate(function) and "value" in named:
         values.append(named.pop("value"))
     if node.name.lower() == AGGREGATE_LIST:
         named.pop(ASCENDING, None)
@@ -222,7 +243,7 @@ def _is_plain_output(node: exp.Expr, root: exp.Expr) -> bool:
     item: Any = node
     while item.parent is not select:
         item = item.parent
-        if isinstance(item, _GUARDS) or (isinstance(item, exp.Anonymous) and item.name.lower() in FUNCTIONS):
+        if isinstance(item, _GUARDS) or (isinstance(item, exp.Anonymous) and item.name.lower() in CALLED):
             return False
     if item.arg_key != "expressions" or select.args.get("qualify"):
         return False

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from relserve.call.options import FUNCTIONS
+from relserve_duckdb.text.call_limits import CALLED
 
 # operators that read all of their input before they give a row
 _BLOCKING = ("ORDER_BY", "TOP_N", "HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNGROUPED_AGGREGATE", "WINDOW")
-_MARKS = tuple(f"__{function}_" for function in FUNCTIONS)
-CALL = re.compile(rf"__({'|'.join(FUNCTIONS)})_\d+\(")
+_MARKS = tuple(f"__{function}_" for function in CALLED)
+CALL = re.compile(rf"__({'|'.join(CALLED)})_\d+\(")
 _DROPPING = ("PROJECTION", "FILTER", "HASH_JOIN", "NESTED_LOOP_JOIN", "CROSS_PRODUCT")
 
 Node = dict[str, Any]

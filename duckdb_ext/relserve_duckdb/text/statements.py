@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -50,6 +51,7 @@ class Statement:
         root: the parsed statement, None when sqlglot cannot read it.
         stand_in: what runs instead of the user's text, None where that runs itself.
         questions: its text2sql() calls, whose SQL has to take their place before it runs.
+        queries: the SQL that has taken the place of such calls.
     """
 
     runnable: Any
@@ -63,6 +65,7 @@ class Statement:
     parameter_names: frozenset[str]
     stand_in: StandIn | None = None
     questions: tuple[QuestionCall, ...] = ()
+    queries: tuple[str, ...] = ()
 
 
 def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
@@ -96,11 +99,12 @@ def _stand_in(con: duckdb.DuckDBPyConnection, parsed: duckdb.Statement, runnable
     return replace(_read(parsed, stand_in.text), stand_in=stand_in)
 
 
-def standing_in(con: duckdb.DuckDBPyConnection, text: StandIn) -> Statement:
+def standing_in(con: duckdb.DuckDBPyConnection, text: StandIn, queries: Sequence[str]) -> Statement:
     """The statement that runs instead of a user's, whose text2sql() calls have become SQL."""
     (parsed, *_) = con.extract_statements(text.text)
     found = _stand_in(con, parsed, text.text)
-    return replace(found, stand_in=text if found.stand_in is None else text.then(found.stand_in))
+    whole = text if found.stand_in is None else text.then(found.stand_in)
+    return replace(found, stand_in=whole, queries=tuple(queries))
 
 
 def _name_of_item(con: duckdb.DuckDBPyConnection, item: str) -> str | None:

@@ -17,6 +17,7 @@ from relserve_duckdb.text.stand_in import StandIn
 from relserve_duckdb.udf.changes import Changes
 from relserve_duckdb.udf.client import Client
 from relserve_duckdb.udf.handlers import Handler, PlanningOnly, Running
+from relserve_duckdb.udf.question_site import Answers
 from relserve_duckdb.udf.site import ARROW_TYPES, read_chunk, sql_type_of
 from relserve_duckdb.udf.statement_run import Execution, StatementRun
 
@@ -30,6 +31,7 @@ class ConnectionState:
         session: what answers.
         client: who runs the statements.
         changes: of data, by the connection and its cursors.
+        questions: answers those of text2sql_query().
         keeps_answers: whether a statement keeps its answers; off, every chunk asks its own again.
         pass_rates: what each filter has let pass, over the statements of the connection.
         run: the statement that the UDFs answer.
@@ -37,8 +39,15 @@ class ConnectionState:
         error: the last error of a UDF, since DuckDB turns it into text.
     """
 
-    def __init__(self, session: Session, client: Client, changes: Changes, keeps_answers: bool) -> None:
-        self.session, self.client, self.changes = session, client, changes
+    def __init__(
+        self,
+        session: Session,
+        client: Client,
+        changes: Changes,
+        keeps_answers: bool,
+        questions: Answers | None = None,
+    ) -> None:
+        self.session, self.client, self.changes, self.questions = session, client, changes, questions
         self.keeps_answers = keeps_answers
         self.pass_rates: dict[CallSite, Seen] = {}
         self.stand_ins: Sequence[StandIn] = ()
@@ -61,7 +70,9 @@ class ConnectionState:
         """A run that the UDFs do not answer by themselves, such as one for made-up answers."""
         # Not a lambda: that would hold this state, which holds the run, until the collector comes.
         changes_of_others = partial(self.changes.of_others, id(self))
-        return StatementRun(self.session, self.client, execution, keeps_answers, changes_of_others)
+        return StatementRun(
+            self.session, self.client, execution, keeps_answers, changes_of_others, self.questions
+        )
 
     def changing(self, text: str = "") -> AbstractContextManager[None]:
         """What may change data runs inside; a text that only reads is no change."""

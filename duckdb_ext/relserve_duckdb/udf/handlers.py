@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol
 
-from relserve.call.relquery import CallSite
 from relserve_duckdb.udf.memo import Known, Tally
-from relserve_duckdb.udf.site import Chunk
+from relserve_duckdb.udf.site import Chunk, Site
 from relserve_duckdb.udf.statement_run import StatementRun
 
 
@@ -44,7 +43,7 @@ class Collecting:
     """
 
     def __init__(self, run: StatementRun) -> None:
-        self.tallies: dict[CallSite, Tally] = {}
+        self.tallies: dict[Site, Tally] = {}
         self._run = run
         self._lock = threading.Lock()
 

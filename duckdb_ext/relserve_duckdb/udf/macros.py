@@ -11,7 +11,9 @@ from typing import NamedTuple
 import duckdb
 
 from relserve.call.options import FUNCTIONS
-from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES
+from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDING, MAX_VALUES, TEXT2SQL_QUERY
+from relserve_duckdb.text.question_calls import QUESTION
+from relserve_duckdb.text.question_options import ROW_NAMES
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import UNSET
 from relserve_duckdb.udf.udfs import TABLES, Udfs
@@ -86,6 +88,8 @@ def _parsed(con: duckdb.DuckDBPyConnection, udfs: Udfs) -> Iterator[duckdb.State
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {function}{signature}")
     signature = _signature(AGGREGATE, LIST, udfs)
     yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {AGGREGATE_LIST}{signature}")
+    signature = _question_signature(udfs)
+    yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {TEXT2SQL_QUERY}{signature}")
     for name in TABLES:
         call = f"SELECT unnest({udfs.name_of(name)}({KEY}), max_depth := 2)"
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
@@ -95,6 +99,16 @@ def _signature(function: str, slots: Slots, udfs: Udfs) -> str:
     # the barrier makes DuckDB evaluate the cheap predicates of a WHERE first
     body = body_of(function, slots, udfs.name_of(function), [KEY])
     return f"{parameters_of(function, slots)} AS __internal_barrier({body})"
+
+
+def _question_signature(udfs: Udfs) -> str:
+    named = ", ".join(f"{name} := NULL" for name in ROW_NAMES)
+    values = {name: name for name in ROW_NAMES if name != "evidence"}
+    values["deadline"] = "epoch(deadline::INTERVAL)"
+    fields = ", ".join(f"'{name}': {value}" for name, value in values.items())
+    given = f"{QUESTION}, to_json({{{fields}}})::VARCHAR, {KEY}, evidence::VARCHAR"
+    call = f"{udfs.name_of(TEXT2SQL_QUERY)}({given})"
+    return f"({QUESTION}, {named}) AS __internal_barrier({call})"
 
 
 def parameters_of(function: str, slots: Slots) -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from relserve.call.options import Options
-from relserve.call.relquery import CallSite
-from relserve_duckdb.udf.site import Chunk
+from relserve.text2sql.options import Text2SqlOptions
+from relserve_duckdb.udf.site import Chunk, Site
 
 WAIT_S = 0.05  # how often a thread that waits for another one's answers looks at its cancel event
 
@@ -21,7 +21,7 @@ Known = dict[str | None, Any]  # answers by prompt; the prompt None is that of a
 class Wanted(NamedTuple):
     """Distinct inputs of one site: for each its prompt, its values, and how many rows it stands for."""
 
-    site: CallSite
+    site: Site
     prompts: list[str | None]
     rows: list[tuple[Any, ...]]
     multiplicity: list[int]
@@ -44,7 +44,7 @@ Ask = Callable[[Wanted], Iterable[tuple[str | None, Any]]]
 class Tally:
     """Inputs of one site as they come: per prompt the first row's values and the number of rows."""
 
-    site: CallSite
+    site: Site
     rows: dict[str | None, tuple[Any, ...]] = field(default_factory=dict)
     counts: Counter[str | None] = field(default_factory=Counter)
 
@@ -75,11 +75,11 @@ class Memo:
 
     def __init__(self, keeps: bool = True) -> None:
         self.keeps = keeps
-        self._answers: dict[tuple[str, Options], Known] = {}
+        self._answers: dict[tuple[str, Options | Text2SqlOptions], Known] = {}
         self._claims: dict[int, set[str | None]] = {}  # by id of the answers that they are for
         self._changed = threading.Condition()
 
-    def known(self, site: CallSite) -> Known:
+    def known(self, site: Site) -> Known:
         """The answers to the site's function and options."""
         if not self.keeps:
             return {None: None}

@@ -19,20 +19,24 @@ from relserve.session.aggregate import numbered
 from relserve_duckdb.text.call_limits import (
     ASCENDING,
     MAX_VALUES,
+    TEXT2SQL_QUERY,
     too_many_values,
     varying_option,
     varying_template,
 )
 from relserve_duckdb.udf.groups import distinct_groups
+from relserve_duckdb.udf.question_site import QuestionSite, read_questions
 
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
 ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}
+
+Site = CallSite | QuestionSite
 
 
 class Chunk(NamedTuple):
     """What DuckDB handed to the UDF, read: its site, its columns of values and its rows' prompts."""
 
-    site: CallSite
+    site: Site
     columns: list[list[Any]]
     prompts: list[str | None]
 
@@ -57,14 +61,16 @@ def relquery_of(site: CallSite, rows: Sequence[Sequence[Any]], multiplicity: Seq
 
 def sql_type_of(function: str) -> str:
     """The SQL type that a function returns, whatever its options."""
+    if function == TEXT2SQL_QUERY:
+        return "VARCHAR"
     return FUNCTIONS[function].answer_type(Options(choices=("any",), schema='"VARCHAR"')).sql_type
 
 
 def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
     """Read the columns of a UDF call: template, options as JSON, eight values, the ninth value.
 
-    Of an aggregate: template, options, the values of each group as a list of texts, and whether to put those
-    in order.
+    Of text2sql_query: question, options as JSON, evidence. Of an aggregate: template, options, the values of
+    each group as a list of texts, and whether to put those in order.
 
     Returns:
         The chunk, or None when the template is NULL, which makes every answer NULL.
@@ -73,6 +79,8 @@ def read_chunk(function: str, columns: Sequence[Any]) -> Chunk | None:
         UsageError: too many values, or a template that is no text or changes from row to row.
         TemplateError, OptionError: as `Template.bind` and `parse_options` do.
     """
+    if function == TEXT2SQL_QUERY:
+        return Chunk(*read_questions(columns))
     given = [column for column in columns[2:] if not _is_unset(column.type)]
     if kinds.is_nested(columns[0].type):
         raise UsageError(f"the template of {function}() must be text, not {columns[0].type}")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 
-from relserve.call.relquery import CallSite
 from relserve_duckdb.udf.memo import Known
-from relserve_duckdb.udf.site import Chunk
+from relserve_duckdb.udf.site import Chunk, Site
 
 
 class EveryPrompt:
@@ -28,7 +27,7 @@ class SkippedPrompts:
 
     def __init__(self, count_changes: Callable[[], int | None]) -> None:
         self._count_changes = count_changes
-        self._prompts: Mapping[CallSite, Container[str | None]] = {}
+        self._prompts: Mapping[Site, Container[str | None]] = {}
         self._snapshot: int | None = None
         self._is_confirmed = False
 
@@ -36,7 +35,7 @@ class SkippedPrompts:
         """Snapshot the counter of changes, before the rows are looked at."""
         self._snapshot, self._is_confirmed = self._count_changes(), False
 
-    def replace(self, prompts: Mapping[CallSite, Container[str | None]]) -> None:
+    def replace(self, prompts: Mapping[Site, Container[str | None]]) -> None:
         """Skip these prompts and no others."""
         self._prompts = prompts
 

@@ -17,7 +17,8 @@ from relserve.session.round import UNASKED, Enough
 from relserve.session.session import Session
 from relserve_duckdb.udf.client import Teller
 from relserve_duckdb.udf.memo import Memo, Wanted
-from relserve_duckdb.udf.site import relquery_of
+from relserve_duckdb.udf.question_site import Answers, AskedQuestions, QuestionSite
+from relserve_duckdb.udf.site import Site, relquery_of
 from relserve_duckdb.udf.skipped import SkippedPrompts
 
 
@@ -61,13 +62,14 @@ class StatementRun:
         execution: Execution,
         keeps_answers: bool,
         count_changes: Callable[[], int | None],
+        questions: Answers | None = None,
     ) -> None:
         self.session, self.client, self.execution = session, client, execution
-        self.memo = Memo(keeps_answers)
+        self.memo, self._questions = Memo(keeps_answers), questions
         self.skipped = SkippedPrompts(count_changes)
-        self._relqueries: dict[CallSite, OpenRelQuery] = {}
-        self._rows: dict[CallSite, tuple[int, int]] = {}  # that running calls gave, and those with a NULL
-        self._rehearsed: set[CallSite] = set()  # sites whose rows with a NULL are on record
+        self._relqueries: dict[Site, OpenRelQuery] = {}
+        self._rows: dict[Site, tuple[int, int]] = {}  # that running calls gave, and those with a NULL
+        self._rehearsed: set[Site] = set()  # sites whose rows with a NULL are on record
         self._lock = threading.Lock()
 
     @property
@@ -81,7 +83,10 @@ class StatementRun:
 
     def ask(self, wanted: Wanted) -> Iterable[tuple[str | None, Any]]:
         """Have the session answer what a chunk of the running statement needs; prompts with their answers."""
-        return self._ask(wanted.without_null() if wanted.site in self._rehearsed else wanted)
+        wanted = wanted.without_null() if wanted.site in self._rehearsed else wanted
+        if isinstance(wanted.site, QuestionSite):
+            return self._ask_questions(wanted, wanted.site, runs=True)
+        return self._ask(wanted, wanted.site)
 
     def remember(self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None) -> None:
         """Ask what a rehearsal found and keep the answers for the calls to come.
@@ -92,9 +97,13 @@ class StatementRun:
         if wanted.site in self._rehearsed:
             wanted = wanted.without_null()
         self._rehearsed.add(wanted.site)
-        self.memo.known(wanted.site).update(self._ask(wanted, enough, announced))
+        if isinstance(wanted.site, QuestionSite):
+            answers = self._ask_questions(wanted, wanted.site, runs=False)
+        else:
+            answers = self._ask(wanted, wanted.site, enough, announced)
+        self.memo.known(wanted.site).update(answers)
 
-    def count_rows(self, site: CallSite, num_rows: int, num_null: int) -> None:
+    def count_rows(self, site: Site, num_rows: int, num_null: int) -> None:
         """Have rows of a running call on its record, those too whose prompts had been asked before.
 
         Args:
@@ -136,17 +145,31 @@ class StatementRun:
         for relquery in opened.values():
             relquery.close()
 
-    def _ask(
-        self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None
+    def _ask_questions(
+        self, wanted: Wanted, site: QuestionSite, runs: bool
     ) -> Iterable[tuple[str | None, Any]]:
-        answers = zip(wanted.prompts, self._answers_to(wanted, enough, announced), strict=True)
+        """Have the questions of text2sql_query() become SQL; see `Answers.queries`."""
+        whole, wanted = wanted, wanted.without_null()
+        assert self._questions is not None, "whoever has text2sql_query() answers it"
+        texts, evidence = zip(*wanted.rows, strict=True)
+        num_null = sum(whole.multiplicity) - sum(wanted.multiplicity)
+        asked = AskedQuestions(site, texts, evidence, wanted.multiplicity, num_null)
+        found = self._questions.queries(asked, self.cancel, self.statement_number(), runs)
+        return zip(wanted.prompts, found, strict=True)
+
+    def _ask(
+        self, wanted: Wanted, site: CallSite, enough: Enough | None = None, announced: int | None = None
+    ) -> Iterable[tuple[str | None, Any]]:
+        answers = zip(wanted.prompts, self._answers_to(wanted, site, enough, announced), strict=True)
         return ((prompt, answer.value) for prompt, answer in answers if answer is not UNASKED)
 
-    def _answers_to(self, wanted: Wanted, enough: Enough | None, announced: int | None) -> Sequence[Answer]:
-        opened = self._opened(wanted.site)
+    def _answers_to(
+        self, wanted: Wanted, site: CallSite, enough: Enough | None, announced: int | None
+    ) -> Sequence[Answer]:
+        opened = self._opened(site)
         with self.client.progress() as progress:
-            if FUNCTIONS[wanted.site.function].aggregate:
-                relquery = relquery_of(wanted.site, wanted.rows, wanted.multiplicity)
+            if FUNCTIONS[site.function].aggregate:
+                relquery = relquery_of(site, wanted.rows, wanted.multiplicity)
                 return answer_groups(relquery, opened, progress).answers
             return opened.ask(
                 wanted.rows, wanted.multiplicity, enough=enough, announced=announced, progress=progress

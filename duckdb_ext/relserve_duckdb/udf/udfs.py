@@ -20,9 +20,10 @@ import pyarrow as pa
 import pyarrow.types as kinds
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
-from relserve.call.options import FUNCTIONS
 from relserve.errors import UsageError
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, History
+from relserve.session.workflows import STEP_SCHEMA, WORKFLOW_SCHEMA
+from relserve_duckdb.text.call_limits import CALLED
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import ARROW_TYPES, sql_type_of
 
@@ -30,13 +31,18 @@ States = dict[int, ConnectionState]
 TABLES: dict[str, tuple[Callable[[History], pa.Table], pa.Schema]] = {
     "llm_queries": (History.queries_table, QUERY_SCHEMA),
     "llm_errors": (History.errors_table, ERROR_SCHEMA),
+    "llm_workflows": (lambda history: history.workflows.workflows_table(), WORKFLOW_SCHEMA),
+    "llm_steps": (lambda history: history.workflows.steps_table(), STEP_SCHEMA),
 }
 _KEY_BITS = 62
 _numbers = itertools.count(1)
 # DuckDB's catalog keeps calling what a connection registered after freeing it with that connection
 # (duckdb-python#530), so the callables of each number live here until they are removed from the catalog
 _kept: dict[int, list[Callable[..., Any]]] = {}
-_SQL_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "timestamp[us]": "TIMESTAMP"}
+_SQL_TYPES = {
+    pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.float64(): "DOUBLE", pa.bool_(): "BOOLEAN",
+    pa.timestamp("us"): "TIMESTAMP", pa.list_(pa.string()): "VARCHAR[]",
+}  # fmt: skip
 
 
 class Udfs:
@@ -80,7 +86,7 @@ class Udfs:
                 _kept.pop(self.number, None)  # until then a cursor's last result may still call them
 
     def _register(self) -> None:
-        for function in FUNCTIONS:
+        for function in CALLED:
             self._create(function, partial(_call, self._states, function), None, sql_type_of(function))
         for name, (table, schema) in TABLES.items():
             # side effects keep DuckDB from answering at plan time, once and for all
@@ -102,7 +108,7 @@ class Udfs:
         )  # fmt: skip
 
     def _remove(self) -> None:
-        for name in (*FUNCTIONS, *TABLES):
+        for name in (*CALLED, *TABLES):
             self._con.remove_function(self.name_of(name))
         self._is_in_catalog = False
 
@@ -145,5 +151,5 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _list_type(schema: pa.Schema) -> str:
-    columns = ", ".join(f"{field.name} {_SQL_TYPES[str(_plain_type(field.type))]}" for field in schema)
+    columns = ", ".join(f"{field.name} {_SQL_TYPES[_plain_type(field.type)]}" for field in schema)
     return f"STRUCT({columns})[]"

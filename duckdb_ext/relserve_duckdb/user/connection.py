@@ -17,8 +17,10 @@ from relserve_duckdb.describe.describer import Describer
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.questions.answer import Text2SqlAnswer
 from relserve_duckdb.questions.asker import Asker, Pipeline
 from relserve_duckdb.questions.expander import Expander
+from relserve_duckdb.questions.queries import Queries
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
 from relserve_duckdb.text.call_limits import AGGREGATE
@@ -44,9 +46,8 @@ class Connection:
 
     Args:
         client: who runs the statements: brings variables and interrupts, gets progress and warnings.
-        prefetch, memo: see `attach`.
+        prefetch, memo, pipeline: see `attach`.
         parent: the connection that this is a cursor of.
-        pipeline: see `attach`.
 
     Attributes:
         raw: DuckDB's own connection; the functions work there too, without prefetch.
@@ -66,7 +67,8 @@ class Connection:
         self.raw = raw
         self.session = session
         changes: Changes = parent._state.changes if parent else Changes()
-        self._state: ConnectionState = ConnectionState(session, client, changes, memo)
+        self._asker: Asker = Asker(raw, session, parent._asker.pipeline if parent else pipeline)
+        self._state: ConnectionState = ConnectionState(session, client, changes, memo, Queries(self._asker))
         self._asks = False  # whether the open result may make llm calls
         self._lock = threading.RLock()
         self._result_owner = ResultOwner()
@@ -74,7 +76,6 @@ class Connection:
         self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
         rehearsals = RehearsalBuilder(raw, self._functions, self._indirect_calls)
-        self._asker: Asker = Asker(raw, session, parent._asker.pipeline if parent else pipeline)
         expander = Expander(raw, self._state, self._asker)
         self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals, expander)
         self._describer = Describer(raw, self._state, self._indirect_calls, expander)
@@ -124,13 +125,7 @@ class Connection:
         """As `DuckDBPyConnection.sql`: a relation, which prefetches each time it reads rows."""
         return self._sql(self.variables(sys._getframe(1)), query, kwargs)
 
-    def query(self, query: Any, **kwargs: Any) -> Relation | None:
-        """The same as `sql`."""
-        return self._sql(self.variables(sys._getframe(1)), query, kwargs)
-
-    def from_query(self, query: Any, **kwargs: Any) -> Relation | None:
-        """The same as `sql`."""
-        return self._sql(self.variables(sys._getframe(1)), query, kwargs)
+    query = from_query = sql
 
     def stream(self, query: str, parameters: Any = None, batch_rows: int = 2048) -> Stream | None:
         """One statement that only reads, as Arrow batches that come as they are made.
@@ -163,6 +158,19 @@ class Connection:
         else:
             self._runner.rehearsals.one_shot.discard(view_name)
         return self
+
+    def text2sql(self, question: str, **options: Any) -> Text2SqlAnswer:
+        """The SQL that answers a question about this database, and its rows when they are asked for.
+
+        Args:
+            options: those of text2sql() in SQL, by their names; a deadline is a timedelta, or in seconds.
+
+        Raises:
+            Text2SqlError, OptionError: the question became no SQL, or an option is wrong.
+        """
+        with self._lock, self._asking():
+            outcome = self._asker.answer(question, options, self._state.run.cancel)
+        return Text2SqlAnswer(outcome, self.sql)
 
     def explain_llm(self, query: Any, parameters: Any = None) -> Explanation:
         """What the llm calls of a statement or relation would ask: rows, prompts, tokens, time. Asks nothing.
@@ -214,8 +222,8 @@ class Connection:
 
     def runnable(self, query: str) -> str:
         """What to hand to DuckDB for a text that a relation is given."""
-        lower = query.lower()
-        return str(self._runner.runnable(query)) if AGGREGATE in lower or TEXT2SQL in lower else query
+        mentions = any(name in query.lower() for name in (AGGREGATE, TEXT2SQL))
+        return str(self._runner.runnable(query)) if mentions else query
 
     def variables(self, frame: FrameType) -> Variables:
         """The variables that a text may name when it is run from this frame."""

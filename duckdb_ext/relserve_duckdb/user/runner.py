@@ -16,6 +16,7 @@ from relserve_duckdb.rehearse.prefetch import prefetch
 from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
+from relserve_duckdb.text.call_limits import TEXT2SQL_QUERY
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.statements import Statement, read_select
 from relserve_duckdb.udf.client import Variables
@@ -56,7 +57,7 @@ class Runner:
             given = parameters if each is statements[-1] else None
             statement, values = self.expander.expanded(each, given)
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
-            if each is statements[-1] and self.explainer.has_calls_row(statement):
+            if each is statements[-1] and self.explainer.has_own_rows(statement):
                 self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
                 self.raw.execute(*self.explainer.rows(variables, statement, values))
 
@@ -77,7 +78,7 @@ class Runner:
             run = partial(self.raw.sql, **kwargs)
             return self._run(variables, last, parameters, run), Reading.PREFETCH
         relation = plan_only(self.state, partial(variables.call, self.raw.sql, last.runnable, **kwargs))
-        if self.explainer.has_calls_row(last):
+        if self.explainer.has_own_rows(last):
             relation.fetchall()
             text, values = self.explainer.rows(variables, last, parameters)
             relation = self.raw.sql(text, **{**kwargs, "params": values})
@@ -101,6 +102,7 @@ class Runner:
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation will ask, then run what reads it."""
         self.state.start_statement()
+        self._look(relation.sql_query())
         if reading is Reading.PLAN:
             return plan_only(self.state, run)
         if self.prefetches and reading is Reading.PREFETCH:
@@ -112,6 +114,7 @@ class Runner:
         self, variables: Variables, statement: Statement, parameters: Any, run: Callable[..., Any]
     ) -> Any:
         self.state.start_statement()
+        self._look(statement.text)
         if statement.plans_only:
             only = partial(variables.call, run, statement.runnable)
             result = plan_only(self.state, only, kept=not statement.reads)
@@ -123,6 +126,11 @@ class Runner:
         if self.indirect_calls.is_changed_by(statement.text):
             self.indirect_calls.learn(self.raw, statement.text)
         return result
+
+    def _look(self, text: str) -> None:
+        """Where text2sql_query() is called, look what questions are about, while nothing runs yet."""
+        if TEXT2SQL_QUERY in f"{text}\n{self.indirect_calls.calling_definitions(text)}".lower():
+            self.expander.asker.look()
 
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         text = statement.rehearsal

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from relserve.cli.data_files import scan_of
 from relserve.cli.models import models_page
 from relserve.cli.shell.catalog import quoted
 from relserve.cli.shell.command import Command
@@ -41,7 +42,6 @@ FROM llm_queries()
 """
 _ERRORS = "SELECT statement, function, kind, rows, message, prompt FROM llm_errors()"
 _PLAIN = re.compile(r'(?:[^\W\d]\w*|"(?:[^"]|"")*")(?:\.(?:[^\W\d]\w*|"(?:[^"]|"")*"))*')
-_KNOWN = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet")
 
 
 def tables(shell: Shell, arguments: list[str]) -> None:
@@ -66,9 +66,7 @@ def import_file(shell: Shell, arguments: list[str]) -> None:
     """Put a file's rows into a table, which is made if it is not there."""
     path, table = os.path.expanduser(arguments[0]), arguments[1]  # or a URL
     name = table if _PLAIN.fullmatch(table) else quoted(table)
-    file = "'" + path.replace("'", "''") + "'"
-    stem = path.lower().removesuffix(".gz").removesuffix(".zst")
-    source = file if stem.endswith(_KNOWN) else f"read_csv({file})"
+    source = scan_of(path)
     try:
         shell.ask(f"DESCRIBE {name}")
     except duckdb.CatalogException:

@@ -11,7 +11,9 @@ from pygments.token import Keyword, Name, Token
 
 from relserve.call.options import FUNCTIONS
 
-_OWN = frozenset([*FUNCTIONS, "llm_queries", "llm_errors"])
+_OWN = frozenset(
+    [*FUNCTIONS, "text2sql", "text2sql_query", "llm_queries", "llm_errors", "llm_workflows", "llm_steps"]
+)
 
 STYLE = Style.from_dict({  # the terminal's own colours, which suit its background
     "pygments.keyword": "ansiblue bold",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
-FILE_NAME = "shell_history"
+FILE_NAME = "shell_history"  # of the shell
 
 
 class _Kept(FileHistory):
@@ -27,9 +27,9 @@ class _Kept(FileHistory):
             yield from super().load_history_strings()
 
 
-def open_history(folder: Path) -> History:
-    """The history in a folder; where it cannot be written, one that lasts as long as the shell."""
-    path = folder / FILE_NAME
+def open_history(folder: Path, name: str = FILE_NAME) -> History:
+    """The history in a folder's file; where it cannot be written, one that lasts as long as the shell."""
+    path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)

@@ -17,6 +17,7 @@ from relserve.errors import (
     OptionError,
     RelserveError,
 )
+from relserve.machine.embedded import FOLDERS
 
 PROTOCOL = 1  # of the messages; a resident engine of another one is refused
 _ERRORS: dict[str, type[RelserveError]] = {
@@ -38,7 +39,7 @@ class Resident(NamedTuple):
     @property
     def named(self) -> str:
         """The model as a command takes it in any folder."""
-        is_folder = self.model not in ("tiny", "tiny-sql") and os.path.isdir(self.path)
+        is_folder = self.model not in FOLDERS and os.path.isdir(self.path)
         return shlex.quote(self.path if is_folder else self.model)
 
     def hello(self, service: str) -> dict[str, Any]:

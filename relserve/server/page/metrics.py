@@ -11,9 +11,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.server.page.counters import BOUNDS_S, Counted
-from relserve.server.page.watch import Watch, model_name
+from relserve.server.page.watch import Watch
 from relserve.version import VERSION
 
 
@@ -54,7 +55,7 @@ class _ServerCollector(Collector):
 
     def _llm(self) -> Iterator[Metric]:
         queries = self._watch.queries
-        running = Tally((user, model_name(each.model)) for user, each in queries if each.state == "running")
+        running = Tally((user, called(each.model)) for user, each in queries if each.state == "running")
         by_model = ["user", "model"]
         yield _gauge("relserve_relqueries_running", "relQueries under way", by_model, running.items())
         totals = list(self._watch.totals.items())
@@ -96,7 +97,7 @@ def _named(engines: Iterable[EngineStatus]) -> Iterator[tuple[tuple[str, str], E
         of_pid[engine.pid] += 1
         number = of_pid[engine.pid]
         name = str(engine.pid) if number == 1 else f"{engine.pid}-{number}"
-        yield (name, model_name(engine.model)), engine
+        yield (name, called(engine.model)), engine
 
 
 def _statements(counted: Counted) -> Iterator[Metric]:

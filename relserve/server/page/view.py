@@ -10,10 +10,11 @@ from heapq import nlargest
 from itertools import pairwise
 from typing import Any
 
+from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.server.page.counters import BOUNDS_S
 from relserve.server.page.outlook import Outlook, outlooks
-from relserve.server.page.watch import LEAST_S, Look, Watch, model_name
+from relserve.server.page.watch import LEAST_S, Look, Watch
 from relserve.session.history import ErrorRecord, QueryRecord
 from relserve.version import VERSION
 
@@ -109,7 +110,7 @@ def _place(outlook: Outlook | None) -> float:
 def _relquery(user: str, record: QueryRecord, outlook: Outlook | None, pace: float | None) -> dict[str, Any]:
     return {
         "rel_id": record.rel_id, "user": user, "function": record.function,
-        "template": _short(record.template), "model": model_name(record.model),
+        "template": _short(record.template), "model": called(record.model),
         "state": record.state, "started": record.started.isoformat(),
         "seconds": record.seconds, "rows": record.num_rows,
         "done": min(record.num_rows, record.num_null + record.num_rows_done), "failed": record.num_failed,
@@ -124,7 +125,7 @@ def _relquery(user: str, record: QueryRecord, outlook: Outlook | None, pace: flo
 
 def _engine(engine: EngineStatus, now: datetime) -> dict[str, Any]:
     return {
-        "pid": engine.pid, "model": model_name(engine.model), "variant": engine.variant,
+        "pid": engine.pid, "model": called(engine.model), "variant": engine.variant,
         "running": engine.running, "waiting": engine.waiting, "kv_used": engine.kv_used,
         "relqueries": engine.num_rels, "silent_s": max(now.timestamp() - engine.written_s, 0.0),
     }  # fmt: skip

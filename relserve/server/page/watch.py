@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from relserve.call.relquery import Usage
+from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.server.page.counters import Counted
 from relserve.server.page.facts import ServerFacts
 from relserve.session.history import QueryRecord
-from relserve.tiny import MODEL_DIR
 
 EVERY_S = 1.0
 WINDOW_S = 10.0  # what a pace is taken over
@@ -123,7 +123,7 @@ class Watch:
     def _follow(self, now_s: float) -> None:
         followed: dict[str, _Followed] = {}
         for user, record in self.queries:
-            model = model_name(record.model)
+            model = called(record.model)
             before = self._followed.get(record.rel_id)
             if before is None:
                 before = _Followed()
@@ -156,8 +156,3 @@ def _sum(usages: Iterable[Usage]) -> Usage:
 
 def _fullest(engines: list[EngineStatus]) -> float | None:
     return max((engine.kv_used for engine in engines), default=None)
-
-
-def model_name(name: str) -> str:
-    """A model as people call it."""
-    return "tiny" if name == str(MODEL_DIR) else name

@@ -14,8 +14,8 @@ from relserve.linking.values import ValueHit, ValueIndex
 class Values(ValueIndex, Protocol):
     """The texts of a database's columns."""
 
-    def similar(self, text: str, k: int) -> Sequence[ValueHit]:
-        """The values that are most like a text, most alike first; at most `k`."""
+    def similar(self, text: str, k: int) -> Sequence[tuple[ValueHit, float]]:
+        """The values that are like a text, most alike first, with their likeness of 0 to 1; at most `k`."""
 
 
 class Database(Protocol):
@@ -36,7 +36,7 @@ class Database(Protocol):
         """
 
     def rows(self, sql: str) -> pa.Table:
-        """Run a query within limits, reading only.
+        """Run a query within limits, reading only; a long result is cut.
 
         Raises:
             duckdb.Error: it failed.

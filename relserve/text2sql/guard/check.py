@@ -15,13 +15,12 @@ from duckdb import StatementType
 
 from relserve.errors import UnsafeSqlError
 from relserve.linking.schema import Schema
+from relserve.text2sql.guard.brackets import check_brackets
 from relserve.text2sql.guard.functions import Functions, read_functions
 from relserve.text2sql.guard.tables import read_tables
 from relserve.text2sql.guard.walk import Walk
 
-LONGEST = (
-    20_000  # characters: DuckDB's parser takes a second for 20,000 parentheses, and cannot be interrupted
-)
+LONGEST = 20_000  # characters
 _TREE = """
     SELECT system.main.json_serialize_sql(
         ?::VARCHAR, skip_null := true, skip_default := true, skip_empty := true
@@ -58,6 +57,7 @@ def _only_statement(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statemen
         raise UnsafeSqlError(f"generated SQL may have {LONGEST:,} characters, and this has {len(sql):,}")
     if "\0" in sql:
         raise UnsafeSqlError("generated SQL may not hold the character NUL, at which programs stop reading")
+    check_brackets(sql)
     statements = con.extract_statements(sql)
     if len(statements) != 1:
         raise UnsafeSqlError(f"generated SQL is one SELECT, and this text holds {len(statements)} statements")

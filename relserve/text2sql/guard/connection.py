@@ -19,7 +19,7 @@ _TRANSACTION = "SELECT system.main.txid_current()"
 
 
 class GuardedConnection:
-    """Binds and runs generated SQL: one SELECT over allowed tables, within limits, in a transaction that reads.
+    """Binds and runs generated SQL: one SELECT over allowed tables, within limits, that can only read.
 
     Args:
         con: a cursor of the user's database, for this alone: the user's transaction, open result and settings

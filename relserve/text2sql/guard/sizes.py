@@ -16,6 +16,7 @@ from relserve.errors import UnsafeSqlError
 
 MOST = 10_000
 LONGEST_COMPARED = 1_000  # characters: the time is the product of both lengths
+_IN_BRACES = re.compile(r"\{[^{}]+\{")
 _WIDTH = re.compile(r"\d+")
 
 # By name, the arguments whose product is how much larger the result gets.
@@ -62,7 +63,7 @@ def _width(name: str, argument: Mapping[str, Any]) -> int:
     if literal.get("kind") != "STRING":
         raise UnsafeSqlError(f"{name}() in generated SQL takes a format that is written out")
     text = literal.get("text", "")
-    if "*" in text or "{:{" in text:
+    if "*" in text or _IN_BRACES.search(text):
         raise UnsafeSqlError(f"{name}() in generated SQL takes a format whose widths are numbers")
     return max([1, *map(int, _WIDTH.findall(text))])
 

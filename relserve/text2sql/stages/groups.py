@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from relserve.linking.words import folded
+import re
+
 from relserve.text2sql.cases.case import Candidate, Case
 
-_ORDER = frozenset(
-    "order ordered sort sorted rank ranked ranking alphabetical alphabetically ascending descending "
-    "chronological chronologically top bottom highest lowest first last".split()
+_ORDER = re.compile(
+    r"\b(sort(ed|ing)?|ordered|order (it |them |all )?by|in [\w ]{0,30}order|rank(ed|ing)?"
+    r"|alphabetical(ly)?|chronological(ly)?|ascending|descending)\b",
+    re.IGNORECASE,
 )
 
 
@@ -27,7 +29,7 @@ def groups_of(case: Case) -> list[list[Candidate]]:
 
 def wants_order(question: str) -> bool:
     """Whether a question asks for rows in an order."""
-    return not _ORDER.isdisjoint(folded(question))
+    return _ORDER.search(question) is not None
 
 
 def _sameness(candidate: Candidate, in_order: bool) -> str:

@@ -45,7 +45,7 @@ def _similar_values(sql: str, database: Database) -> str:
     lines = [
         f"{as_data(literal)}: {as_data(hit.table)}.{as_data(hit.column)} = {as_data(hit.value)}"
         for literal in list(dict.fromkeys(literals))[:MOST_LITERALS]
-        for hit in database.values().similar(literal, SIMILAR)
+        for hit, _ in database.values().similar(literal, SIMILAR)
     ]
     return "\n".join(lines) or NOTHING
 

@@ -12,7 +12,8 @@ from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.prompts.quoting import is_speakable
 
 MOST_WORDS = 6  # of a value that is looked for in a question
-SIMILAR, MOST_VALUES, EXAMPLES = 3, 20, 3
+SIMILAR, LEAST_LIKENESS = 3, 0.4  # values for a keyword
+MOST_VALUES, EXAMPLES = 20, 3
 
 
 def retrieval(cases: Sequence[Case], tools: Tools) -> None:
@@ -46,4 +47,4 @@ def _exact(text: str, index: Values) -> Iterator[ValueHit]:
 
 def _like(keywords: Sequence[str], index: Values) -> Iterator[ValueHit]:
     for keyword in keywords:
-        yield from index.similar(keyword, SIMILAR)
+        yield from (hit for hit, likeness in index.similar(keyword, SIMILAR) if likeness >= LEAST_LIKENESS)

@@ -21,9 +21,9 @@ CREATE TABLE beers AS SELECT * FROM (VALUES (1, 'Amber', 5.5, 1), (2, 'Dark', 7.
 CREATE TABLE breweries AS SELECT * FROM (VALUES (1, 'Acme'), (2, 'Bock')) t(id, name);
 """
 ANSWERS = {
-    "How many beers?": "SELECT count(*) AS n FROM beers",
-    "All beers by strength": "SELECT id, name, abv FROM beers ORDER BY abv DESC",
-    "Beers of each brewery": (
+    "Count?": "SELECT count(*) AS n FROM beers",
+    "Strong?": "SELECT id, name, abv FROM beers ORDER BY abv DESC",
+    "Each?": (
         "WITH made AS (SELECT brewery, count(*) AS num FROM beers GROUP BY brewery) "
         "SELECT name, num FROM made JOIN breweries ON brewery = id; "
     ),
@@ -54,7 +54,6 @@ class Recorded:
         *,
         evidence: Sequence[str | None] | None,
         cancel: threading.Event,
-        statement: int,
     ) -> list[Outcome]:
         self.asked.append((list(questions), options))
         self.evidence.append(evidence)

@@ -17,43 +17,49 @@ def subquery(sql: str) -> str:
 N, ALL, EACH, TOP, QUOTED, TEXTS = map(subquery, ANSWERS.values())
 
 PAIRS = [
-    ("FROM text2sql('How many beers?')", f"FROM {N} AS text2sql"),
-    ("SELECT n + 1 FROM text2sql('How many beers?') WHERE n > 2", f"SELECT n + 1 FROM {N} AS text2sql WHERE n > 2"),
-    ("SELECT text2sql.n FROM text2sql('How many beers?');", f"SELECT text2sql.n FROM {N} AS text2sql;"),
-    ("FROM text2sql('All beers by strength')", f"FROM {ALL} AS text2sql"),
-    ("FROM text2sql('How many beers?') t(a)", f"FROM {N} t(a)"),
-    ("SELECT a FROM TEXT2SQL ( 'How many beers?' ) AS t(a) -- text2sql(", f"SELECT a FROM {N} AS t(a) -- text2sql("),
-    ('FROM "text2sql"(question := \'How many beers?\', effort := \'quick\')', f"FROM {N} AS text2sql"),
+    ("FROM text2sql('Count?')", f"FROM {N} AS text2sql"),
+    ("SELECT n + 1 FROM text2sql('Count?') WHERE n > 2", f"SELECT n + 1 FROM {N} AS text2sql WHERE n > 2"),
+    ("SELECT text2sql.n FROM text2sql('Count?');", f"SELECT text2sql.n FROM {N} AS text2sql;"),
+    ("FROM text2sql('Strong?')", f"FROM {ALL} AS text2sql"),
+    ("FROM text2sql('Count?') t(a)", f"FROM {N} t(a)"),
+    ("SELECT a FROM TEXT2SQL ( 'Count?' ) AS t(a) -- text2sql(", f"SELECT a FROM {N} AS t(a) -- text2sql("),
+    ('FROM "text2sql"(question := \'Count?\', effort := \'quick\')', f"FROM {N} AS text2sql"),
     ("FROM text2sql('The strongest?')", f"FROM {TOP} AS text2sql"),
     ("FROM text2sql('It''s \"quoted\"?') t", f"FROM {QUOTED} t"),
     ("FROM text2sql(E'It\\'s \"quoted\"?') t", f"FROM {QUOTED} t"),
-    ("FROM text2sql($$How many beers?$$) t", f"FROM {N} t"),
-    ("FROM text2sql('How many ' || 'beers?') t", f"FROM {N} t"),
+    ("FROM text2sql($$Count?$$) t", f"FROM {N} t"),
+    ("FROM text2sql('Co' || 'unt?') t", f"FROM {N} t"),
     (
-        "SELECT b.name, n FROM beers b, text2sql('How many beers?') JOIN text2sql('Strings?') s ON s.id = b.id::VARCHAR",
-        f"SELECT b.name, n FROM beers b, {N} AS text2sql JOIN {TEXTS} s ON s.id = b.id::VARCHAR",
+        "SELECT b.name, n FROM beers b, text2sql('Count?') JOIN text2sql('Strings?') s ON s.id = b.id::TEXT",
+        f"SELECT b.name, n FROM beers b, {N} AS text2sql JOIN {TEXTS} s ON s.id = b.id::TEXT",
     ),
     (
-        "WITH c AS (FROM text2sql('Beers of each brewery')) SELECT max(num), (SELECT n FROM text2sql('How many beers?'))"
-        " FROM c LEFT JOIN text2sql('How many beers?') AS q ON num < n",
+        "WITH c AS (FROM text2sql('Each?')) SELECT max(num), (SELECT n FROM text2sql('Count?'))"
+        " FROM c LEFT JOIN text2sql('Count?') AS q ON num < n",
         f"WITH c AS (FROM {EACH} AS text2sql) SELECT max(num), (SELECT n FROM {N} AS text2sql) FROM c"
         f" LEFT JOIN {N} AS q ON num < n",
     ),
     (
-        "SELECT 'text2sql(', n FROM text2sql('How many beers?') /* text2sql('x') */ UNION ALL "
-        "SELECT name, id FROM text2sql('All beers by strength') ORDER BY 1",
-        f"SELECT 'text2sql(', n FROM {N} AS text2sql /* text2sql('x') */ UNION ALL SELECT name, id FROM {ALL} AS text2sql"
-        " ORDER BY 1",
+        "SELECT 'text2sql(', n FROM text2sql('Count?') /* text2sql('x') */ UNION ALL "
+        "SELECT name, id FROM text2sql('Strong?') ORDER BY 1",
+        f"SELECT 'text2sql(', n FROM {N} AS text2sql /* text2sql('x') */ UNION ALL "
+        f"SELECT name, id FROM {ALL} AS text2sql ORDER BY 1",
     ),
     (
-        "SELECT name FROM beers WHERE id IN (SELECT id FROM text2sql('All beers by strength') LIMIT 2)",
+        "SELECT name FROM beers WHERE id IN (SELECT id FROM text2sql('Strong?') LIMIT 2)",
         f"SELECT name FROM beers WHERE id IN (SELECT id FROM {ALL} AS text2sql LIMIT 2)",
     ),
-    ("SELECT name FROM beers, LATERAL text2sql('How many beers?') WHERE id < n", f"SELECT name FROM beers, LATERAL {N} AS text2sql WHERE id < n"),
-    ("FROM (text2sql('How many beers?') JOIN beers ON id < n)", f"FROM ({N} AS text2sql JOIN beers ON id < n)"),
-    ("PIVOT (FROM text2sql('All beers by strength')) ON name USING sum(abv)", f"PIVOT (FROM {ALL} AS text2sql) ON name USING sum(abv)"),
-    ("DESCRIBE FROM text2sql('All beers by strength')", f"DESCRIBE FROM {ALL} AS text2sql"),
-    ("SUMMARIZE FROM text2sql('All beers by strength')", f"SUMMARIZE FROM {ALL} AS text2sql"),
+    (
+        "SELECT name FROM beers, LATERAL text2sql('Count?') WHERE id < n",
+        f"SELECT name FROM beers, LATERAL {N} AS text2sql WHERE id < n",
+    ),
+    ("FROM (text2sql('Count?') JOIN beers ON id < n)", f"FROM ({N} AS text2sql JOIN beers ON id < n)"),
+    (
+        "PIVOT (FROM text2sql('Strong?')) ON name USING sum(abv)",
+        f"PIVOT (FROM {ALL} AS text2sql) ON name USING sum(abv)",
+    ),
+    ("DESCRIBE FROM text2sql('Strong?')", f"DESCRIBE FROM {ALL} AS text2sql"),
+    ("SUMMARIZE FROM text2sql('Strong?')", f"SUMMARIZE FROM {ALL} AS text2sql"),
 ]  # fmt: skip
 
 
@@ -70,13 +76,13 @@ def test_the_sql_stands_where_the_call_stood(sql: str, expected: str) -> None:
 
 
 WRITTEN = [
-    ("CREATE TABLE made AS FROM text2sql('How many beers?')", "FROM made", [(3,)]),
-    ("CREATE TABLE made(a INT); INSERT INTO made SELECT n FROM text2sql('How many beers?')", "FROM made", [(3,)]),
-    ("CREATE VIEW made AS FROM text2sql('How many beers?')", "FROM made", [(3,)]),
-    ("CREATE MACRO made() AS TABLE FROM text2sql('How many beers?')", "FROM made()", [(3,)]),
-    ("PREPARE made AS SELECT n + $1 FROM text2sql('How many beers?')", "EXECUTE made(2)", [(5,)]),
-    ("DELETE FROM beers USING text2sql('How many beers?') q WHERE id = n", "SELECT max(id) FROM beers", [(2,)]),
-    ("UPDATE beers SET id = n + 6 FROM text2sql('How many beers?') WHERE id = 3", "SELECT max(id) FROM beers", [(9,)]),
+    ("CREATE TABLE made AS FROM text2sql('Count?')", "FROM made", [(3,)]),
+    ("CREATE TABLE made(a INT); INSERT INTO made SELECT n FROM text2sql('Count?')", "FROM made", [(3,)]),
+    ("CREATE VIEW made AS FROM text2sql('Count?')", "FROM made", [(3,)]),
+    ("CREATE MACRO made() AS TABLE FROM text2sql('Count?')", "FROM made()", [(3,)]),
+    ("PREPARE made AS SELECT n + $1 FROM text2sql('Count?')", "EXECUTE made(2)", [(5,)]),
+    ("DELETE FROM beers USING text2sql('Count?') q WHERE id = n", "SELECT max(id) FROM beers", [(2,)]),
+    ("UPDATE beers SET id = n + 6 FROM text2sql('Count?') WHERE id = 3", "SELECT max(id) FROM beers", [(9,)]),
     ("CREATE TEMP TABLE text2sql(a INT)", "SELECT count(*) FROM text2sql", [(0,)]),
 ]  # fmt: skip
 
@@ -91,11 +97,11 @@ def test_a_statement_that_writes_takes_the_rows(sql: str, look: str, rows: list[
 
 
 PARAMETERS = [
-    ("SELECT n + ? FROM text2sql(?) WHERE n > ?", [1, "How many beers?", 2]),
-    ("SELECT n + $2 FROM text2sql($1) WHERE n > $3 - $2", ["How many beers?", 1, 3]),
-    ("SELECT n + $more FROM text2sql($q, seed := $more)", {"q": "How many beers?", "more": 1}),
-    ("SELECT n + 1 FROM text2sql($q, seed := $s) WHERE n > 2", {"q": "How many beers?", "s": 7}),
-    ("SELECT n + 1 FROM text2sql(?)", ["How many beers?"]),
+    ("SELECT n + ? FROM text2sql(?) WHERE n > ?", [1, "Count?", 2]),
+    ("SELECT n + $2 FROM text2sql($1) WHERE n > $3 - $2", ["Count?", 1, 3]),
+    ("SELECT n + $more FROM text2sql($q, seed := $more)", {"q": "Count?", "more": 1}),
+    ("SELECT n + 1 FROM text2sql($q, seed := $s) WHERE n > 2", {"q": "Count?", "s": 7}),
+    ("SELECT n + 1 FROM text2sql(?)", ["Count?"]),
 ]
 
 
@@ -111,7 +117,7 @@ def test_a_question_may_be_a_parameter(sql: str, parameters: object) -> None:
 def test_options_are_read_as_duckdb_computes_them() -> None:
     asked = asking()
     asked.rows(
-        "FROM text2sql('How many beers?', tables := ['beers'], schema := 'main', evidence := 'e' || 'f', "
+        "FROM text2sql('Count?', tables := ['beers'], schema := 'main', evidence := 'e' || 'f', "
         "model := 'm', effort := 'thorough', candidates := 1 + 1, max_revisions => 0, "
         "deadline := INTERVAL 90 SECOND, seed := 3, examples := NULL)"
     )
@@ -129,11 +135,11 @@ def test_options_are_read_as_duckdb_computes_them() -> None:
 def test_questions_of_one_statement_are_asked_together_and_each_once() -> None:
     asked = asking()
     asked.rows(
-        "SELECT 1 FROM text2sql('How many beers?') a, text2sql('Strings?') b, text2sql('How many beers?') c, "
+        "SELECT 1 FROM text2sql('Count?') a, text2sql('Strings?') b, text2sql('Count?') c, "
         "text2sql('Strings?', seed := 1) d"
     )
     assert [questions for questions, _ in asked.pipeline.asked] == [
-        ["How many beers?", "Strings?"],
+        ["Count?", "Strings?"],
         ["Strings?"],
     ]
 
@@ -164,7 +170,7 @@ REFUSED = [
     ("FROM text2sql((SELECT name FROM beers LIMIT 1))", UsageError, "constants or parameters"),
     ("PREPARE p AS FROM text2sql($1)", UsageError, r"nothing is known of parameter \$1"),
     (
-        "WITH beers AS (SELECT 1 AS a) FROM text2sql('How many beers?'), beers",
+        "WITH beers AS (SELECT 1 AS a) FROM text2sql('Count?'), beers",
         UsageError,
         r"WITH beers AS \(..\) hides",
     ),
@@ -190,5 +196,5 @@ def test_a_question_without_sql_shows_where_it_stands() -> None:
 def test_duckdbs_errors_quote_the_users_text() -> None:
     asked = asking()
     with pytest.raises(Exception, match='"m" not found') as caught:
-        asked.rows("SELECT n,\n  m FROM text2sql('How many beers?')")
-    assert "LINE 2:   m FROM text2sql('How many beers?')\n          ^" in str(caught.value)
+        asked.rows("SELECT n,\n  m FROM text2sql('Count?')")
+    assert "LINE 2:   m FROM text2sql('Count?')\n          ^" in str(caught.value)

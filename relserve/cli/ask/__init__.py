@@ -1,0 +1,1 @@
+"""`relserve ask`: questions in plain words about tables, and their rows."""

@@ -1,0 +1,120 @@
+"""One question, or one after another: the SQL that answers it is shown, run, and its rows written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import duckdb
+from rich.prompt import Confirm
+
+from relserve.api import Connection
+from relserve.cli import demo
+from relserve.cli.ask.picture import bars_of, picture
+from relserve.cli.ask.questions import Questions, typed_questions
+from relserve.cli.ask.source import Source, open_source
+from relserve.cli.console import console
+from relserve.cli.formats import Format
+from relserve.cli.output import print_table, write
+from relserve.errors import Cancelled, RelserveError
+
+__all__ = ["Manner", "Source", "run"]
+
+STEPS = "SELECT workflow_id, stage, calls, seconds FROM llm_steps()"
+FOLLOWED = 3  # questions that a further one may go on from
+ASKED_BEFORE = "The question before was: {question}\nIts SQL was: {sql}"
+
+
+class Manner(NamedTuple):
+    """How questions are answered.
+
+    Attributes:
+        confirms: ask before SQL runs.
+        format: of the rows.
+        stats: write llm_steps() to stderr at the end.
+    """
+
+    confirms: bool
+    format: Format
+    stats: bool
+
+
+def run(
+    question: str | None,
+    source: Source,
+    options: Mapping[str, Any],
+    manner: Manner,
+    cache: bool,
+) -> None:
+    """Answer a question, or those that are typed, or that come on stdin, a line each.
+
+    Args:
+        options: of text2sql().
+        cache: use kept answers, and keep new ones.
+
+    Raises:
+        UsageError: there is nothing to ask about.
+        Text2SqlError: the only question became no SQL.
+    """
+    with open_source(source, cache) as con:
+        asker = Asker(con, options, manner)
+        if question is not None:
+            asker.answer(question)
+        else:
+            _answer_all(asker, typed_questions())
+        if manner.stats:
+            print_table(console(stderr=True), demo.rows(con, STEPS))
+
+
+def _answer_all(asker: Asker, questions: Questions) -> None:
+    """Questions one after another; one that fails leaves the others."""
+    for question in questions:
+        try:
+            asker.answer(question)
+        except (KeyboardInterrupt, Cancelled, duckdb.InterruptException):
+            sys.stderr.write("\rcancelled\n")
+        except (RelserveError, duckdb.Error) as error:
+            sys.stderr.write(f"relserve: {error}\n")
+
+
+def _may_run() -> bool:
+    """What the user says; no where nobody can."""
+    try:
+        return Confirm.ask("Run it?", console=console(stderr=True), default=True)
+    except EOFError:
+        return False
+
+
+class Asker:
+    """Answers questions about one connection; each may go on from those before."""
+
+    def __init__(self, con: Connection, options: Mapping[str, Any], manner: Manner) -> None:
+        self._con, self._options, self._manner = con, dict(options), manner
+        self._before: list[str] = []
+
+    def answer(self, question: str) -> None:
+        """Show the SQL of a question, and write its rows.
+
+        Raises:
+            Text2SqlError: it became no SQL.
+        """
+        before = {"evidence": "\n".join(self._before)} if self._before else {}
+        found = self._con.text2sql(question, **before, **self._options)
+        self._before.append(ASKED_BEFORE.format(question=question, sql=found.sql))
+        del self._before[:-FOLLOWED]
+        self._screen.print(found.sql, style="cyan", highlight=False, markup=False, soft_wrap=True)
+        if self._manner.confirms and not _may_run():
+            return
+        rows = found.arrow()
+        write(rows, self._manner.format)
+        if self._is_for_people and self._screen.is_terminal and (bars := bars_of(rows)) is not None:
+            self._screen.print(picture(bars))
+
+    @property
+    def _is_for_people(self) -> bool:
+        return self._manner.format is Format.table
+
+    @property
+    def _screen(self) -> Any:
+        return console(stderr=not self._is_for_people)

@@ -1,0 +1,56 @@
+"""The arguments and help of `relserve ask`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from relserve.cli.formats import Format
+
+
+def ask_command(
+    question: Annotated[
+        str | None, typer.Argument(metavar="[QUESTION]", help="In plain words (default: asked for in turn).")
+    ] = None,
+    db: Annotated[Path | None, typer.Option("--db", help="DuckDB database file; it is only read.")] = None,
+    csv: Annotated[
+        list[Path] | None,
+        typer.Option("--csv", metavar="FILE", help="CSV, Parquet or JSON, as a table; several may be given."),
+    ] = None,
+    examples: Annotated[bool, typer.Option(help="Ask about the shipped example tables.")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="'tiny-sql' (default), a folder, a hub id or a URL."),
+    ] = None,
+    effort: Annotated[
+        str | None, typer.Option(metavar="EFFORT", help="quick, standard (default) or thorough.")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(metavar="N", help="SQL texts to choose from (by effort: 1, 3, 5).")
+    ] = None,
+    confirm: Annotated[bool, typer.Option("--confirm/--yes", help="Ask before the SQL runs.")] = False,
+    format: Annotated[Format, typer.Option(help="How to write the rows.")] = Format.table,
+    stats: Annotated[bool, typer.Option(help="Show llm_steps() on stderr at the end.")] = False,
+    cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
+) -> None:
+    """Ask a question about tables: shows the SQL that answers it, and its rows.
+
+    A category and a number in each row make a picture, too. Without a question it asks for one after
+    another; each may go on from those before.
+
+    Examples:
+
+    * `relserve ask "How many beers score above 4?" --examples`
+    * `relserve ask --csv sales.csv --csv shops.parquet`
+    * `relserve ask "Revenue by region?" --db shop.db --effort thorough --confirm`
+
+    Only a single SELECT is ever run. The SQL goes to stderr where --format is for programs.
+    """
+    from relserve.cli.ask import ask
+
+    asked = {"model": model, "effort": effort, "candidates": candidates}
+    options = {name: value for name, value in asked.items() if value is not None}
+    source = ask.Source(db, tuple(csv or ()), examples)
+    ask.run(question, source, options, ask.Manner(confirm, format, stats), cache)

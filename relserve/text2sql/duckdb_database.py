@@ -1,0 +1,114 @@
+"""A DuckDB connection as the pipeline's database: catalog, values and guard behind one Protocol."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from relserve.linking.schema import Schema
+from relserve.session.session import Session
+from relserve.settings import cache_dir
+from relserve.text2sql.catalog.reading import read_schema
+from relserve.text2sql.guard.connection import GuardedConnection
+from relserve.text2sql.guard.limits import DEFAULT, Limits
+from relserve.text2sql.options import Text2SqlOptions
+from relserve.text2sql.pipeline import Outcome, run
+from relserve.text2sql.retrieval.database_values import DatabaseValues
+from relserve.text2sql.retrieval.golden import GoldenExamples
+from relserve.text2sql.retrieval.library import ValueLibrary
+
+VALUES_FOLDER = "values"  # below the cache folder
+
+
+class DuckDBDatabase:
+    """What one connection sees, as it is when it is first looked at.
+
+    Args:
+        con: sees what the asker may see; nothing else uses it meanwhile, and it is in no transaction.
+        options: which tables to look at, and the table of examples.
+        limits: of each statement that a model wrote.
+        library: keeps the indexes of values.
+    """
+
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        options: Text2SqlOptions,
+        limits: Limits = DEFAULT,
+        library: ValueLibrary | None = None,
+    ) -> None:
+        self._con, self._options, self._limits = con, options, limits
+        self._library = library or library_in(cache_dir() / VALUES_FOLDER)
+
+    def schema(self) -> Schema:
+        """See `Database.schema`.
+
+        Raises:
+            UsageError: there is no such table or schema, with the nearest names, or none at all.
+        """
+        return self._schema
+
+    def values(self) -> DatabaseValues:
+        """See `Database.values`."""
+        return self._values
+
+    def explain(self, sql: str) -> list[tuple[str, str]]:
+        """See `Database.explain`."""
+        return self._guarded.explain(sql)
+
+    def rows(self, sql: str) -> pa.Table:
+        """See `Database.rows`."""
+        return self._guarded.rows(sql, truncated=True)
+
+    def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
+        """See `Database.golden`.
+
+        Raises:
+            UsageError: the table of examples is not there, or has other columns.
+        """
+        return () if self._examples is None else self._examples.nearest(question, k)
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return read_schema(self._con, self._options.tables, self._options.schema)
+
+    @cached_property
+    def _values(self) -> DatabaseValues:
+        return self._library.values(self._con, self._schema)
+
+    @cached_property
+    def _examples(self) -> GoldenExamples | None:
+        table = self._options.examples
+        return None if table is None else GoldenExamples(self._con, table)
+
+    @cached_property
+    def _guarded(self) -> GuardedConnection:
+        return GuardedConnection(self._con, self._limits, self._schema)
+
+
+def answer(
+    questions: Sequence[str],
+    con: duckdb.DuckDBPyConnection,
+    session: Session,
+    options: Text2SqlOptions,
+    *,
+    evidence: Sequence[str | None] | None = None,
+    cancel: threading.Event | None = None,
+) -> list[Outcome]:
+    """Turn questions about what a connection sees into SQL; see `relserve.text2sql.pipeline.run`.
+
+    Args:
+        con: see `DuckDBDatabase`.
+    """
+    return run(questions, DuckDBDatabase(con, options), session, options, evidence=evidence, cancel=cancel)
+
+
+@lru_cache(maxsize=8)
+def library_in(folder: Path) -> ValueLibrary:
+    """The library of a folder, one for all connections of the process."""
+    return ValueLibrary(folder)

@@ -1,0 +1,107 @@
+"""The pipeline over a DuckDB connection: its catalog, its values, its guard."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from relserve.errors import UnsafeSqlError, UsageError
+from relserve.text2sql.duckdb_database import DuckDBDatabase, answer
+from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.options import Text2SqlOptions
+from tests.text2sql.databases import FILL
+from tests.text2sql.replies import engine_of, fenced, session_of
+
+QUESTION = "How many beers are IPA?"
+COUNT = "SELECT count(*) FROM beers WHERE style = 'IPA'"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as con:
+        con.execute(FILL + "CREATE TABLE secrets AS SELECT 'hush' AS word")
+        yield con
+
+
+def test_a_question_is_answered_over_a_connection(con: duckdb.DuckDBPyConnection) -> None:
+    engine = engine_of({"candidates": fenced(COUNT)})
+    (outcome,) = answer([QUESTION], con, session_of(engine), Text2SqlOptions())
+    assert outcome.failure is None
+    assert con.sql(str(outcome.sql)).fetchall() == [(2,)]
+    prompt = engine.submissions[0].prompts[0]
+    assert "CREATE TABLE beers (" in prompt
+    assert 'beers.style = "IPA"' in prompt
+
+
+def test_a_value_that_is_spelt_otherwise_is_found(con: duckdb.DuckDBPyConnection) -> None:
+    engine = engine_of({"candidates": fenced(COUNT)})
+    answer(["How many 'Stoutt' are there?"], con, session_of(engine), Text2SqlOptions())
+    assert 'beers.style = "Stout"' in engine.submissions[0].prompts[0]
+
+
+def test_tables_that_were_not_named_are_neither_shown_nor_read(con: duckdb.DuckDBPyConnection) -> None:
+    engine = engine_of({"candidates": fenced("SELECT word FROM secrets"), "revision": fenced(COUNT)})
+    options = Text2SqlOptions(tables=("beers",))
+    (outcome,) = answer([QUESTION], con, session_of(engine), options)
+    assert outcome.sql == COUNT
+    assert "secrets" not in engine.submissions[0].prompts[0]
+    assert "hush" not in "".join(prompt for s in engine.submissions for prompt in s.prompts)
+
+
+@pytest.mark.parametrize("sql", ["DROP TABLE beers", "SELECT 1; DELETE FROM beers", "FROM read_csv('/x')"])
+def test_what_is_no_plain_select_is_refused(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    database = DuckDBDatabase(con, Text2SqlOptions())
+    for run in (database.explain, database.rows):
+        with pytest.raises(UnsafeSqlError):
+            run(sql)
+    engine = engine_of({"candidates": fenced(sql), "revision": fenced(sql)})
+    (outcome,) = answer([QUESTION], con, session_of(engine), Text2SqlOptions(effort="quick"))
+    assert outcome.failure is not None
+    assert outcome.failure.stage == "revision"
+    assert con.sql("SELECT count(*) FROM beers").fetchall() == [(3,)]
+
+
+def test_a_long_result_is_cut(con: duckdb.DuckDBPyConnection) -> None:
+    database = DuckDBDatabase(con, Text2SqlOptions(), Limits(seconds=0.5, rows=2))
+    assert database.rows("FROM beers").num_rows == 2
+    assert database.explain("SELECT abv AS strength FROM beers") == [("strength", "DOUBLE")]
+
+
+def test_the_users_examples_are_ranked_by_likeness(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("""
+        CREATE SCHEMA notes;
+        CREATE TABLE notes."my examples" (sql VARCHAR, question VARCHAR);
+        INSERT INTO notes."my examples" VALUES
+            ('SELECT 1', 'Which brewery is in Oslo?'), ('SELECT 2', 'How many beers are stouts?'),
+            (NULL, 'IPA')
+    """)
+    database = DuckDBDatabase(con, Text2SqlOptions(examples='notes."my examples"'))
+    assert database.golden(QUESTION, 5) == [
+        ("How many beers are stouts?", "SELECT 2"), ("Which brewery is in Oslo?", "SELECT 1"),
+    ]  # fmt: skip
+    assert DuckDBDatabase(con, Text2SqlOptions()).golden(QUESTION, 5) == ()
+
+
+@pytest.mark.parametrize("table", ["nowhere", "beers"])
+def test_a_table_that_holds_no_examples_is_said(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    with pytest.raises(UsageError, match="must name a table with the columns question and sql"):
+        answer([QUESTION], con, session_of(engine_of({})), Text2SqlOptions(examples=table))
+
+
+def test_a_model_that_points_answers_over_a_connection(con: duckdb.DuckDBPyConnection) -> None:
+    def right(prompt: str) -> str:
+        (table,) = re.findall(r"beer \+s (t\d+) :", prompt)
+        (style,) = re.findall(r"style (c\d+) text", prompt)
+        return f"select count ( * ) from {table} where {style} = v0"
+
+    engine = engine_of({"candidates": right}, model="tiny-sql")
+    (outcome,) = answer([QUESTION], con, session_of(engine), Text2SqlOptions(tables=("beers", "breweries")))
+    assert outcome.failure is None
+    assert con.sql(str(outcome.sql)).fetchall() == [(2,)]
