@@ -79,7 +79,8 @@ def test_the_users_examples_are_ranked_by_likeness(con: duckdb.DuckDBPyConnectio
         CREATE SCHEMA notes;
         CREATE TABLE notes."my examples" (sql VARCHAR, question VARCHAR);
         INSERT INTO notes."my examples" VALUES
-            ('SELECT 1', 'Which brewery is in Oslo?'), ('SELECT 2', 'How many beers are stouts?'), (NULL, 'IPA')
+            ('SELECT 1', 'Which brewery is in Oslo?'), ('SELECT 2', 'How many beers are stouts?'),
+            (NULL, 'IPA')
     """)
     database = DuckDBDatabase(con, Text2SqlOptions(examples='notes."my examples"'))
     assert database.golden(QUESTION, 5) == [

@@ -67,7 +67,6 @@ WORDS = {
         "lowest value of {c}",
         "minimum of [the] {c}",
         "minimum value of {c}",
-        "bottom {c}",
         "lower limit of [the] {c}",
     ),
 }
@@ -156,6 +155,16 @@ ALONE = (
     "what's the {n} overall?",
     "{n} of everything",
     "(compute|calculate) the {n}",
+)
+# Without a word for the rows, under conditions ({mods}).
+OF_THOSE = (
+    "<ask> the {n} {mods}",
+    "what is the {n} {mods}?",
+    "what's the {n} {mods}?",
+    "{n} {mods}",
+    "{n} of (those|all|everything|the ones) {mods}",
+    "<show> the {n} {mods}",
+    "(compute|calculate) the {n} (for those|) {mods}",
 )
 # Around words for the column alone.
 AVERAGE = (
