@@ -16,7 +16,7 @@ SCALARS = (
     "concat_ws contains starts_with ends_with strpos instr split_part lpad rpad regexp_matches "
     "regexp_replace regexp_extract year quarter month week day dayofweek dayofyear hour minute second "
     "dayname monthname date_part date_trunc date_diff datediff date_add date_sub last_day make_date age "
-    "strftime strptime epoch levenshtein jaro_winkler_similarity"
+    "strftime strptime epoch"
 ).split()
 TYPES = (
     "INTEGER INT BIGINT SMALLINT DOUBLE FLOAT REAL VARCHAR TEXT DATE TIMESTAMP TIME BOOLEAN DECIMAL"

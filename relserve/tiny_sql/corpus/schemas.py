@@ -64,6 +64,12 @@ def styled(name: str, style: Style) -> str:
     return name.upper() if style == "upper" else name
 
 
+def core(name: str, noun: str) -> str:
+    """What is left of a column's name when people speak of it: two columns of a table never share it."""
+    short = name.removeprefix("is_").removeprefix(noun + "_")
+    return short.removesuffix("_date").removesuffix("_on").removesuffix("_at")
+
+
 class _Maker:
     def __init__(self, rng: random.Random, held_out: bool, style: Style):
         self.tables: list[SpokenTable] = []
@@ -101,7 +107,7 @@ class _Maker:
 
     def _add_columns(self, table: SpokenTable, noun: str, count: int) -> None:
         rng = self._rng
-        used = set(self._nouns)
+        used: set[str] = set()
         if rng.random() < 0.75:
             self._add(table, rng.choice(("id", "id", "id", noun + "_id")), Kind.INT)
         if rng.random() < 0.72:
@@ -110,8 +116,9 @@ class _Maker:
         while len(table.columns) < count:
             kind = rng.choices(*KINDS)[0]
             name = self._column_name(kind)
-            if name not in used and name not in self._nouns:
-                used.add(name)
+            may_be_named = name not in self._nouns or (kind is Kind.TEXT and rng.random() < 0.5)
+            if core(name, noun) not in used and may_be_named:
+                used.add(core(name, noun))
                 self._add(table, name, kind)
 
     def _add(self, table: SpokenTable, name: str, kind: Kind) -> SpokenColumn:

@@ -41,6 +41,11 @@ class SpokenColumn:
         return self.kind in (Kind.INT, Kind.NUM) and not self.is_key
 
     @property
+    def is_counted(self) -> bool:
+        """Whether its number counts things, as stars, seats or goals."""
+        return self.kind is Kind.INT and (self.words[-1] not in NEVER_SUMMED or self.words[-1].endswith("s"))
+
+    @property
     def is_summed(self) -> bool:
         return self.words[-1] not in NEVER_SUMMED
 

@@ -12,7 +12,7 @@ from asking import TIMEOUT_S, ask, collect, submission_of
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.log import TAIL_BYTES, compile_error
+from relserve.engines.local.log import NO_TOKEN, TAIL_BYTES, grammar_error
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.loop import spawn
 from relserve.errors import Failure, FailureKind
@@ -39,13 +39,23 @@ def test_a_row_that_is_given_up_is_left_to_be_asked_once_more() -> None:
 
 def test_the_log_tells_why_a_grammar_was_not_compiled(tmp_path: Path) -> None:
     log = tmp_path / "engine.log"
-    assert compile_error(log, 0, "rel-1-2.3") == compile_error(None, 0, "rel-1-2.3") == ""
+    assert grammar_error(log, 0, "rel-1-2.3") == grammar_error(None, 0, "rel-1-2.3") == ""
     log.write_text("x" * 2 * TAIL_BYTES + "\n" + TIMED_OUT)
-    assert compile_error(log, 0, "rel-1-2.3") == "ValueError: Regex compilation timed out after 5s."
-    assert compile_error(log, 0, "rel-1-2.4") == ""
+    assert grammar_error(log, 0, "rel-1-2.3") == "ValueError: Regex compilation timed out after 5s."
+    assert grammar_error(log, 0, "rel-1-2.4") == ""
     log.write_text(TIMED_OUT.replace("2.3.0", "2.34.0"))
-    assert compile_error(log, 0, "rel-1-2.3") == ""
-    assert compile_error(log, log.stat().st_size, "rel-1-2.34") == ""
+    assert grammar_error(log, 0, "rel-1-2.3") == ""
+    assert grammar_error(log, log.stat().st_size, "rel-1-2.34") == ""
+
+
+def test_the_log_tells_of_a_grammar_that_the_vocabulary_cannot_spell(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text(
+        "(EngineCore pid=7) ERROR 11-22 06:00:01 [scheduler.py:2189] Unexpected: grammar rejected tokens [0] "
+        "for request rel-1-2.3.0. Terminating request.\n"
+    )
+    assert grammar_error(log, 0, "rel-1-2.3") == NO_TOKEN
+    assert grammar_error(log, 0, "rel-1-2.33") == grammar_error(log, 0, "el-1-2.3") == ""
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,15 @@ class Forms(NamedTuple):
     """Texts in the language of `phrases`, one list a place in the sentence.
 
     A modifier stands after the noun (`films with a rating above 5`), a predicate after the subject (`which films have a
-    rating above 5`), keywords in a terse list (`films rating > 5`), a premodifier before the noun (`active users`).
+    rating above 5`), keywords in a terse list (`films rating > 5`), a premodifier before the noun (`active users`),
+    a noun in its place (`comedies`).
     """
 
     modifiers: tuple[str, ...]
     predicates: tuple[str, ...]
     keywords: tuple[str, ...] = ()
     premodifiers: tuple[str, ...] = ()
+    nouns: tuple[str, ...] = ()
 
     def __add__(self, other: tuple[object, ...]) -> "Forms":  # type: ignore[override]
         """All texts of both."""

@@ -157,6 +157,16 @@ ALONE = (
     "{n} of everything",
     "(compute|calculate) the {n}",
 )
+# Without a word for the rows, under conditions ({mods}).
+OF_THOSE = (
+    "<ask> the {n} {mods}",
+    "what is the {n} {mods}?",
+    "what's the {n} {mods}?",
+    "{n} {mods}",
+    "{n} of (those|all|everything|the ones) {mods}",
+    "<show> the {n} {mods}",
+    "(compute|calculate) the {n} (for those|) {mods}",
+)
 # Around words for the column alone.
 AVERAGE = (
     "how (much|high|large|big) is the {c} of [the|all] {rows} on average?",

@@ -82,7 +82,7 @@ FILTER = (
     "I (want|need|am looking for|am interested in) {rows}",
     "I'd (like|love) [to see|to have] [all] [the] {rows}",
     "we (need|want|are looking for) [all] [the] {rows}",
-    "are there [any] {rows}? (list|show|name) them",
+    "are there [any] {rows}? (list|show) them",
     "do we have [any] {rows}? (list|show) them",
     "(can|could) you (find|show|list|give me) [all] [the] {rows}?",
     "let me see [all] [the] {rows}",
