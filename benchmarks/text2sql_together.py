@@ -1,7 +1,8 @@
 """A table of 100 questions in one statement, against one question after another, on one engine.
 
-The questions are plain ones over the shipped tables; the model is `tiny-sql`. Both ways are taken in turns, which goes
-first alternates, answers are not kept from one turn to the next, and the prefix cache is emptied before each.
+The questions are plain ones over the shipped tables; the model is `tiny-sql`. Both ways are taken in turns,
+which goes first alternates, answers are not kept from one turn to the next, and the prefix cache is emptied
+before each.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FRAMES = {
         "List the names of beers by {brewery}", "Which beer from {city} has the highest abv?",
     ),
     "films": ("How many films were directed by {director}?", "List the titles of films in the genre {genre}"),
-    "products": ("What is the average price of products with brand {brand}?", "Show the products in {category}"),
+    "products": ("What is the average price of products with brand {brand}?", "Show products in {category}"),
 }  # fmt: skip
 
 
