@@ -76,6 +76,7 @@ class _Maker:
         self._rng, self._held_out, self._style = rng, held_out, style
         self._nouns: set[str] = set()
         self._plural = rng.random() < 0.65
+        self._declares_keys = rng.random() < 0.5
 
     def add_table(self, most: int) -> None:
         rng = self._rng
@@ -199,7 +200,9 @@ class _Maker:
         return SpokenSchema(self.tables, Schema(tuple(map(self._table, self.tables))), self._held_out)
 
     def _table(self, table: SpokenTable) -> Table:
-        return Table(table.name, tuple(map(self._column, table.columns)))
+        own = [column.name for column in table.columns if column.words[-1] == "id" and not column.refers]
+        key = tuple(own[:1]) if self._declares_keys else ()
+        return Table(table.name, tuple(map(self._column, table.columns)), key=key)
 
     def _column(self, column: SpokenColumn) -> Column:
         reference = None

@@ -9,7 +9,7 @@ from relserve.tiny_sql.corpus.lexicon.columns import GROUPING_INTS, LONG_TEXTS, 
 from relserve.tiny_sql.corpus.words import plural
 
 Value = TypeVar("Value")
-NAME_WORDS = frozenset(("name", "title", "label"))
+NAME_ENDINGS = ("name", "title", "label")
 
 
 @dataclass(slots=True, eq=False)
@@ -96,9 +96,9 @@ class SpokenTable:
 
     @property
     def name_column(self) -> SpokenColumn | None:
-        """The column that names a row, where there is one."""
+        """The column that names a row, where there is one: as `relserve.linking` marks it."""
         texts = [column for column in self.columns if column.kind is Kind.TEXT]
-        return next((column for column in texts if column.words[-1] in NAME_WORDS), None)
+        return next((column for column in texts if column.words[-1].endswith(NAME_ENDINGS)), None)
 
 
 @dataclass(slots=True, eq=False)

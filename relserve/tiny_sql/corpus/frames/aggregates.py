@@ -156,6 +156,18 @@ ALONE = (
     "{n} of everything",
     "(compute|calculate) the {n}",
 )
+# Conditions first.
+FRONTED = (
+    "{mods}, what is the {n} of [the] {nouns}?",
+    "{mods}, <ask> the {n} of [the] {nouns}",
+    "of those {mods}, what is the {n} of [the] {nouns}?",
+    "what {n} do [the] {nouns} have {mods}?",
+    "what is the {n} of [the] {nouns} that {do}?",
+    "{n} of {nouns} that {do}",
+    "if [the] {nouns} {do}, what is their {n}?",
+    "looking only at [the] {nouns} that {do}, what is the {n}?",
+    "<ask> the {n} of [the|all] {nouns} (that|which|who) {do}",
+)
 # Without a word for the rows, under conditions ({mods}).
 OF_THOSE = (
     "<ask> the {n} {mods}",

@@ -143,6 +143,8 @@ def _aggregated(draft: Draft, rows: Rows) -> Written | None:
     texts = _frames(rows)
     if rows.conditions and rng.random() < 0.2 and draft.needs_no_table(column):
         return Written(said(draft, frames.OF_THOSE, slots), answer)
+    if rows.conditions and rng.random() < 0.15:
+        return Written(said(draft, frames.FRONTED, slots), answer)
     if column.kind is not Kind.DATE and rng.random() < 0.25:
         is_counted = aggregate.function == "sum" and column.kind is Kind.INT
         texts = frames.TOTAL_COUNT if is_counted and rng.random() < 0.5 else OWN_FRAMES[aggregate.function]

@@ -31,7 +31,7 @@ def list_columns(draft: Draft) -> Written | None:
         and draft.needs_no_table(*columns)
         and not _means_values(columns)
     )
-    texts = frames.ALONE if alone else frames.COLUMNS
+    texts: Sequence[str] = frames.ALONE if alone else frames.COLUMNS
     if rows.conditions and rng.random() < 0.15 and draft.needs_no_table(*columns):
         texts = frames.OF_THOSE
     text = said(draft, texts, slots)

@@ -62,8 +62,8 @@ def _wordings(
     """The forms for a row, its verb, several rows and theirs: by adjective, verb, number or name."""
     rng = draft.rng
     if "sup" in slots and rng.random() < 0.5:
-        is_best, have_best = frames.IS_BEST_ADJECTIVE, frames.HAVE_BEST_ADJECTIVE
-        return frames.BY_ADJECTIVE, is_best, frames.MANY_BY_ADJECTIVE, have_best
+        have_best = frames.HAVE_BEST_ADJECTIVE
+        return frames.BY_ADJECTIVE, frames.IS_BEST_ADJECTIVE, frames.MANY_BY_ADJECTIVE, have_best
     verbs = column.meaning(SUPERLATIVE_VERBS)
     if verbs and rng.random() < 0.5 and is_only(column, VERBS, [verb for verb, _ in verbs]):
         verb, verbing = rng.choice(verbs)
