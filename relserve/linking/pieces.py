@@ -34,6 +34,11 @@ class Linked(NamedTuple):
     pieces: tuple[Piece, ...]
     values: tuple[QuestionValue, ...]
 
+    @property
+    def is_about_something(self) -> bool:
+        """Whether any of its words may mean a table, a column or a value of the schema."""
+        return any(p.exact or p.tables or p.partial or p.holders or p.described for p in self.pieces)
+
 
 def settle(schema: Schema, pieces: list[Piece]) -> tuple[Piece, ...]:
     """Choose between columns of several tables: of the table named near, else one named, else a neighbour."""

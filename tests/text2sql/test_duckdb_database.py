@@ -69,7 +69,7 @@ def test_what_is_no_plain_select_is_refused(con: duckdb.DuckDBPyConnection, sql:
 
 
 def test_a_long_result_is_cut(con: duckdb.DuckDBPyConnection) -> None:
-    database = DuckDBDatabase(con, Text2SqlOptions(), Limits(seconds=0.5, rows=2))
+    database = DuckDBDatabase(con, Text2SqlOptions(), Limits(rows=2))
     assert database.rows("FROM beers").num_rows == 2
     assert database.explain("SELECT abv AS strength FROM beers") == [("strength", "DOUBLE")]
 

@@ -59,6 +59,16 @@ def test_five_shuffles_are_one_relquery_each_with_its_grammar() -> None:
     assert (database.explained, database.ran) == ([SQL], [])
 
 
+@pytest.mark.parametrize("question", ["Write me a poem", "What is the meaning of life?", "42"])
+def test_a_question_about_nothing_of_the_tables_is_refused_unasked(question: str) -> None:
+    engine = pointer(right)
+    (outcome,) = run([question], MemoryDatabase(), session_of(engine))
+    assert outcome.sql is None
+    assert "names nothing of the tables" in str(outcome.failure)
+    assert "How many breweries are there?" in str(outcome.failure)
+    assert engine.submissions == []
+
+
 def test_prompts_are_the_same_each_time_and_others_with_another_seed() -> None:
     engine = pointer(right)
     for seed in (None, None, 7):

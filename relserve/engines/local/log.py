@@ -12,7 +12,7 @@ from relserve.errors import EngineError
 _ERROR_LINE = re.compile(
     r"^(?:\(EngineCore[^)]*\) )?(?:ERROR [^\]]*\] )?([A-Za-z_.]*(?:Error|Exception): .+)$", re.MULTILINE
 )
-_SOURCE = re.compile(r"^\[[\d:]+\] \S+: ")  # time and line of C++ before xgrammar's messages
+_SOURCE = re.compile(r"\[[\d:]+\] \S+: ")  # time and line of C++ before xgrammar's messages
 NO_TOKEN = "the grammar allows nothing that the model's vocabulary can spell"
 _REJECTED = r"grammar rejected tokens \[[\d, ]*\] for request "
 TAIL_BYTES = 65_536  # of a log, which may have a traceback for each row
@@ -44,12 +44,15 @@ def one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def _words_of(cause: BaseException | None) -> str:
+    """What an exception says, without its class; "" where there is none."""
+    return "" if cause is None else " ".join(str(cause).split())
+
+
 def why_refused(error: Exception) -> str:
     """Why vLLM did not take a request, in one line; of a grammar, what is wrong with it and where."""
-    said = one_line(error)
-    if (cause := error.__cause__) is None:
-        return said
-    return f"{said}: {_SOURCE.sub('', ' '.join(str(cause).split()))}"
+    said, cause = (_SOURCE.sub("", text) for text in (one_line(error), _words_of(error.__cause__)))
+    return said if cause in said else f"{said}: {cause}"
 
 
 def grammar_error(log_path: Path | None, start: int, id_prefix: str) -> str:

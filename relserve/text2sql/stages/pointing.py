@@ -7,7 +7,7 @@ from random import Random
 
 from relserve.call.answer_types import Grammar
 from relserve.call.template import Template
-from relserve.linking.pointer import PointerPrompt, pointer_prompt, sql_of
+from relserve.linking.pointer import PointerPrompt, linked_question, pointer_prompt, sql_of
 from relserve.linking.sql import PointerError
 from relserve.text2sql.cases.case import Candidate, Case
 from relserve.text2sql.cases.tools import Ask, Tools
@@ -37,6 +37,8 @@ def _prompts(case: Case, tools: Tools) -> list[PointerPrompt]:
     """A prompt for each shuffle; none where the question or the schema does not fit into one."""
     seed, index = tools.options.seed or 0, tools.database.values()
     try:
+        if not linked_question(case.schema, case.question, index).is_about_something:
+            raise PointerError(f"the question names nothing of the tables.{_examples(case)}")
         return [
             pointer_prompt(case.schema, case.question, index, Random(f"{seed} {number}"))
             for number in range(tools.num_candidates)
@@ -48,8 +50,11 @@ def _prompts(case: Case, tools: Tools) -> list[PointerPrompt]:
 
 def refuse(case: Case, most: int, tools: Tools) -> None:
     """Fail a question on which the model's answers do not agree, with questions that it can answer."""
-    shown = "".join(f"\n  {each}" for each in nearest_questions(case.schema, case.question))
     why = f"at most {most} of its {tools.num_candidates} answers agree" if most else "it has no answer to it"
-    case.fail(
-        "choice", f"the model does not understand the question: {why}. It can answer, for example:{shown}"
-    )
+    case.fail("choice", f"the model does not understand the question: {why}.{_examples(case)}")
+
+
+def _examples(case: Case) -> str:
+    """Questions that the model can answer, for the end of an error."""
+    shown = "".join(f"\n  {each}" for each in nearest_questions(case.schema, case.question))
+    return f" It can answer, for example:{shown}"

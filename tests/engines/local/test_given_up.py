@@ -12,7 +12,7 @@ from asking import TIMEOUT_S, ask, collect, submission_of
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.log import NO_TOKEN, TAIL_BYTES, grammar_error
+from relserve.engines.local.log import NO_TOKEN, TAIL_BYTES, grammar_error, why_refused
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.loop import spawn
 from relserve.errors import Failure, FailureKind
@@ -102,3 +102,16 @@ def test_an_error_of_one_request_costs_neither_the_engine_nor_the_row(hasty_engi
     assert sorted(reply.index for reply in replies) == [0, 1, 2]
     assert [reply.failure for reply in replies] == [None] * 3
     assert hasty_engine.pid == pid
+
+
+def test_a_refusal_says_what_is_wrong_with_the_grammar_once() -> None:
+    error = ValueError("Invalid grammar specification.")
+    error.__cause__ = RuntimeError(
+        '[19:30:00] /src/parser.cc:820: line 1,\n column 10: Rule "x" is not defined'
+    )
+    said = 'ValueError: Invalid grammar specification.: line 1, column 10: Rule "x" is not defined'
+    assert why_refused(error) == said
+    error = ValueError("Bad: [19:30:00] /a/c.cc:83: not closed.")
+    assert why_refused(error) == "ValueError: Bad: not closed."
+    error.__cause__ = RuntimeError("[19:30:00] /a/c.cc:83: not closed.")
+    assert why_refused(error) == "ValueError: Bad: not closed."
