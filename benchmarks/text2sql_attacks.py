@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.attacks.changes import WRITES
@@ -45,7 +44,7 @@ def main() -> None:
         "cases": sum(o.cases for o in outcomes),
         "escaped": sum(len(o.escaped) for o in outcomes),
     }
-    finish("text2sql_attacks", headline, [asdict(o) for o in outcomes], args.quick or bool(args.only))
+    finish("text2sql_attacks", headline, [vars(o) for o in outcomes], args.quick or bool(args.only))
     sys.exit(1 if headline["escaped"] else 0)
 
 

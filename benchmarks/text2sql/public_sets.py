@@ -6,12 +6,12 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import duckdb
 import sqlglot
 from sqlglot import exp
 
+from benchmarks.text2sql.questions import Group, Question
 from benchmarks.text2sql.sqlite_tables import SqliteTable, import_sqlite
 from relserve.tiny_sql.evaluate import comparable
 
@@ -20,26 +20,8 @@ _BIRD_FILES = {"superhero": "bird_superhero", "financial": "bird_financial_no_tr
 _LONGEST_STEPS = 20_000_000  # of SQLite's machine, for a gold query
 
 
-class PublicQuestion(NamedTuple):
-    """A question of a public set; `gold` is DuckDB's SQL."""
-
-    text: str
-    evidence: str | None
-    gold: str
-    shape: str
-
-
-class PublicDatabase(NamedTuple):
-    """A database with its questions; the gold queries of `num_left_out` do not give the same in DuckDB."""
-
-    name: str
-    con: duckdb.DuckDBPyConnection
-    questions: list[PublicQuestion]
-    num_left_out: int
-
-
-def public_databases(name: str, data: Path) -> Iterator[PublicDatabase]:
-    """The databases of a set, one after another."""
+def public_set(name: str, data: Path) -> Iterator[tuple[Group, int]]:
+    """The databases of a set with their questions, and how many were left out as below."""
     folder = data / "text2sql"
     records = json.loads((folder / FILES[name]).read_text(encoding="utf-8"))
     by_database: dict[str, list[dict[str, str]]] = {}
@@ -51,12 +33,12 @@ def public_databases(name: str, data: Path) -> Iterator[PublicDatabase]:
         tables = import_sqlite(file, con)
         found = [_question(record, file, tables, con) for record in group]
         questions = [each for each in found if each is not None]
-        yield PublicDatabase(db_id, con, questions, len(found) - len(questions))
+        yield Group(db_id, (con,), questions), len(found) - len(questions)
 
 
 def _question(
     record: dict[str, str], file: Path, tables: list[SqliteTable], con: duckdb.DuckDBPyConnection
-) -> PublicQuestion | None:
+) -> Question | None:
     """The question, where its gold query gives in DuckDB what it gives in SQLite."""
     gold = record.get("query") or record["SQL"]
     try:
@@ -69,7 +51,7 @@ def _question(
         return None
     if sorted(here) != sorted(there):  # rows of equal rank may come in another order
         return None
-    return PublicQuestion(record["question"], record.get("evidence"), sql, shape_of(tree))
+    return Question(record["question"], (sql,), shape_of(tree), record.get("evidence"))
 
 
 def _sqlite_rows(file: Path, sql: str) -> list[tuple[object, ...]]:

@@ -66,7 +66,7 @@ class StepRecord:
 
     Attributes:
         rel_id: as in llm_queries().
-        calls: prompts, kept answers included.
+        calls: distinct prompts, kept answers included.
         num_cached: of those, answered without the engine.
         seconds: from when it was asked until its last answer.
         error: what ended it.

@@ -24,7 +24,7 @@ from relserve.text2sql.stages.keywords import keywords
 from relserve.text2sql.stages.retrieval import retrieval
 from relserve.text2sql.stages.revision import revision
 from relserve.text2sql.stages.schema_selection import schema_selection
-from relserve.text2sql.writers import model_of, writes_handles
+from relserve.text2sql.writers import model_of, takes_grammar, writes_handles
 
 
 class Stage(NamedTuple):
@@ -108,7 +108,7 @@ def run(
     cases = _cases(questions, evidence, options, database)
     workflow = Workflow(session.history.workflows, name, cases, options.deadline_s)
     tools = Tools(
-        session, database, options, workflow, model, writes_handles(name),
+        session, database, options, workflow, model, writes_handles(name), takes_grammar(name, options),
         session.history.new_statement() if statement is None else statement, cancel or threading.Event(),
     )  # fmt: skip
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from relserve.engines.registry import is_local
 from relserve.session.session import Session
 from relserve.text2sql.options import Text2SqlOptions
 
@@ -17,6 +18,11 @@ def model_of(session: Session, options: Text2SqlOptions) -> str | None:
     if options.model is None and session.find_engine(None).model == "tiny":
         return POINTER_MODEL
     return options.model
+
+
+def takes_grammar(model: str, options: Text2SqlOptions) -> bool:
+    """Whether SQL is decoded under a grammar: as the options say, else where vLLM here runs the model."""
+    return is_local(model) if options.grammar is None else options.grammar
 
 
 def writes_handles(model: str) -> bool:

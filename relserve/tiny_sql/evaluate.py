@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,8 @@ from relserve.tiny_sql.corpus.rows import Cell, database
 
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 _DIGITS = 6  # to which numbers are compared
+
+Rows = Sequence[tuple[Any, ...]]
 
 
 def comparable(rows: Sequence[Sequence[Any]], ordered: bool) -> list[tuple[str, ...]]:
@@ -36,20 +38,31 @@ def _text(value: Any) -> str:
         return str(value)
 
 
-def is_right(sql: str | None, gold: str, databases: Sequence[duckdb.DuckDBPyConnection]) -> bool:
-    """Whether a query gives what the gold one gives on every database, and that is not empty on any."""
-    return sql is not None and all(_agrees(sql, gold, con) for con in databases)
-
-
-def _agrees(sql: str, gold: str, con: duckdb.DuckDBPyConnection) -> bool:
-    expected = con.execute(gold).fetchall()
-    if not expected:
-        return False
-    if sql == gold:
-        return True
+def rows_of(con: duckdb.DuckDBPyConnection, sql: str) -> Rows | None:
+    """The rows of a query; None: it fails."""
     try:
-        got = con.execute(sql).fetchall()
+        return con.execute(sql).fetchall()
     except duckdb.Error:
+        return None
+
+
+def is_right(
+    sql: str,
+    gold: str,
+    databases: Sequence[duckdb.DuckDBPyConnection],
+    run: Callable[[duckdb.DuckDBPyConnection, str], Rows | None] = rows_of,
+) -> bool:
+    """Whether a query gives what the gold one gives on every database, and that is not empty on any.
+
+    Args:
+        run: runs the query.
+    """
+    return all(_agrees(run(con, sql), gold, con) for con in databases)
+
+
+def _agrees(got: Rows | None, gold: str, con: duckdb.DuckDBPyConnection) -> bool:
+    expected = con.execute(gold).fetchall()
+    if not expected or got is None:
         return False
     ordered = _ORDERED.search(gold) is not None
     return comparable(got, ordered) == comparable(expected, ordered)
@@ -123,7 +136,7 @@ def _judged(one: Example, answers: Sequence[str | None]) -> list[bool]:
     databases = [filled(one.schema.schema, one.prompt.values, f"{one.question}-{side}") for side in "ab"]
     gold = sql_of(one.answer, one.prompt)
     try:
-        return [is_right(sql, gold, databases) for sql in answers]
+        return [sql is not None and is_right(sql, gold, databases) for sql in answers]
     finally:
         for con in databases:
             con.close()

@@ -69,7 +69,7 @@ def test_what_is_no_plain_select_is_refused(con: duckdb.DuckDBPyConnection, sql:
 
 
 def test_a_long_result_is_cut(con: duckdb.DuckDBPyConnection) -> None:
-    database = DuckDBDatabase(con, Text2SqlOptions(), Limits(seconds=0.5, rows=2))
+    database = DuckDBDatabase(con, Text2SqlOptions(), Limits(rows=2))
     assert database.rows("FROM beers").num_rows == 2
     assert database.explain("SELECT abv AS strength FROM beers") == [("strength", "DOUBLE")]
 
@@ -79,7 +79,8 @@ def test_the_users_examples_are_ranked_by_likeness(con: duckdb.DuckDBPyConnectio
         CREATE SCHEMA notes;
         CREATE TABLE notes."my examples" (sql VARCHAR, question VARCHAR);
         INSERT INTO notes."my examples" VALUES
-            ('SELECT 1', 'Which brewery is in Oslo?'), ('SELECT 2', 'How many beers are stouts?'), (NULL, 'IPA')
+            ('SELECT 1', 'Which brewery is in Oslo?'), ('SELECT 2', 'How many beers are stouts?'),
+            (NULL, 'IPA')
     """)
     database = DuckDBDatabase(con, Text2SqlOptions(examples='notes."my examples"'))
     assert database.golden(QUESTION, 5) == [

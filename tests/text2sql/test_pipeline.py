@@ -175,3 +175,11 @@ def test_the_users_examples_are_in_the_prompt() -> None:
     database = MemoryDatabase(golden=[("How many stouts?", "SELECT 7")])
     run([QUESTION], database, session_of(engine), QUICK)
     assert 'question: "How many stouts?"\nsql: "SELECT 7"' in engine.submissions[0].prompts[0]
+
+
+def test_a_question_that_stands_twice_is_asked_once() -> None:
+    engine = engine_of(REPLIES)
+    session = session_of(engine)
+    first, second = run([QUESTION, QUESTION], MemoryDatabase(), session, THOROUGH)
+    assert first.sql == second.sql == COUNT
+    assert sum(step.calls for step in session.history.workflows.steps()) == engine.num_prompts == 11

@@ -58,6 +58,13 @@ def test_quick_leaves_it_to_code() -> None:
     assert names_in(engine.submissions[0].prompts[0]) == ["breweries", "beers"]
 
 
+def test_a_date_that_can_be_read_in_two_ways_is_left_to_the_model() -> None:
+    engine = engine_of({"candidates": fenced(SQL)})
+    quick = Text2SqlOptions(effort="quick")
+    (outcome,) = run(["Beers since 03/04/2024"], MemoryDatabase(LARGE), session_of(engine), quick)
+    assert outcome.sql == SQL
+
+
 def test_nonsense_leaves_what_code_took() -> None:
     engine = engine_of({"schema_selection": "beers!", "candidates": fenced(SQL)})
     (outcome,) = run([QUESTION], MemoryDatabase(LARGE), session_of(engine))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from relserve.linking.names import schema_names
 from relserve.linking.pointer import sql_of
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.draft import MARKER
@@ -143,3 +144,11 @@ def test_kinds_of_columns_are_all_asked_about():
             if handle in handles:
                 kinds.add(column.kind)
     assert kinds == {Kind.TEXT, Kind.INT, Kind.NUM, Kind.DATE, Kind.BOOL}
+
+
+def test_the_column_that_names_a_row_is_the_one_that_the_prompt_marks():
+    for seed in range(60):
+        schema = example(f"names {seed}", shape="list").schema
+        marked = set(schema_names(schema.schema).naming)
+        named = {table.name_column.position for table in schema.tables if table.name_column is not None}
+        assert named == marked

@@ -22,7 +22,7 @@ from relserve.engines import fingerprint
 from relserve.engines.local import cpu
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
-from relserve.engines.local.log import EngineGone, cause_of, compile_error, size_of
+from relserve.engines.local.log import EngineGone, cause_of, grammar_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.start import is_engine, launch
@@ -151,7 +151,7 @@ class LocalEngine:
             running = await self._up()
             if submission.sampling.thinking:
                 self._refuse_if_thoughtless(running.encoder)
-            find_cause = partial(compile_error, self._log_path, size_of(self._log_path))
+            find_cause = partial(grammar_error, self._log_path, size_of(self._log_path))
             flight = Flight(running, submission, list(unanswered.indices), find_cause)
             self._flights.add(flight)
             try:

@@ -12,7 +12,9 @@ from relserve.errors import EngineError
 _ERROR_LINE = re.compile(
     r"^(?:\(EngineCore[^)]*\) )?(?:ERROR [^\]]*\] )?([A-Za-z_.]*(?:Error|Exception): .+)$", re.MULTILINE
 )
-_SOURCE = re.compile(r"^\[[\d:]+\] \S+: ")  # time and line of C++ before xgrammar's messages
+_SOURCE = re.compile(r"\[[\d:]+\] \S+: ")  # time and line of C++ before xgrammar's messages
+NO_TOKEN = "the grammar allows nothing that the model's vocabulary can spell"
+_REJECTED = r"grammar rejected tokens \[[\d, ]*\] for request "
 TAIL_BYTES = 65_536  # of a log, which may have a traceback for each row
 
 
@@ -42,24 +44,29 @@ def one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def _words_of(cause: BaseException | None) -> str:
+    """What an exception says, without its class; "" where there is none."""
+    return "" if cause is None else " ".join(str(cause).split())
+
+
 def why_refused(error: Exception) -> str:
     """Why vLLM did not take a request, in one line; of a grammar, what is wrong with it and where."""
-    said = one_line(error)
-    if (cause := error.__cause__) is None:
-        return said
-    return f"{said}: {_SOURCE.sub('', ' '.join(str(cause).split()))}"
+    said, cause = (_SOURCE.sub("", text) for text in (one_line(error), _words_of(error.__cause__)))
+    return said if cause in said else f"{said}: {cause}"
 
 
-def compile_error(log_path: Path | None, start: int, id_prefix: str) -> str:
-    """Why vLLM could not compile the grammar of requests; "" where the log does not tell.
+def grammar_error(log_path: Path | None, start: int, id_prefix: str) -> str:
+    """Why vLLM could not hold requests to their grammars; "" where the log does not tell.
 
     Args:
         start: where in the log to look from.
         id_prefix: of the ids of these requests, up to the dot before their numbers.
     """
     start = max(start, size_of(log_path) - TAIL_BYTES)
-    known = f"Failed to compile grammar for request {id_prefix}." in _read(log_path, start)
-    return last_error(log_path, start) if known else ""
+    said = _read(log_path, start)
+    if f"Failed to compile grammar for request {id_prefix}." in said:
+        return last_error(log_path, start)
+    return NO_TOKEN if re.search(rf"{_REJECTED}{re.escape(id_prefix)}\.", said) else ""
 
 
 def last_error(log_path: Path | None, start: int) -> str:

@@ -43,6 +43,7 @@ class Tools:
     Attributes:
         model: who is asked; None: the session's default.
         points: whether the model answers with handles of columns, tables and values, not with SQL.
+        constrains: whether the SQL of replies is held to a grammar of names that exist.
         statement: number of the SQL statement that asks.
         cancel: when set, what is asked is aborted in the engine.
     """
@@ -53,6 +54,7 @@ class Tools:
     workflow: Workflow
     model: str | None
     points: bool
+    constrains: bool
     statement: int
     cancel: threading.Event
 

@@ -58,7 +58,7 @@ class Workflow:
         self._usage = Usage(*map(sum, zip(self._usage, record.usage, strict=True)))
         self._history.add_step(
             StepRecord(
-                self.workflow_id, stage, record.rel_id, record.num_rows, record.num_cached, record.usage,
+                self.workflow_id, stage, record.rel_id, record.num_distinct, record.num_cached, record.usage,
                 record.seconds, record.error,
             )
         )  # fmt: skip

@@ -40,7 +40,9 @@ def _table_text(table: Table, shown: Collection[str]) -> str:
 
 
 def _column_text(column: Column) -> str:
-    return f"{name_text(column.name)} {column.sql_type}"
+    """A column and its type; only the head of an ENUM, which holds texts of the user, and of odd types."""
+    full, head = column.sql_type, column.sql_type.partition("(")[0]
+    return f"{name_text(column.name)} {full if head != 'ENUM' and is_speakable(full) else head}"
 
 
 def _remark(column: Column) -> str:

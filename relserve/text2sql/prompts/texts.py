@@ -22,6 +22,12 @@ def template_of(stage: str) -> Template:
 
 
 @cache
+def naming_text() -> str:
+    """The rule on names for replies under the grammar of a schema."""
+    return _text("grammar").rstrip()
+
+
+@cache
 def method_text(method: str) -> str:
     """How candidates of a method are asked for; `method` is one of `METHODS`."""
     return _text(f"methods/{method}").rstrip()

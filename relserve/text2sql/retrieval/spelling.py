@@ -4,8 +4,8 @@ The share of n-grams that two texts have in common (Jaccard) is the chance that 
 puts the same one first in both (Broder, "On the resemblance and containment of documents", 1997). ROWS such
 orders together are a band; texts that agree in one of NUM_BANDS are candidates.
 
-datasketch does the same a text at a time, in dictionaries: 170 s and 7 GB for a million values. These are
-arrays over all values at once, which lie on disk as they are used.
+datasketch does the same a text at a time, in dictionaries in memory: 8.6 s for 50,000 values. These are
+arrays over all values at once, 23 s for a million, which lie on disk as they are used.
 """
 
 from __future__ import annotations

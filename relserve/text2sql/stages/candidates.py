@@ -8,6 +8,7 @@ from relserve.text2sql.cases.case import Candidate, Case
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.replies import says_none, sql_in
 from relserve.text2sql.prompts.texts import METHODS, method_text, template_of
+from relserve.text2sql.stages.constraint import constraint
 from relserve.text2sql.stages.pointing import point
 from relserve.text2sql.stages.shown import question_values
 
@@ -25,7 +26,14 @@ def candidates(cases: Sequence[Case], tools: Tools) -> None:
         return
     methods = METHODS[: tools.num_candidates]
     asked = [(case, method) for case in cases for method in methods]
-    asks = [Ask(case, question_values(case) | {"method": method_text(method)}) for case, method in asked]
+    asks = [
+        Ask(
+            case,
+            question_values(case, tools) | {"method": method_text(method)},
+            constraint(case, tools, method),
+        )
+        for case, method in asked
+    ]
     answers = tools.ask("candidates", template_of("candidates"), asks, MAX_TOKENS)
     num_none = dict.fromkeys(map(id, cases), 0)
     for (case, method), answer in zip(asked, answers, strict=True):

@@ -14,10 +14,11 @@ from relserve.text2sql.cases.tools import Tools
 
 
 def validation(cases: Sequence[Case], tools: Tools) -> None:
-    """Have DuckDB bind every candidate, which runs nothing."""
+    """Have DuckDB bind every candidate, which runs nothing; equal ones once."""
+    known: dict[str, Problem | None] = {}
     for case in cases:
         for candidate in case.candidates:
-            bind(candidate, tools.database)
+            bind(candidate, tools.database, known)
         num_bound = sum(candidate.is_bound for candidate in case.candidates)
         case.note(f"{num_bound} of {len(case.candidates)} candidates bind")
 
@@ -32,17 +33,28 @@ def execution(cases: Sequence[Case], tools: Tools) -> None:
         case.note(f"{num_run} of {len(case.candidates)} candidates run")
 
 
-def bind(candidate: Candidate, database: Database) -> None:
-    """Bind a candidate that was not; what DuckDB finds wrong becomes its problem."""
+def bind(candidate: Candidate, database: Database, known: dict[str, Problem | None]) -> None:
+    """Bind a candidate that was not; what DuckDB finds wrong becomes its problem.
+
+    Args:
+        known: what was found of SQL texts before; what is found now is added.
+    """
     if candidate.is_bound:
         return
+    if candidate.sql not in known:
+        known[candidate.sql] = _bind(candidate.sql, database)
+    candidate.problem = known[candidate.sql]
+    candidate.is_bound = candidate.problem is None
+
+
+def _bind(sql: str, database: Database) -> Problem | None:
     try:
-        database.explain(candidate.sql)
-        candidate.is_bound = True
+        database.explain(sql)
     except Cancelled:
         raise
     except (duckdb.Error, RelserveError) as error:
-        candidate.problem = Problem(ProblemKind.REFUSED, str(error))
+        return Problem(ProblemKind.REFUSED, str(error))
+    return None
 
 
 def run_all(candidates: Iterable[Candidate], database: Database) -> None:

@@ -21,7 +21,9 @@ def unit_tests(cases: Sequence[Case], tools: Tools) -> None:
     if not tools.options.work.tests or tools.points:
         return
     split = [case for case in cases if len(groups_of(case)) > 1]
-    asks = [Ask(case, question_values(case) | {"candidates": _candidates_text(case)}) for case in split]
+    asks = [
+        Ask(case, question_values(case, tools) | {"candidates": _candidates_text(case)}) for case in split
+    ]
     answers = tools.ask("unit_tests", template_of("unit_tests"), asks, TESTS_TOKENS)
     for case, answer in zip(split, answers, strict=True):
         found = json_in(answer.value or "", list) or ()
@@ -33,7 +35,7 @@ def evaluation(cases: Sequence[Case], tools: Tools) -> None:
     """Have the first candidate of each result judged by the tests; the others get what it gets."""
     judged = [(case, group) for case in cases if case.tests for group in groups_of(case)]
     asks = [
-        Ask(case, question_values(case) | dict(
+        Ask(case, question_values(case, tools) | dict(
             sql=as_data(group[0].sql, MOST_TEXT), result=result_text(group[0]),
             tests=_tests_text(case),
         ))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from datetime import date
 
 from relserve.linking.joins import steps
 from relserve.linking.linker import link
@@ -13,6 +15,7 @@ from relserve.linking.values import ValueHit, ValueIndex
 
 # What a mark counts, shared by all that have it: a name said in full, in part, a value that a column holds.
 TABLE, EXACT, HOLDER, PARTIAL = 4.0, 3.0, 3.0, 1.0
+_DATES = re.compile(r"\d+[/.-]\d+[/.-]\d+")  # say nothing of columns; one that can be read in two ways raises
 
 
 def column_scores(
@@ -24,7 +27,7 @@ def column_scores(
         hits: values that the text means, besides those that stand in it.
     """
     scores: dict[int, float] = defaultdict(float)
-    for piece in link(schema, text, index).pieces:
+    for piece in link(schema, _DATES.sub(" ", text), index, date.today()).pieces:
         for columns, worth in ((piece.exact, EXACT), (piece.holders, HOLDER), (piece.partial, PARTIAL)):
             for at in columns:
                 scores[at] += worth / len(columns)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from relserve.call.answer_types import Answer
 from relserve.text2sql.cases.case import Candidate, Case, ProblemKind
-from relserve.text2sql.cases.database import Database
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import sql_in
 from relserve.text2sql.prompts.texts import NOTHING, template_of
 from relserve.text2sql.stages.checking import bind, run_all
+from relserve.text2sql.stages.constraint import constraint
 from relserve.text2sql.stages.hints import MOST_MESSAGE, problem_text
 from relserve.text2sql.stages.shown import MOST_TEXT, question_values
 
@@ -33,7 +33,9 @@ def revision(cases: Sequence[Case], tools: Tools) -> None:
         ]  # fmt: skip
         if not todo:
             break
-        asks = [Ask(case, _values(case, candidate, tools.database)) for case, candidate in todo]
+        asks = [
+            Ask(case, _values(case, candidate, tools), constraint(case, tools)) for case, candidate in todo
+        ]
         answers = tools.ask("revision", template_of("revision"), asks, MAX_TOKENS)
         for (case, candidate), answer in zip(todo, answers, strict=True):
             if not _revise(candidate, answer):
@@ -75,7 +77,7 @@ def _check(case: Case, candidate: Candidate, tools: Tools) -> None:
     """Bind and run a candidate; a query that was to mend an empty result and is worse is given up for it."""
     if candidate.problem is not None:
         return
-    bind(candidate, tools.database)
+    bind(candidate, tools.database, {})
     if tools.options.work.runs:
         run_all([candidate], tools.database)
     is_worse = candidate.problem is not None or (candidate.result is not None and candidate.result.is_void)
@@ -85,12 +87,12 @@ def _check(case: Case, candidate: Candidate, tools: Tools) -> None:
         run_all([candidate], tools.database)
 
 
-def _values(case: Case, candidate: Candidate, database: Database) -> dict[str, str]:
+def _values(case: Case, candidate: Candidate, tools: Tools) -> dict[str, str]:
     former = [
         f"query: {as_data(sql, MOST_TEXT)}\nproblem: {as_data(problem.message, MOST_MESSAGE)}"
         for sql, problem in candidate.former[-FORMER:]
     ]
-    return question_values(case) | dict(
-        sql=as_data(candidate.sql, MOST_TEXT), problem=problem_text(candidate, case.schema, database),
+    return question_values(case, tools) | dict(
+        sql=as_data(candidate.sql, MOST_TEXT), problem=problem_text(candidate, case.schema, tools.database),
         former="\n".join(former) or NOTHING,
     )  # fmt: skip

@@ -66,7 +66,7 @@ def _by_score(scores: Mapping[int, float]) -> list[int]:
 
 def _ask(cases: Sequence[Case], tools: Tools) -> None:
     """Have the model choose among what code left."""
-    asks = [Ask(case, question_values(case)) for case in cases]
+    asks = [Ask(case, question_values(case, tools)) for case in cases]
     for case, answer in zip(cases, tools.ask(STAGE, template_of(STAGE), asks, MAX_TOKENS), strict=True):
         found = json_in(answer.value or "", dict)
         if found == {}:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from relserve.text2sql.cases.case import Candidate, Case
+from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.prompts.quoting import as_data, name_text
 from relserve.text2sql.prompts.schema_text import schema_text
-from relserve.text2sql.prompts.texts import NOTHING
+from relserve.text2sql.prompts.texts import NOTHING, naming_text
 
 MOST_TEXT = 4000  # characters of a question, a note or a query
 
 
-def question_values(case: Case) -> dict[str, str]:
+def question_values(case: Case, tools: Tools) -> dict[str, str]:
     """What the placeholders of a question's prompts stand for, those of single stages apart."""
+    naming = naming_text() if tools.constrains else ""
     return dict(
-        schema=schema_text(case.schema), examples=examples_text(case), evidence=note_text(case),
-        question=as_data(case.question, MOST_TEXT), values=values_text(case),
+        schema=schema_text(case.schema), naming=naming, examples=examples_text(case),
+        evidence=note_text(case), question=as_data(case.question, MOST_TEXT), values=values_text(case),
     )  # fmt: skip
 
 

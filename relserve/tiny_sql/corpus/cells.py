@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from relserve.tiny_sql.corpus.lexicon.values import FIRST_NAMES, LAST_NAMES, PERSONS, VALUES
-from relserve.tiny_sql.corpus.spoken import NAME_WORDS, SpokenColumn
+from relserve.tiny_sql.corpus.spoken import NAME_ENDINGS, SpokenColumn
 from relserve.tiny_sql.corpus.words import common_word, is_held_out, made_up_word
 
 EXAMPLES = 6
@@ -29,7 +29,7 @@ def _values(rng: random.Random, column: SpokenColumn, held_out: bool) -> Sequenc
         return rng.sample(known, min(len(known), EXAMPLES))
     if column.is_long:
         return [sentence(rng, held_out) for _ in range(EXAMPLES)]
-    if last in PERSONS or (last in NAME_WORDS and column.table.person):
+    if last in PERSONS or (last.endswith(NAME_ENDINGS) and column.table.person):
         if rng.random() < 0.75:
             return [person(rng, held_out) for _ in range(EXAMPLES)]
     make = rng.choice(MAKERS)

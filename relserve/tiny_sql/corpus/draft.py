@@ -94,6 +94,12 @@ class Draft:
             return words[-1]
         return column.name if chance < 0.02 else " ".join(words)
 
+    def needs_no_table(self, *columns: SpokenColumn) -> bool:
+        """Whether the columns' names alone tell of which table they are."""
+        if len(self.schema.tables) == 1:
+            return True
+        return all(self._is_free(" ".join(column.words), column) for column in columns)
+
     def _is_free(self, phrase: str, column: SpokenColumn) -> bool:
         """Whether no other column could be called so."""
         words = set(phrase.split())

@@ -65,7 +65,7 @@ def _roughened(rng: random.Random, text: str) -> str:
     if rng.random() < 0.06 and len(words) > 3:
         words.insert(rng.randrange(1, len(words) - 1), rng.choice(FILLERS))
     if rng.random() < SLIP_SHARE:
-        places = [at for at, word in enumerate(words) if len(word) > 4 and word.isascii() and word.isalpha()]
+        places = [at for at, word in enumerate(words) if len(word) > 5 and word.isascii() and word.isalpha()]
         if places:
             at = rng.choice(places)
             words[at] = _slip(rng, words[at])

@@ -64,12 +64,19 @@ def styled(name: str, style: Style) -> str:
     return name.upper() if style == "upper" else name
 
 
+def core(name: str, noun: str) -> str:
+    """What is left of a column's name when people speak of it: two columns of a table never share it."""
+    short = name.removeprefix("is_").removeprefix(noun + "_")
+    return short.removesuffix("_date").removesuffix("_on").removesuffix("_at")
+
+
 class _Maker:
     def __init__(self, rng: random.Random, held_out: bool, style: Style):
         self.tables: list[SpokenTable] = []
         self._rng, self._held_out, self._style = rng, held_out, style
         self._nouns: set[str] = set()
         self._plural = rng.random() < 0.65
+        self._declares_keys = rng.random() < 0.5
 
     def add_table(self, most: int) -> None:
         rng = self._rng
@@ -101,7 +108,7 @@ class _Maker:
 
     def _add_columns(self, table: SpokenTable, noun: str, count: int) -> None:
         rng = self._rng
-        used = set(self._nouns)
+        used: set[str] = set()
         if rng.random() < 0.75:
             self._add(table, rng.choice(("id", "id", "id", noun + "_id")), Kind.INT)
         if rng.random() < 0.72:
@@ -110,8 +117,9 @@ class _Maker:
         while len(table.columns) < count:
             kind = rng.choices(*KINDS)[0]
             name = self._column_name(kind)
-            if name not in used and name not in self._nouns:
-                used.add(name)
+            may_be_named = name not in self._nouns or (kind is Kind.TEXT and rng.random() < 0.5)
+            if core(name, noun) not in used and may_be_named:
+                used.add(core(name, noun))
                 self._add(table, name, kind)
 
     def _add(self, table: SpokenTable, name: str, kind: Kind) -> SpokenColumn:
@@ -192,7 +200,9 @@ class _Maker:
         return SpokenSchema(self.tables, Schema(tuple(map(self._table, self.tables))), self._held_out)
 
     def _table(self, table: SpokenTable) -> Table:
-        return Table(table.name, tuple(map(self._column, table.columns)))
+        own = [column.name for column in table.columns if column.words[-1] == "id" and not column.refers]
+        key = tuple(own[:1]) if self._declares_keys else ()
+        return Table(table.name, tuple(map(self._column, table.columns)), key=key)
 
     def _column(self, column: SpokenColumn) -> Column:
         reference = None

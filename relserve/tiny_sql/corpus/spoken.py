@@ -9,7 +9,7 @@ from relserve.tiny_sql.corpus.lexicon.columns import GROUPING_INTS, LONG_TEXTS, 
 from relserve.tiny_sql.corpus.words import plural
 
 Value = TypeVar("Value")
-NAME_WORDS = frozenset(("name", "title", "label"))
+NAME_ENDINGS = ("name", "title", "label")
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +39,11 @@ class SpokenColumn:
     @property
     def is_number(self) -> bool:
         return self.kind in (Kind.INT, Kind.NUM) and not self.is_key
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its number counts things, as stars, seats or goals."""
+        return self.kind is Kind.INT and (self.words[-1] not in NEVER_SUMMED or self.words[-1].endswith("s"))
 
     @property
     def is_summed(self) -> bool:
@@ -91,9 +96,9 @@ class SpokenTable:
 
     @property
     def name_column(self) -> SpokenColumn | None:
-        """The column that names a row, where there is one."""
+        """The column that names a row, where there is one: as `relserve.linking` marks it."""
         texts = [column for column in self.columns if column.kind is Kind.TEXT]
-        return next((column for column in texts if column.words[-1] in NAME_WORDS), None)
+        return next((column for column in texts if column.words[-1].endswith(NAME_ENDINGS)), None)
 
 
 @dataclass(slots=True, eq=False)

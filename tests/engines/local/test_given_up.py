@@ -12,7 +12,7 @@ from asking import TIMEOUT_S, ask, collect, submission_of
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.log import TAIL_BYTES, compile_error
+from relserve.engines.local.log import NO_TOKEN, TAIL_BYTES, grammar_error, why_refused
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.loop import spawn
 from relserve.errors import Failure, FailureKind
@@ -39,13 +39,23 @@ def test_a_row_that_is_given_up_is_left_to_be_asked_once_more() -> None:
 
 def test_the_log_tells_why_a_grammar_was_not_compiled(tmp_path: Path) -> None:
     log = tmp_path / "engine.log"
-    assert compile_error(log, 0, "rel-1-2.3") == compile_error(None, 0, "rel-1-2.3") == ""
+    assert grammar_error(log, 0, "rel-1-2.3") == grammar_error(None, 0, "rel-1-2.3") == ""
     log.write_text("x" * 2 * TAIL_BYTES + "\n" + TIMED_OUT)
-    assert compile_error(log, 0, "rel-1-2.3") == "ValueError: Regex compilation timed out after 5s."
-    assert compile_error(log, 0, "rel-1-2.4") == ""
+    assert grammar_error(log, 0, "rel-1-2.3") == "ValueError: Regex compilation timed out after 5s."
+    assert grammar_error(log, 0, "rel-1-2.4") == ""
     log.write_text(TIMED_OUT.replace("2.3.0", "2.34.0"))
-    assert compile_error(log, 0, "rel-1-2.3") == ""
-    assert compile_error(log, log.stat().st_size, "rel-1-2.34") == ""
+    assert grammar_error(log, 0, "rel-1-2.3") == ""
+    assert grammar_error(log, log.stat().st_size, "rel-1-2.34") == ""
+
+
+def test_the_log_tells_of_a_grammar_that_the_vocabulary_cannot_spell(tmp_path: Path) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text(
+        "(EngineCore pid=7) ERROR 11-22 06:00:01 [scheduler.py:2189] Unexpected: grammar rejected tokens [0] "
+        "for request rel-1-2.3.0. Terminating request.\n"
+    )
+    assert grammar_error(log, 0, "rel-1-2.3") == NO_TOKEN
+    assert grammar_error(log, 0, "rel-1-2.33") == grammar_error(log, 0, "el-1-2.3") == ""
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +102,16 @@ def test_an_error_of_one_request_costs_neither_the_engine_nor_the_row(hasty_engi
     assert sorted(reply.index for reply in replies) == [0, 1, 2]
     assert [reply.failure for reply in replies] == [None] * 3
     assert hasty_engine.pid == pid
+
+
+def test_a_refusal_says_what_is_wrong_with_the_grammar_once() -> None:
+    error = ValueError("Invalid grammar specification.")
+    error.__cause__ = RuntimeError(
+        '[19:30:00] /src/parser.cc:820: line 1,\n column 10: Rule "x" is not defined'
+    )
+    said = 'ValueError: Invalid grammar specification.: line 1, column 10: Rule "x" is not defined'
+    assert why_refused(error) == said
+    error = ValueError("Bad: [19:30:00] /a/c.cc:83: not closed.")
+    assert why_refused(error) == "ValueError: Bad: not closed."
+    error.__cause__ = RuntimeError("[19:30:00] /a/c.cc:83: not closed.")
+    assert why_refused(error) == "ValueError: Bad: not closed."

@@ -7,6 +7,7 @@ from asking import ask, texts
 
 from relserve.call.answer_types import Grammar
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.log import NO_TOKEN
 from relserve.errors import FailureKind
 
 pytestmark = pytest.mark.vllm
@@ -48,6 +49,11 @@ def test_an_odd_grammar_costs_neither_the_engine_nor_other_rows(local_engine: Lo
     assert (replies[1].text is None) == (replies[1].failure is not None)
     assert local_engine.pid == pid or pid is None
     assert texts(ask(local_engine, ["a"], grammars=[GOOD])) == ["fine"]
+
+
+def test_a_grammar_of_unknown_characters_says_so(local_engine: LocalEngine) -> None:
+    (reply,) = ask(local_engine, ["a"], grammars=[Grammar(ebnf="root ::= [^\\x00-\\U0010FFFF]")])
+    assert reply.failure == (FailureKind.ENGINE, f"the engine gave the request up ({NO_TOKEN}), twice")
 
 
 def test_many_rows_have_a_grammar_each(local_engine: LocalEngine) -> None:

@@ -227,6 +227,27 @@ EVENT = {
         keywords=("{p} {v} to {w}", "{p} between {v} and {w}"),
     ),
 }
+# With a verb in the past: {p} is `joined`.
+DEED = {
+    sign: Forms(
+        modifiers=tuple(
+            f"{who} {{p}} {time}"
+            for time in times
+            for who in ("that", "who", "which", "(that|who) have", "having")
+        ),
+        predicates=tuple(f"{{p}} {time}" for time in times),
+        keywords=tuple(f"{{p}} {time}" for time in times),
+    )
+    for sign, times in {
+        "in": ("in {v}", "in [the year] {v}", "during {v}"),
+        ">": ("after {v}", "(after|later than) {v}"),
+        "<": ("before {v}", "(before|prior to|earlier than) {v}"),
+        ">=": ("since {v}", "in {v} or later", "(on or after|no earlier than) {v}"),
+        "<=": ("until {v}", "(by|no later than|on or before) {v}"),
+        "=": ("on {v}",),
+        "between": ("between {v} and {w}", "from {v} to {w}"),
+    }.items()
+}
 # Of the table's only date or year, without its name.
 ONLY = {
     "in": Forms(

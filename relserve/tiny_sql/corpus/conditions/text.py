@@ -68,6 +68,7 @@ BARE = Forms(
         "in {v}",
         "from {v}",
         "by {v}",
+        "(made|written|sold|owned|run|led|given|offered|played) by {v}",
         "of type {v}",
         "classified as {v}",
         "marked [as] {v}",
@@ -83,6 +84,7 @@ BARE = Forms(
     ),
     keywords=("{v}", "{v}"),
     premodifiers=("{v}", "{v}", "{v}"),
+    nouns=("{v}",),
 )
 PLACE = Forms(
     modifiers=(
@@ -160,6 +162,9 @@ NOT_EQUAL = Forms(
         "that do not have [the] {col} {v}",
         "that don't have [the] {col} {v}",
         "not (of|in|from|with) [the] {col} {v}",
+        "that *be not (in|of|from) the {v} {col}",
+        "not (in|from|of) the {v} {col}",
+        "outside [of] the {v} {col}",
         "without [the] {col} {v}",
         "outside [of] [the] {col} {v}",
         "that *be not (in|of|from) the {col} {v}",
@@ -237,11 +242,38 @@ EITHER_BARE = Forms(
         "(from|in|of) either {v} or {w}",
         "that *be [either] {v} or {w}",
         "from {v} and from {w}",
+        "(in|from|by) {v} or (in|from|by) {w}",
+        "either (in|from|of) {v} or {w}",
+        "that *be either {v} or {w}",
         "that *be (from|in) {v} or {w}",
     ),
     predicates=("*be {v} or {w}", "*be either {v} or {w}", "*be (from|in|by) {v} or {w}"),
     keywords=("{v} or {w}", "{v}/{w}"),
     premodifiers=("{v} or {w}", "{v} and {w}"),
+)
+# Of the only long text of a table, or its only text.
+CONTAINS_BARE = Forms(
+    modifiers=(
+        "that *mention {v}",
+        "mentioning {v}",
+        "(containing|that *contain|including|that *include) [the word] {v}",
+        "with the (word|text|term|phrase) {v}",
+        "in which {v} is mentioned",
+        "with {v} in (it|them|the text)",
+        "about {v}",
+        "that *talk about {v}",
+        "that *have the (word|term) {v} in (it|them)",
+        "that (say|speak of) {v}",
+    ),
+    predicates=(
+        "*mention {v}",
+        "*contain [the word] {v}",
+        "*include [the word] {v}",
+        "*talk about {v}",
+        "*have the word {v} in (it|them)",
+        "*be about {v}",
+    ),
+    keywords=("mentioning {v}", "containing {v}", "about {v}", "with {v}"),
 )
 CONTAINS = Forms(
     modifiers=(

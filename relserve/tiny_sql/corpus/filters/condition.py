@@ -38,6 +38,14 @@ class Condition(NamedTuple):
         """Before the noun."""
         return self._said(self.forms.premodifiers, True)
 
+    @property
+    def has_noun(self) -> bool:
+        return bool(self.forms.nouns)
+
+    def noun(self) -> str:
+        """In place of the noun."""
+        return self._said(self.forms.nouns, True)
+
     def _said(self, texts: tuple[str, ...], one: bool) -> str:
         rng = self.draft.rng
         return phrases.agreeing(phrases.said(texts[int(rng.random() * len(texts))], rng, self.slots), one)

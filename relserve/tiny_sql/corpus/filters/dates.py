@@ -9,7 +9,7 @@ from relserve.tiny_sql.corpus.conditions import date as texts
 from relserve.tiny_sql.corpus.conditions.forms import Forms
 from relserve.tiny_sql.corpus.draft import Draft, Token, ValueMark
 from relserve.tiny_sql.corpus.filters.condition import Condition, slots_of
-from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
+from relserve.tiny_sql.corpus.lexicon.verbs import DEEDS, EVENTS
 from relserve.tiny_sql.corpus.spoken import SpokenColumn
 
 OPERATORS = (("in", ">", "<", ">=", "<=", "=", "between"), (0.34, 0.2, 0.2, 0.08, 0.05, 0.04, 0.09))
@@ -105,6 +105,12 @@ def _forms(rng: random.Random, column: SpokenColumn, operator: str) -> tuple[For
         others = [other for other in column.table.columns if other is not column]
         if not any(chosen in (other.meaning(EVENTS) or ()) for other in others):
             return texts.EVENT[operator], chosen
+    deeds = column.meaning(DEEDS)
+    if deeds and rng.random() < EVENT_SHARE:
+        chosen = rng.choice(deeds)
+        others = [other for other in column.table.columns if other is not column]
+        if not any(chosen in (other.meaning(DEEDS) or ()) for other in others):
+            return texts.DEED[operator], chosen
     if operator in texts.ONLY and rng.random() < ONLY_SHARE and _is_only_date(column):
         return texts.ONLY[operator], None
     if operator == "in":

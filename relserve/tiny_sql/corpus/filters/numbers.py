@@ -6,6 +6,7 @@ from collections.abc import Callable
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus import phrases
 from relserve.tiny_sql.corpus.conditions import number as texts
+from relserve.tiny_sql.corpus.conditions import number_verbs as verbs_texts
 from relserve.tiny_sql.corpus.conditions.forms import Forms
 from relserve.tiny_sql.corpus.draft import Draft, Token
 from relserve.tiny_sql.corpus.filters.condition import Condition, slots_of
@@ -35,6 +36,7 @@ def number_filter(draft: Draft, column: SpokenColumn) -> Condition:
         v, mark = spoken_number(draft, column, random_number(rng, column))
         answer, w = (column, operator, mark), ""
     slots = slots_of(draft, column, v=v, w=w)
+    slots["unit"] = lambda: draft.mention(" ".join(column.words).removesuffix("s"))
     if operator in CLASSES:
         for slot, letter in (("cmp", ""), ("mcmp", "m")):
             name = f"<{letter}{CLASSES[operator]}>"
@@ -53,12 +55,11 @@ def _forms(
     if operator == "><":
         return texts.ABOVE_AND_BELOW
     named = _named(operator)
-    is_counted = column.kind is Kind.INT and column.is_summed
-    if is_counted and operator not in ("!=", "between") and rng.random() < 0.5:
+    if column.is_counted and operator not in ("!=", "between") and rng.random() < 0.5:
         verbs = column.meaning(COUNTING_VERBS)
         if verbs and operator != "=" and rng.random() < 0.4:
             _add_verb(rng, verbs, slots)
-            return texts.VERBAL_COUNT
+            return verbs_texts.VERBAL_COUNT
         return texts.COUNTED_EQUAL if operator == "=" else texts.COUNTED + texts.COUNTED_MORE[operator]
     wordings = [form for form in (_verbal, _adjectival, _aged) if rng.random() < 0.4]
     for wording in wordings:
@@ -90,7 +91,7 @@ def _verbal(
     if verbs is None or operator in ("=", "!=") or not is_only(column, VERBS, [verb for verb, _ in verbs]):
         return None
     _add_verb(rng, verbs, slots)
-    return texts.VERBAL_BETWEEN if operator == "between" else texts.VERBAL
+    return verbs_texts.VERBAL_BETWEEN if operator == "between" else verbs_texts.VERBAL
 
 
 def _adjectival(
@@ -103,13 +104,13 @@ def _adjectival(
     if not has_no_rival(column, chosen):
         return None
     slots["adj"] = lambda: chosen
-    return texts.ADJECTIVAL
+    return verbs_texts.ADJECTIVAL
 
 
 def _aged(
     rng: random.Random, draft: Draft, column: SpokenColumn, operator: str, slots: dict[str, Callable[[], str]]
 ) -> Forms | None:
-    return texts.AGED.get(operator) if column.words[-1] == "age" else None
+    return verbs_texts.AGED.get(operator) if column.words[-1] == "age" else None
 
 
 def is_only(column: SpokenColumn, lexicon: dict[str, tuple[tuple[str, str], ...]], words: list[str]) -> bool:

@@ -1,8 +1,10 @@
 """Conditions on texts."""
 
+from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.conditions import text as texts
 from relserve.tiny_sql.corpus.draft import Draft, ValueMark
 from relserve.tiny_sql.corpus.filters.condition import Condition, slots_of
+from relserve.tiny_sql.corpus.lexicon.values import PERSONS
 from relserve.tiny_sql.corpus.lexicon.verbs import BY, MEMBERSHIPS, PLACES
 from relserve.tiny_sql.corpus.spoken import SpokenColumn
 from relserve.tiny_sql.corpus.words import common_word, made_up_word, plural
@@ -56,7 +58,7 @@ def _not_equal(draft: Draft, column: SpokenColumn) -> Condition:
 
 def _either(draft: Draft, column: SpokenColumn) -> Condition:
     v, left, is_bare = text_value(draft, column)
-    w, right, other_is_bare = text_value(draft, column)
+    w, right, other_is_bare = text_value(draft, column, avoid=draft.mentions[left.mention].value)
     is_bare = is_bare and other_is_bare and draft.rng.random() < BARE_SHARE
     answer = (column, "=", left, "or", column, "=", right)
     return Condition(
@@ -81,17 +83,26 @@ def _contains(draft: Draft, column: SpokenColumn) -> Condition:
     v, mark = draft.value(
         rng.choice(QUOTES) % word.replace("'", "") if quoted else word, word.replace("'", "")
     )
+    forms = texts.CONTAINS
+    if _is_only_text(column) and rng.random() < 0.45:
+        forms = texts.CONTAINS_BARE
     return Condition(
-        draft, column, ("contains", "(", column, ",", mark, ")"), texts.CONTAINS, slots_of(draft, column, v=v)
+        draft, column, ("contains", "(", column, ",", mark, ")"), forms, slots_of(draft, column, v=v)
     )
 
 
-def text_value(draft: Draft, column: SpokenColumn) -> tuple[str, ValueMark, bool]:
+def _is_only_text(column: SpokenColumn) -> bool:
+    """Whether a text to be searched can be no other column's."""
+    others = [other for other in column.table.columns if other is not column and other.kind is Kind.TEXT]
+    return not any(other.is_long for other in others) if column.is_long else not others
+
+
+def text_value(draft: Draft, column: SpokenColumn, avoid: str | None = None) -> tuple[str, ValueMark, bool]:
     """Mention a value of the column; the last tells whether it needs no column beside it."""
     rng = draft.rng
     if rng.random() < UNKNOWN_SHARE or not column.values:
         return (*_unknown_value(draft), False)
-    value = rng.choice(column.values)
+    value = rng.choice([value for value in column.values if value != avoid])
     is_bare = _holders(draft, value) == 1
     chance = rng.random()
     spoken = value
@@ -105,9 +116,15 @@ def text_value(draft: Draft, column: SpokenColumn) -> tuple[str, ValueMark, bool
         spoken = value.upper()
     elif chance < 0.41:
         spoken = value.capitalize()
-    elif chance < 0.46 and value.isalpha() and value.islower():
-        spoken = plural(value)
+    elif chance < 0.52 and _has_plural(column, value):
+        *first, last = value.split()
+        spoken = " ".join((*first, plural(last)))
     return (*draft.value(spoken, value), is_bare)
+
+
+def _has_plural(column: SpokenColumn, value: str) -> bool:
+    is_name = column.words[-1] in PERSONS or column is column.table.name_column
+    return not is_name and value.replace(" ", "").isalpha() and not value.endswith("s")
 
 
 def _unknown_value(draft: Draft) -> tuple[str, ValueMark]:

@@ -67,7 +67,6 @@ WORDS = {
         "lowest value of {c}",
         "minimum of [the] {c}",
         "minimum value of {c}",
-        "bottom {c}",
         "lower limit of [the] {c}",
     ),
 }
@@ -156,6 +155,28 @@ ALONE = (
     "what's the {n} overall?",
     "{n} of everything",
     "(compute|calculate) the {n}",
+)
+# Conditions first.
+FRONTED = (
+    "{mods}, what is the {n} of [the] {nouns}?",
+    "{mods}, <ask> the {n} of [the] {nouns}",
+    "of those {mods}, what is the {n} of [the] {nouns}?",
+    "what {n} do [the] {nouns} have {mods}?",
+    "what is the {n} of [the] {nouns} that {do}?",
+    "{n} of {nouns} that {do}",
+    "if [the] {nouns} {do}, what is their {n}?",
+    "looking only at [the] {nouns} that {do}, what is the {n}?",
+    "<ask> the {n} of [the|all] {nouns} (that|which|who) {do}",
+)
+# Without a word for the rows, under conditions ({mods}).
+OF_THOSE = (
+    "<ask> the {n} {mods}",
+    "what is the {n} {mods}?",
+    "what's the {n} {mods}?",
+    "{n} {mods}",
+    "{n} of (those|all|everything|the ones) {mods}",
+    "<show> the {n} {mods}",
+    "(compute|calculate) the {n} (for those|) {mods}",
 )
 # Around words for the column alone.
 AVERAGE = (

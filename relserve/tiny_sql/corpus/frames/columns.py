@@ -72,6 +72,16 @@ ALONE = (
     "what are all the {colsmany}?",
     "<ask> all [the] {colsmany}",
 )
+# Without a word for the table, under conditions ({mods}).
+OF_THOSE = (
+    "<show> the {cols} of (those|all|everything|the ones|all those) {mods}",
+    "<show> the {cols} {mods}",
+    "what (is|are) the {cols} (of those|) {mods}?",
+    "{cols} {mods}",
+    "{colsmany} {mods}",
+    "all {colsmany} {mods}",
+    "{cols} of (those|the ones) {mods}",
+)
 DISTINCT = (
     "<show> the <different> {colsmany} of [all|the] {rows}",
     "<show> [all] <different> {colsmany} of [all|the] {rows}",
@@ -195,4 +205,17 @@ REVERSE_ALPHABETIC = (
     " in reverse alphabetical order of {col}",
     " <sorted> {col} from z to a",
     ", <sorted> {col} in reverse alphabetical order",
+)
+# {first} and {last} are superlatives: `cheapest first`.
+BY_ADJECTIVE = (
+    ", {first} first",
+    ", {first} first",
+    ", the {first} first",
+    " with the {first} first",
+    " from {first} to {last}",
+    ", from (the|) {first} to (the|) {last}",
+    ", starting with the {first}",
+    ", {first} (at|on) the top",
+    ", {first} to {last}",
+    " in order from {first} to {last}",
 )

@@ -48,6 +48,10 @@ COUNT = (
     "{rows}, total count",
 )
 COUNT_FILTER = (
+    "{mods}, how many {nouns} are there?",
+    "{mods}, how many {nouns} do we have?",
+    "how many {nouns} are there {mods}?",
+    "how many {nouns} are {mods}?",
     "<howmany> {nouns} {do}?",
     "<howmany> {nouns} {do}?",
     "<howmany> {nouns} {do}",

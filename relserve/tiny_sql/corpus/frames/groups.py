@@ -40,6 +40,10 @@ COUNT = (
     "{rows} (by|per) {g}, count",
     "{row} count (by|per) {g}",
     "{rows} count by {g}",
+    "{gs} (with|and) (their|the) number of {rows}",
+    "{gs} and how many {rows} they have",
+    "{g}, number of {rows}",
+    "{row} counts (by|per|for each) {g}",
     "for <every> {g}, how many {rows} are there?",
     "for <every> {g}, how many {rows} do we have?",
     "for <every> {g}, <count> {rows}",
@@ -59,6 +63,35 @@ COUNT = (
     "how often does <every> {g} (occur|appear) (among|in) [the] {rows}?",
     "{g} (counts|frequencies) (of|for|among) [the] {rows}",
     "histogram of {rows} by {g}",
+)
+# Without a word for the rows: only where there is one table.
+COUNT_ALONE = (
+    "how many are there <per> {g}?",
+    "how many <per> {g}?",
+    "count (by|per) {g}",
+    "counts (by|per) {g}",
+    "{g} counts",
+    "<show> the (count|number) <per> {g}",
+    "for <every> {g}, how many are there?",
+    "<show> <every> {g} <also> its (count|frequency)",
+    "how often does <every> {g} occur?",
+    "how many times does <every> {g} (occur|appear)?",
+    "group by {g} and count",
+    "{g} (distribution|breakdown|frequencies)",
+)
+# From most to fewest, or from high to low: {g}s in an order of their own.
+RANK_COUNT = (
+    "rank [the] {gs} by number of {rows}",
+    "(rank|sort) [the] {gs} by (their|the) number of {rows}, (highest|most) first",
+    "{gs} ranked by number of {rows}",
+    "<show> the {gs} and [their] number of {rows}, ranked by it",
+    "<show> [the] {gs} by number of {rows}, (descending|from most to least|most first)",
+)
+RANK_AGGREGATE = (
+    "rank [the] {gs} by {n} of [their] {rows}",
+    "(rank|sort) [the] {gs} by {n} of {rows}, (highest|largest) first",
+    "{gs} ranked by {n} of {rows}",
+    "<show> [the] {gs} by {n} of {rows}, (descending|from high to low|highest first)",
 )
 # By the year of a date: {p} is its participle (`hired`).
 COUNT_EVENTS = (

@@ -1,8 +1,15 @@
 """Frames over two tables that a key joins: {rows} and {row} of the first, {others} and {other} of the second.
 
-{link} binds the rows to a condition on the other table (`from breweries in Spain`); {ocol} a column of the other table with its
+{link} binds the rows to a condition on the other table (`from breweries in Spain`); {ocol} is one of its columns with its
 noun (`brewery country`), {own} columns of the first, {far} a column of the second without its noun.
 """
+
+# Verbs that bind two tables in words; which one it is says nothing.
+DONE = (
+    "(made|placed|written|ordered|bought|owned|given|played|sold|run|produced|taken|sent|held|offered|hosted)"
+)
+DID = "(make|place|write|order|buy|own|give|play|sell|run|produce|take|send|hold|offer|get|receive|have)"
+PAST = "(made|placed|wrote|ordered|bought|owned|gave|played|sold|ran|produced|took|sent|held|offered|got|received|had)"
 
 # How the condition on the other table follows the first table's noun. {which} is the other noun with its conditions.
 LINKS = (
@@ -23,6 +30,10 @@ LINKS = (
     "in {which}",
     "at {which}",
     "with {which}",
+    f"{DONE} by {{which}}",
+    f"that were {DONE} by {{which}}",
+    "(working|enrolled|registered|listed|living|playing|held|shown|found|kept|sold) (in|at|for|with) {which}",
+    "that (work|are|live|play|belong) (in|at|for|with|to) {which}",
 )
 LINKS_WITH_ONE = (
     "of the {which_one}",
@@ -41,6 +52,8 @@ LINK_PREDICATES = (
     "are (from|of|for|by) {which}",
     "come from {which}",
     "go with {which}",
+    f"were {DONE} by {{which}}",
+    "(work|live|play|are registered) (in|at|for|with) {which}",
 )
 PAIRS = (
     "<show> the {own} of <every> {row} and the {ocol}",
@@ -127,6 +140,9 @@ COUNT = (
     "<howmany> of the {rows} {link_do}?",
     "<howmany> {rows} do {which} have?",
     "<howmany> {rows} do {which} have in total?",
+    f"<howmany> {{rows}} did {{which}} {DID}?",
+    f"<howmany> {{rows}} did the {{which_one}} {DID}?",
+    f"<howmany> {{rows}} were {DONE} by {{which}}?",
     "<howmany> {rows} does the {which_one} have?",
     "<count> [the|all] {rows} {link}",
     "<count> {rows} {link}",
@@ -157,6 +173,8 @@ AGGREGATE = (
 # Groups by a column of the other table.
 GROUP_COUNT_NAME = (
     "<howmany> {rows} does <every> {other} have?",
+    f"<howmany> {{rows}} did <every> {{other}} {DID}?",
+    f"<howmany> {{rows}} were {DONE} (by|in|at) <every> {{other}}?",
     "<howmany> {rows} does <every> {other} have",
     "<howmany> {rows} (are there|do we have) <per> {other}?",
     "<howmany> {rows} (belong to|are of|come from|are in) <every> {other}?",
@@ -181,6 +199,9 @@ GROUP_TOP_NAME = (
     "<what> {other} has {most} {rows}?",
     "<what> {other} has {most} {rows}?",
     "<what> {other} has {most} {rows}",
+    f"<what> {{other}} {PAST} {{most}} {{rows}}?",
+    f"who {PAST} {{most}} {{rows}}?",
+    f"<show> the {{far}} of the {{other}} that {PAST} {{most}} {{rows}}",
     "<what> is the {other} with {most} {rows}?",
     "<what> is the {far} of the {other} with {most} {rows}?",
     "<show> the {far} of the {other} (that has|with|having) {most} {rows}",
@@ -206,6 +227,7 @@ GROUP_TOPS_NAME = (
 )
 GROUP_HAVING_NAME = (
     "<what> {others} have {w} {rows}?",
+    f"<what> {{others}} {PAST} {{w}} {{rows}}?",
     "<what> {others} have {w} {rows}?",
     "<what> are the {others} (with|that have) {w} {rows}?",
     "<show> [the|all] {others} (with|that have|having) {w} {rows}",
@@ -229,6 +251,9 @@ OTHER_NOUNS = ("{other} {g}", "{g} of the {other}", "{other} {g}", "{other}'s {g
 # The other table's side of the first or last row: {np} is that row (`strongest beer`).
 TOP_OTHER = (
     "<what> {other} has the {np}?",
+    f"<what> {{other}} {PAST} the {{np}}?",
+    f"by which {{other}} was the {{np}} {DONE}?",
+    f"who {PAST} the {{np}}?",
     "<what> {other} has the {np}?",
     "<what> {other} does the {np} (have|belong to|come from)?",
     "<what> is the {other} (of|with|that has) the {np}?",

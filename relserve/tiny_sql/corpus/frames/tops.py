@@ -16,6 +16,7 @@ BY_COLUMN = (
 )
 BY_LEAST = ("{row} with the {lowest} {c}",)
 MANY_BY_ADJECTIVE = (
+    "{k} {sup} {rows} by {c}",
     "{k} {sup} {rows}",
     "{k} {sup} {rows}",
     "{sup} {k} {rows}",
@@ -172,6 +173,31 @@ ROWS_WHO = (
 )
 HAVE_BEST_DATE = ("have the {best} {c}", "have the {best} {c}", "come with the {best} {c}")
 HAVE_BEST_COLUMN = ("have the {best} {c}", "(show|reach|come with) the {best} {c}", "rank {rank} by {c}")
+# Of counted things ({most} {cs}: `the most goals`), and by a verb ({verbs} {most}: `costs the most`).
+BY_NUMBER = (
+    "{row} with {most} {cs}",
+    "{row} with {most} {cs}",
+    "{row} (that has|having) {most} {cs}",
+    "{row} that (got|counts|shows) {most} {cs}",
+)
+MANY_BY_NUMBER = (
+    "{k} {rows} with {most} {cs}",
+    "{k} {rows} with {most} {cs}",
+    "{k} {rows} (that have|having) {most} {cs}",
+    "{end} {k} {rows} by number of {cs}",
+    "{end} {k} {rows} by {cs}",
+)
+HAS_NUMBER = (
+    "has {most} {cs}",
+    "has {most} {cs}",
+    "(got|counts|shows|gets) {most} {cs}",
+    "comes with {most} {cs}",
+)
+HAVE_NUMBER = ("have {most} {cs}", "(got|count|show|get) {most} {cs}")
+BY_VERB = ("{row} that {verbs} {the_most}", "{row} {verbing} {the_most}", "{row} which {verbs} {the_most}")
+MANY_BY_VERB = ("{k} {rows} that {verb} {the_most}", "{k} {rows} {verbing} {the_most}")
+DOES_BY_VERB = ("{verbs} {the_most}", "{verbs} {the_most}", "{verbs} {the_most} of all")
+DO_BY_VERB = ("{verb} {the_most}", "{verb} {the_most}")
 HAVE_BEST_ADJECTIVE = ("are [the] {sup}", "are the {sup}")
 COLUMNS_OF_ROWS = (
     "what are the {colsmany} of the {nps}?",

@@ -15,7 +15,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
         "return",
         "print",
         "(fetch|retrieve|pull|get me|bring up|look up|pull up)",
-        "(output|present|provide|select|report|extract|name|identify)",
+        "(output|present|provide|select|report|extract|identify)",
         "(I want|I need|I'd like|I would like|we need|we want)",
         "(I want|I need|I would like|I'd like|let me) to see",
         "let me (see|have)",

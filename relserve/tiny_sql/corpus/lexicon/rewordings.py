@@ -15,7 +15,7 @@ SWAPS: dict[str, tuple[str, ...]] = {
         "bring up",
     ),
     "show": ("display", "present", "print", "output", "give", "report", "provide", "show me"),
-    "list": ("enumerate", "print", "write out", "display", "list out", "show", "list me", "name"),
+    "list": ("enumerate", "print", "write out", "display", "list out", "show", "list me"),
     "give me": ("provide", "hand me", "I want", "I'd like", "I need", "get me", "gimme", "send me"),
     "find": (
         "look up",
@@ -30,24 +30,9 @@ SWAPS: dict[str, tuple[str, ...]] = {
         "show",
     ),
     "get": ("fetch", "retrieve", "pull", "obtain", "get me"),
-    "what is the": (
-        "what's the",
-        "tell me the",
-        "which is the",
-        "I want to know the",
-        "what would be the",
-        "whats the",
-        "what was the",
-    ),
-    "what are the": (
-        "which are the",
-        "tell me the",
-        "I'd like to know the",
-        "what're the",
-        "name the",
-        "list the",
-    ),
-    "what is": ("what's", "whats", "tell me"),
+    "what is the": ("what's the", "whats the", "which is the", "what was the", "what would be the"),
+    "what are the": ("which are the", "what're the", "what were the"),
+    "what is": ("what's", "whats"),
     "who is": ("who's", "whos"),
     "which": ("what",),
     "how many": (
@@ -90,14 +75,6 @@ SWAPS: dict[str, tuple[str, ...]] = {
     "different": ("distinct", "unique", "separate", "various"),
     "distinct": ("different", "unique", "separate"),
     "unique": ("distinct", "different"),
-    "the most": (
-        "the greatest number of",
-        "the highest number of",
-        "the largest number of",
-        "most",
-        "more than any other",
-    ),
-    "the fewest": ("the smallest number of", "the lowest number of", "the least"),
     "most common": ("most frequent", "commonest", "most popular", "most usual", "prevailing"),
     "most frequent": ("most common", "most often occurring"),
     "without duplicates": ("each once", "no duplicates", "deduplicated", "without repeats"),
@@ -187,19 +164,8 @@ OPENERS = (
 )  # fmt: skip
 CLOSERS = (
     " please", ", please", " pls", ", thanks", " thanks", " thx", " in our data", " in the table", " in the database", " right now",
-    " for me", " on record", " that we know of", " asap", " if possible", " at the moment", " currently", " today", " overall",
+    " for me", " on record", " that we know of", " asap", " if possible", " at the moment", " today",
     " in this database", ", can you tell me", ", if any", " in the system", " we have", " for my report", " - thanks!", ", quickly",
 )  # fmt: skip
-FILLERS = (
-    "just",
-    "currently",
-    "simply",
-    "exactly",
-    "actually",
-    "our",
-    "really",
-    "all in all",
-    "maybe",
-    "basically",
-)
+FILLERS = ("simply", "actually", "our", "really", "basically", "also", "please")
 DROPPED = frozenset("the a an of all are there is me do that does for have with their its in".split())

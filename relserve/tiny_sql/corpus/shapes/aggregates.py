@@ -86,6 +86,8 @@ def several_aggregates(draft: Draft) -> Written | None:
         return None
     slots = rows.slots(draft) | {"n": lambda: _together(draft, chosen)}
     answer = _listed(chosen)
+    if not rows.conditions and rng.random() < 0.3 and draft.needs_no_table(*(each.column for each in chosen)):
+        return Written(said(draft, frames.ALONE, slots), ("select", *answer, *rows.source))
     return Written(said(draft, _frames(rows), slots), ("select", *answer, *rows.source))
 
 
@@ -132,13 +134,17 @@ def _aggregated(draft: Draft, rows: Rows) -> Written | None:
         if asked is not None:
             return Written(asked, answer)
     if not rows.conditions and chance > 0.8:
-        if len(draft.schema.tables) > 1 or rng.random() < 0.5:
+        if rng.random() < 0.5 or not draft.needs_no_table(column):
             slots["c"] = lambda: f"{draft.row(rows.table)} {draft.column(column)}"
             slots["cs"] = lambda: f"{draft.row(rows.table)} {draft.column(column, many=True)}"
             words = frames.DATE_WORDS if column.kind is Kind.DATE else frames.WORDS
             slots["n"] = lambda: said(draft, words[aggregate.function], slots)
         return Written(said(draft, frames.ALONE, slots), answer)
     texts = _frames(rows)
+    if rows.conditions and rng.random() < 0.2 and draft.needs_no_table(column):
+        return Written(said(draft, frames.OF_THOSE, slots), answer)
+    if rows.conditions and rng.random() < 0.15:
+        return Written(said(draft, frames.FRONTED, slots), answer)
     if column.kind is not Kind.DATE and rng.random() < 0.25:
         is_counted = aggregate.function == "sum" and column.kind is Kind.INT
         texts = frames.TOTAL_COUNT if is_counted and rng.random() < 0.5 else OWN_FRAMES[aggregate.function]

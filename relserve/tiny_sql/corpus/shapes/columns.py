@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.draft import Draft
+from relserve.tiny_sql.corpus.filters.numbers import has_no_rival
 from relserve.tiny_sql.corpus.frames import columns as frames
+from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
 from relserve.tiny_sql.corpus.shapes.lookups import of_several, question_for
-from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Written, listed, said, some_rows
+from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, listed, said, some_rows
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
 
 
@@ -24,12 +26,15 @@ def list_columns(draft: Draft) -> Written | None:
         slots["x"] = lambda: f"the {slots['rows']()}" if rng.random() < 0.8 else slots["rows"]()
         return Written(said(draft, (of_several(asked) + "?",), slots), ("select", columns[0], *rows.source))
     alone = (
-        len(draft.schema.tables) == 1
-        and not rows.conditions
+        not rows.conditions
         and rng.random() < 0.4
+        and draft.needs_no_table(*columns)
         and not _means_values(columns)
     )
-    text = said(draft, frames.ALONE if alone else frames.COLUMNS, slots)
+    texts: Sequence[str] = frames.ALONE if alone else frames.COLUMNS
+    if rows.conditions and rng.random() < 0.15 and draft.needs_no_table(*columns):
+        texts = frames.OF_THOSE
+    text = said(draft, texts, slots)
     order: Answer = ()
     if rng.random() < 0.2:
         ordering, order = order_by(draft, table)
@@ -43,17 +48,30 @@ def _means_values(columns: Sequence[SpokenColumn]) -> bool:
     return len(columns) == 1 and column.kind is Kind.TEXT and column is not column.table.name_column
 
 
+def sortable(table: SpokenTable) -> list[SpokenColumn]:
+    """The columns by which people order rows."""
+    return [column for column in table.plain if column.kind is not Kind.BOOL] or table.columns
+
+
 def order_by(draft: Draft, table: SpokenTable) -> tuple[str, Answer]:
     """An order, in words after the question and in the answer."""
     rng = draft.rng
-    column = rng.choice(table.plain or table.columns)
+    column = rng.choice(sortable(table))
     descending = rng.random() < 0.5
     texts: Sequence[str] = frames.DESCENDING if descending else frames.ASCENDING
     if column.kind is Kind.DATE and rng.random() < 0.6:
         texts = frames.LATEST if descending else frames.EARLIEST
     elif column.kind is Kind.TEXT and rng.random() < 0.6:
         texts = frames.REVERSE_ALPHABETIC if descending else frames.ALPHABETIC
-    text = said(draft, texts, {"col": lambda: draft.column(column)})
+    slots: Slots = {"col": lambda: draft.column(column)}
+    adjectives = column.meaning(ADJECTIVES)
+    if adjectives is not None and rng.random() < 0.4:
+        first, last = (adjectives.most, adjectives.least)[:: 1 if descending else -1]
+        chosen = rng.choice(first)
+        if has_no_rival(column, chosen):
+            texts = frames.BY_ADJECTIVE
+            slots |= {"first": lambda: chosen, "last": lambda: rng.choice(last)}
+    text = said(draft, texts, slots)
     return text, ("order by", column, *(("desc",) if descending else ()))
 
 
@@ -64,7 +82,7 @@ def distinct_values(draft: Draft) -> Written | None:
     if not table.groups:
         return None
     column = rng.choice(table.groups)
-    alone = len(draft.schema.tables) == 1 and rng.random() < 0.5
+    alone = rng.random() < 0.5 and draft.needs_no_table(column)
     if alone and (column.kind is not Kind.TEXT or column is table.name_column):
         return None
     rows = Rows(table) if alone else some_rows(draft, table, 0.2, column)

@@ -38,7 +38,7 @@ def count_distinct(draft: Draft) -> Written | None:
     if not table.plain:
         return None
     column = rng.choice(table.plain)
-    alone = len(draft.schema.tables) == 1 and rng.random() < 0.3
+    alone = rng.random() < 0.35 and draft.needs_no_table(column)
     rows = Rows(table) if alone else some_rows(draft, table, 0.3, column)
     slots = rows.slots(draft)
     slots["value"] = lambda: draft.column(column)

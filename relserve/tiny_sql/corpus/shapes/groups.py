@@ -1,6 +1,6 @@
 """Questions for one row a group: counts, aggregates, groups of a size, and the first groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus import phrases
@@ -8,7 +8,7 @@ from relserve.tiny_sql.corpus.draft import Draft, Token
 from relserve.tiny_sql.corpus.filters.numbers import CLASSES, random_number, spoken_number
 from relserve.tiny_sql.corpus.frames import groups as frames
 from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
-from relserve.tiny_sql.corpus.shapes.aggregates import some_aggregate
+from relserve.tiny_sql.corpus.shapes.aggregates import Aggregate, some_aggregate
 from relserve.tiny_sql.corpus.shapes.counts import COUNT
 from relserve.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, said, some_rows
 from relserve.tiny_sql.corpus.spoken import SpokenColumn
@@ -65,11 +65,15 @@ def count_groups(draft: Draft) -> Written | None:
         return None
     rows, key, slots = found
     events = _column_of(key).meaning(EVENTS) if len(key) > 1 else None
-    texts = frames.COUNT
+    texts: Sequence[str] = frames.COUNT
     if events and draft.rng.random() < 0.5:
         chosen = draft.rng.choice(events)
         slots["p"] = lambda: chosen
         texts = frames.COUNT_EVENTS
+    elif len(draft.schema.tables) == 1 and not rows.conditions and draft.rng.random() < 0.2:
+        texts = frames.COUNT_ALONE
+    elif draft.rng.random() < 0.05:
+        return Written(said(draft, frames.RANK_COUNT, slots), _ranked(rows, key, COUNT))
     text = said(draft, texts, slots)
     ordering, order = _ordered(draft, key, slots, COUNT)
     return Written(
@@ -87,11 +91,33 @@ def aggregate_groups(draft: Draft) -> Written | None:
     if aggregate is None:
         return None
     slots["n"] = lambda: aggregate.said(draft)
-    alone = len(draft.schema.tables) == 1 and not rows.conditions and draft.rng.random() < 0.3
+    chance = draft.rng.random()
+    if chance < 0.06:
+        return Written(said(draft, frames.RANK_AGGREGATE, slots), _ranked(rows, key, aggregate.answer))
+    if chance < 0.16:
+        return _two_measures(draft, rows, key, slots, aggregate)
+    alone = not rows.conditions and draft.rng.random() < 0.35 and draft.needs_no_table(aggregate.column)
     text = said(draft, frames.AGGREGATE_ALONE if alone else frames.AGGREGATE, slots)
     ordering, order = _ordered(draft, key, slots, aggregate.answer)
     answer = ("select", *key, ",", *aggregate.answer, *rows.source, "group by", *key, *order)
     return Written(_extended(text, ordering), answer)
+
+
+def _ranked(rows: Rows, key: Answer, measure: Answer) -> Answer:
+    return ("select", *key, ",", *measure, *rows.source, "group by", *key, "order by", *measure, "desc")
+
+
+def _two_measures(draft: Draft, rows: Rows, key: Answer, slots: Slots, first: Aggregate) -> Written | None:
+    """The number of rows and an aggregate, or two aggregates."""
+    second = some_aggregate(draft, rows.table, _column_of(key))
+    if second is None or second == first:
+        measure: Answer = (*COUNT, ",", *first.answer)
+        slots["n"] = lambda: f"number and {first.said(draft)}"
+    else:
+        measure = (*first.answer, ",", *second.answer)
+        slots["n"] = lambda: f"{first.said(draft)} and {second.said(draft)}"
+    text = said(draft, frames.AGGREGATE, slots)
+    return Written(text, ("select", *key, ",", *measure, *rows.source, "group by", *key))
 
 
 def _group(draft: Draft, share: float) -> tuple[Rows, Answer, Slots] | None:

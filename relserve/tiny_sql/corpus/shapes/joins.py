@@ -1,8 +1,10 @@
 """Questions over two tables: pairs of columns, conditions on the other table, and counts over them."""
 
+from functools import cache
 from typing import NamedTuple
 
 from relserve.linking.joins import routes
+from relserve.tiny_sql.corpus.conditions.forms import Forms
 from relserve.tiny_sql.corpus.draft import Draft
 from relserve.tiny_sql.corpus.filters.choice import filters_on, simple_filter
 from relserve.tiny_sql.corpus.filters.condition import Condition
@@ -109,6 +111,29 @@ def _add_links(draft: Draft, pair: Pair, conditions: list[Condition], slots: Slo
     slots["does"] = lambda: predicate(draft, conditions, one=True)
     slots["link"] = lambda: said(draft, frames.LINKS, slots)
     slots["link_do"] = lambda: said(draft, frames.LINK_PREDICATES, slots)
+    named = _with_its_table(draft, pair, conditions[0]) if len(conditions) == 1 else None
+    if named is not None and draft.rng.random() < 0.4:
+        slots["link"], slots["link_do"] = named.modifier, named.predicate
+
+
+@cache
+def _naming(forms: Forms) -> Forms:
+    """The forms that name their column."""
+    return forms.only("{col")
+
+
+def _with_its_table(draft: Draft, pair: Pair, condition: Condition) -> Condition | None:
+    """The condition as one of the first table's rows: `orders with a customer city of Rome`."""
+    forms = _naming(condition.forms)
+    if not forms.modifiers or not forms.predicates:
+        return None
+
+    def column(many: bool) -> str:
+        owner = draft.row(pair.other) + draft.rng.choice((" ", " ", "'s "))
+        return owner + draft.column(condition.column, many)
+
+    slots = {**condition.slots, "col": lambda: column(False), "cols": lambda: column(True)}
+    return condition._replace(forms=forms, slots=slots)
 
 
 def linked_columns(draft: Draft) -> Written | None:

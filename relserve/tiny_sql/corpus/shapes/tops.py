@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 
 from relserve.linking.schema import Kind
 from relserve.tiny_sql.corpus.draft import Draft
-from relserve.tiny_sql.corpus.filters.numbers import has_no_rival
+from relserve.tiny_sql.corpus.filters.numbers import has_no_rival, is_only
 from relserve.tiny_sql.corpus.frames import joins as join_frames
 from relserve.tiny_sql.corpus.frames import tops as frames
 from relserve.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
-from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS
-from relserve.tiny_sql.corpus.shapes.columns import order_by
-from relserve.tiny_sql.corpus.shapes.groups import add_limit
+from relserve.tiny_sql.corpus.lexicon.verbs import EVENTS, VERBS
+from relserve.tiny_sql.corpus.phrases import third_person
+from relserve.tiny_sql.corpus.shapes.columns import order_by, sortable
+from relserve.tiny_sql.corpus.shapes.groups import FEWEST, MOST, add_limit
 from relserve.tiny_sql.corpus.shapes.joins import some_pair
 from relserve.tiny_sql.corpus.shapes.lookups import question_for
 from relserve.tiny_sql.corpus.shapes.written import (
@@ -26,6 +27,9 @@ from relserve.tiny_sql.corpus.shapes.written import (
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
 from relserve.tiny_sql.corpus.subjects import where
 
+SUPERLATIVE_VERBS = {
+    name: VERBS[name][:1] for name in ("price", "cost", "fee", "weight", "salary", "wage", "income")
+}
 DATE_SUPERLATIVES = {
     True: ("latest", "newest", "most recent", "last"),
     False: ("oldest", "earliest", "first", "very first"),
@@ -42,18 +46,45 @@ def superlative(draft: Draft) -> Written | None:
     if found is None:
         return None
     rows, column, descending, slots = found
-    adjective = "sup" in slots and draft.rng.random() < 0.6
-    slots["np"] = _phrase(draft, frames.BY_ADJECTIVE if adjective else frames.BY_COLUMN, slots)
-    is_best: Sequence[str] = frames.IS_BEST_COLUMN if descending else frames.IS_WORST_COLUMN
-    if adjective or column.kind is Kind.DATE:
-        is_best = frames.IS_BEST_ADJECTIVE if adjective else frames.IS_BEST_DATE
-    slots["is_best"] = _phrase(draft, is_best, slots)
+    one, does, _, _ = _wordings(draft, column, descending, slots)
+    slots["np"], slots["is_best"] = _phrase(draft, one, slots), _phrase(draft, does, slots)
     order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", "1")
     if draft.rng.random() < 0.2:
         asked = _question_of_row(draft, rows, slots, order)
         if asked is not None:
             return asked
     return _asked(draft, rows, slots, order, ONE)
+
+
+def _wordings(
+    draft: Draft, column: SpokenColumn, descending: bool, slots: Slots
+) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]]:
+    """The forms for a row, its verb, several rows and theirs: by adjective, verb, number or name."""
+    rng = draft.rng
+    if "sup" in slots and rng.random() < 0.5:
+        have_best = frames.HAVE_BEST_ADJECTIVE
+        return frames.BY_ADJECTIVE, frames.IS_BEST_ADJECTIVE, frames.MANY_BY_ADJECTIVE, have_best
+    verbs = column.meaning(SUPERLATIVE_VERBS)
+    if verbs and rng.random() < 0.5 and is_only(column, VERBS, [verb for verb, _ in verbs]):
+        verb, verbing = rng.choice(verbs)
+        the_most = rng.choice(
+            ("the most", "the most", "most") if descending else ("the least", "the least", "least")
+        )
+        words = {"verb": verb, "verbs": third_person(verb), "verbing": verbing, "the_most": the_most}
+        slots |= {name: _constant(word) for name, word in words.items()}
+        return frames.BY_VERB, frames.DOES_BY_VERB, frames.MANY_BY_VERB, frames.DO_BY_VERB
+    if column.is_counted and rng.random() < 0.5:
+        slots["cs"] = lambda: draft.column(column, many=True)
+        slots["most"] = lambda: rng.choice(MOST if descending else FEWEST)
+        return frames.BY_NUMBER, frames.HAS_NUMBER, frames.MANY_BY_NUMBER, frames.HAVE_NUMBER
+    if column.kind is Kind.DATE:
+        return frames.BY_COLUMN, frames.IS_BEST_DATE, frames.MANY_BY_DATE, frames.HAVE_BEST_DATE
+    is_best = frames.IS_BEST_COLUMN if descending else frames.IS_WORST_COLUMN
+    return frames.BY_COLUMN, is_best, frames.MANY_BY_COLUMN, frames.HAVE_BEST_COLUMN
+
+
+def _constant(word: str) -> Callable[[], str]:
+    return lambda: word
 
 
 def _question_of_row(draft: Draft, rows: Rows, slots: Slots, order: Answer) -> Written | None:
@@ -74,14 +105,8 @@ def top_rows(draft: Draft) -> Written | None:
         return None
     rows, column, descending, slots = found
     limit = add_limit(draft, slots)
-    adjective = "sup" in slots and draft.rng.random() < 0.5
-    is_date = column.kind is Kind.DATE
-    many: Sequence[str] = frames.MANY_BY_DATE if is_date else frames.MANY_BY_COLUMN
-    have_best: Sequence[str] = frames.HAVE_BEST_DATE if is_date else frames.HAVE_BEST_COLUMN
-    if adjective:
-        many, have_best = frames.MANY_BY_ADJECTIVE, frames.HAVE_BEST_ADJECTIVE
-    slots["nps"] = _phrase(draft, many, slots)
-    slots["have_best"] = _phrase(draft, have_best, slots)
+    _, _, many, do = _wordings(draft, column, descending, slots)
+    slots["nps"], slots["have_best"] = _phrase(draft, many, slots), _phrase(draft, do, slots)
     order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", limit)
     return _asked(draft, rows, slots, order, SEVERAL)
 
@@ -95,7 +120,7 @@ def ordered_rows(draft: Draft) -> Written | None:
         slots = rows.slots(draft) | {"order": lambda: text}
         texts = [frame for frame in frames.ORDER if "{order}" in frame]
     else:
-        column = draft.rng.choice(table.plain or table.columns)
+        column = draft.rng.choice(sortable(table))
         descending = draft.rng.random() < 0.5
         slots = rows.slots(draft) | _direction(draft, column, descending)
         order = ("order by", column, *(("desc",) if descending else ()))
@@ -111,8 +136,7 @@ def top_other(draft: Draft) -> Written | None:
     if pair is None or name is None or found is None:
         return None
     rows, column, descending, slots = found
-    adjective = "sup" in slots and draft.rng.random() < 0.6
-    slots["np"] = _phrase(draft, frames.BY_ADJECTIVE if adjective else frames.BY_COLUMN, slots)
+    slots["np"] = _phrase(draft, _wordings(draft, column, descending, slots)[0], slots)
     slots |= {"other": lambda: draft.row(pair.other), "far": lambda: draft.column(name)}
     order: Answer = ("order by", column, *(("desc",) if descending else ()), "limit", "1")
     answer = ("select", name, *pair.source, *where(rows.conditions, rows.joint), *order)

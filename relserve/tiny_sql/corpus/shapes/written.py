@@ -8,7 +8,7 @@ from relserve.tiny_sql.corpus.draft import Draft, Token
 from relserve.tiny_sql.corpus.filters.choice import filters_on
 from relserve.tiny_sql.corpus.filters.condition import Condition
 from relserve.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
-from relserve.tiny_sql.corpus.subjects import predicate, subject, terse, where
+from relserve.tiny_sql.corpus.subjects import modifiers, predicate, subject, terse, where
 
 Slots: TypeAlias = dict[str, Callable[[], str]]
 Answer: TypeAlias = tuple[Token, ...]
@@ -44,6 +44,7 @@ class Rows(NamedTuple):
             slots |= {
                 "do": lambda: predicate(draft, conditions, joint=joint),
                 "does": lambda: predicate(draft, conditions, one=True, joint=joint),
+                "mods": lambda: modifiers(draft, conditions, joint),
                 "terse": lambda: terse(draft, table, conditions, joint),
                 "terse_only": lambda: terse_only(draft, conditions, joint),
             }

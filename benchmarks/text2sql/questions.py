@@ -1,0 +1,131 @@
+"""Questions with their gold SQL and the databases that they are judged on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+from relserve.examples import TABLES, scan_of
+from relserve.linking.literals import QuestionValue, ValueKind
+from relserve.linking.pointer import linked_question, sql_of
+from relserve.linking.schema import Column, Kind, Reference, Schema, Table
+from relserve.linking.sql import PointerError
+from relserve.linking.values import SchemaValues
+from relserve.tiny_sql.corpus.questions import example
+from relserve.tiny_sql.evaluate import filled
+
+HERE = Path(__file__).parent
+SHIPPED = HERE / "shipped_questions.json"
+UNSEEN = HERE / "unseen_questions.json"
+_SQL_TYPES = {Kind.INT: "BIGINT", Kind.NUM: "DOUBLE", Kind.DATE: "DATE", Kind.BOOL: "BOOLEAN"}
+_FILLINGS = 20  # tried until the gold query has rows
+
+
+class Question(NamedTuple):
+    """A question; the rows of any of the `gold` queries are right."""
+
+    text: str
+    gold: tuple[str, ...]
+    shape: str
+    evidence: str | None = None
+
+
+class Group(NamedTuple):
+    """Questions about one database; answers are judged on each of `databases`, asked of the first."""
+
+    name: str
+    databases: Sequence[duckdb.DuckDBPyConnection]
+    questions: Sequence[Question]
+    tables: tuple[str, ...] | None = None
+
+    def close(self) -> None:
+        """Free the databases."""
+        for con in self.databases:
+            con.close()
+
+
+def held_out(count: int, seed: str = "benchmark") -> Iterator[Group]:
+    """Generated questions over schemas of words that training never saw."""
+    for index in range(count):
+        one = example(f"{seed}-{index}", held_out=True)
+        gold = sql_of(one.answer, one.prompt)
+        yield _judged_twice(one.question, gold, one.shape, one.prompt.schema, one.prompt.values)
+
+
+def unseen(count: int | None = None, file: Path = UNSEEN) -> Iterator[Group]:
+    """Questions written by somebody who has not seen the generator, over tables of their own."""
+    for record in json.loads(file.read_text(encoding="utf-8"))["items"][:count]:
+        schema = Schema(tuple(_table(each, record["tables"]) for each in record["tables"]))
+        values = question_values(schema, record["question"], record["sql"])
+        yield _judged_twice(record["question"], record["sql"], record["shape"], schema, values)
+
+
+def shipped(count: int | None = None, file: Path = SHIPPED) -> Iterator[Group]:
+    """Questions about the tables that come with relserve; one database for all of them."""
+    records = json.loads(file.read_text(encoding="utf-8"))[:count]
+    con = duckdb.connect()
+    for name in TABLES:
+        con.execute(f"CREATE TABLE {name} AS FROM {scan_of(name)}")
+    groups: dict[tuple[str, ...], list[Question]] = {}
+    for record in records:
+        question = Question(record["question"], tuple(record["gold"]), ", ".join(record["tables"]))
+        groups.setdefault(tuple(record["tables"]), []).append(question)
+    for tables, questions in groups.items():
+        yield Group("shipped", (con,), questions, tables)
+
+
+def _judged_twice(text: str, gold: str, shape: str, schema: Schema, values: Sequence[QuestionValue]) -> Group:
+    """A group of one question, over two fillings in which its gold query has rows, if there are two."""
+    found: list[duckdb.DuckDBPyConnection] = []
+    for number in range(_FILLINGS):
+        con = filled(schema, values, f"{text}-{number}")
+        if con.execute(gold).fetchall() or number - len(found) == _FILLINGS - 2:
+            found.append(con)
+        else:
+            con.close()
+        if len(found) == 2:
+            break
+    return Group(text, found, (Question(text, (gold,), shape),))
+
+
+def _table(record: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Table:
+    columns = tuple(_column(each, record, tables) for each in record["columns"])
+    return Table(record["name"], columns, key=_key(record))
+
+
+def _key(record: dict[str, Any]) -> tuple[str, ...]:
+    """The column that other tables refer to: the one called id or after the table, else the first."""
+    own = {"id", f"{record['name'].rstrip('s')}_id".casefold(), f"{record['name']}_id".casefold()}
+    names = [each["name"] for each in record["columns"] if not each.get("references")]
+    return (next((name for name in names if name.casefold() in own), names[0]),)
+
+
+def _column(record: dict[str, Any], owner: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Column:
+    kind = Kind(record["type"])
+    target = next((each for each in tables if each["name"] == record.get("references")), None)
+    reference = None if target is None else Reference(target["name"], _key(target)[0])
+    values = tuple(str(value) for value in record.get("values") or ())
+    return Column(record["name"], kind, _SQL_TYPES.get(kind, "VARCHAR"), references=reference, values=values)
+
+
+def question_values(schema: Schema, text: str, gold: str) -> tuple[QuestionValue, ...]:
+    """The values that rows should be drawn around: the question's, and the literals of its gold SQL."""
+    index = SchemaValues(schema)
+    try:
+        found = linked_question(schema, text, index).values
+    except PointerError:
+        found = ()
+    literals = []
+    for literal in sqlglot.parse_one(gold, read="duckdb").find_all(exp.Literal):
+        word = literal.name.strip("%")
+        asked = f"'{word}'" if literal.is_string else word
+        literals += linked_question(schema, f"with {asked}", index).values if word else ()
+        if literal.is_string and word:
+            literals.append(QuestionValue(ValueKind.TEXT, word))
+    return (*found, *literals)

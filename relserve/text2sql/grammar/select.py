@@ -1,0 +1,83 @@
+"""The grammar of DuckDB SELECT statements over the names of a schema."""
+
+from __future__ import annotations
+
+from relserve.linking.schema import Schema
+from relserve.text2sql.grammar.functions import AGGREGATES, SCALARS, TYPES, UNITS, WINDOWS, both_cases
+from relserve.text2sql.grammar.names import literal, name_rules
+
+# s: space that must be, o: space that may be. Keywords are in capital letters, operators as DuckDB spells
+# them. Where a rule is looser than SQL (an alias that no FROM gives), DuckDB's binder finds out.
+_RULES = r"""
+root ::= with? query
+s ::= [ \n] [ ]{0,8}
+o ::= s?
+comma ::= o "," o
+with ::= "WITH" s "w1" with_query ( comma "w2" with_query ( comma "w3" with_query )? )? s
+with_query ::= ( o "(" o named ( comma named ){0,8} o ")" )? s "AS" o nested
+nested ::= "(" o query o ")"
+query ::= select ( s ( "UNION" s "ALL" | "UNION" | "INTERSECT" | "EXCEPT" ) s select ){0,4} order? limit?
+select ::= "SELECT" s ( "DISTINCT" s )? item ( comma item ){0,30} ( s "FROM" s from )?
+from ::= source join{0,8} where? group? having? qualify?
+item ::= all_columns | value ( s "AS" s named )?
+source ::= ( table | nested ) ( s ( "AS" s )? alias )?
+join ::= comma source | s join_kind "JOIN" s source s joined | s "CROSS" s "JOIN" s source
+join_kind ::= ( ( "INNER" | ( "LEFT" | "RIGHT" | "FULL" ) ( s "OUTER" )? ) s )?
+joined ::= "ON" s value | "USING" o "(" o any_column o ")"
+where ::= s "WHERE" s value
+group ::= s "GROUP" s "BY" s ( "ALL" | values )
+having ::= s "HAVING" s value
+qualify ::= s "QUALIFY" s value
+order ::= s ordering
+ordering ::= "ORDER" s "BY" s ordered ( comma ordered ){0,8}
+ordered ::= value ( s ( "ASC" | "DESC" ) )? ( s "NULLS" s ( "FIRST" | "LAST" ) )?
+limit ::= s "LIMIT" s whole ( s "OFFSET" s whole )?
+values ::= value ( comma value ){0,30}
+value ::= conjunction ( s "OR" s conjunction ){0,30}
+conjunction ::= negation ( s "AND" s negation ){0,30}
+negation ::= ( "NOT" s )? ( "EXISTS" o nested | sum test? )
+test ::= o comparison o ( sum | ( "ALL" | "ANY" ) o nested ) | s "IS" s is | s ( "NOT" s )? membership
+is ::= ( "NOT" s )? ( "NULL" | "DISTINCT" s "FROM" s sum )
+membership ::= "BETWEEN" s sum s "AND" s sum | ( "LIKE" | "ILIKE" ) s sum | "IN" o listed
+listed ::= nested | "(" o values o ")"
+comparison ::= "=" | "<>" | "!=" | "<=" | ">=" | "<" | ">"
+sum ::= product ( s ( "+" | "-" | "||" ) s product ){0,8}
+product ::= operand ( s ( "*" | "/" | "//" | "%" ) s operand ){0,8}
+operand ::= ( constant | column | call | case | nested | "(" o value o ")" ) ( "::" type )?
+case ::= "CASE" ( s value )? ( s "WHEN" s value s "THEN" s value ){1,8} ( s "ELSE" s value )? s "END"
+call ::= cast | extract | nullif | scalar "(" o values o ")" | aggregate filter? over? | windowed
+nullif ::= ( "NULLIF" | "nullif" ) "(" o value comma value o ")"
+windowed ::= window "(" o values? o ")" over
+cast ::= ( "CAST" | "TRY_CAST" ) "(" o value s "AS" s type o ")"
+extract ::= "EXTRACT" "(" o unit s "FROM" s value o ")"
+aggregate ::= aggregated "(" o ( "*" | ( "DISTINCT" s )? values ( order )? ) o ")"
+filter ::= s "FILTER" o "(" o "WHERE" s value o ")"
+over ::= s "OVER" o "(" o ( "PARTITION" s "BY" s values ( order frame? )? | ordering frame? )? o ")"
+frame ::= s ( "ROWS" | "RANGE" ) s ( "UNBOUNDED" s "PRECEDING" | bounded )
+bounded ::= "BETWEEN" s ( "UNBOUNDED" | whole ) s "PRECEDING" s "AND" s until
+until ::= "CURRENT" s "ROW" | ( "UNBOUNDED" | whole ) s "FOLLOWING"
+constant ::= number | text | "NULL" | "TRUE" | "FALSE" | dated | interval
+dated ::= ( "DATE" | "TIMESTAMP" ) s text | "CURRENT_DATE" | "CURRENT_TIMESTAMP"
+interval ::= "INTERVAL" s ( text | whole s ( unit ) )
+number ::= "-"? whole ( "." [0-9]{1,18} )?
+whole ::= [0-9]{1,18}
+text ::= "'" ( [^'\x00-\x1f] | "''" )* "'"
+type ::= type_name | "DECIMAL(" [1-3] [0-8] "," o [0-9] ")"
+"""
+
+
+def select_grammar(schema: Schema) -> str:
+    """The EBNF, as xgrammar reads it, of SELECT statements whose tables and columns are this schema's.
+
+    WITH queries are named w1 to w3, output columns c1 to c9, tables a to z or t1 to t9. Names are spelt as in
+    the schema, in quotes or bare; keywords are in capital letters; only some functions may be called.
+    """
+    words = {
+        "scalar": both_cases(SCALARS),
+        "aggregated": both_cases(AGGREGATES),
+        "window": both_cases(WINDOWS),
+        "type_name": TYPES,
+        "unit": UNITS,
+    }
+    rules = [f"{name} ::= {' | '.join(map(literal, each))}" for name, each in words.items()]
+    return "\n".join([_RULES.strip(), *rules, *name_rules(schema)]) + "\n"
