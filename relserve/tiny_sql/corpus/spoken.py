@@ -108,14 +108,3 @@ class SpokenSchema:
     tables: list[SpokenTable]
     schema: Schema
     held_out: bool
-
-    @property
-    def references(self) -> list[tuple[SpokenColumn, SpokenTable]]:
-        """Each foreign key with the table that it points to."""
-        by_name = {table.name: table for table in self.tables}
-        return [
-            (column, by_name[column.refers])
-            for table in self.tables
-            for column in table.columns
-            if column.refers
-        ]

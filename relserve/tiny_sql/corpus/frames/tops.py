@@ -14,7 +14,6 @@ BY_COLUMN = (
     "{row} that has [the] {best} {c}",
     "{best} {c} {row}",
 )
-BY_LEAST = ("{row} with the {lowest} {c}",)
 MANY_BY_ADJECTIVE = (
     "{k} {sup} {rows} by {c}",
     "{k} {sup} {rows}",

@@ -209,7 +209,7 @@ def count_comparison(draft: Draft, slots: Slots) -> Answer:
     """A comparison of a number of rows: the slot {w} and the end of HAVING."""
     rng = draft.rng
     operator = rng.choices((">", "<", ">=", "<=", "="), (0.4, 0.2, 0.2, 0.08, 0.12))[0]
-    number = str(rng.choice((rng.randint(2, 12), rng.randint(2, 50))))
+    number = str(rng.choice((rng.randint(2, 6), rng.randint(2, 12), rng.randint(2, 12), rng.randint(2, 50))))
     words = {"2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "10": "ten"}
     spoken = words[number] if number in words and rng.random() < 0.3 else number
     v, mark = draft.value(spoken, number)

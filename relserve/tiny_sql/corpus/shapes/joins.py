@@ -83,7 +83,7 @@ def _linked(draft: Draft) -> tuple[Pair, Slots, Answer] | None:
         slots["x"] = lambda: x
         bare = is_known and rng.random() < 0.5
         slots["which"] = slots["which_one"] = lambda: x if bare else f"{draft.row(pair.other)} {x}"
-        texts = ("of {x}", "by {x}", "from {x}", "for {x}", "of {x}") if bare else frames.LINKS_WITH_ONE[-4:]
+        texts = ("of {x}", "by {x}", "from {x}", "for {x}", "of {x}") if bare else frames.LINKS_WITH_ONE
         slots["link"] = lambda: said(draft, texts, slots)
         slots["link_do"] = lambda: said(draft, ("belong to {which}", "are (from|by|of) {which}"), slots)
         return pair, slots, ("where", key, "=", mark)
