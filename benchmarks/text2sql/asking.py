@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import Outcome, run
 from relserve.text2sql.retrieval.library import ValueLibrary
-from relserve.tiny_sql.evaluate import is_right
+from relserve.tiny_sql.evaluate import is_right as gives
 
 NOT_THERE = ("does not exist", "not found in FROM clause", "Referenced table", "does not have a column")
 
@@ -84,7 +85,7 @@ def _verdict(question: Question, outcome: Outcome, group: Group) -> Verdict:
         question.shape,
         question.text,
         outcome.sql,
-        any(_is_right(outcome.sql, gold, group) for gold in question.gold),
+        is_right(outcome.sql, question.gold, group),
         bool(chosen) and max(each.votes for each in chosen) == len(outcome.candidates),
         "" if outcome.failure is None else str(outcome.failure).partition("\n")[0],
         len(made),
@@ -94,8 +95,9 @@ def _verdict(question: Question, outcome: Outcome, group: Group) -> Verdict:
     )
 
 
-def _is_right(sql: str | None, gold: str, group: Group) -> bool:
-    return sql is not None and is_right(sql, gold, group.databases, _guarded_rows)
+def is_right(sql: str | None, gold: Sequence[str], group: Group) -> bool:
+    """Whether a query gives on every database what one of the gold queries gives there."""
+    return sql is not None and any(gives(sql, each, group.databases, _guarded_rows) for each in gold)
 
 
 def _complaint(sql: str, con: duckdb.DuckDBPyConnection) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -51,11 +52,19 @@ class Group(NamedTuple):
 
 
 def held_out(count: int, seed: str = "benchmark") -> Iterator[Group]:
-    """Generated questions over schemas of words that training never saw."""
-    for index in range(count):
+    """Generated questions over schemas of words that training never saw, whose gold queries have rows."""
+    done = 0
+    for index in itertools.count():
+        if done == count:
+            return
         one = example(f"{seed}-{index}", held_out=True)
         gold = sql_of(one.answer, one.prompt)
-        yield _judged_twice(one.question, gold, one.shape, one.prompt.schema, one.prompt.values)
+        group = _judged_twice(one.question, gold, one.shape, one.prompt.schema, one.prompt.values)
+        if all(con.execute(gold).fetchall() for con in group.databases):
+            done += 1
+            yield group
+        else:
+            group.close()
 
 
 def unseen(count: int | None = None, file: Path = UNSEEN) -> Iterator[Group]:
@@ -82,16 +91,17 @@ def shipped(count: int | None = None, file: Path = SHIPPED) -> Iterator[Group]:
 
 def _judged_twice(text: str, gold: str, shape: str, schema: Schema, values: Sequence[QuestionValue]) -> Group:
     """A group of one question, over two fillings in which its gold query has rows, if there are two."""
-    found: list[duckdb.DuckDBPyConnection] = []
+    good: list[duckdb.DuckDBPyConnection] = []
+    empty: list[duckdb.DuckDBPyConnection] = []
     for number in range(_FILLINGS):
         con = filled(schema, values, f"{text}-{number}")
-        if con.execute(gold).fetchall() or number - len(found) == _FILLINGS - 2:
-            found.append(con)
-        else:
-            con.close()
-        if len(found) == 2:
+        (good if con.execute(gold).fetchall() else empty).append(con)
+        if len(good) == 2:
             break
-    return Group(text, found, (Question(text, (gold,), shape),))
+    kept, spare = (good + empty)[:2], (good + empty)[2:]
+    for con in spare:
+        con.close()
+    return Group(text, kept, (Question(text, (gold,), shape),))
 
 
 def _table(record: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Table:

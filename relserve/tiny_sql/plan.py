@@ -11,6 +11,7 @@ from relserve.tiny_sql.tokenizer import VOCAB_SIZE
 
 MARK_FILE = "text2sql.json"
 MARK = {"writes": "handles"}
+# The compiled model is compiled anew for batches on the other side of 4,096 tokens, which takes a minute.
 SQL_PLAN = Plan(
     Path(), batch_tokens=3328, prompt_share=0.06, easy_pools=0, intermediate=640, vocab=VOCAB_SIZE,
     tokenizer_examples=6000, save_every_s=120.0, compiled=True,
