@@ -8,7 +8,7 @@ SQL writer sees to: the grammar stays small, since one is compiled for every que
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 from relserve.linking.handles import Handles
@@ -28,12 +28,23 @@ _USES = {
 _TRUTH = 'truth ::= "= true " | "= false "'
 
 
-def grammar_text(schema: Schema, handles: Handles, values: Sequence[QuestionValue]) -> str:
-    """Write the rules of every FROM clause over the schema, and the values of the question."""
+def grammar_text(
+    schema: Schema,
+    handles: Handles,
+    values: Sequence[QuestionValue],
+    named: Collection[int] = (),
+) -> str:
+    """Write the rules of every FROM clause over the schema, and the values of the question.
+
+    Args:
+        named: positions of the tables that the question may be about, the only ones of its FROM clause, but
+            for a bridge between two of them; none: all.
+    """
     fitting = _value_rules(values)
     sets = _column_sets(schema, handles)
     tables = ((at,) for at in range(len(schema.tables)))
-    clauses = [_Clause(handles, places, sets, fitting) for places in chain(tables, routes(schema))]
+    kept = [each for each in chain(tables, routes(schema)) if not named or set(each) <= set(named)]
+    clauses = [_Clause(handles, places, sets, fitting) for places in kept]
     lists = [f"{name}{at} ::= {_words(found)}" for (name, at), found in sets.items()]
     rules = [rule for clause in clauses for rule in clause.rules()]
     root = f"root ::= {_either(clause.root for clause in clauses)}"

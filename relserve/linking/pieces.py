@@ -34,10 +34,16 @@ class Linked(NamedTuple):
     pieces: tuple[Piece, ...]
     values: tuple[QuestionValue, ...]
 
-    @property
-    def is_about_something(self) -> bool:
-        """Whether any of its words may mean a table, a column or a value of the schema."""
-        return any(p.exact or p.tables or p.partial or p.holders or p.described for p in self.pieces)
+    def named(self, schema: Schema) -> frozenset[int]:
+        """Positions of the tables that any of its words may mean, or whose columns or values it may mean."""
+        columns = [
+            at
+            for piece in self.pieces
+            for group in (piece.exact, piece.partial, piece.holders, *(d.columns for d in piece.described))
+            for at in group
+        ]
+        tables = (at for piece in self.pieces for at in piece.tables)
+        return frozenset((*tables, *(schema.table_of[at] for at in columns)))
 
 
 def settle(schema: Schema, pieces: list[Piece]) -> tuple[Piece, ...]:

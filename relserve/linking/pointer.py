@@ -36,17 +36,18 @@ MARKS = (
 
 
 class PointerPrompt(NamedTuple):
-    """A prompt and what its answer stands for."""
+    """A prompt and what its answer stands for; `named` are positions of the tables that it may be about."""
 
     text: str
     schema: Schema
     handles: Handles
     values: tuple[QuestionValue, ...]
+    named: frozenset[int] = frozenset()
 
     @property
     def grammar(self) -> str:
         """EBNF of the answers, made when it is asked for: training does without."""
-        return grammar_text(self.schema, self.handles, self.values)
+        return grammar_text(self.schema, self.handles, self.values, self.named)
 
 
 def pointer_prompt(
@@ -66,7 +67,7 @@ def pointer_prompt(
     linked = linked_question(schema, question, values, today)
     handles = schema_handles(schema, shuffle)
     text = f"{schema_text(schema, handles)} ? {question_text(linked, handles, shuffle, drop)} =>"
-    return PointerPrompt(text, schema, handles, linked.values)
+    return PointerPrompt(text, schema, handles, linked.values, linked.named(schema))
 
 
 def linked_question(schema: Schema, question: str, values: ValueIndex, today: date | None = None) -> Linked:

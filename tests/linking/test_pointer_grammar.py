@@ -121,7 +121,7 @@ def people() -> str:
     )
     of = Schema((teams, players))
     return pointer_prompt(
-        of, "players over 20 named 'Ann' born after 2001-01-01 or in 1999", SchemaValues(of)
+        of, "players of teams over 20 named 'Ann' born after 2001-01-01 or in 1999", SchemaValues(of)
     ).grammar
 
 
@@ -160,6 +160,32 @@ def test_the_grammar_accepts(people, answer):
 )
 def test_the_grammar_refuses(people, answer):
     assert not accepts(people, answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "accepted", "refused"),
+    [
+        ("how many players are there", "select count ( * ) from t0", "select count ( * ) from t0 join t1"),
+        ("which teams are there", "select c3 from t1", "select c1 from t0"),
+        ("age of the players of each team", "select c0 , c3 from t0 join t1", None),
+        ("how many are there", "select count ( * ) from t1", None),
+    ],
+)
+def test_only_tables_that_the_question_may_be_about_are_read(question, accepted, refused):
+    players = Table(
+        "players",
+        (
+            Column("age", Kind.INT, "INTEGER"),
+            Column("squad", Kind.INT, "INTEGER", references=Reference("teams", "id")),
+        ),
+    )
+    teams = Table(
+        "teams", (Column("id", Kind.INT, "INTEGER"), Column("label", Kind.TEXT, "VARCHAR")), key=("id",)
+    )
+    of = Schema((players, teams))
+    grammar = pointer_prompt(of, question, SchemaValues(of)).grammar
+    assert accepts(grammar, accepted)
+    assert refused is None or not accepts(grammar, refused)
 
 
 def test_two_tables_over_a_bridge_are_a_from_clause():

@@ -37,7 +37,7 @@ def _prompts(case: Case, tools: Tools) -> list[PointerPrompt]:
     """A prompt for each shuffle; none where the question or the schema does not fit into one."""
     seed, index = tools.options.seed or 0, tools.database.values()
     try:
-        if not linked_question(case.schema, case.question, index).is_about_something:
+        if not linked_question(case.schema, case.question, index).named(case.schema):
             raise PointerError(f"the question names nothing of the tables.{_examples(case)}")
         return [
             pointer_prompt(case.schema, case.question, index, Random(f"{seed} {number}"))
