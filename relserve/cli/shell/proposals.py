@@ -106,7 +106,7 @@ def _candidates(
         mentioned = {name: columns for name, columns in tables.items() if columns}
         yield from _columns(mentioned or names.tables)
         yield from ((name, "table") for name in (*tables, *names.tables))
-        yield from ((name + "(", "relserve") for name in FUNCTIONS)
+        yield from ((name + "(", "relserve") for name in (*FUNCTIONS, "text2sql_query"))
         if prefix:
             yield from _cased(_COMMON, prefix)
             yield from ((name + "(", what) for name, what in names.functions.items())
@@ -137,6 +137,7 @@ def _options(call: _Call) -> Iterator[tuple[str, str]]:
 def _sources(names: Names) -> Iterator[tuple[str, str]]:
     yield from ((name, "table") for name in names.tables)
     yield from ((name + "(", what) for name, what in names.functions.items() if "table" in what)
+    yield "text2sql(", "relserve"
 
 
 def _columns(tables: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, str]]:

@@ -42,6 +42,8 @@ def texts(con: Connection, text: str) -> list[str]:
     ("INSERT INTO my|", ['"my table"']),
     ("SELECT de| FROM s.inner_one", ["deep"]),
     ("SELECT llm_cl|", ["llm_classify("]),
+    ("SELECT text2|", ["text2sql_query("]),
+    ("SELECT * FROM text2|", ["text2sql("]),
     ("sel|", ["select"]),
     ("select * fr|", ["from"]),
     ("SELECT * FROM films WHE|", ["WHERE", "WHEN"]),
