@@ -30,7 +30,7 @@ BARS = {"heldout": 0.96, "unseen": 0.80, "shipped": 0.85}
 AGREED_BARS = {"heldout": 0.97, "unseen": 0.90}
 NUM_HELD_OUT = 500
 COLUMNS = (
-    "set", "pipeline", "questions", "right", "bar", "agreed", "of these right", "bar of these", "refused",
+    "set", "pipeline", "questions", "right", "bar", "unanimous", "of these right", "bar of these", "refused",
     "invented", "unparsed", "SQL texts", "calls", "prompt tokens", "output tokens", "s",
 )  # fmt: skip
 POINTING = (
@@ -56,16 +56,17 @@ def groups_of(name: str, count: int | None) -> Iterator[Group]:
     elif name == "shipped":
         yield from shipped(count)
     else:
-        left = count
-        for group, num_left_out in public_set(name, data_folder()):
-            if num_left_out:
-                print(
-                    f"{name} {group.name}: {num_left_out} questions left out: their gold SQL fails in DuckDB"
-                )
-            yield group._replace(questions=group.questions[:left])
-            left = None if left is None else max(0, left - len(group.questions))
-            if left == 0:
-                return
+        yield from public_groups(name, count)
+
+
+def public_groups(name: str, count: int | None) -> Iterator[Group]:
+    """The questions of a public set, `count` of them at most."""
+    left = count
+    for group, _ in public_set(name, data_folder()):
+        yield group._replace(questions=group.questions[:left])
+        left = None if left is None else max(0, left - len(group.questions))
+        if left == 0:
+            return
 
 
 def measured(
@@ -145,6 +146,11 @@ def main() -> None:
         if name == "unseen" and not UNSEEN.exists():
             print(f"unseen: skipped, there is no {UNSEEN.name}")
             continue
+        if name in FILES:
+            left_out = sum(num_left_out for _, num_left_out in public_set(name, data_folder()))
+            print(
+                f"{name}: {left_out} questions left out, whose gold SQL gives other rows in DuckDB, or none"
+            )
         for pipeline, options in options_of(args):
             line, verdicts = measured(con, name, pipeline, options, args.questions)
             lines.append(line)
@@ -152,7 +158,9 @@ def main() -> None:
         shapes += by_shape(name, verdicts)
         wrong += [(name, each) for each in verdicts if not each.right]
         headline[name] = round(share_right(verdicts) or 0.0, 3)
-        headline[f"{name}_agreed"] = round(share_right([each for each in verdicts if each.agreed]) or 0.0, 3)
+        headline[f"{name}_unanimous"] = round(
+            share_right([each for each in verdicts if each.agreed]) or 0.0, 3
+        )
     con.close()
     headline["invented"] = sum(line[COLUMNS.index("invented")] for line in lines)
     print(table(COLUMNS, lines))
