@@ -4,7 +4,8 @@
     ├── UsageError           the call is wrong; the message says what, where and how to mend it
     │   ├── TemplateError    the template, shown with a caret under the place
     │   ├── OptionError      an option: unknown, of the wrong type, or out of range
-    │   └── UnsafeSqlError   generated SQL is more than a SELECT over allowed tables
+    │   ├── UnsafeSqlError   generated SQL is more than a SELECT over allowed tables
+    │   └── ComplexSqlError  a statement is nested deeper than a server lets DuckDB's parser read
     ├── ModelError           a model name that leads to no model
     ├── EngineError          the engine could not do its work
     │   ├── EngineStartError it did not come up
@@ -52,6 +53,10 @@ class OptionError(UsageError):
 
 class UnsafeSqlError(UsageError):
     """Generated SQL is more than one SELECT over allowed tables; nothing of it ran."""
+
+
+class ComplexSqlError(UsageError):
+    """A statement is nested so deep that DuckDB's parser could work on it for minutes; nothing of it ran."""
 
 
 class ModelError(RelserveError):

@@ -253,12 +253,22 @@ class Extract:
             return Answer(None, Failure(FailureKind.UNPARSABLE, f"in the reply {_shown(text)}, {misfit}"))
 
 
-def judge_cut(answer: Answer, text: str, grammar: Grammar | None) -> Answer:
-    """The answer in a reply that max_tokens ended: a failure where the rest could have made it another."""
+def judge_cut(
+    answer: Answer, text: str, grammar: Grammar | None, is_whole: Callable[[str], bool] | None = None
+) -> Answer:
+    """The answer in a reply that max_tokens ended: a failure where the rest could have made it another.
+
+    Args:
+        is_whole: whether a reply of no grammar says all that is wanted; None: any does.
+    """
     if answer.failure is not None:
         said = f"{answer.failure.message}; max_tokens ended it, raise max_tokens"
         return Answer(None, answer.failure._replace(message=said))
-    if grammar is None or not grammar.may_go_on(text):
+    if grammar is None:
+        may_go_on = is_whole is not None and not is_whole(text)
+    else:
+        may_go_on = grammar.may_go_on(text)
+    if not may_go_on:
         return answer
     said = f"max_tokens ended the reply {_shown(text)}, which may not be all of it; raise max_tokens"
     return Answer(None, Failure(FailureKind.UNPARSABLE, said))

@@ -49,11 +49,12 @@ class OpenRelQuery:
         remembers: bool,
         step: Step | None = None,
         foreign_tables: ForeignTables | None = None,
+        is_whole: Callable[[str], bool] | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
         self._first_engine: Engine | None = engine  # for the first round
-        self._step = step
+        self._step, self._is_whole = step, is_whole
         self._sorts, self._cancel, self._foreign_tables = sorts, cancel, foreign_tables
         self._known: dict[Key, Answer] | None = {} if remembers else None
         self._num_sent = 0  # prompts of all rounds that reached the engine
@@ -130,7 +131,7 @@ class OpenRelQuery:
         submission = submission_of(self.site, self.record.rel_id, folded, self._step)
         engine = self._take_engine()
         cached = cached_answers(self._cache, engine, submission, self.site)
-        one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch)
+        one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole)
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
         one.take_known()

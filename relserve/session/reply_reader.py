@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from relserve.call.answer_types import Answer, Grammar, judge_cut
 from relserve.call.relquery import CallSite, Reply
@@ -15,9 +15,11 @@ class ReplyReader:
 
     Args:
         model: the name of the model that replies, for messages.
+        is_whole: see `Session.open`.
     """
 
-    def __init__(self, site: CallSite, model: str) -> None:
+    def __init__(self, site: CallSite, model: str, is_whole: Callable[[str], bool] | None = None) -> None:
+        self._is_whole = is_whole
         self._function, self._kind, self._model = site.function, site.answer_type, model
         self._min_confidence = site.options.min_confidence
 
@@ -39,7 +41,7 @@ class ReplyReader:
             return Answer(None, reply.failure or Failure(FailureKind.ENGINE, "no reply"))
         answer = self._kind.parse(reply.text)
         if reply.cut:
-            answer = judge_cut(answer, reply.text, grammar or self._kind.grammar)
+            answer = judge_cut(answer, reply.text, grammar or self._kind.grammar, self._is_whole)
         least = self._min_confidence
         if least is None or answer.failure is not None:
             return answer

@@ -65,10 +65,11 @@ class Round:
         cached: CachedAnswers,
         recorder: Recorder,
         watch: Watch,
+        is_whole: Callable[[str], bool] | None = None,
     ) -> None:
         self._site, self._engine, self._folded, self._known = site, engine, folded, known
         self._cached, self._recorder, self._watch = cached, recorder, watch
-        self._reader = ReplyReader(site, engine.model)
+        self._reader = ReplyReader(site, engine.model, is_whole)
         self._keys = folded.keys
         self.answers: list[Answer | None] = [None] * len(folded.prompts)
         if known:

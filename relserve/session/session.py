@@ -85,6 +85,7 @@ class Session:
         rel_id: str | None = None,
         remembers: bool = True,
         step: Step | None = None,
+        is_whole: Callable[[str], bool] | None = None,
     ) -> OpenRelQuery:
         """Begin a relQuery that is asked in rounds.
 
@@ -96,6 +97,8 @@ class Session:
             remembers: keep prompts and answers until the end, so that no later round asks them again; off
                 where the caller sees to that.
             step: as of `run`.
+            is_whole: whether a text that max_tokens ended says all that is wanted, or has failed; None: any
+                does. It has nothing to say where a grammar tells.
 
         Raises:
             ModelError: its model is not to be had.
@@ -106,6 +109,7 @@ class Session:
             cancel=threading.Event() if cancel is None else cancel,
             statement=self.history.new_statement() if statement is None else statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers, step=step,
+            is_whole=is_whole,
         )  # fmt: skip
 
     def submit(self, submission: Submission, model: str | None = None) -> PendingReplies:

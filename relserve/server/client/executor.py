@@ -22,6 +22,7 @@ from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.split import bare, with_duckdbs_bytes
 from relserve.server.users.lockdown import Allowed
+from relserve.server.users.nesting import check_nesting
 from relserve.server.users.words import words
 
 # what DuckDB says of a text that it cannot read, before anything has run
@@ -77,7 +78,10 @@ class Executor:
 
         Raises:
             ForbiddenError: it names the database of PostgreSQL's catalog, which every client uses.
+            ComplexSqlError: it is nested too deep.
+            ProtocolError: its brackets do not match.
         """
+        check_nesting(text)
         if DATABASE in text.lower() and any(word.is_name and word.name == DATABASE for word in words(text)):
             raise ForbiddenError(f"{DATABASE} is the server's own: ask pg_catalog or information_schema")
         return self._catalog.translate(with_duckdbs_bytes(text), self._facts)

@@ -11,6 +11,8 @@ from duckdb import StatementType as Type
 
 from relserve.server.users.refused import is_suspect
 
+LONG = 200_000  # characters: DuckDB's parser holds up all clients for 0.2 s
+
 _KINDS = {
     "select": Type.SELECT, "from": Type.SELECT, "values": Type.SELECT, "(": Type.SELECT, "with": Type.SELECT,
     "insert": Type.INSERT, "update": Type.UPDATE, "delete": Type.DELETE,
@@ -37,11 +39,15 @@ def kinds_of_long(text: str) -> list[Type]:
     Raises:
         Odd: one is none of the plain ones, or holds what DuckDB may read otherwise, or what is suspect.
     """
-    return [_kind(statement) for statement in _statements(text)]
+    return [_kind(statement) for statement in statements_of_long(text)]
 
 
-def _statements(text: str) -> list[str]:
-    """The statements in lower case, each without its comments and with '' for every string."""
+def statements_of_long(text: str) -> list[str]:
+    """The statements in lower case, each without its comments and with '' for every string.
+
+    Raises:
+        Odd: the text holds what DuckDB may read otherwise.
+    """
     statements: list[str] = []
     parts: list[str] = []
     for found in _PART.finditer(text):

@@ -12,14 +12,14 @@ PRAGMAS = frozenset(
     "storage_info collations functions platform user_agent".split()
 )
 # Functions that reach what is nobody's or everybody's: files (DuckDB's lock leaves the database's own), other
-# users' temporary rows, logs, secrets, memory by its address, and texts that are run without being looked at.
+# users' temporary rows, logs, secrets, memory by its address, and texts that run, or are parsed, unseen.
 FUNCTIONS = frozenset(
     "read_text read_blob read_csv read_csv_auto read_single_csv_file sniff_csv read_json read_json_auto "
     "read_json_objects read_json_objects_auto read_ndjson read_ndjson_auto read_ndjson_objects "
     "read_single_json_file read_parquet parquet_scan read_single_parquet_file parquet_metadata "
     "parquet_file_metadata parquet_full_metadata parquet_kv_metadata parquet_schema parquet_bloom_probe "
     "read_duckdb glob duckdb_temporary_files duckdb_external_file_cache "
-    "query json_execute_serialized_sql "
+    "query json_execute_serialized_sql json_serialize_sql json_serialize_plan "
     "arrow_scan arrow_scan_dumb python_arrow_scan pandas_scan python_map_function seq_scan "
     "enable_logging disable_logging truncate_duckdb_logs duckdb_logs duckdb_logs_parsed duckdb_log_contexts "
     "write_log duckdb_secrets which_secret add_parquet_key "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,7 +64,14 @@ class Tools:
         default = NUM_SHUFFLES if self.points else self.options.work.num_candidates
         return default if self.options.candidates is None else self.options.candidates
 
-    def ask(self, stage: str, template: Template, asks: Sequence[Ask], max_tokens: int) -> list[Answer]:
+    def ask(
+        self,
+        stage: str,
+        template: Template,
+        asks: Sequence[Ask],
+        max_tokens: int,
+        is_whole: Callable[[str], bool] | None = None,
+    ) -> list[Answer]:
         """Have the model answer prompts, all as one relQuery.
 
         A question whose prompt is not answered at the workflow's deadline fails.
@@ -72,6 +79,7 @@ class Tools:
         Args:
             stage: as the scheduler and the records know it.
             max_tokens: of one reply.
+            is_whole: whether a reply that max_tokens ended says all that is wanted; None: any does.
 
         Returns:
             The replies in order; a prompt that failed alone, e.g. being over the model's context, has a
@@ -87,8 +95,9 @@ class Tools:
         for each in asks:
             each.case.num_stage_calls += 1
         opened = self.session.open(
-            site, self.cancel, self.statement, remembers=False, step=self.workflow.step(stage)
-        )
+            site, self.cancel, self.statement, remembers=False,
+            step=self.workflow.step(stage), is_whole=is_whole,
+        )  # fmt: skip
         try:
             with opened:
                 answers = _answers(opened, template, asks)

@@ -6,41 +6,57 @@ each WITH in another one: `WITH a AS (WITH a AS (` ten times over takes it minut
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import duckdb
 from duckdb import token_type as Kind
 
-from relserve.errors import UnsafeSqlError
-
 DEEPEST, MOST_WITH = 100, 4
+OPENING = frozenset("([{")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
-def check_brackets(sql: str) -> None:
+class TooDeepError(ValueError):
+    """Brackets, or WITH in WITH, are nested too deep; the message says which, after the text's name."""
+
+
+class UnmatchedError(ValueError):
+    """A bracket closes nothing, or is never closed; the message says which, after the text's name."""
+
+
+def check_brackets(sql: str, deepest: int = DEEPEST) -> None:
     """Refuse a text whose brackets do not match, or that is nested too deep.
 
     Raises:
-        UnsafeSqlError: says which.
+        TooDeepError, UnmatchedError: it is so.
+    """
+    check_words(_words(sql), deepest)
+
+
+def check_words(words: Iterable[str], deepest: int = DEEPEST) -> None:
+    """See `check_brackets`.
+
+    Args:
+        words: the brackets of a text and at least those of its words that are WITH, in lower case.
     """
     opened, has_with = [""], [False]  # at each level, what opened it, and whether a WITH stands in it
-    for word in _words(sql):
-        if word in _CLOSING.values():
+    for word in words:
+        if word in OPENING:
             opened.append(word)
             has_with.append(False)
+            if len(opened) > deepest:
+                raise TooDeepError(f"may have brackets {deepest} deep, and this has deeper ones")
         elif word in _CLOSING:
             if opened.pop() != _CLOSING[word]:
-                raise UnsafeSqlError(f"in generated SQL a {word!r} closes nothing")
+                raise UnmatchedError(f"has a {word!r} that closes nothing")
             has_with.pop()
         elif word == "with":
             has_with[-1] = True
-        if len(opened) > DEEPEST:
-            raise UnsafeSqlError(f"generated SQL may be nested {DEEPEST} deep, and this is deeper")
-        if sum(has_with) > MOST_WITH:
-            raise UnsafeSqlError(f"generated SQL may have WITH in WITH {MOST_WITH} deep, and this has more")
+            if sum(has_with) > MOST_WITH:
+                raise TooDeepError(f"may have WITH in WITH {MOST_WITH} deep, and this has more")
     if len(opened) > 1:
-        raise UnsafeSqlError(f"in generated SQL a {opened[-1]!r} is never closed")
+        raise UnmatchedError(f"has a {opened[-1]!r} that is never closed")
 
 
 def _words(sql: str) -> Iterator[str]:

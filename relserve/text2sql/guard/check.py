@@ -15,7 +15,7 @@ from duckdb import StatementType
 
 from relserve.errors import UnsafeSqlError
 from relserve.linking.schema import Schema
-from relserve.text2sql.guard.brackets import check_brackets
+from relserve.text2sql.guard.brackets import TooDeepError, UnmatchedError, check_brackets
 from relserve.text2sql.guard.functions import Functions, read_functions
 from relserve.text2sql.guard.tables import read_tables
 from relserve.text2sql.guard.walk import Walk
@@ -57,7 +57,10 @@ def _only_statement(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statemen
         raise UnsafeSqlError(f"generated SQL may have {LONGEST:,} characters, and this has {len(sql):,}")
     if "\0" in sql:
         raise UnsafeSqlError("generated SQL may not hold the character NUL, at which programs stop reading")
-    check_brackets(sql)
+    try:
+        check_brackets(sql)
+    except (TooDeepError, UnmatchedError) as error:
+        raise UnsafeSqlError(f"generated SQL {error}") from None
     statements = con.extract_statements(sql)
     if len(statements) != 1:
         raise UnsafeSqlError(f"generated SQL is one SELECT, and this text holds {len(statements)} statements")

@@ -41,6 +41,14 @@ def sql_in(reply: str) -> str | None:
     )
 
 
+def has_whole_sql(reply: str) -> bool:
+    """Whether SQL in a reply that was cut ends before the reply does; only fences and JSON tell so."""
+    told = _THOUGHTS.sub("", reply)
+    if _FENCE.search(told):
+        return told.count("```") % 2 == 0
+    return isinstance((json_in(told, dict) or {}).get("sql"), str)
+
+
 def json_in(reply: str, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
     """The first JSON list, or object, in a reply; None: there is none."""
     told = _THOUGHTS.sub("", reply)

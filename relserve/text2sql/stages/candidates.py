@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relserve.call.answer_types import Answer
+from relserve.errors import FailureKind
 from relserve.text2sql.cases.case import Candidate, Case
 from relserve.text2sql.cases.tools import Ask, Tools
-from relserve.text2sql.prompts.replies import says_none, sql_in
+from relserve.text2sql.prompts.replies import has_whole_sql, says_none, sql_in
 from relserve.text2sql.prompts.texts import METHODS, method_text, template_of
 from relserve.text2sql.stages.constraint import constraint
 from relserve.text2sql.stages.pointing import point
@@ -34,7 +36,7 @@ def candidates(cases: Sequence[Case], tools: Tools) -> None:
         )
         for case, method in asked
     ]
-    answers = tools.ask("candidates", template_of("candidates"), asks, MAX_TOKENS)
+    answers = tools.ask("candidates", template_of("candidates"), asks, MAX_TOKENS, has_whole_sql)
     num_none = dict.fromkeys(map(id, cases), 0)
     for (case, method), answer in zip(asked, answers, strict=True):
         reply = answer.value or ""
@@ -43,12 +45,20 @@ def candidates(cases: Sequence[Case], tools: Tools) -> None:
         elif says_none(reply):
             num_none[id(case)] += 1
         else:
-            case.note(f"{method}: {answer.failure.message if answer.failure else 'a reply without SQL'}")
+            case.note(f"{method}: {_why_none(answer)}")
     for case in cases:
         case.note(f"{len(case.candidates)} of {len(methods)} prompts gave SQL")
         if not case.candidates:
             no_table = num_none[id(case)] == len(methods)
             case.fail("candidates", NO_TABLE if no_table else "the model wrote no SQL")
+
+
+def _why_none(answer: Answer) -> str:
+    if answer.failure is None:
+        return "a reply without SQL"
+    if answer.failure.kind is FailureKind.UNPARSABLE:  # of free text, and of SQL under a grammar: it was cut
+        return f"no whole SQL in the first {MAX_TOKENS:,} tokens, where the reply was cut"
+    return answer.failure.message
 
 
 NO_TABLE = (

@@ -8,7 +8,7 @@ from relserve.call.answer_types import Answer
 from relserve.text2sql.cases.case import Candidate, Case, ProblemKind
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.quoting import as_data
-from relserve.text2sql.prompts.replies import sql_in
+from relserve.text2sql.prompts.replies import has_whole_sql, sql_in
 from relserve.text2sql.prompts.texts import NOTHING, template_of
 from relserve.text2sql.stages.checking import bind, run_all
 from relserve.text2sql.stages.constraint import constraint
@@ -36,7 +36,7 @@ def revision(cases: Sequence[Case], tools: Tools) -> None:
         asks = [
             Ask(case, _values(case, candidate, tools), constraint(case, tools)) for case, candidate in todo
         ]
-        answers = tools.ask("revision", template_of("revision"), asks, MAX_TOKENS)
+        answers = tools.ask("revision", template_of("revision"), asks, MAX_TOKENS, has_whole_sql)
         for (case, candidate), answer in zip(todo, answers, strict=True):
             if not _revise(candidate, answer):
                 stuck.add(id(candidate))

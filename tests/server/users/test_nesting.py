@@ -1,0 +1,64 @@
+"""Texts on which DuckDB's parser would work for minutes are refused before it sees them."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from relserve.errors import ComplexSqlError, ProtocolError
+from relserve.server.users.long_texts import LONG
+from relserve.server.users.nesting import DEEPEST, FEW, check_nesting
+
+PAD = f"SELECT '{'(' * LONG}'; "
+
+TOO_DEEP = [
+    "SELECT " + "(" * 4_000,
+    "SELECT " + "(" * 4_000 + "1" + ")" * 4_000,
+    "SELECT " + "[" * (DEEPEST + 1) + "]" * (DEEPEST + 1),
+    "WITH a AS (" * 10,
+    "with a as (" * 6 + "SELECT 1 1" + ")" * 6,
+    "SELECT * FROM " + "(SELECT * FROM (WITH a AS (SELECT 1) " * 200,
+]
+UNMATCHED = {
+    "SELECT " + "(" * 9: "never closed",
+    "WITH a AS (SELECT ((((1)))": "never closed",
+    "SELECT (((((1))))))": "closes nothing",
+    "SELECT (((((1))))]": "closes nothing",
+}
+WELL = [
+    "SELECT " + "(" * 200 + "1" + ")" * 200,
+    "WITH a AS (WITH b AS (WITH c AS (SELECT (((1)))) FROM c) FROM b) FROM a",
+    "SELECT '((((((((', $$ (((((( $$, $t$ ((((( ' $t$, E'\\'((((((('",
+    'SELECT 1 AS "((((((((" -- (((((((((',
+    "SELECT 1 /* (((( /* (((( */ (((( */",
+    "INSERT INTO t VALUES " + ", ".join(["((1), [2], {'a': (3)})"] * 1_000),
+    "; ".join(["WITH a AS (SELECT 1) FROM a"] * 20),
+]
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize("text", TOO_DEEP)
+def test_texts_that_are_nested_too_deep_are_refused(before: str, text: str) -> None:
+    with pytest.raises(ComplexSqlError, match=r"^a statement may have .* deep, and this has"):
+        check_nesting(before + text)
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize(("text", "said"), UNMATCHED.items())
+def test_brackets_that_do_not_match_are_refused(before: str, text: str, said: str) -> None:
+    with pytest.raises(ProtocolError, match=said) as refused:
+        check_nesting(before + text)
+    assert refused.value.sqlstate == "42601"
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize("text", WELL)
+def test_brackets_in_texts_names_and_comments_are_none(before: str, text: str) -> None:
+    check_nesting(before + text)
+    assert duckdb.extract_statements(before + text)
+
+
+def test_of_few_brackets_duckdb_says_what_is_wrong() -> None:
+    check_nesting("SELECT " + "(" * FEW)
+    with pytest.raises(ProtocolError):
+        check_nesting("SELECT " + "(" * (FEW + 1))
