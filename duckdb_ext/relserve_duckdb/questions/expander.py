@@ -17,6 +17,7 @@ from relserve_duckdb.questions.arguments import Question, question_of
 from relserve_duckdb.questions.asker import Asker
 from relserve_duckdb.questions.embedding import embedded
 from relserve_duckdb.text.calls import by_name
+from relserve_duckdb.text.macros import has_parameters, makes_macro
 from relserve_duckdb.text.parameters import find_parameters
 from relserve_duckdb.text.question_calls import TEXT2SQL, QuestionCall, find_question_calls
 from relserve_duckdb.text.quoted_errors import quoted
@@ -73,6 +74,7 @@ class Expander:
             return statement, parameters
         written = statement.runnable if isinstance(statement.runnable, str) else statement.text
         numbered = _numbered(written)
+        _check_macro(numbered.text)
         calls = find_question_calls(numbered.text)
         given = by_name(parameters)
         questions = [self._question(numbered, call, given) for call in calls]
@@ -109,6 +111,15 @@ class Expander:
         if unknown := [_not_asked(each) for each, sql in known.items() if sql is None]:
             raise NotAsked("\n".join(unknown))
         return {each: sql for each, sql in known.items() if sql is not None}
+
+
+def _check_macro(text: str) -> None:
+    """A parameter would take the place of every column of its name in the SQL of the question."""
+    if makes_macro(text) and has_parameters(text):
+        raise UsageError(
+            "text2sql() cannot stand in a macro that takes parameters: they would hide columns of the same "
+            "name in its SQL. Make a macro without parameters, or a view, and filter what it gives"
+        )
 
 
 def _numbered(written: str) -> StandIn:

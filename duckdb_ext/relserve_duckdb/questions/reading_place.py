@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import duckdb
 
+from relserve.errors import UsageError
 from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
 
 _LOOK = """
@@ -36,6 +37,9 @@ class ReadingPlace(NamedTuple):
         Args:
             raw: the asker's.
             runs: it runs a statement, so that another one has to do.
+
+        Raises:
+            UsageError: another connection does not see where it looks for names.
         """
         if self.is_own and not runs:
             yield raw
@@ -43,10 +47,20 @@ class ReadingPlace(NamedTuple):
         cursor = raw.cursor()
         try:
             if self.search_path:
-                cursor.execute("SET search_path = $1", [self.search_path])
+                _set_search_path(cursor, self.search_path)
             yield cursor
         finally:
             cursor.close()
+
+
+def _set_search_path(cursor: duckdb.DuckDBPyConnection, search_path: str) -> None:
+    try:
+        cursor.execute("SET search_path = $1", [search_path])
+    except duckdb.CatalogException as error:
+        raise UsageError(
+            f"text2sql looks for tables in {search_path!r}, which another connection cannot see yet: a "
+            "transaction that has not ended made it, or it is gone. COMMIT first, or USE another schema"
+        ) from error
 
 
 def find_reading_place(raw: duckdb.DuckDBPyConnection) -> ReadingPlace:

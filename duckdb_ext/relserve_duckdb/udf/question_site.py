@@ -89,4 +89,4 @@ def _key(question: Any, evidence: str | None) -> str | None:
         return None
     if not isinstance(question, str):
         raise UsageError(f"{TEXT2SQL_QUERY}() takes questions that are text, not {question!r}")
-    return question if evidence is None else f"{question}\n{evidence}"
+    return json.dumps([question, evidence])

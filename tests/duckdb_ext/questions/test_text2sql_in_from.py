@@ -159,6 +159,14 @@ def test_a_schema_in_use_is_looked_at() -> None:
     ) == [(6,)]
 
 
+def test_a_schema_that_only_the_transaction_sees_is_refused_in_words() -> None:
+    asked = asking()
+    asked.rows("BEGIN; CREATE SCHEMA s; USE s")
+    with pytest.raises(UsageError, match="COMMIT first"):
+        asked.rows("FROM text2sql('Count?')")
+    assert asked.rows("COMMIT; SELECT 1") == [(1,)]
+
+
 REFUSED = [
     ("FROM text2sql()", UsageError, "needs a question"),
     ("FROM text2sql(NULL)", UsageError, "needs a question"),
@@ -168,6 +176,12 @@ REFUSED = [
     ("FROM text2sql('a', effort := 'much')", OptionError, "'quick', 'standard', 'thorough'"),
     ("SELECT name FROM beers, text2sql(name)", UsageError, "text2sql_query"),
     ("FROM text2sql((SELECT name FROM beers LIMIT 1))", UsageError, "constants or parameters"),
+    ("CREATE MACRO m(name) AS TABLE FROM text2sql('Strong?')", UsageError, "macro that takes parameters"),
+    (
+        "CREATE OR REPLACE TEMP FUNCTION m() AS 1, (name) AS (SELECT max(id) FROM text2sql('Strong?'))",
+        UsageError,
+        "macro that takes parameters",
+    ),
     ("PREPARE p AS FROM text2sql($1)", UsageError, r"nothing is known of parameter \$1"),
     (
         "WITH beers AS (SELECT 1 AS a) FROM text2sql('Count?'), beers",

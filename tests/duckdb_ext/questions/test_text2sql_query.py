@@ -84,6 +84,15 @@ def test_options_and_evidence_of_each_row_reach_the_pipeline() -> None:
     assert (options.tables, options.deadline_s, options.seed, options.candidates) == (("beers",), 120, 3, 2)
 
 
+def test_a_question_and_its_evidence_are_not_taken_for_another_question() -> None:
+    asked = asking()
+    rows = """SELECT count(text2sql_query(q, evidence := e))
+        FROM (VALUES ('Count?', 'b'), (E'Count?\\nb', NULL)) t(q, e)"""
+    with pytest.warns(RowsFailedWarning, match="1 without SQL"):
+        assert asked.rows(rows) == [(1,)]
+    assert sorted(asked.pipeline.asked[0][0]) == ["Count?", "Count?\nb"]
+
+
 def test_a_question_without_sql_is_null_and_on_record() -> None:
     asked = made()
     with pytest.warns(RowsFailedWarning, match="25 of 100 rows failed and are NULL: 25 without SQL"):
