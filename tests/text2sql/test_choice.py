@@ -31,6 +31,13 @@ def result(sql: str) -> ResultSet:
         ("SELECT [1, 2]", "SELECT [1, 2]", True, True),
         ("SELECT 'nan'::DOUBLE", "SELECT 'nan'::DOUBLE", True, True),
         ("SELECT DATE '2024-01-01'", "SELECT DATE '2024-01-01'", True, True),
+        ("SELECT 12345678901", "SELECT 12345678902", False, False),
+        ("SELECT 12345678901", "SELECT 12345678901.00::DOUBLE", True, True),
+        ("SELECT 12345678901", "SELECT 12345678901.00::DECIMAL(20, 2)", True, True),
+        ("SELECT 12345678901.01::DECIMAL(20, 2)", "SELECT 12345678901.02::DECIMAL(20, 2)", False, False),
+        ("SELECT 1.50::DECIMAL(20, 2)", "SELECT 1.5::DOUBLE", True, True),
+        ("SELECT 0.1::DOUBLE + 0.2::DOUBLE", "SELECT 0.3::DOUBLE", True, True),
+        ("SELECT 1e300", "SELECT 1e300", True, True),
         ("SELECT '\\u0001'", "SELECT '1'", False, False),
     ],
 )

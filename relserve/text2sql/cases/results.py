@@ -13,6 +13,7 @@ import pyarrow as pa
 from relserve.text2sql.prompts.quoting import as_data
 
 SHOWN_ROWS, SHOWN_COLUMNS = 5, 12
+LARGEST_WHOLE = 2**53  # up to it a DOUBLE holds every whole number
 _VOID = ("None", "0")
 
 
@@ -44,12 +45,20 @@ class ResultSet(NamedTuple):
 
 
 def _plain(value: Any) -> str:
-    """A value as text, the same for equal numbers of different types."""
+    """A value as text, the same for equal numbers of different types.
+
+    Of a DOUBLE that is not whole nine digits count, for sums in another order differ in the last ones.
+    """
     if isinstance(value, bool) or value is None:
         return str(value)
-    if isinstance(value, (int, float, Decimal)):
-        return f"{float(value):.9g}" if math.isfinite(value) else str(float(value))
-    return f"'{value}"
+    if not isinstance(value, (int, float, Decimal)):
+        return f"'{value}"
+    if not math.isfinite(value):
+        return str(float(value))
+    if value == int(value) and (not isinstance(value, float) or abs(value) < LARGEST_WHOLE):
+        return str(int(value))
+    short = f"{float(value):.9g}"
+    return short if isinstance(value, float) or Decimal(short) == value else f"{value:f}".rstrip("0")
 
 
 def _hash(rows: list[str]) -> str:
