@@ -17,26 +17,37 @@ LARGEST_WHOLE = 2**53  # up to it a DOUBLE holds every whole number
 _VOID = ("None", "0")
 
 
+class FirstRows(NamedTuple):
+    """The rows that a query gave; whether there are more of them."""
+
+    table: pa.Table
+    is_cut: bool = False
+
+
 class ResultSet(NamedTuple):
     """A result.
 
     Attributes:
         in_order: a hash of its rows in their order.
         as_set: a hash of its rows in whatever order. Both are the same for columns in another order or of
-            other names, and for numbers of another type.
+            other names, and for numbers of another type. None: the result was cut, and which of its rows are
+            known is chance.
         is_void: no row, or one of nothing but NULL and 0.
         shown: its first rows as text for a prompt.
     """
 
     num_rows: int
     is_void: bool
-    in_order: str
-    as_set: str
+    in_order: str | None
+    as_set: str | None
     shown: str
 
     @classmethod
-    def of(cls, table: pa.Table) -> ResultSet:
-        """The result in a table."""
+    def of(cls, first: FirstRows) -> ResultSet:
+        """The result of which these are the rows."""
+        table = first.table
+        if first.is_cut:
+            return cls(table.num_rows, False, None, None, f"{_shown(table)}, and more after these")
         columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
         columns.sort(key=sorted)
         rows = [json.dumps(row) for row in zip(*columns, strict=True)]
