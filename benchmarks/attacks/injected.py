@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import pyarrow as pa
-
 from benchmarks.attacks.house import ALLOWED, MARKER, House
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
@@ -19,6 +17,8 @@ from relserve.errors import RelserveError
 from relserve.linking.schema import Schema
 from relserve.linking.values import SchemaValues, ValueHit
 from relserve.session.session import Session
+from relserve.text2sql.cases.database import ANYTHING, Allowance
+from relserve.text2sql.cases.results import FirstRows
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.guard.limits import Limits
@@ -111,7 +111,7 @@ class Injection(NamedTuple):
         if outcome.failure is not None:
             raise outcome.failure
         assert outcome.sql is not None
-        return database.rows(outcome.sql)
+        return database.rows(outcome.sql).table
 
 
 class _Database:
@@ -127,11 +127,11 @@ class _Database:
     def values(self) -> _Values:
         return _Values(self._schema)
 
-    def explain(self, sql: str) -> Sequence[tuple[str, str]]:
-        return self._guarded.explain(sql)
+    def explain(self, sql: str, within: Allowance = ANYTHING) -> Sequence[tuple[str, str]]:
+        return self._guarded.within(*within).explain(sql)
 
-    def rows(self, sql: str) -> pa.Table:
-        return self._guarded.rows(sql)
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
+        return FirstRows(self._guarded.within(*within).rows(sql))
 
     def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
         return self._golden

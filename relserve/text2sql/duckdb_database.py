@@ -8,11 +8,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 
 from relserve.linking.schema import Schema
 from relserve.session.session import Session
 from relserve.settings import cache_dir
+from relserve.text2sql.cases.database import ANYTHING, Allowance
+from relserve.text2sql.cases.results import FirstRows
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.guard.limits import DEFAULT, Limits
@@ -57,13 +58,13 @@ class DuckDBDatabase:
         """See `Database.values`."""
         return self._values
 
-    def explain(self, sql: str) -> list[tuple[str, str]]:
+    def explain(self, sql: str, within: Allowance = ANYTHING) -> list[tuple[str, str]]:
         """See `Database.explain`."""
-        return self._guarded.explain(sql)
+        return self._guarded.within(*within).explain(sql)
 
-    def rows(self, sql: str) -> pa.Table:
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
         """See `Database.rows`."""
-        return self._guarded.rows(sql, truncated=True)
+        return FirstRows(*self._guarded.within(*within).first_rows(sql))
 
     def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
         """See `Database.golden`.

@@ -9,10 +9,12 @@ from typing import NamedTuple
 
 import duckdb
 
-from relserve.errors import Cancelled, ModelError, RelserveError, Text2SqlError, UsageError
+from relserve.errors import Cancelled, ModelError, Text2SqlError, UsageError
+from relserve.linking.schema import Schema
 from relserve.session.session import Session
 from relserve.text2sql.cases.case import Candidate, Case, Trace
 from relserve.text2sql.cases.database import Database
+from relserve.text2sql.cases.failures import told
 from relserve.text2sql.cases.tools import Tools
 from relserve.text2sql.cases.workflow import Workflow
 from relserve.text2sql.options import Text2SqlOptions
@@ -24,7 +26,7 @@ from relserve.text2sql.stages.keywords import keywords
 from relserve.text2sql.stages.retrieval import retrieval
 from relserve.text2sql.stages.revision import revision
 from relserve.text2sql.stages.schema_selection import schema_selection
-from relserve.text2sql.writers import model_of, takes_grammar, writes_handles
+from relserve.text2sql.writers import check_pointing, model_of, takes_grammar, writes_handles
 
 
 class Stage(NamedTuple):
@@ -103,15 +105,11 @@ def run(
         Cancelled: `cancel` was set.
     """
     options = options or Text2SqlOptions()
-    model = model_of(session, options)
-    name = session.find_engine(model).model
-    cases = _cases(questions, evidence, options, database)
-    workflow = Workflow(session.history.workflows, name, cases, options.deadline_s)
-    tools = Tools(
-        session, database, options, workflow, model, writes_handles(name), takes_grammar(name, options),
-        session.history.new_statement() if statement is None else statement, cancel or threading.Event(),
-    )  # fmt: skip
+    cases = _cases(questions, evidence, options)
+    workflow = Workflow(session.history.workflows, options.model or "", cases, options.deadline_s)
     try:
+        tools = _tools(session, database, options, workflow, statement, cancel or threading.Event())
+        _begin(cases, tools)
         for stage in stages:
             _run_stage(stage, cases, tools)
         for case in cases:
@@ -123,18 +121,48 @@ def run(
 
 
 def _cases(
-    questions: Sequence[str],
-    evidence: Sequence[str | None] | None,
-    options: Text2SqlOptions,
-    database: Database,
+    questions: Sequence[str], evidence: Sequence[str | None] | None, options: Text2SqlOptions
 ) -> list[Case]:
     notes = [options.evidence] * len(questions) if evidence is None else evidence
-    schema = database.schema()
-    cases = [Case(question, schema, note) for question, note in zip(questions, notes, strict=True)]
-    for case in cases:
-        if not case.question.strip():
-            case.fail("question", "the question is empty")
-    return cases
+    return [Case(question, Schema(()), note) for question, note in zip(questions, notes, strict=True)]
+
+
+def _tools(
+    session: Session,
+    database: Database,
+    options: Text2SqlOptions,
+    workflow: Workflow,
+    statement: int | None,
+    cancel: threading.Event,
+) -> Tools:
+    with workflow.beginning("model"):
+        model = model_of(session, options)
+        name = session.find_engine(model).model
+    workflow.set_model(name)
+    number = session.history.new_statement() if statement is None else statement
+    return Tools(
+        session, database, options, workflow, model, writes_handles(name), takes_grammar(name, options),
+        number, cancel,
+    )  # fmt: skip
+
+
+def _begin(cases: Sequence[Case], tools: Tools) -> None:
+    """Look at the questions and at the tables that they may be about, within the deadline as all else."""
+    with tools.workflow.beginning("question"):
+        if tools.points:
+            check_pointing(tools.options, [case.evidence for case in cases])
+        for case in cases:
+            if not case.question.strip():
+                case.fail("question", "the question is empty")
+    with tools.workflow.beginning("schema"):
+        try:
+            schema = tools.database.schema()
+        except duckdb.InterruptException as error:
+            if tools.cancel.is_set():
+                raise Cancelled("the questions were cancelled") from error
+            raise
+        for case in cases:
+            case.schema = schema
 
 
 def replaced(name: str, run: Callable[[Sequence[Case], Tools], None]) -> tuple[Stage, ...]:
@@ -161,8 +189,10 @@ def _run_stage(stage: Stage, cases: Sequence[Case], tools: Tools) -> None:
         else:
             stage.run(left, tools)
     except BaseException as error:
-        _fail_all(left, stage, str(error) or type(error).__name__, error)
-        if isinstance(error, _OF_THE_CALLER) or not isinstance(error, (RelserveError, duckdb.Error)):
+        _fail_all(left, stage, told(error), error)
+        if isinstance(error, duckdb.InterruptException) and tools.cancel.is_set():
+            raise Cancelled("the questions were cancelled") from error
+        if isinstance(error, _OF_THE_CALLER) or not isinstance(error, Exception):
             raise
     finally:
         for case in left:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from relserve.engines.registry import is_local
+from relserve.errors import UsageError
 from relserve.session.session import Session
 from relserve.text2sql.options import Text2SqlOptions
 
@@ -18,6 +20,20 @@ def model_of(session: Session, options: Text2SqlOptions) -> str | None:
     if options.model is None and session.find_engine(None).model == "tiny":
         return POINTER_MODEL
     return options.model
+
+
+def check_pointing(options: Text2SqlOptions, evidence: Sequence[str | None]) -> None:
+    """Refuse what a model that writes handles cannot read.
+
+    Raises:
+        UsageError: evidence or examples are given.
+    """
+    given = "evidence" if any(evidence) else "examples" if options.examples is not None else None
+    if given is not None:
+        raise UsageError(
+            f"{options.model or POINTER_MODEL} reads the question alone, and takes no {given}; name another "
+            "model with model := '..'"
+        )
 
 
 def takes_grammar(model: str, options: Text2SqlOptions) -> bool:

@@ -6,10 +6,11 @@ import difflib
 from collections.abc import Sequence
 
 import duckdb
-import pyarrow as pa
 
 from relserve.linking.schema import Column, Kind, Reference, Schema, Table
 from relserve.linking.values import SchemaValues, ValueHit
+from relserve.text2sql.cases.database import ANYTHING, Allowance
+from relserve.text2sql.cases.results import FirstRows
 
 BEERS = Schema(
     (
@@ -75,14 +76,14 @@ class MemoryDatabase:
     def values(self) -> Values:
         return Values(self._schema)
 
-    def explain(self, sql: str) -> list[tuple[str, str]]:
+    def explain(self, sql: str, within: Allowance = ANYTHING) -> list[tuple[str, str]]:
         self.explained.append(sql)
         found = self._con.execute(f"DESCRIBE {sql}").fetchall()
         return [(name, kind) for name, kind, *_ in found]
 
-    def rows(self, sql: str) -> pa.Table:
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
         self.ran.append(sql)
-        return self._con.sql(sql).to_arrow_table()
+        return FirstRows(self._con.sql(sql).to_arrow_table())
 
     def golden(self, question: str, k: int) -> Sequence[tuple[str, str]]:
         return self._golden[:k]

@@ -3,7 +3,8 @@
 import duckdb
 import pytest
 
-from relserve.text2sql.cases.results import ResultSet
+from relserve.text2sql.cases.database import ANYTHING, Allowance
+from relserve.text2sql.cases.results import FirstRows, ResultSet
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
 from relserve.text2sql.stages.groups import wants_order
@@ -15,7 +16,7 @@ METHODS = ("direct", "divide_and_conquer", "query_plan")
 
 
 def result(sql: str) -> ResultSet:
-    return ResultSet.of(duckdb.sql(sql).to_arrow_table())
+    return ResultSet.of(FirstRows(duckdb.sql(sql).to_arrow_table()))
 
 
 @pytest.mark.parametrize(
@@ -31,12 +32,31 @@ def result(sql: str) -> ResultSet:
         ("SELECT [1, 2]", "SELECT [1, 2]", True, True),
         ("SELECT 'nan'::DOUBLE", "SELECT 'nan'::DOUBLE", True, True),
         ("SELECT DATE '2024-01-01'", "SELECT DATE '2024-01-01'", True, True),
+        ("SELECT 12345678901", "SELECT 12345678902", False, False),
+        ("SELECT 12345678901", "SELECT 12345678901.00::DOUBLE", True, True),
+        ("SELECT 12345678901", "SELECT 12345678901.00::DECIMAL(20, 2)", True, True),
+        ("SELECT 12345678901.01::DECIMAL(20, 2)", "SELECT 12345678901.02::DECIMAL(20, 2)", False, False),
+        ("SELECT 1.50::DECIMAL(20, 2)", "SELECT 1.5::DOUBLE", True, True),
+        ("SELECT 0.1::DOUBLE + 0.2::DOUBLE", "SELECT 0.3::DOUBLE", True, True),
+        ("SELECT 1e300", "SELECT 1e300", True, True),
         ("SELECT '\\u0001'", "SELECT '1'", False, False),
     ],
 )
 def test_results_are_the_same(one: str, other: str, same_set: bool, same_order: bool) -> None:
     left, right = result(one), result(other)
     assert (left.as_set == right.as_set, left.in_order == right.in_order) == (same_set, same_order)
+
+
+def test_results_that_were_cut_vote_by_their_sql() -> None:
+    class Cut(MemoryDatabase):
+        def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
+            return FirstRows(super().rows(sql).table.slice(0, 1), is_cut=True)
+
+    replies = dict(zip(METHODS, (UP, DOWN, DOWN), strict=True))
+    engine = engine_of({f"candidates/{name}": fenced(sql) for name, sql in replies.items()})
+    (outcome,) = run(["Which names?"], Cut(), session_of(engine))
+    assert outcome.sql == DOWN
+    assert [candidate.votes for candidate in outcome.candidates] == [1, 2, 2]
 
 
 def test_void_results_are_told_apart() -> None:

@@ -70,7 +70,9 @@ def test_what_is_no_plain_select_is_refused(con: duckdb.DuckDBPyConnection, sql:
 
 def test_a_long_result_is_cut(con: duckdb.DuckDBPyConnection) -> None:
     database = DuckDBDatabase(con, Text2SqlOptions(), Limits(rows=2))
-    assert database.rows("FROM beers").num_rows == 2
+    first = database.rows("FROM beers")
+    assert (first.table.num_rows, first.is_cut) == (2, True)
+    assert not database.rows("FROM beers LIMIT 2").is_cut
     assert database.explain("SELECT abv AS strength FROM beers") == [("strength", "DOUBLE")]
 
 

@@ -96,7 +96,8 @@ def test_temporary_files_are_limited(tmp_path: Path) -> None:
 
 def test_rows_can_be_cut_instead(con: duckdb.DuckDBPyConnection) -> None:
     guarded = GuardedConnection(con.cursor(), Limits(rows=5))
-    assert guarded.rows("SELECT a FROM t ORDER BY a", truncated=True)["a"].to_pylist() == [0, 1, 2, 3, 4]
+    table, is_cut = guarded.first_rows("SELECT a FROM t ORDER BY a")
+    assert (table["a"].to_pylist(), is_cut) == ([0, 1, 2, 3, 4], True)
     assert guarded.rows("SELECT a FROM t ORDER BY a LIMIT 5").num_rows == 5
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from relserve.errors import UnsafeSqlError
+from relserve.text2sql.cases.database import ANYTHING, Allowance
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import run
 from tests.text2sql.databases import MemoryDatabase
@@ -72,10 +73,10 @@ def test_queries_before_are_shown_so_that_they_are_not_written_again() -> None:
 
 def test_what_may_not_run_is_revised_and_never_run() -> None:
     class Guarded(MemoryDatabase):
-        def explain(self, sql: str) -> list[tuple[str, str]]:
+        def explain(self, sql: str, within: Allowance = ANYTHING) -> list[tuple[str, str]]:
             if "DROP" in sql:
                 raise UnsafeSqlError("generated SQL is one SELECT")
-            return super().explain(sql)
+            return super().explain(sql, within)
 
     engine = engine_of({"candidates": fenced("DROP TABLE beers"), "revision": fenced(COUNT)})
     database = Guarded()

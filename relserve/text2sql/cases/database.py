@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from typing import Protocol
-
-import pyarrow as pa
+from typing import NamedTuple, Protocol
 
 from relserve.linking.schema import Schema
 from relserve.linking.values import ValueHit, ValueIndex
+from relserve.text2sql.cases.results import FirstRows
+
+
+class Allowance(NamedTuple):
+    """What a query may take beside the database's own limits.
+
+    Attributes:
+        seconds: None: any time.
+        cancel: when set, the query is ended.
+    """
+
+    seconds: float | None = None
+    cancel: threading.Event | None = None
+
+
+ANYTHING = Allowance()
 
 
 class Values(ValueIndex, Protocol):
@@ -27,19 +42,21 @@ class Database(Protocol):
     def values(self) -> Values:
         """Where its values are looked up."""
 
-    def explain(self, sql: str) -> Sequence[tuple[str, str]]:
+    def explain(self, sql: str, within: Allowance = ANYTHING) -> Sequence[tuple[str, str]]:
         """Bind a query without running it; gives name and type of each column.
 
         Raises:
             duckdb.Error: DuckDB cannot bind it.
+            Cancelled: `within.cancel` was set.
             RelserveError: it is not a query that may run.
         """
 
-    def rows(self, sql: str) -> pa.Table:
+    def rows(self, sql: str, within: Allowance = ANYTHING) -> FirstRows:
         """Run a query within limits, reading only; a long result is cut.
 
         Raises:
             duckdb.Error: it failed.
+            Cancelled: `within.cancel` was set.
             RelserveError: it is not a query that may run, or reached a limit.
         """
 

@@ -13,7 +13,15 @@ import pyarrow as pa
 from relserve.text2sql.prompts.quoting import as_data
 
 SHOWN_ROWS, SHOWN_COLUMNS = 5, 12
+LARGEST_WHOLE = 2**53  # up to it a DOUBLE holds every whole number
 _VOID = ("None", "0")
+
+
+class FirstRows(NamedTuple):
+    """The rows that a query gave; whether there are more of them."""
+
+    table: pa.Table
+    is_cut: bool = False
 
 
 class ResultSet(NamedTuple):
@@ -22,20 +30,24 @@ class ResultSet(NamedTuple):
     Attributes:
         in_order: a hash of its rows in their order.
         as_set: a hash of its rows in whatever order. Both are the same for columns in another order or of
-            other names, and for numbers of another type.
+            other names, and for numbers of another type. None: the result was cut, and which of its rows are
+            known is chance.
         is_void: no row, or one of nothing but NULL and 0.
         shown: its first rows as text for a prompt.
     """
 
     num_rows: int
     is_void: bool
-    in_order: str
-    as_set: str
+    in_order: str | None
+    as_set: str | None
     shown: str
 
     @classmethod
-    def of(cls, table: pa.Table) -> ResultSet:
-        """The result in a table."""
+    def of(cls, first: FirstRows) -> ResultSet:
+        """The result of which these are the rows."""
+        table = first.table
+        if first.is_cut:
+            return cls(table.num_rows, False, None, None, f"{_shown(table)}, and more after these")
         columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
         columns.sort(key=sorted)
         rows = [json.dumps(row) for row in zip(*columns, strict=True)]
@@ -44,12 +56,20 @@ class ResultSet(NamedTuple):
 
 
 def _plain(value: Any) -> str:
-    """A value as text, the same for equal numbers of different types."""
+    """A value as text, the same for equal numbers of different types.
+
+    Of a DOUBLE that is not whole nine digits count, for sums in another order differ in the last ones.
+    """
     if isinstance(value, bool) or value is None:
         return str(value)
-    if isinstance(value, (int, float, Decimal)):
-        return f"{float(value):.9g}" if math.isfinite(value) else str(float(value))
-    return f"'{value}"
+    if not isinstance(value, (int, float, Decimal)):
+        return f"'{value}"
+    if not math.isfinite(value):
+        return str(float(value))
+    if value == int(value) and (not isinstance(value, float) or abs(value) < LARGEST_WHOLE):
+        return str(int(value))
+    short = f"{float(value):.9g}"
+    return short if isinstance(value, float) or Decimal(short) == value else f"{value:f}".rstrip("0")
 
 
 def _hash(rows: list[str]) -> str:

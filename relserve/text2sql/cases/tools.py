@@ -11,15 +11,17 @@ from relserve.call.answer_types import Answer, Grammar
 from relserve.call.options import Options
 from relserve.call.relquery import CallSite
 from relserve.call.template import Template
-from relserve.errors import FailureKind
+from relserve.errors import Cancelled, FailureKind, LimitError
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.session import Session
 from relserve.text2sql.cases.case import Case
-from relserve.text2sql.cases.database import Database
+from relserve.text2sql.cases.database import Allowance, Database
+from relserve.text2sql.cases.failures import alone
+from relserve.text2sql.cases.results import FirstRows
 from relserve.text2sql.cases.workflow import Workflow
 from relserve.text2sql.options import Text2SqlOptions
 
-NUM_SHUFFLES = 5
+NUM_SHUFFLES, LEAST_SHUFFLES = 5, 3  # with fewer there is no disagreement to see
 
 
 class Ask(NamedTuple):
@@ -62,7 +64,40 @@ class Tools:
     def num_candidates(self) -> int:
         """How many SQL texts are made for a question; shuffles of handles for a model that points."""
         default = NUM_SHUFFLES if self.points else self.options.work.num_candidates
-        return default if self.options.candidates is None else self.options.candidates
+        wanted = default if self.options.candidates is None else self.options.candidates
+        return max(wanted, LEAST_SHUFFLES) if self.points else wanted
+
+    def each(self, stage: str, cases: Sequence[Case], work: Callable[[Case], None]) -> None:
+        """Do some work for each question by itself: one that fails, or comes too late, leaves the others.
+
+        Raises:
+            Cancelled: `cancel` was set.
+        """
+        for case in cases:
+            self._check_cancel()
+            if self.workflow.is_late:
+                case.fail(stage, self.workflow.late_text)
+            if case.failure is None:
+                with alone(case, stage):
+                    work(case)
+
+    def explain(self, sql: str) -> Sequence[tuple[str, str]]:
+        """Bind a candidate in the time that is left; see `Database.explain`."""
+        return self.database.explain(sql, self._allowance())
+
+    def rows(self, sql: str) -> FirstRows:
+        """Run a candidate in the time that is left; see `Database.rows`."""
+        return self.database.rows(sql, self._allowance())
+
+    def _allowance(self) -> Allowance:
+        self._check_cancel()
+        if self.workflow.is_late:
+            raise LimitError(self.workflow.late_text, "seconds")
+        return Allowance(self.workflow.seconds_left, self.cancel)
+
+    def _check_cancel(self) -> None:
+        if self.cancel.is_set():
+            raise Cancelled("the questions were cancelled")
 
     def ask(
         self,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from relserve.call.rel_tag import Step
 from relserve.call.relquery import Usage
 from relserve.session.history import QueryRecord
 from relserve.session.workflows import StepRecord, WorkflowRecord, Workflows, new_workflow_id
 from relserve.text2sql.cases.case import Case
+from relserve.text2sql.cases.failures import told
 
 
 class Workflow:
@@ -39,10 +41,36 @@ class Workflow:
         for record in self._records:
             history.begin(record)
 
+    def set_model(self, model: str) -> None:
+        """Put on record who is asked."""
+        for record in self._records:
+            record.model = model
+
+    @contextmanager
+    def beginning(self, stage: str) -> Iterator[None]:
+        """What goes wrong inside is on record as every question's failure, and is raised.
+
+        Args:
+            stage: of what is done before the first stage.
+        """
+        began_s = time.monotonic()
+        try:
+            yield
+        except BaseException as error:
+            for case in self._cases:
+                case.fail(stage, told(error), error)
+                case.end_stage(stage, time.monotonic() - began_s)
+            raise
+
     @property
     def is_late(self) -> bool:
         """Whether the deadline has passed."""
         return self._ends_s is not None and time.time() >= self._ends_s
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the deadline; None: any time."""
+        return None if self._ends_s is None else self._ends_s - time.time()
 
     @property
     def late_text(self) -> str:

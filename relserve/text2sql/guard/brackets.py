@@ -61,7 +61,10 @@ def check_words(words: Iterable[str], deepest: int = DEEPEST) -> None:
 
 def _words(sql: str) -> Iterator[str]:
     """The brackets and the unquoted words, in lower case, as DuckDB's tokenizer sees them."""
-    data = sql.encode()
+    try:
+        data = sql.encode()
+    except UnicodeEncodeError as error:
+        raise UnsafeSqlError(f"generated SQL holds half a character: {error.reason}") from None
     ends = [*duckdb.tokenize(sql), (len(data), Kind.comment)]
     for (start, kind), (end, _) in pairwise(ends):
         if kind in (Kind.comment, Kind.string_const) or data[start : start + 1] == b'"':

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,13 +28,27 @@ class GuardedConnection:
             read these, give the connection that has them, outside a transaction and with no open result.
         limits: what each statement may take.
         allowed: the tables that may be read; None for all tables and views that users made.
+        cancel: when set, what runs is ended.
     """
 
     def __init__(
-        self, con: duckdb.DuckDBPyConnection, limits: Limits = DEFAULT, allowed: Schema | None = None
+        self,
+        con: duckdb.DuckDBPyConnection,
+        limits: Limits = DEFAULT,
+        allowed: Schema | None = None,
+        cancel: threading.Event | None = None,
     ) -> None:
-        self.limits, self.allowed = limits, allowed
+        self.limits, self.allowed, self.cancel = limits, allowed, cancel
         self._con = con
+
+    def within(self, seconds: float | None, cancel: threading.Event | None) -> GuardedConnection:
+        """The same, with no more time than this for a statement, and another `cancel`."""
+        limits = self.limits
+        if seconds is not None:
+            limits = limits._replace(seconds=min(limits.seconds, seconds))
+        narrowed = GuardedConnection(self._con, limits, self.allowed, cancel)
+        narrowed.__dict__["_functions"] = self._functions  # read once
+        return narrowed
 
     def explain(self, sql: str) -> list[tuple[str, str]]:
         """Bind a text without running it.
@@ -49,27 +64,42 @@ class GuardedConnection:
         with self._bound(sql) as relation:
             return list(zip(relation.columns, map(str, relation.types), strict=True))
 
-    def rows(self, sql: str, truncated: bool = False) -> pa.Table:
-        """Run a text.
+    def rows(self, sql: str) -> pa.Table:
+        """Run a text; an answer of more than `limits.rows` rows is an error.
 
         Args:
             sql: one SELECT.
-            truncated: the answer may be cut after `limits.rows` rows; else more of them are an error.
 
         Raises:
+            As `first_rows`.
+        """
+        table, is_cut = self.first_rows(sql)
+        if is_cut:
+            raise limit_error("rows", self.limits)
+        return table
+
+    def first_rows(self, sql: str) -> tuple[pa.Table, bool]:
+        """Run a text; its answer is cut after `limits.rows` rows.
+
+        Args:
+            sql: one SELECT.
+
+        Returns:
+            The rows, and whether there are more.
+
+        Raises:
+            Cancelled: `cancel` was set.
             UnsafeSqlError: it is more than a SELECT over allowed tables; nothing of it ran.
             LimitError: it took too much; says what.
             duckdb.Error: DuckDB cannot read, bind or run it.
         """
         with self._bound(sql) as relation:
             table = relation.limit(self.limits.rows + 1).to_arrow_table().rename_columns(relation.columns)
-        if len(table) > self.limits.rows and not truncated:
-            raise limit_error("rows", self.limits)
-        return table.slice(0, self.limits.rows)
+        return table.slice(0, self.limits.rows), len(table) > self.limits.rows
 
     @contextmanager
     def _bound(self, sql: str) -> Iterator[duckdb.DuckDBPyRelation]:
-        with self._reading(), Watchdog(self._con, self.limits).watching():
+        with self._reading(), Watchdog(self._con, self.limits, self.cancel).watching():
             statement = checked(self._con, sql, self.allowed, self._functions)
             yield self._con.sql(statement)
 

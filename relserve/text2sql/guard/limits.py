@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from relserve.errors import LimitError
+from relserve.errors import Cancelled, LimitError
 from relserve.machine.memory_limit import limited_memory
 
 POLL_S = 0.01
@@ -48,6 +48,7 @@ class Limits(NamedTuple):
 
 
 DEFAULT = Limits()
+CANCEL = "cancel"
 
 
 class _Use(NamedTuple):
@@ -62,12 +63,14 @@ class Watchdog:
     """Ends the statement that runs on a connection when it takes too much.
 
     Attributes:
-        ended_by: the limit at which it was ended, with what it is; None while none was reached.
+        ended_by: the limit at which it was ended, or CANCEL; None while none was reached.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, limits: Limits) -> None:
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, limits: Limits, cancel: threading.Event | None = None
+    ) -> None:
         self.ended_by: str | None = None
-        self._con, self._limits = con, limits
+        self._con, self._limits, self._cancel = con, limits, cancel or threading.Event()
         self._is_over = threading.Event()
         self._interrupting = threading.Lock()
 
@@ -77,7 +80,10 @@ class Watchdog:
 
         Raises:
             LimitError: a limit was reached.
+            Cancelled: `cancel` was set.
         """
+        if self._cancel.is_set():
+            raise Cancelled("cancelled before generated SQL ran")
         with self._con.cursor() as con:
             before = _use(con)
             thread = threading.Thread(target=self._watch, args=(con, before), name=_NAME, daemon=True)
@@ -90,6 +96,8 @@ class Watchdog:
         try:
             yield
         except (duckdb.InterruptException, duckdb.OutOfMemoryException, MemoryError) as error:
+            if self.ended_by == CANCEL or self._cancel.is_set():
+                raise Cancelled("cancelled while generated SQL ran") from error
             if self.ended_by is not None:
                 raise limit_error(self.ended_by, self._limits) from error
             if isinstance(error, duckdb.InterruptException):
@@ -117,6 +125,8 @@ class Watchdog:
                 self._con.interrupt()
 
     def _reached(self, con: duckdb.DuckDBPyConnection, before: _Use, took_s: float) -> str | None:
+        if self._cancel.is_set():
+            return CANCEL
         if took_s > self._limits.seconds:
             return "seconds"
         now = _use(con)

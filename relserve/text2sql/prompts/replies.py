@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
+
+import duckdb
 
 _THOUGHTS = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"```[ \t]*(\w*)[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -55,9 +58,26 @@ def json_in(reply: str, kind: type[list[Any]] | type[dict[str, Any]]) -> Any:
     decoder = json.JSONDecoder()
     for start in re.finditer(r"\[" if kind is list else r"\{", told):
         with suppress(ValueError, RecursionError):
-            return decoder.raw_decode(told, start.start())[0]
+            found = decoder.raw_decode(told, start.start())[0]
+            json.dumps(found, ensure_ascii=False).encode()  # halves of characters are no text
+            return found
     return None
 
 
 def _clean(sql: str) -> str | None:
-    return sql.strip().rstrip(";").strip() or None
+    """The statement alone: without comments before and after it, and its semicolon; None: nothing is left.
+
+    Where there are several statements, all of them stay, for the guard to refuse.
+    """
+    try:
+        data = sql.encode()
+    except UnicodeEncodeError:  # half a character
+        return None
+    ends = [*(at for at, _ in duckdb.tokenize(sql)), len(data)]
+    words = [(data[at:end].decode(errors="replace").strip(), at, end) for at, end in pairwise(ends)]
+    kinds = [kind for _, kind in duckdb.tokenize(sql)]
+    said = [
+        (at, end) for (word, at, end), kind in zip(words, kinds, strict=True)
+        if kind != duckdb.token_type.comment and word.strip(";")
+    ]  # fmt: skip
+    return data[said[0][0] : said[-1][1]].decode().strip() if said else None

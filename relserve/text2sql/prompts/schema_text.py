@@ -9,6 +9,7 @@ from relserve.linking.schema import Column, Schema, Table
 from relserve.text2sql.prompts.quoting import as_data, is_speakable, name_text
 
 SHOWN_VALUES = 3
+_QUOTES = frozenset("'\"")
 
 
 @lru_cache(256)
@@ -40,9 +41,10 @@ def _table_text(table: Table, shown: Collection[str]) -> str:
 
 
 def _column_text(column: Column) -> str:
-    """A column and its type; only the head of an ENUM, which holds texts of the user, and of odd types."""
+    """A column and its type; only the head of a type that holds texts of the user: ENUM's, quoted names."""
     full, head = column.sql_type, column.sql_type.partition("(")[0]
-    return f"{name_text(column.name)} {full if head != 'ENUM' and is_speakable(full) else head}"
+    is_plain = is_speakable(full) and not _QUOTES & set(full)
+    return f"{name_text(column.name)} {full if is_plain else head}"
 
 
 def _remark(column: Column) -> str:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import duckdb
-
-from relserve.errors import Cancelled, RelserveError
 from relserve.text2sql.cases.case import Candidate, Case, Problem, ProblemKind
-from relserve.text2sql.cases.database import Database
+from relserve.text2sql.cases.failures import is_of_all, told
 from relserve.text2sql.cases.results import ResultSet
 from relserve.text2sql.cases.tools import Tools
 
@@ -16,24 +13,30 @@ from relserve.text2sql.cases.tools import Tools
 def validation(cases: Sequence[Case], tools: Tools) -> None:
     """Have DuckDB bind every candidate, which runs nothing; equal ones once."""
     known: dict[str, Problem | None] = {}
-    for case in cases:
+
+    def bind_all(case: Case) -> None:
         for candidate in case.candidates:
-            bind(candidate, tools.database, known)
+            bind(candidate, tools, known)
         num_bound = sum(candidate.is_bound for candidate in case.candidates)
         case.note(f"{num_bound} of {len(case.candidates)} candidates bind")
+
+    tools.each("validation", cases, bind_all)
 
 
 def execution(cases: Sequence[Case], tools: Tools) -> None:
     """Run the candidates that bind, within the database's limits; equal ones once."""
     if not tools.options.work.runs or tools.points:
         return
-    for case in cases:
-        run_all(case.candidates, tools.database)
+
+    def run_case(case: Case) -> None:
+        run_all(case.candidates, tools)
         num_run = sum(candidate.result is not None for candidate in case.candidates)
         case.note(f"{num_run} of {len(case.candidates)} candidates run")
 
+    tools.each("execution", cases, run_case)
 
-def bind(candidate: Candidate, database: Database, known: dict[str, Problem | None]) -> None:
+
+def bind(candidate: Candidate, tools: Tools, known: dict[str, Problem | None]) -> None:
     """Bind a candidate that was not; what DuckDB finds wrong becomes its problem.
 
     Args:
@@ -42,39 +45,39 @@ def bind(candidate: Candidate, database: Database, known: dict[str, Problem | No
     if candidate.is_bound:
         return
     if candidate.sql not in known:
-        known[candidate.sql] = _bind(candidate.sql, database)
+        known[candidate.sql] = _bind(candidate.sql, tools)
     candidate.problem = known[candidate.sql]
     candidate.is_bound = candidate.problem is None
 
 
-def _bind(sql: str, database: Database) -> Problem | None:
+def _bind(sql: str, tools: Tools) -> Problem | None:
     try:
-        database.explain(sql)
-    except Cancelled:
-        raise
-    except (duckdb.Error, RelserveError) as error:
-        return Problem(ProblemKind.REFUSED, str(error))
+        tools.explain(sql)
+    except Exception as error:
+        if is_of_all(error):
+            raise
+        return Problem(ProblemKind.REFUSED, told(error))
     return None
 
 
-def run_all(candidates: Iterable[Candidate], database: Database) -> None:
+def run_all(candidates: Iterable[Candidate], tools: Tools) -> None:
     """Run candidates of one question that bind and were not run; see `run`."""
     outcomes: dict[str, ResultSet | Problem] = {}
     for candidate in candidates:
         if not candidate.is_bound or candidate.result is not None or candidate.problem is not None:
             continue
         if candidate.sql not in outcomes:
-            outcomes[candidate.sql] = _run(candidate.sql, database)
+            outcomes[candidate.sql] = _run(candidate.sql, tools)
         _take(candidate, outcomes[candidate.sql])
 
 
-def _run(sql: str, database: Database) -> ResultSet | Problem:
+def _run(sql: str, tools: Tools) -> ResultSet | Problem:
     try:
-        return ResultSet.of(database.rows(sql))
-    except Cancelled:
-        raise
-    except (duckdb.Error, RelserveError) as error:
-        return Problem(ProblemKind.FAILED, str(error))
+        return ResultSet.of(tools.rows(sql))
+    except Exception as error:
+        if is_of_all(error):
+            raise
+        return Problem(ProblemKind.FAILED, told(error))
 
 
 def _take(candidate: Candidate, outcome: ResultSet | Problem) -> None:

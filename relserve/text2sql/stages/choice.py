@@ -16,7 +16,8 @@ def choice(cases: Sequence[Case], tools: Tools) -> None:
     Without tests every candidate passes none, and the vote decides alone. Among equals a result with rows
     comes first, then the earlier candidate. A model that answers with handles must agree with itself.
     """
-    for case in cases:
+
+    def choose(case: Case) -> None:
         groups = groups_of(case)
         for group in groups:
             for candidate in group:
@@ -29,6 +30,8 @@ def choice(cases: Sequence[Case], tools: Tools) -> None:
         else:
             case.chosen = best[0]
             case.note(f"{best[0].method}: {len(best)} of {sum(map(len, groups))} candidates agree")
+
+    tools.each("choice", cases, choose)
 
 
 def _worth(group: Sequence[Candidate]) -> tuple[int, int, bool]:

@@ -17,7 +17,7 @@ def groups_of(case: Case) -> list[list[Candidate]]:
     """The candidates without a problem, those together that say the same; in the order of their first.
 
     Candidates agree whose results have the same rows, in the same order where the question asks for one;
-    where they were not run, whose SQL is the same.
+    where they were not run, or their results were cut, whose SQL is the same.
     """
     in_order = wants_order(case.question)
     groups: dict[str, list[Candidate]] = {}
@@ -33,6 +33,6 @@ def wants_order(question: str) -> bool:
 
 
 def _sameness(candidate: Candidate, in_order: bool) -> str:
-    if candidate.result is None:
-        return candidate.sql
-    return candidate.result.in_order if in_order else candidate.result.as_set
+    result = candidate.result
+    seen = None if result is None else result.in_order if in_order else result.as_set
+    return f"sql {candidate.sql}" if seen is None else f"result {seen}"

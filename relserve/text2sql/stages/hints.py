@@ -40,7 +40,7 @@ def _similar_values(sql: str, database: Database) -> str:
         literals = [
             each.this for each in sqlglot.parse_one(sql, "duckdb").find_all(exp.Literal) if each.is_string
         ]
-    except sqlglot.errors.SqlglotError:
+    except (sqlglot.errors.SqlglotError, RecursionError):
         literals = re.findall(r"'((?:[^']|'')+)'", sql)
     lines = [
         f"{as_data(literal)}: {as_data(hit.table)}.{as_data(hit.column)} = {as_data(hit.value)}"

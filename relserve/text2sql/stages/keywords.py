@@ -20,8 +20,8 @@ _QUOTES = "\"'“”‘’"
 
 def keywords(cases: Sequence[Case], tools: Tools) -> None:
     """Find quoted texts and names by code; a thorough run asks the model as well."""
-    for case in cases:
-        case.keywords = tuple(dict.fromkeys(_seen_in(f"{case.question} {case.evidence or ''}")))
+    tools.each("keywords", cases, _find)
+    cases = [case for case in cases if case.failure is None]
     if not tools.options.work.asks_keywords or tools.points:
         return
     asks = [
@@ -40,6 +40,10 @@ def keywords(cases: Sequence[Case], tools: Tools) -> None:
             continue
         named = [each.strip() for each in found if isinstance(each, str) and each.strip()]
         case.keywords = tuple(dict.fromkeys((*case.keywords, *named)))[:MOST_KEYWORDS]
+
+
+def _find(case: Case) -> None:
+    case.keywords = tuple(dict.fromkeys(_seen_in(f"{case.question} {case.evidence or ''}")))
 
 
 def _seen_in(text: str) -> Iterator[str]:

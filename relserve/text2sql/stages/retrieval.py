@@ -24,12 +24,15 @@ def retrieval(cases: Sequence[Case], tools: Tools) -> None:
     if tools.points:
         return
     index = tools.database.values()
-    for case in cases:
+
+    def look_up(case: Case) -> None:
         hits = [*_exact(f"{case.question} {case.evidence or ''}", index), *_like(case.keywords, index)]
         seen = [hit for hit in dict.fromkeys(hits) if is_speakable(hit.table) and is_speakable(hit.column)]
         case.values = tuple(seen[:MOST_VALUES])
         case.examples = tuple(tools.database.golden(case.question, EXAMPLES))
         case.note(f"{len(case.values)} values and {len(case.examples)} examples found")
+
+    tools.each("retrieval", cases, look_up)
 
 
 def _exact(text: str, index: Values) -> Iterator[ValueHit]:

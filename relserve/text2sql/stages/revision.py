@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from relserve.call.answer_types import Answer
 from relserve.text2sql.cases.case import Candidate, Case, ProblemKind
+from relserve.text2sql.cases.failures import alone
 from relserve.text2sql.cases.tools import Ask, Tools
 from relserve.text2sql.prompts.quoting import as_data
 from relserve.text2sql.prompts.replies import has_whole_sql, sql_in
@@ -15,6 +16,7 @@ from relserve.text2sql.stages.constraint import constraint
 from relserve.text2sql.stages.hints import MOST_MESSAGE, problem_text
 from relserve.text2sql.stages.shown import MOST_TEXT, question_values
 
+STAGE = "revision"
 MAX_TOKENS = 1024
 FORMER = 3  # queries before that are shown
 
@@ -33,16 +35,29 @@ def revision(cases: Sequence[Case], tools: Tools) -> None:
         ]  # fmt: skip
         if not todo:
             break
-        asks = [
-            Ask(case, _values(case, candidate, tools), constraint(case, tools)) for case, candidate in todo
-        ]
-        answers = tools.ask("revision", template_of("revision"), asks, MAX_TOKENS, has_whole_sql)
-        for (case, candidate), answer in zip(todo, answers, strict=True):
+        stuck |= _round(todo, tools)
+    tools.each(STAGE, cases, _end)
+
+
+def _round(todo: Sequence[tuple[Case, Candidate]], tools: Tools) -> set[int]:
+    """Ask for all of them once; gives those (by id) for which it is not worth asking again."""
+    asks: list[Ask] = []
+    asked: list[tuple[Case, Candidate]] = []
+    for case, candidate in todo:
+        with alone(case, STAGE):
+            asks.append(Ask(case, _values(case, candidate, tools), constraint(case, tools)))
+            asked.append((case, candidate))
+    answers = tools.ask(STAGE, template_of(STAGE), asks, MAX_TOKENS, has_whole_sql)
+    stuck: set[int] = set()
+    for (case, candidate), answer in zip(asked, answers, strict=True):
+
+        def take(case: Case, candidate: Candidate = candidate, answer: Answer = answer) -> None:
             if not _revise(candidate, answer):
                 stuck.add(id(candidate))
-            _check(case, candidate, tools)
-    for case in cases:
-        _end(case)
+            _check(candidate, tools)
+
+        tools.each(STAGE, [case], take)
+    return stuck
 
 
 def _end(case: Case) -> None:
@@ -73,18 +88,18 @@ def _revise(candidate: Candidate, answer: Answer) -> bool:
     return True
 
 
-def _check(case: Case, candidate: Candidate, tools: Tools) -> None:
+def _check(candidate: Candidate, tools: Tools) -> None:
     """Bind and run a candidate; a query that was to mend an empty result and is worse is given up for it."""
     if candidate.problem is not None:
         return
-    bind(candidate, tools.database, {})
+    bind(candidate, tools, {})
     if tools.options.work.runs:
-        run_all([candidate], tools.database)
+        run_all([candidate], tools)
     is_worse = candidate.problem is not None or (candidate.result is not None and candidate.result.is_void)
     if candidate.former and candidate.former[-1][1].kind is ProblemKind.EMPTY and is_worse:
         candidate.sql, candidate.problem = candidate.former.pop()[0], None
         candidate.is_bound, candidate.result = True, None
-        run_all([candidate], tools.database)
+        run_all([candidate], tools)
 
 
 def _values(case: Case, candidate: Candidate, tools: Tools) -> dict[str, str]:

@@ -31,8 +31,7 @@ def schema_selection(cases: Sequence[Case], tools: Tools) -> None:
             case.fail(STAGE, "there is no table to look at; name others by tables or schema")
     open_cases = [case for case in cases if case.failure is None]
     large = [case for case in open_cases if not _is_small(case.schema, tools.points)]
-    for case in large:
-        _preselect(case, tools)
+    tools.each(STAGE, large, lambda case: _preselect(case, tools))
     if tools.options.work.asks_schema and not tools.points:
         _ask([case for case in large if case.failure is None], tools)
 
