@@ -218,3 +218,12 @@ def test_the_version_changes_with_the_values(tmp_path: Path) -> None:
     with duckdb.connect(path) as con:
         con.execute("UPDATE beers SET style = 'Stout' WHERE id = 1")
         assert version() not in (third, second, first)
+
+
+def test_the_version_changes_where_equal_rows_come_in_pairs(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("CREATE TEMP TABLE colors AS SELECT unnest(['pale', 'pale', NULL, NULL]) AS a")
+    first = database_version(con, schema := read_schema(con, num_values=0)).key
+    con.execute("UPDATE colors SET a = 'dark' WHERE a = 'pale'")
+    assert (second := database_version(con, schema).key) != first
+    con.execute("UPDATE colors SET a = 'dark'")
+    assert database_version(con, schema).key != second
