@@ -8,11 +8,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from relserve.errors import UsageError
+from relserve.errors import UnsafeSqlError, UsageError
 from relserve.linking.schema import Column, Kind, Reference
 from relserve.text2sql.catalog.examples import MAX_VALUE_CHARS, SAMPLE_ROWS
 from relserve.text2sql.catalog.reading import kind_of, read_schema
 from relserve.text2sql.catalog.versions import database_version
+from relserve.text2sql.guard.connection import GuardedConnection
 
 BREWERIES = """
 CREATE TABLE breweries (id INTEGER PRIMARY KEY, name VARCHAR UNIQUE, founded DATE);
@@ -165,10 +166,15 @@ def test_a_view_that_may_ask_a_model_is_not_read(con: duckdb.DuckDBPyConnection)
         "CREATE MACRO rated(x) AS llm_like(x); CREATE VIEW first AS SELECT rated(style) AS a FROM beers"
     )
     con.execute("CREATE VIEW second AS FROM first")
-    schema = read_schema(con, tables=["second", "beers"])
+    con.execute("CREATE TABLE llm_notes AS SELECT 'llm' AS a; CREATE VIEW notes AS FROM llm_notes")
+    schema = read_schema(con)
     database_version(con, schema)
+    assert {each.name for each in schema.tables} == {"beers", "breweries", "llm_notes", "notes"}
+    with pytest.raises(UsageError, match="'second' cannot be read: reading it asks a model; store it in a"):
+        read_schema(con, tables=["second", "beers"])
+    with pytest.raises(UnsafeSqlError, match="is no table that generated SQL may read"):
+        GuardedConnection(con).rows("SELECT count(*) FROM second WHERE a IS NOT NULL")
     assert asked == []
-    assert schema.table("second").columns[0].values == ()
 
 
 def test_a_view_of_what_is_gone_is_left_out(con: duckdb.DuckDBPyConnection) -> None:
@@ -218,3 +224,12 @@ def test_the_version_changes_with_the_values(tmp_path: Path) -> None:
     with duckdb.connect(path) as con:
         con.execute("UPDATE beers SET style = 'Stout' WHERE id = 1")
         assert version() not in (third, second, first)
+
+
+def test_the_version_changes_where_equal_rows_come_in_pairs(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("CREATE TEMP TABLE colors AS SELECT unnest(['pale', 'pale', NULL, NULL]) AS a")
+    first = database_version(con, schema := read_schema(con, num_values=0)).key
+    con.execute("UPDATE colors SET a = 'dark' WHERE a = 'pale'")
+    assert (second := database_version(con, schema).key) != first
+    con.execute("UPDATE colors SET a = 'dark'")
+    assert database_version(con, schema).key != second

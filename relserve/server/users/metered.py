@@ -16,6 +16,10 @@ from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
 
 FindEngine = Callable[[str | None], Engine]
+_DEFAULT_MODEL, _SQL_MODEL = (
+    "tiny",
+    "tiny-sql",
+)  # where the first is the server's own, text2sql() asks the other
 
 
 def metered_finder(find: FindEngine, user: User, quota: Quota) -> FindEngine:
@@ -26,7 +30,8 @@ def metered_finder(find: FindEngine, user: User, quota: Quota) -> FindEngine:
     """
 
     def find_metered(name: str | None) -> Engine:
-        check_model(user, name)
+        is_default = name == _SQL_MODEL and find(None).model == _DEFAULT_MODEL
+        check_model(user, name, is_default)
         engine = find(name)
         if name is None:
             check_model(user, engine.model, is_default=True)
@@ -40,7 +45,7 @@ def check_model(user: User, name: str | None, is_default: bool = False) -> None:
 
     Args:
         name: as a call names it; None: the call names none.
-        is_default: whether it is the server's own model.
+        is_default: whether it is the server's own model, or belongs to it.
 
     Raises:
         ForbiddenError: it is not theirs; says which are.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Collection, Iterable, Sequence
 
 import duckdb
 
@@ -11,7 +12,17 @@ from relserve.linking.schema import Column, Kind, Reference, Schema, Table
 from relserve.text2sql.catalog.choice import Choice
 from relserve.text2sql.catalog.examples import RowReader
 from relserve.text2sql.catalog.references import inferred_references
-from relserve.text2sql.catalog.relations import ColumnFacts, Relation, asking_views, binds, relations_of
+from relserve.text2sql.catalog.relations import (
+    ASKS,
+    ColumnFacts,
+    Place,
+    Relation,
+    asking_views,
+    binds,
+    relations_of,
+)
+
+logger = logging.getLogger(__name__)
 
 NUM_VALUES = 20
 SECONDS = 5.0
@@ -35,8 +46,8 @@ def read_schema(
     """The tables and views of a connection with what helps to ask of them.
 
     Keys and references are the declared ones; where a column has none, a reference is inferred from names,
-    types and unique rows. Nothing but the chosen tables is read, temporary ones too; a view that may ask a
-    model is listed without values.
+    types and unique rows. Nothing but the chosen tables is read, temporary ones too. A view that may ask a
+    model is left out: each trial of a query would ask it anew.
 
     Args:
         tables: names, bare or qualified as in SQL; None for all that a bare name reaches, or all of `schema`.
@@ -49,8 +60,9 @@ def read_schema(
     """
     relations = relations_of(con)
     choice = Choice(con, relations)
-    chosen = _usable(con, choice.chosen(tables, schema), asked=tables is not None)
-    reader = RowReader(con, asking_views(relations, con), seconds if num_values else 0.0)
+    asking = asking_views(relations, con)
+    chosen = _usable(con, choice.chosen(tables, schema), asking, asked=tables is not None)
+    reader = RowReader(con, asking, seconds if num_values else 0.0)
     inferred = inferred_references(chosen, reader.is_unique)
     return Schema(
         tuple(
@@ -74,13 +86,32 @@ def kind_of(sql_type: str) -> Kind:
     return _KIND_OF.get(sql_type.removesuffix(" WITH TIME ZONE").partition("(")[0], Kind.OTHER)
 
 
-def _usable(con: duckdb.DuckDBPyConnection, chosen: Sequence[Relation], asked: bool) -> list[Relation]:
-    """Those of the chosen relations that can be read; the others are views of things that are gone."""
-    usable = [each for each in chosen if not each.is_view or binds(con, each)]
-    broken = [each.name for each in chosen if each not in usable]
-    if broken and (asked or not usable):
-        raise UsageError(f"the view {broken[0]!r} cannot be read: a table or file that it reads is not there")
+def _usable(
+    con: duckdb.DuckDBPyConnection, chosen: Sequence[Relation], asking: Collection[Place], asked: bool
+) -> list[Relation]:
+    """Those of the chosen relations that can be read without asking a model.
+
+    The others are views over llm functions, and views of things that are gone.
+    """
+    reasons = {each.place: reason for each in chosen if (reason := _unusable(con, each, asking))}
+    usable = [each for each in chosen if each.place not in reasons]
+    for each in chosen:
+        if (reason := reasons.get(each.place)) is None:
+            continue
+        told = f"the view {each.name!r} cannot be read: {reason}"
+        if asked or not usable:
+            raise UsageError(told)
+        logger.info(told)
     return usable
+
+
+def _unusable(con: duckdb.DuckDBPyConnection, relation: Relation, asking: Collection[Place]) -> str | None:
+    """Why a relation cannot be asked about; None where it can."""
+    if relation.place in asking:
+        return ASKS
+    if relation.is_view and not binds(con, relation):
+        return "a table or file that it reads is not there"
+    return None
 
 
 def _columns(

@@ -34,9 +34,11 @@ ORDER BY constraint_index
 """
 _PATH_ENTRY = re.compile(r'((?:"(?:[^"]|"")*"|[^",])+)(?:,|$)')
 _NAME = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
-# A reading of such a view may ask a model: relserve's own functions begin so.
-_ASKING = ("llm", "text2sql")
+# A reading of a view that calls one may ask a model: relserve's own functions begin so.
+_CALL = re.compile(r'\b(?:llm|text2sql)\w*"?\s*\(', re.IGNORECASE)
+_RECORDS = re.compile(r"\bllm_(?:queries|errors|workflows|steps)\s*\(", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+ASKS = "reading it asks a model; store it in a table first"
 
 Place = tuple[str, str, str]  # database, schema, name
 
@@ -130,20 +132,12 @@ def asking_views(relations: Iterable[Relation], con: duckdb.DuckDBPyConnection) 
         "WHERE macro_definition IS NOT NULL AND NOT internal"
     ).fetchall()
     views = [each for each in relations if each.is_view]
-    words = [(name.lower(), _words(text)) for name, text in macros]
-    words += [(view.name.lower(), _words(view.sql or "")) for view in views]
-    asking: set[str] = set()
-    while more := {name for name, used in words if name not in asking and _asks(used, asking)}:
+    texts = [*macros, *((view.name, view.sql or "") for view in views)]
+    asking = {name.lower() for name, text in texts if _CALL.search(_RECORDS.sub("", text or ""))}
+    words = [(name.lower(), {word.lower() for word in _WORD.findall(text or "")}) for name, text in texts]
+    while more := {name for name, used in words if name not in asking and not used.isdisjoint(asking)}:
         asking |= more
     return {view.place for view in views if view.name.lower() in asking}
-
-
-def _asks(used: set[str], asking: set[str]) -> bool:
-    return not used.isdisjoint(asking) or any(word.startswith(_ASKING) for word in used)
-
-
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
 
 
 def _columns(con: duckdb.DuckDBPyConnection) -> defaultdict[Place, tuple[ColumnFacts, ...]]:

@@ -9,6 +9,7 @@ import duckdb
 
 from relserve.errors import UnsafeSqlError
 from relserve.linking.schema import Schema, quoted
+from relserve.text2sql.catalog.relations import asking_views, relations_of
 from relserve.text2sql.guard.names import folded
 
 _TABLES = """
@@ -65,16 +66,19 @@ def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None) -> Table
 
     Args:
         con: where the statement will run.
-        allowed: the tables that may be read; None for all that users made. What is not in the catalog is no
+        allowed: the tables that may be read; None for all that users made. Views whose reading may ask a
+            model are never among them. What is not in the catalog is no
             table, whatever files and Python variables there are of its name.
     """
     known = frozenset(Entry(*map(folded, row)) for row in con.execute(_TABLES).fetchall())
     database, schema = con.execute(_CURRENT).fetchall()[0]
     current = (folded(database), folded(schema))
+    asking = frozenset(Entry(*map(folded, place)) for place in asking_views(relations_of(con), con))
     if allowed is None:
-        return Tables(known, current, known, tuple(sorted(quoted(entry.name) for entry in known)))
+        readable = known - asking
+        return Tables(known, current, readable, tuple(sorted(quoted(entry.name) for entry in readable)))
     found = [_meant(known, current, (*table.qualifier, table.name)) for table in allowed.tables]
-    readable = frozenset(entry for entries in found if len(entries) == 1 for entry in entries)
+    readable = frozenset(entry for entries in found if len(entries) == 1 for entry in entries) - asking
     return Tables(known, current, readable, tuple(table.sql_name for table in allowed.tables))
 
 

@@ -8,6 +8,10 @@ import asyncpg
 import psycopg
 import pytest
 
+from relserve.engines.scripted import ScriptedEngine
+from relserve.server import database
+from relserve.server.users.metered import metered_finder
+from relserve.server.users.users import User
 from tests.server.client.conftest import Serve, connect
 from tests.text2sql.replies import engine_of
 
@@ -70,3 +74,15 @@ def test_a_question_without_sql_is_an_error_with_its_place(serve: Serve) -> None
         con.execute("SELECT 1 FROM text2sql('Who?')")
     assert "LINE 1: SELECT 1 FROM text2sql('Who?')" in str(caught.value)
     assert con.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_a_plain_user_may_ask_the_embedded_default(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    engines = {None: ScriptedEngine(model="tiny"), "tiny-sql": ScriptedEngine(model="tiny-sql")}
+    monkeypatch.setattr(
+        database, "metered_finder", lambda _, user, quota: metered_finder(engines.get, User("ann"), quota)
+    )
+    con = connect(serve(), autocommit=True)
+    con.execute(FILL)
+    with pytest.raises(psycopg.Error, match="stage choice: the model does not"):
+        con.execute(f"FROM text2sql('{QUESTION}')")
+    assert engines["tiny-sql"].submissions

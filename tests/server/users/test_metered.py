@@ -119,6 +119,26 @@ def test_which_models_a_user_may_ask(quota, user, allowed, refused):
     assert set(looked_for) <= {None}  # nothing looks for a model, which may be a URL, that is not theirs
 
 
+@pytest.mark.parametrize(
+    ("models", "default", "is_allowed"),
+    [
+        (None, "tiny", True),
+        (None, "scripted", False),
+        (frozenset(["tiny"]), "tiny", False),
+        (frozenset(["tiny-sql"]), "scripted", True),
+    ],
+)
+def test_the_embedded_sql_model_belongs_to_the_embedded_default(quota, models, default, is_allowed):
+    find = metered_finder(
+        lambda name: ScriptedEngine(model=name or default), User("ann", models=models), quota
+    )
+    if is_allowed:
+        assert find("tiny-sql").model == "tiny-sql"
+    else:
+        with pytest.raises(ForbiddenError, match="may not ask the model 'tiny-sql'"):
+            find("tiny-sql")
+
+
 def test_a_call_in_sql_meets_the_same(quota):
     found = new_session(load(), model="scripted")
     find = metered_finder(found.find_engine, User("ann"), quota)
