@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import duckdb
 
 from relserve.session.session import Session
+from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.check import check_select
 from relserve.text2sql.options import Text2SqlOptions
 from relserve_duckdb.questions.arguments import Question, checked_text
@@ -116,11 +117,16 @@ class Asker:
         """The same for SQL that is to run on the asker's connection: it is looked at once more.
 
         Raises:
-            UnsafeSqlError: it is more than a SELECT.
+            UnsafeSqlError: it is more than a SELECT, or means other tables there than those of the options.
         """
         outcomes = self.ask(questions, options, cancel)
-        for sql in [outcome.sql for outcome in outcomes if outcome.sql is not None]:
-            check_select(self._raw, sql, None)
+        chosen = [outcome.sql for outcome in outcomes if outcome.sql is not None]
+        if chosen:
+            # A TEMP macro named like a function is seen here alone, and could read other tables than those.
+            is_bounded = options.tables is not None or options.schema is not None
+            allowed = read_schema(self._raw, options.tables, options.schema) if is_bounded else None
+            for sql in chosen:
+                check_select(self._raw, sql, allowed)
         return outcomes
 
     def kept(self, question: Question) -> str | None:
