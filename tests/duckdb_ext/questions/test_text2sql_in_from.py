@@ -181,6 +181,8 @@ REFUSED = [
         UsageError,
         "macro that takes parameters",
     ),
+    ("EXPLAIN FROM text2sql(upper('count?'))", UsageError, "constants or parameters"),
+    ("EXPLAIN FROM text2sql('Count?', seed := nextval('s'))", UsageError, "constants or parameters"),
     ("PREPARE p AS FROM text2sql($1)", UsageError, r"nothing is known of parameter \$1"),
 ]
 
