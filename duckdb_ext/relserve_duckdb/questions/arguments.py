@@ -10,10 +10,10 @@ import duckdb
 
 from relserve.errors import UsageError
 from relserve.text2sql.options import Text2SqlOptions
+from relserve_duckdb.questions.constants import is_constant
 from relserve_duckdb.text.parameters import find_parameters
 from relserve_duckdb.text.question_calls import QUESTION, TEXT2SQL, QuestionCall
 from relserve_duckdb.text.question_options import options_of
-from relserve_duckdb.text.tokens import tokens_of
 
 
 class Question(NamedTuple):
@@ -38,7 +38,8 @@ def question_of(
     """
     texts = list(call.arguments.values())
     for text in texts:
-        _check_constant(text)
+        if not is_constant(con, text):
+            raise _not_constant(text)
     used = {place.name for text in texts for place in find_parameters(text)}
     if missing := sorted(used - parameters.keys()):
         raise UsageError(
@@ -52,11 +53,6 @@ def question_of(
         raise _not_constant(", ".join(texts)) from error
     values = dict(zip(call.arguments, map(_plain, row), strict=True))
     return Question(checked_text(values.pop(QUESTION)), options_of(TEXT2SQL, values))
-
-
-def _check_constant(text: str) -> None:
-    if any(token.token_type.name in ("SELECT", "FROM") for token in tokens_of(text)):
-        raise _not_constant(text)
 
 
 def _not_constant(text: str) -> UsageError:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
+from relserve.errors import UsageError
 from relserve.session.session import Session
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.check import check_select
 from relserve.text2sql.options import Text2SqlOptions
 from relserve_duckdb.questions.arguments import Question, checked_text
+from relserve_duckdb.questions.chosen import Chosen, chosen
+from relserve_duckdb.questions.qualifying import qualified
 from relserve_duckdb.questions.reading_place import ReadingPlace, find_reading_place
 from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.question_options import options_of
@@ -61,7 +64,7 @@ class Asker:
         self.last_sql: str | None = None
         self._raw, self.session = raw, session
         self._place = ReadingPlace()
-        self._kept: dict[Question, str] = {}
+        self._kept: dict[tuple[Question, str], Chosen] = {}  # by question and search path
 
     def look(self) -> None:
         """Look where the connection stands, which runs nothing now but may ask while it does."""
@@ -74,6 +77,7 @@ class Asker:
         cancel: threading.Event,
         evidence: Sequence[str | None] | None = None,
         runs: bool = False,
+        to_run: bool = False,
     ) -> list[Outcome]:
         """Have questions become SQL, all of them together.
 
@@ -81,8 +85,10 @@ class Asker:
             cancel: when set, what is asked is aborted in the engine.
             evidence: for each question what one must know to understand it; None: that of the options.
             runs: the connection runs a statement, which asks.
+            to_run: what is chosen is to run, and is kept.
 
         Raises:
+            UnsafeSqlError: what is to run is more than a SELECT.
             ModelError, UsageError, Cancelled: see `relserve.text2sql.pipeline.run`.
         """
         pipeline = self.pipeline or _standard()
@@ -90,9 +96,11 @@ class Asker:
             self.look()
         with self._place.open(self._raw, runs) as con:
             outcomes = pipeline(questions, con, self.session, options, evidence=evidence, cancel=cancel)
-        for outcome in outcomes:
-            if outcome.sql is not None:
-                self._keep(Question(outcome.question, options), outcome.sql)
+            if to_run:
+                for outcome in [each for each in outcomes if each.sql is not None]:
+                    self._keep(Question(outcome.question, options), chosen(con, outcome.sql or ""))
+        if to_run:
+            self._check([outcome.sql for outcome in outcomes if outcome.sql is not None], options)
         return outcomes
 
     def answer(self, question: str, options: Mapping[str, Any], cancel: threading.Event) -> Outcome:
@@ -106,36 +114,49 @@ class Asker:
             UsageError, OptionError, ModelError, Cancelled: see `ask`.
         """
         text = checked_text(question)
-        (outcome,) = self.ask_to_run([text], options_of(TEXT2SQL, options), cancel)
+        (outcome,) = self.ask([text], options_of(TEXT2SQL, options), cancel, to_run=True)
         if outcome.failure is not None:
             raise outcome.failure
-        return outcome
+        found = self.kept(Question(text, options_of(TEXT2SQL, options)))
+        if found is None:
+            return outcome
+        return outcome._replace(sql=qualified(self._raw, found, lambda _: False))
 
-    def ask_to_run(
-        self, questions: Sequence[str], options: Text2SqlOptions, cancel: threading.Event
-    ) -> list[Outcome]:
-        """The same for SQL that is to run on the asker's connection: it is looked at once more.
+    def kept(self, question: Question) -> Chosen | None:
+        """What was last chosen for a question, where the connection looked at it; None: it was not asked."""
+        return self._kept.get((question, self._place.search_path))
+
+    def _check(self, sqls: Sequence[str], options: Text2SqlOptions) -> None:
+        """Look once more at SQL that is to run on the asker's connection.
 
         Raises:
             UnsafeSqlError: it is more than a SELECT, or means other tables there than those of the options.
         """
-        outcomes = self.ask(questions, options, cancel)
-        chosen = [outcome.sql for outcome in outcomes if outcome.sql is not None]
-        if chosen:
+        if sqls:
             # A TEMP macro named like a function is seen here alone, and could read other tables than those.
             is_bounded = options.tables is not None or options.schema is not None
             allowed = read_schema(self._raw, options.tables, options.schema) if is_bounded else None
-            for sql in chosen:
+            for sql in sqls:
                 check_select(self._raw, sql, allowed)
-        return outcomes
 
-    def kept(self, question: Question) -> str | None:
-        """The SQL that was last chosen for a question; None: it has not been asked here."""
-        return self._kept.get(question)
+    def known(self, question: Question) -> Chosen | None:
+        """The same, as long as the SQL still binds and means the same; else it is forgotten."""
+        self.look()
+        found = self.kept(question)
+        if found is None:
+            return None
+        try:
+            qualified(self._raw, found, lambda _: False)
+            self._raw.execute(f"EXPLAIN {found.sql}").fetchall()
+        except (UsageError, duckdb.Error):
+            del self._kept[question, self._place.search_path]
+            return None
+        return found
 
-    def _keep(self, question: Question, sql: str) -> None:
-        self._kept.pop(question, None)
-        self._kept[question] = sql
+    def _keep(self, question: Question, found: Chosen) -> None:
+        key = (question, self._place.search_path)
+        self._kept.pop(key, None)
+        self._kept[key] = found
         if len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
 

@@ -15,6 +15,7 @@ import duckdb
 from relserve.errors import OptionError, Text2SqlError, UsageError
 from relserve_duckdb.questions.arguments import Question, question_of
 from relserve_duckdb.questions.asker import Asker
+from relserve_duckdb.questions.chosen import Chosen
 from relserve_duckdb.questions.embedding import embedded
 from relserve_duckdb.text.calls import by_name
 from relserve_duckdb.text.macros import has_parameters, makes_macro
@@ -27,7 +28,7 @@ from relserve_duckdb.udf.connection_state import ConnectionState
 
 _ROW = f"FROM (VALUES ('{TEXT2SQL}', {{}})) plans(explain_key, explain_value)"
 
-Queries = Callable[[StandIn, Sequence[Question]], Mapping[Question, str]]  # the SQL of a text's questions
+Queries = Callable[[StandIn, Sequence[Question]], Mapping[Question, Chosen]]  # the SQL of a text's questions
 
 
 class NotAsked(Exception):
@@ -80,8 +81,8 @@ class Expander:
         questions = [self._question(numbered, call, given) for call in calls]
         sql_of = queries(numbered, questions)
         chosen = [sql_of[question] for question in questions]
-        text = embedded(numbered, calls, chosen)
-        found = standing_in(self.raw, text, chosen)
+        text = embedded(self.raw, numbered, calls, chosen)
+        found = standing_in(self.raw, text, [each.sql for each in chosen])
         self.state.stand_ins = [*self.state.stand_ins, found.stand_in or text]
         self.asker.last_sql = found.text
         return found, _left(parameters, numbered.text, found.text)
@@ -93,21 +94,22 @@ class Expander:
             kind = OptionError if isinstance(error, OptionError) else UsageError
             raise kind(f"{error}\n\n{_place(text, call)}") from error
 
-    def _asked(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, str]:
+    def _asked(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, Chosen]:
         """Ask: those of one statement that have the same options together."""
-        found: dict[Question, str] = {}
+        found: dict[Question, Chosen] = {}
         for options in dict.fromkeys(each.options for each in questions):
             texts = [each.text for each in dict.fromkeys(questions) if each.options == options]
-            for outcome in self.asker.ask_to_run(texts, options, self.state.run.cancel):
+            for outcome in self.asker.ask(texts, options, self.state.run.cancel, to_run=True):
                 question = Question(outcome.question, options)
                 if outcome.failure is not None:
                     call = find_question_calls(text.text)[questions.index(question)]
                     raise _at(outcome.failure, _place(text, call))
-                found[question] = outcome.sql or ""
+                if (kept := self.asker.kept(question)) is not None:
+                    found[question] = kept
         return found
 
-    def _kept(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, str]:
-        known = {each: self.asker.kept(each) for each in questions}
+    def _kept(self, text: StandIn, questions: Sequence[Question]) -> dict[Question, Chosen]:
+        known = {each: self.asker.known(each) for each in questions}
         if unknown := [_not_asked(each) for each, sql in known.items() if sql is None]:
             raise NotAsked("\n".join(unknown))
         return {each: sql for each, sql in known.items() if sql is not None}
@@ -152,7 +154,7 @@ def _at(failure: Text2SqlError, place: str) -> Text2SqlError:
 def _not_asked(question: Question) -> str:
     work, model = question.options.work, question.options.model
     return (
-        f'"{question.text}" has not been asked on this connection, and EXPLAIN asks no model. Run the '
-        f"statement, or EXPLAIN ANALYZE it: {model or 'the default model'} is then asked for candidates, "
-        f"{work.num_candidates} at this effort, and EXPLAIN shows the SQL that was chosen."
+        f'"{question.text}" has not been asked on this connection, or its tables changed since, and EXPLAIN '
+        f"asks no model. Run the statement, or EXPLAIN ANALYZE it: {model or 'the default model'} is then "
+        f"asked for candidates, {work.num_candidates} at this effort, and EXPLAIN shows the SQL."
     )

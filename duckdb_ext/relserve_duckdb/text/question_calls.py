@@ -64,17 +64,6 @@ def find_question_calls(written: str) -> tuple[QuestionCall, ...]:
     return tuple(_read(written, tokens, i) for i in from_items(tokens) if _is_call(tokens, i))
 
 
-def names_before_brackets(text: str) -> set[str]:
-    """Names that WITH gives to queries, as in `name AS (..)`, in small letters; those of windows, too."""
-    tokens = tokens_of(text)
-    found = set()
-    for i, token in enumerate(tokens):
-        if token.token_type is TokenType.ALIAS and _opens_query(tokens, i + 1):
-            last = _before_columns(tokens, i - 1)
-            found.add(tokens[last].text.lower())
-    return found
-
-
 def _is_call(tokens: Tokens, i: int) -> bool:
     is_name = tokens[i].token_type in (TokenType.VAR, TokenType.IDENTIFIER)
     opens = i + 1 < len(tokens) and tokens[i + 1].token_type is TokenType.L_PAREN
@@ -95,23 +84,3 @@ def _read(written: str, tokens: Tokens, name: int) -> QuestionCall:
         raise UsageError("text2sql() needs a question: FROM text2sql('How many rows has ..?')")
     has_alias = end + 1 < len(tokens) and tokens[end + 1].token_type not in _NO_ALIAS
     return QuestionCall(tokens[name].start, tokens[end].end + 1, given, has_alias)
-
-
-def _opens_query(tokens: Tokens, i: int) -> bool:
-    """Whether `(`, or `[NOT] MATERIALIZED (`, stands here."""
-    while i < len(tokens) and tokens[i].text.lower() in ("not", "materialized"):
-        i += 1
-    return i < len(tokens) and tokens[i].token_type is TokenType.L_PAREN
-
-
-def _before_columns(tokens: Tokens, i: int) -> int:
-    """The name before `(a, b)`, or at this place."""
-    if tokens[i].token_type is not TokenType.R_PAREN:
-        return i
-    depth = 0
-    while i >= 0:
-        depth += (tokens[i].token_type is TokenType.R_PAREN) - (tokens[i].token_type is TokenType.L_PAREN)
-        i -= 1
-        if depth == 0:
-            break
-    return max(i, 0)

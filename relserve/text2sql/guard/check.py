@@ -18,7 +18,7 @@ from relserve.linking.schema import Schema
 from relserve.text2sql.guard.brackets import TooDeepError, UnmatchedError, check_brackets
 from relserve.text2sql.guard.functions import Functions, read_functions
 from relserve.text2sql.guard.tables import read_tables
-from relserve.text2sql.guard.walk import Walk
+from relserve.text2sql.guard.walk import TableRead, Walk
 
 LONGEST = 20_000  # characters
 _TREE = """
@@ -42,14 +42,25 @@ def check_select(con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | Non
     checked(con, sql, allowed, read_functions(con))
 
 
+def tables_read(con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None) -> list[TableRead]:
+    """The tables that a SELECT reads, each where its name stands; raises as `check_select`."""
+    _only_statement(con, sql)
+    return _walked(con, sql, allowed, read_functions(con)).reads
+
+
 def checked(
     con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None, functions: Functions
 ) -> duckdb.Statement:
     """The one SELECT of a text, looked at with the database's functions known; as `check_select`."""
     statement = _only_statement(con, sql)
-    tables = read_tables(con, allowed)
-    Walk(tables, functions, lambda text: _tree(con, text)).check(_tree(con, sql))
+    _walked(con, sql, allowed, functions)
     return statement
+
+
+def _walked(con: duckdb.DuckDBPyConnection, sql: str, allowed: Schema | None, functions: Functions) -> Walk:
+    walk = Walk(read_tables(con, allowed), functions, lambda text: _tree(con, text))
+    walk.check(_tree(con, sql))
+    return walk
 
 
 def _only_statement(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:

@@ -21,6 +21,9 @@ _CURRENT = "SELECT system.main.current_database(), system.main.current_schema()"
 _MAX_SHOWN = 20
 
 
+Path = tuple[str, ...]  # a table's name, after those of its database and schema where they are given
+
+
 class Entry(NamedTuple):
     """A table or view of the catalog, its names folded."""
 
@@ -44,8 +47,12 @@ class Tables(NamedTuple):
     allowed: frozenset[Entry]
     shown: tuple[str, ...]
 
-    def check(self, path: Sequence[str]) -> None:
-        """Refuse a name that means, or could mean, another table than an allowed one.
+    def meant(self, path: Sequence[str]) -> frozenset[Entry]:
+        """The tables that a name can mean: one, but for names that only schemas out of the path have."""
+        return _meant(self.known, self.current, path)
+
+    def check(self, path: Sequence[str]) -> frozenset[Entry]:
+        """What a name means; refuse one that means, or could mean, another table than an allowed one.
 
         Args:
             path: the name, after those of its database and schema where they are given.
@@ -53,12 +60,13 @@ class Tables(NamedTuple):
         Raises:
             UnsafeSqlError: lists the tables that may be read.
         """
-        meant = _meant(self.known, self.current, path)
+        meant = self.meant(path)
         if not meant or not meant <= self.allowed:
             raise UnsafeSqlError(
                 f"{'.'.join(map(quoted, path))} is no table that generated SQL may read here; it may read "
                 f"{_listed(self.shown)}"
             )
+        return meant
 
 
 def read_tables(con: duckdb.DuckDBPyConnection, allowed: Schema | None) -> Tables:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from relserve.errors import UnsafeSqlError
 from relserve.text2sql.guard import nodes, sizes
 from relserve.text2sql.guard.functions import Functions, Macro, built_in
 from relserve.text2sql.guard.names import folded
 from relserve.text2sql.guard.refused import CALLS_BY_NAME
-from relserve.text2sql.guard.tables import Tables
+from relserve.text2sql.guard.tables import Entry, Path, Tables
 
 Node = Mapping[str, Any]
 Scope = frozenset[str]  # names of the WITH queries that can be seen
+
+
+class TableRead(NamedTuple):
+    """A name of a table or view of the catalog in a statement.
+
+    Attributes:
+        path: the name, after those of its database and schema where they are given.
+        start: where it is written, in bytes of the statement; None where DuckDB does not tell.
+        meant: what it can mean.
+    """
+
+    path: Path
+    start: int | None
+    meant: frozenset[Entry]
+
 
 MOST_PARTS = 5_000
 DEEPEST = 100
@@ -27,12 +42,17 @@ class Walk:
         tables: what may be read.
         functions: what may be called.
         parse: reads a macro's text as a tree.
+
+    Attributes:
+        reads: the names of tables that were met, in the text and in its macros.
     """
 
     def __init__(self, tables: Tables, functions: Functions, parse: Callable[[str], Node]) -> None:
         self._tables, self._functions, self._parse = tables, functions, parse
         self._num_parts, self._growth = 0, 1
         self._macros: set[Macro] = set()
+        self._in_macro = False
+        self.reads: list[TableRead] = []
 
     def check(self, tree: Any, scope: Scope = frozenset(), depth: int = 0) -> None:
         """Refuse what is not allowed, in a part of the tree and in all that is below it.
@@ -94,7 +114,8 @@ class Walk:
         if table.get("at_clause"):
             raise UnsafeSqlError("generated SQL reads tables as they are now, and this has AT (..)")
         if len(path) > 1 or folded(path[0]) not in scope:
-            self._tables.check(path)
+            start = None if self._in_macro else table.get("query_location")
+            self.reads.append(TableRead(tuple(path), start, self._tables.check(path)))
 
     def _check_table_function(self, part: Node, scope: Scope, depth: int) -> None:
         function = part["function"]
@@ -140,9 +161,11 @@ class Walk:
         for macro in macros:
             if macro not in self._macros:
                 self._macros.add(macro)
+                within, self._in_macro = self._in_macro, True
                 self.check(
                     self._parse(macro.definition if macro.is_table else f"SELECT ({macro.definition})")
                 )
+                self._in_macro = within
 
     def _name(self, part: Node) -> str:
         return str(part["qualified_name"]["path"][-1])

@@ -33,6 +33,19 @@ def test_explain_shows_the_sql_of_a_question_that_was_asked() -> None:
     assert "has not been asked" in told
 
 
+def test_what_was_asked_of_other_tables_is_not_shown() -> None:
+    asked = asking()
+    explain = "EXPLAIN FROM text2sql('Count?')"
+    asked.rows("SELECT text2sql_query('Count?', evidence := 'x')")
+    assert "has not been asked" in asked.rows(explain)[0][1]
+    asked.rows("FROM text2sql('Count?')")
+    assert asked.rows(explain)[0][0] == "physical_plan"
+    asked.rows("CREATE SCHEMA s; CREATE TABLE s.beers(a INT); USE s")
+    assert "has not been asked" in asked.rows(explain)[0][1]
+    asked.rows("USE main; DROP TABLE beers")
+    assert "its tables changed since" in asked.rows(explain)[0][1]
+
+
 def test_explain_analyze_asks_and_runs() -> None:
     asked = asking()
     ((_, plan),) = asked.rows("EXPLAIN ANALYZE FROM text2sql('Count?')")

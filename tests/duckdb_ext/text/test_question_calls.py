@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from relserve_duckdb.text.from_items import from_items
-from relserve_duckdb.text.question_calls import find_question_calls, names_before_brackets
+from relserve_duckdb.text.question_calls import find_question_calls
 from relserve_duckdb.text.stand_in import Piece, StandIn, replaced
 from relserve_duckdb.text.tokens import tokens_of
 
@@ -46,11 +46,6 @@ def test_a_call_knows_its_place_its_arguments_and_whether_it_has_a_name() -> Non
     assert one.arguments == {"question": "'x)'", "tables": "['a', 'b']", "seed": "$1"}
     assert (one.has_alias, other.has_alias) == (True, False)
     assert other.arguments == {"question": "?"}
-
-
-def test_names_of_with_are_found() -> None:
-    text = 'WITH a AS (SELECT 1 AS x), "B"(c, d) AS NOT MATERIALIZED (SELECT 2) SELECT y AS z FROM a'
-    assert names_before_brackets(text) == {"a", "b"}
 
 
 def test_a_text_instead_of_one_that_stands_in_itself_has_the_users_places() -> None:
