@@ -17,6 +17,7 @@ from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import Outcome, run
 from relserve.text2sql.retrieval.library import ValueLibrary
+from relserve.text2sql.writers import reads_question_alone
 from relserve.tiny_sql.evaluate import is_right as gives
 
 NOT_THERE = ("does not exist", "not found in FROM clause", "Referenced table", "does not have a column")
@@ -67,7 +68,8 @@ def ask(group: Group, session: Session, options: Text2SqlOptions, folder: Path) 
     database = DuckDBDatabase(con.cursor(), chosen, library=ValueLibrary(folder))
     texts = [question.text for question in group.questions]
     evidence = [question.evidence for question in group.questions]
-    outcomes = run(texts, database, session, chosen, evidence=evidence)
+    points = chosen.model is not None and reads_question_alone(chosen.model)
+    outcomes = run(texts, database, session, chosen, evidence=None if points else evidence)
     steps = session.history.workflows.steps(outcomes[0].workflow_id)
     pairs = zip(group.questions, outcomes, strict=True)
     return Asked(

@@ -47,7 +47,7 @@ class DuckDBDatabase:
         self._library = library or library_in(cache_dir() / VALUES_FOLDER)
 
     def schema(self) -> Schema:
-        """See `Database.schema`.
+        """See `Database.schema`; the table of examples is not among them, unless it is asked for.
 
         Raises:
             UsageError: there is no such table or schema, with the nearest names, or none at all.
@@ -76,7 +76,12 @@ class DuckDBDatabase:
 
     @cached_property
     def _schema(self) -> Schema:
-        return read_schema(self._con, self._options.tables, self._options.schema)
+        schema = read_schema(self._con, self._options.tables, self._options.schema)
+        if self._examples is None or self._options.tables is not None:
+            return schema
+        named = read_schema(self._con, [str(self._options.examples)], num_values=0).tables
+        kept = {(table.qualifier, table.name) for table in named}
+        return Schema(tuple(t for t in schema.tables if (t.qualifier, t.name) not in kept))
 
     @cached_property
     def _values(self) -> DatabaseValues:

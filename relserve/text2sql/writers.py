@@ -22,6 +22,11 @@ def model_of(session: Session, options: Text2SqlOptions) -> str | None:
     return options.model
 
 
+def reads_question_alone(model: str) -> bool:
+    """Whether a model, or the one that writes SQL in its place, takes neither evidence nor examples."""
+    return model == "tiny" or writes_handles(model)
+
+
 def check_pointing(options: Text2SqlOptions, evidence: Sequence[str | None]) -> None:
     """Refuse what a model that writes handles cannot read.
 

@@ -107,3 +107,15 @@ def test_a_model_that_points_answers_over_a_connection(con: duckdb.DuckDBPyConne
     (outcome,) = answer([QUESTION], con, session_of(engine), Text2SqlOptions(tables=("beers", "breweries")))
     assert outcome.failure is None
     assert con.sql(str(outcome.sql)).fetchall() == [(2,)]
+
+
+def test_the_table_of_examples_is_no_table_to_ask_unless_it_is_named(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("CREATE TABLE kept AS SELECT 'How many?' AS question, 'SELECT 1' AS sql")
+
+    def names(options: Text2SqlOptions) -> set[str]:
+        return {table.name for table in DuckDBDatabase(con, options).schema().tables}
+
+    everything = names(Text2SqlOptions())
+    assert "kept" in everything
+    assert names(Text2SqlOptions(examples="kept")) == everything - {"kept"}
+    assert names(Text2SqlOptions(examples="kept", tables=("kept",))) == {"kept"}

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from relserve.errors import UsageError
+from relserve.errors import LimitError, UsageError
+from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.retrieval import golden
 from relserve.text2sql.retrieval.golden import GoldenExamples
 
 EXAMPLES = [
@@ -46,3 +48,20 @@ def test_a_table_without_these_columns_is_an_error_that_says_so(con: duckdb.Duck
         GoldenExamples(con, "other")
     with pytest.raises(UsageError, match="no table 'example'; the nearest are examples"):
         GoldenExamples(con, "example")
+
+
+def test_long_examples_are_left_out(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("INSERT INTO examples VALUES (NULL, repeat('beer ', 1000), 'SELECT 1')")
+    con.execute("INSERT INTO examples VALUES (NULL, 'beer', repeat('SELECT 1 ', 1000))")
+    assert len(GoldenExamples(con, "examples").nearest("beer", 100)) == 3
+
+
+def test_a_view_that_takes_too_long_is_ended(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    con.execute(
+        "CREATE VIEW slow AS SELECT 'q' AS question, sum(i)::VARCHAR AS sql FROM range(100000000000) t(i)"
+    )
+    monkeypatch.setattr(golden, "LIMITS", Limits(seconds=0.3))
+    with pytest.raises(LimitError):
+        GoldenExamples(con, "slow")

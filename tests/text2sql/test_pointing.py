@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from relserve.engines.scripted import ScriptedEngine
+from relserve.errors import UsageError
 from relserve.linking.schema import Column, Kind, Schema, Table
 from relserve.text2sql.cases.case import Case
 from relserve.text2sql.options import Text2SqlOptions
@@ -152,3 +153,23 @@ def test_the_embedded_model_for_text_gives_way_to_that_for_sql() -> None:
 
 def test_a_case_without_a_choice_has_no_sql() -> None:
     assert Case("?", BEERS).sql is None
+
+
+@pytest.mark.parametrize("given", [{"evidence": "IPA is a style"}, {"examples": "notes"}])
+def test_what_such_a_model_cannot_read_is_an_error(given: dict[str, str]) -> None:
+    engine = pointer(right)
+    with pytest.raises(UsageError, match=f"question alone, and takes no {next(iter(given))}"):
+        run([QUESTION], MemoryDatabase(), session_of(engine), Text2SqlOptions(**given))
+    assert engine.num_prompts == 0
+
+
+def test_evidence_of_no_question_is_none() -> None:
+    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(pointer(right)), evidence=[None])
+    assert outcome.sql == SQL
+
+
+def test_one_answer_alone_is_never_believed() -> None:
+    engine = pointer(sometimes(1))
+    (outcome,) = run([QUESTION], MemoryDatabase(), session_of(engine), Text2SqlOptions(candidates=1))
+    assert outcome.sql is None
+    assert engine.num_prompts == 3

@@ -18,6 +18,8 @@ from relserve.cli.console import console
 from relserve.cli.formats import Format
 from relserve.cli.output import print_table, write
 from relserve.errors import Cancelled, RelserveError
+from relserve.settings import load
+from relserve.text2sql.writers import reads_question_alone
 
 __all__ = ["Manner", "Source", "run"]
 
@@ -87,7 +89,8 @@ def _may_run() -> bool:
 
 
 class Asker:
-    """Answers questions about one connection; each may go on from those before."""
+    """Answers questions about one connection; each may go on from those before, where the model reads more
+    than the question."""
 
     def __init__(self, con: Connection, options: Mapping[str, Any], manner: Manner) -> None:
         self._con, self._options, self._manner = con, dict(options), manner
@@ -99,7 +102,8 @@ class Asker:
         Raises:
             Text2SqlError: it became no SQL.
         """
-        before = {"evidence": "\n".join(self._before)} if self._before else {}
+        tells = self._before and not reads_question_alone(self._options.get("model") or load().model)
+        before = {"evidence": "\n".join(self._before)} if tells else {}
         found = self._con.text2sql(question, **before, **self._options)
         self._before.append(ASKED_BEFORE.format(question=question, sql=found.sql))
         del self._before[:-FOLLOWED]

@@ -22,7 +22,8 @@ class TooDeepError(ValueError):
 
 
 class UnmatchedError(ValueError):
-    """A bracket closes nothing, or is never closed; the message says which, after the text's name."""
+    """A bracket closes nothing or is never closed, or half a character stands alone; the message says which,
+    after the text's name."""
 
 
 def check_brackets(sql: str, deepest: int = DEEPEST) -> None:
@@ -64,7 +65,7 @@ def _words(sql: str) -> Iterator[str]:
     try:
         data = sql.encode()
     except UnicodeEncodeError as error:
-        raise UnsafeSqlError(f"generated SQL holds half a character: {error.reason}") from None
+        raise UnmatchedError(f"holds half a character ({error.reason})") from None
     ends = [*duckdb.tokenize(sql), (len(data), Kind.comment)]
     for (start, kind), (end, _) in pairwise(ends):
         if kind in (Kind.comment, Kind.string_const) or data[start : start + 1] == b'"':

@@ -12,8 +12,11 @@ from relserve.errors import UsageError
 from relserve.linking.schema import quoted
 from relserve.text2sql.catalog.choice import Choice
 from relserve.text2sql.catalog.relations import relations_of
+from relserve.text2sql.guard.limits import Limits, Watchdog
 
 MOST_EXAMPLES = 10_000  # of a table that are looked at
+LONGEST = 4_000  # characters of a question, or of its SQL; longer ones are left out
+LIMITS = Limits(seconds=5.0)
 _SQL_NAMES = ("sql", "query")
 
 
@@ -25,6 +28,7 @@ class GoldenExamples:
 
     Raises:
         UsageError: there is no such table, with the nearest names, or it has other columns.
+        LimitError: reading it takes too long, as of a view.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection, table: str) -> None:
@@ -38,10 +42,12 @@ class GoldenExamples:
         if "question" not in by_name or answer is None:
             raise UsageError(f"{needed}; it has {', '.join(by_name.values())}")
         asked, answered = quoted(by_name["question"]), quoted(answer)
-        self._examples: list[tuple[str, str]] = con.execute(
-            f"SELECT {asked}::VARCHAR, {answered}::VARCHAR FROM {relation.full_name} "
-            f"WHERE {asked} IS NOT NULL AND {answered} IS NOT NULL LIMIT {MOST_EXAMPLES}"
-        ).fetchall()
+        reading = (
+            f"SELECT {asked}::VARCHAR AS q, {answered}::VARCHAR AS a FROM {relation.full_name} "
+            f"WHERE length(q) <= {LONGEST} AND length(a) <= {LONGEST} LIMIT {MOST_EXAMPLES}"
+        )
+        with Watchdog(con, LIMITS).watching():
+            self._examples: list[tuple[str, str]] = con.execute(reading).fetchall()
         self._lock = threading.Lock()
         self._index = sqlite3.connect(":memory:", check_same_thread=False)
         self._index.execute(

@@ -104,13 +104,22 @@ def test_questions_from_stdin_go_on_from_those_before_and_from_errors(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("How many?\n\nWhat else?\n By region?\nquit\nShops?\n"))
-    run(None, ask.Source(files=files), format=Format.csv)
+    run(None, ask.Source(files=files), format=Format.csv, model="scripted")
     shown = capsys.readouterr()
     assert shown.out == '"n"\n3\n"region","total"\n"north",15\n"south",30\n'
     assert "relserve: text2sql, stage candidates: no table fits" in shown.err
     assert [questions for questions, _ in recorded.asked] == [["How many?"], ["What else?"], ["By region?"]]
     before = f"The question before was: How many?\nIts SQL was: {ANSWERS['How many?']}"
     assert [options.evidence for _, options in recorded.asked] == [None, before, before]
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "tiny-sql"}])
+def test_a_model_that_reads_the_question_alone_is_told_no_other(
+    recorded: Recorded, files: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("How many?\nBy region?\n"))
+    run(None, ask.Source(files=files), format=Format.csv, **options)
+    assert [asked.evidence for _, asked in recorded.asked] == [None, None]
 
 
 def test_the_only_question_fails_the_command(recorded: Recorded, files: tuple[Path, ...]) -> None:
