@@ -19,7 +19,7 @@ import pytest
 from relserve.errors import Cancelled
 from relserve.linking.values import ValueHit
 from relserve.linking.words import folded
-from relserve.text2sql.catalog import texts
+from relserve.text2sql.catalog import texts, versions
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.catalog.texts import ColumnTexts, distinct_texts
 from relserve.text2sql.retrieval import library, spelling, value_table
@@ -315,3 +315,35 @@ def test_a_column_of_many_values_is_not_read_whole(
     assert len(read["a"]) == 100
     assert max(int(value[1:]) for value in read["a"]) < 5000
     assert sorted(read["b"]) == sorted(f"w{n}" for n in range(60))
+
+
+def test_only_what_is_asked_of_counts_in_a_version(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, shelf = _built(monkeypatch), ValueLibrary(tmp_path / "values")
+    con.execute(f"ATTACH '{tmp_path / 'other.duckdb'}' AS other; CREATE TABLE other.t (a INT)")
+    con.execute("CREATE TABLE log (a INT)")
+    schema = read_schema(con, tables=["beers"])
+    shelf.values(con, schema)
+    con.execute("INSERT INTO other.t VALUES (1)")
+    con.execute("INSERT INTO log VALUES (1)")
+    shelf.values(con, schema)
+    assert len(read) == 1
+    con.execute("UPDATE beers SET style = 'Stout' WHERE style = 'Bock'")
+    assert shelf.values(con, schema).find(("stout",)) != []
+    assert len(read) == 2
+
+
+def test_what_changes_behind_the_first_rows_of_a_file_shows(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "HASHED_ROWS", 1)
+    schema = read_schema(con, tables=["beers"])
+    first = versions.database_version(con, schema)
+    con.execute("UPDATE beers SET style = 'Stout' WHERE style = 'Bock'")
+    assert versions.database_version(con, schema).key != first.key
+
+
+@pytest.mark.parametrize("path", ["host=db password=hunter2", "https://example.org/a.duckdb", None, ""])
+def test_what_is_no_path_is_no_file(path: str | None) -> None:
+    assert not versions._is_file(path)
