@@ -34,6 +34,7 @@ class DuckDBDatabase:
         options: which tables to look at, and the table of examples.
         limits: of each statement that a model wrote.
         library: keeps the indexes of values.
+        cancel: when set, values are read no further.
     """
 
     def __init__(
@@ -42,7 +43,9 @@ class DuckDBDatabase:
         options: Text2SqlOptions,
         limits: Limits = DEFAULT,
         library: ValueLibrary | None = None,
+        cancel: threading.Event | None = None,
     ) -> None:
+        self._cancel = cancel
         self._con, self._options, self._limits = con, options, limits
         self._library = library or library_in(cache_dir() / VALUES_FOLDER)
 
@@ -85,7 +88,7 @@ class DuckDBDatabase:
 
     @cached_property
     def _values(self) -> DatabaseValues:
-        return self._library.values(self._con, self._schema)
+        return self._library.values(self._con, self._schema, self._cancel)
 
     @cached_property
     def _examples(self) -> GoldenExamples | None:
@@ -111,7 +114,8 @@ def answer(
     Args:
         con: see `DuckDBDatabase`.
     """
-    return run(questions, DuckDBDatabase(con, options), session, options, evidence=evidence, cancel=cancel)
+    database = DuckDBDatabase(con, options, cancel=cancel)
+    return run(questions, database, session, options, evidence=evidence, cancel=cancel)
 
 
 @lru_cache(maxsize=8)

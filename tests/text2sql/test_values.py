@@ -6,16 +6,20 @@ import os
 import random
 import sqlite3
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pytest
 
+from relserve.errors import Cancelled
 from relserve.linking.values import ValueHit
 from relserve.linking.words import folded
+from relserve.text2sql.catalog import texts, versions
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.catalog.texts import ColumnTexts, distinct_texts
 from relserve.text2sql.retrieval import library, spelling, value_table
@@ -100,9 +104,9 @@ def _edited(value: str, chance: random.Random) -> str:
 def test_one_edit_away_is_found_among_many() -> None:
     chance = random.Random(3)
     syllables = [a + b + c for a in "bcdfglmnprst" for b in "aeiou" for c in "lmnrst"]
-    texts = sorted({"".join(chance.choices(syllables, k=4)).title() for _ in range(20_000)})
-    values = DatabaseValues.build([ColumnTexts("t", "c", texts)])
-    asked = chance.sample(texts, 200)
+    words = sorted({"".join(chance.choices(syllables, k=4)).title() for _ in range(20_000)})
+    values = DatabaseValues.build([ColumnTexts("t", "c", words)])
+    asked = chance.sample(words, 200)
     found = sum(text in [hit.value for hit, _ in values.similar(_edited(text, chance), 5)] for text in asked)
     assert found >= 190
 
@@ -260,3 +264,86 @@ def test_common_words_are_left_out_of_the_search() -> None:
     list(table.build([ColumnTexts("t", "c", [f"street {n}" for n in range(value_table.SCORED_VALUES + 1)])]))
     assert table.by_words("street", 5) == []
     assert table.by_words("street 17", 5) == [17]
+
+
+def test_a_build_keeps_nobody_else_waiting_and_can_be_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf, cancel, is_reading = ValueLibrary(tmp_path / "values"), threading.Event(), threading.Event()
+    reading = library.distinct_texts
+
+    def slow(con: duckdb.DuckDBPyConnection, *args: object) -> Iterator[ColumnTexts]:
+        if con is big:
+            is_reading.set()
+            assert cancel.wait(30)
+        yield from reading(con, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(library, "distinct_texts", slow)
+    with duckdb.connect() as big, duckdb.connect() as small, ThreadPoolExecutor(1) as pool:
+        big.execute("CREATE TABLE t AS SELECT 'v' || i AS a FROM range(1000) t(i)")
+        small.execute("CREATE TABLE t AS SELECT 'x' AS a")
+        first = pool.submit(shelf.values, big, read_schema(big), cancel)
+        try:
+            assert is_reading.wait(30)
+            assert shelf.values(small, read_schema(small)).find(("x",)) != []
+        finally:
+            cancel.set()
+        with pytest.raises(Cancelled):
+            first.result(30)
+        assert shelf.values(big, read_schema(big)).find(("v7",)) != []  # a cancelled build is no index
+
+
+def test_a_build_ends_in_time_and_keeps_what_it_has(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = read_schema(con)
+    monkeypatch.setattr(library, "READING_S", 0.0)
+    assert ValueLibrary(tmp_path / "none").values(con, schema).find(("bock",)) == []
+    columns = [ColumnTexts("t", "c", [f"street {n}" for n in range(3 * spelling.CHUNK)])]
+    asked: list[bool] = []
+    cut = DatabaseValues.build(columns, goes_on=lambda: asked.append(True) or len(asked) < 2)  # type: ignore
+    assert cut.find(("street", "700")) != []
+    assert _best(cut, "stret 17") == "street 17"
+
+
+def test_a_column_of_many_values_is_not_read_whole(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "MOST_OF_COLUMN", 100)
+    con.execute("CREATE TABLE big AS SELECT 'v' || i AS a, 'w' || (i // 500) AS b FROM range(30000) t(i)")
+    read = {each.column: each.values for each in distinct_texts(con, read_schema(con, ["big"]), 1000, 10.0)}
+    assert len(read["a"]) == 100
+    assert max(int(value[1:]) for value in read["a"]) < 5000
+    assert sorted(read["b"]) == sorted(f"w{n}" for n in range(60))
+
+
+def test_only_what_is_asked_of_counts_in_a_version(
+    con: duckdb.DuckDBPyConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, shelf = _built(monkeypatch), ValueLibrary(tmp_path / "values")
+    con.execute(f"ATTACH '{tmp_path / 'other.duckdb'}' AS other; CREATE TABLE other.t (a INT)")
+    con.execute("CREATE TABLE log (a INT)")
+    schema = read_schema(con, tables=["beers"])
+    shelf.values(con, schema)
+    con.execute("INSERT INTO other.t VALUES (1)")
+    con.execute("INSERT INTO log VALUES (1)")
+    shelf.values(con, schema)
+    assert len(read) == 1
+    con.execute("UPDATE beers SET style = 'Stout' WHERE style = 'Bock'")
+    assert shelf.values(con, schema).find(("stout",)) != []
+    assert len(read) == 2
+
+
+def test_what_changes_behind_the_first_rows_of_a_file_shows(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(versions, "HASHED_ROWS", 1)
+    schema = read_schema(con, tables=["beers"])
+    first = versions.database_version(con, schema)
+    con.execute("UPDATE beers SET style = 'Stout' WHERE style = 'Bock'")
+    assert versions.database_version(con, schema).key != first.key
+
+
+@pytest.mark.parametrize("path", ["host=db password=hunter2", "https://example.org/a.duckdb", None, ""])
+def test_what_is_no_path_is_no_file(path: str | None) -> None:
+    assert not versions._is_file(path)

@@ -20,6 +20,7 @@ SAMPLE_ROWS = 20_000  # of a table that are read for example values
 NUM_STRETCHES = 10  # of neighbouring rows that a sample consists of
 MAX_VALUE_CHARS = 80  # a longer text is no example: cut, it would be a value that is not there
 SCANNED_ROWS = 20_000_000  # of a table that are gone through for the distinct values of a column
+POLL_S = 0.05  # how often a reading's time and cancel event are looked at
 KEY_ROWS = 1_000_000  # of a table whose key's uniqueness is looked at
 
 
@@ -27,16 +28,23 @@ class RowReader:
     """Reads some rows of tables and views, within a time.
 
     What it reads is the same as long as the rows are, so that prompts made of it are the same.
-    A view may take long whatever is asked of it, so that its reading may have to be interrupted, which would
-    end a transaction: inside one no view is read.
+    A view, a big table or one elsewhere may take long whatever is asked of it, so that its reading may have
+    to be interrupted, which would end a transaction: inside one no view is read, and tables without a limit.
 
     Args:
         asking: views whose reading may ask a model; they are never read.
         seconds: for all readings.
+        cancel: when set, nothing more is read.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, asking: Collection[Place], seconds: float) -> None:
-        self._con, self._asking = con, asking
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        asking: Collection[Place],
+        seconds: float,
+        cancel: threading.Event | None = None,
+    ) -> None:
+        self._con, self._asking, self._cancel = con, asking, cancel or threading.Event()
         self._until = time.monotonic() + seconds
         one, other = (con.execute("SELECT txid_current()").fetchall() for _ in range(2))
         self._in_transaction = one == other
@@ -53,16 +61,30 @@ class RowReader:
         return tuple(value for (value,) in rows)
 
     def distinct(self, relation: Relation, column: str, most: int) -> list[str]:
-        """The distinct values of a text column, at most so many; no long ones, of a huge table a sample."""
+        """The distinct values of a text column, at most so many; no long ones, of a huge table a sample.
+
+        Where nearly every row has a value of its own, no more rows are read than values are wanted.
+        """
         name = quoted(column)
-        is_huge = not relation.is_view and (relation.num_rows or 0) > SCANNED_ROWS
+        num_rows = 0 if relation.is_view else relation.num_rows or 0
+        source = relation.full_name
+        if num_rows > SCANNED_ROWS:
+            source = _sample(relation)
+        elif num_rows > 2 * most and self._is_diverse(relation, name):
+            source = f"(FROM {source} LIMIT {2 * most})"
         rows = self.rows(
             relation,
-            f"SELECT DISTINCT v FROM (SELECT {name}::VARCHAR AS v "
-            f"FROM {_sample(relation) if is_huge else relation.full_name}) "
+            f"SELECT DISTINCT v FROM (SELECT {name}::VARCHAR AS v FROM {source}) "
             f"WHERE trim(v) <> '' AND length(v) <= {MAX_VALUE_CHARS} LIMIT {most}",
         )
         return [value for (value,) in rows]
+
+    def _is_diverse(self, relation: Relation, name: str) -> bool:
+        """Whether most rows of a sample have a value of their own."""
+        rows = self.rows(
+            relation, f"SELECT 2 * count(DISTINCT {name}) > count({name}) FROM {_sample(relation)}"
+        )
+        return rows == [(True,)]
 
     def is_unique(self, relation: Relation, column: str) -> bool:
         """Whether a column holds a different value in each row; no where the rows are too many to look at."""
@@ -80,10 +102,15 @@ class RowReader:
         """What a query of this relation alone gives; nothing where it may not be read, or cannot."""
         left = self._until - time.monotonic()
         is_open = not relation.is_view or (not self._in_transaction and relation.place not in self._asking)
-        if left <= 0 or not is_open:
+        if left <= 0 or not is_open or self._cancel.is_set():
             return []
+        is_quick = 0 < (relation.num_rows or 0) <= SAMPLE_ROWS
         try:
-            with _interrupted_after(left, self._con) if relation.is_view else nullcontext():
+            with (
+                nullcontext()
+                if is_quick or self._in_transaction
+                else _interrupted_after(left, self._con, self._cancel)
+            ):
                 return self._con.execute(sql).fetchall()
         except duckdb.Error as error:  # a file is gone, a value of a view fails to convert, time is up
             logger.info("no values of %s: %s", relation.full_name, error)
@@ -106,20 +133,24 @@ def _sample(relation: Relation) -> str:
 
 
 @contextmanager
-def _interrupted_after(seconds: float, con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    lock = threading.Lock()
-    is_over = False
+def _interrupted_after(
+    seconds: float, con: duckdb.DuckDBPyConnection, cancel: threading.Event
+) -> Iterator[None]:
+    lock, over = threading.Lock(), threading.Event()
+    until = time.monotonic() + seconds
 
-    def stop() -> None:
-        with lock:  # so that no later statement is hit
-            if not is_over:
-                con.interrupt()
+    def watch() -> None:
+        while not over.wait(POLL_S):
+            if cancel.is_set() or time.monotonic() > until:
+                with lock:  # so that no later statement is hit
+                    if not over.is_set():
+                        con.interrupt()
 
-    timer = threading.Timer(seconds, stop)
-    timer.start()
+    thread = threading.Thread(target=watch, name="relserve-reading-watchdog", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        timer.cancel()
         with lock:
-            is_over = True
+            over.set()
+        thread.join()

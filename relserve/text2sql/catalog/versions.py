@@ -14,9 +14,10 @@ from relserve.text2sql.catalog.choice import located
 from relserve.text2sql.catalog.examples import RowReader
 from relserve.text2sql.catalog.relations import asking_views, relations_of
 
-HASHED_ROWS = 200_000  # of a table or view that lies in no file, whose texts tell whether it has changed
+HASHED_ROWS = 200_000  # of a table or view, whose texts tell whether it has changed
+HASHED_TABLES = 50  # where more are asked of, those in a file are told by the file's time of change
 SECONDS = 2.0
-_PATHS = "SELECT database_name, CASE WHEN NOT encrypted THEN path END FROM duckdb_databases()"
+_FILES = "SELECT database_name, path FROM duckdb_databases() WHERE type = 'duckdb' AND NOT encrypted"
 
 
 class DatabaseVersion(NamedTuple):
@@ -34,28 +35,38 @@ class DatabaseVersion(NamedTuple):
 def database_version(
     con: duckdb.DuckDBPyConnection, schema: Schema, seconds: float = SECONDS
 ) -> DatabaseVersion:
-    """The version of what a schema was read from.
+    """The version of what a schema was read from; what else is written beside it does not count.
 
-    It reckons with columns, numbers of rows, and each database file's size and time of change, its
-    write-ahead log's too. What lies in no file is told by a hash of its first texts: what changes behind
-    them shows only where the number of rows does.
+    It reckons with columns, numbers of rows, and a hash of the first texts of each table. What changes behind
+    them in a DuckDB file shows by its size and time of change, its write-ahead log's too; elsewhere only
+    where the number of rows does.
 
     Args:
-        seconds: for the hashes; what was not hashed by then is told by its columns and number of rows alone.
+        seconds: for the hashes; what was not hashed by then counts as what lies behind the first texts.
     """
     relations = relations_of(con)
-    paths = dict(con.execute(_PATHS).fetchall())
+    stamps = {name: [path, *_stamps(path)] for name, path in con.execute(_FILES).fetchall() if _is_file(path)}
     reader = RowReader(con, asking_views(relations, con), seconds)
-    facts: list[object] = [[path, *_stamps(path)] for path in sorted(filter(None, paths.values()))]
+    facts: list[object] = []
     is_in_files = True
     for table, relation in located(con, relations, schema):
         facts += [relation.place, relation.num_rows, relation.sql, relation.columns]
-        if paths.get(relation.database) is None or relation.is_view:
-            facts.append(reader.rows(relation, _hash_of(table, relation.full_name)))
+        is_file = relation.database in stamps and not relation.is_view
+        is_many = is_file and len(schema.tables) > HASHED_TABLES
+        hashed = [] if is_many else reader.rows(relation, _hash_of(table, relation.full_name))
+        is_whole = bool(hashed) and hashed[0][0] < HASHED_ROWS
+        facts.append(hashed)
+        if not is_file:
             is_in_files = False
+        elif not is_whole:
+            facts.append(stamps[relation.database])
     return DatabaseVersion(
         hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).hexdigest(), is_in_files
     )
+
+
+def _is_file(path: str | None) -> bool:
+    return path is not None and os.path.isfile(path)
 
 
 def _hash_of(table: Table, name: str) -> str:

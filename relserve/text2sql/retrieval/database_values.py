@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +31,22 @@ class DatabaseValues(ValueIndex):
         self._table, self._spellings = table, spellings
 
     @classmethod
-    def build(cls, columns: Iterable[ColumnTexts], folder: Path | None = None) -> DatabaseValues:
-        """An index of these values, in memory or in a folder that is there and empty."""
+    def build(
+        cls,
+        columns: Iterable[ColumnTexts],
+        folder: Path | None = None,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> DatabaseValues:
+        """An index of these values.
+
+        Args:
+            folder: for it, there and empty; None: in memory.
+            goes_on: asked now and then; where it says no, the values that are left are found by their words
+                alone.
+        """
         table = ValueTable(folder / TABLE_FILE if folder else None)
         plain = [spelling.plain(value) for value in table.build(columns)]
-        spellings = spelling.band_tables(spelling.band_keys(plain))
+        spellings = spelling.band_tables(spelling.band_keys(plain, goes_on))
         if folder:
             np.save(folder / SPELLING_FILE, spellings)
         return cls(table, spellings)

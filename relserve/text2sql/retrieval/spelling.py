@@ -11,7 +11,8 @@ arrays over all values at once, 23 s for a million, which lie on disk as they ar
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +48,14 @@ def likeness(first: frozenset[str], second: frozenset[str]) -> float:
     return common / (len(first) + len(second)) + common / (2 * min(len(first), len(second)))
 
 
-def band_keys(texts: Sequence[str]) -> Array:
-    """A key for each band and plain text: [NUM_BANDS, texts]."""
-    chunks = [_keys(texts[at : at + CHUNK]) for at in range(0, len(texts), CHUNK)]
+def band_keys(texts: Sequence[str], goes_on: Callable[[], bool] = lambda: True) -> Array:
+    """A key for each band and plain text: [NUM_BANDS, texts].
+
+    Args:
+        goes_on: asked between chunks; where it says no, the texts that are left get no keys.
+    """
+    starts = takewhile(lambda _: goes_on(), range(0, len(texts), CHUNK))
+    chunks = [_keys(texts[at : at + CHUNK]) for at in starts]
     return np.concatenate(chunks, axis=1) if chunks else np.zeros((NUM_BANDS, 0), np.uint32)
 
 
