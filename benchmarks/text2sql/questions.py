@@ -107,23 +107,28 @@ def _judged_twice(text: str, gold: str, shape: str, schema: Schema, values: Sequ
 
 
 def _table(record: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Table:
-    columns = tuple(_column(each, record, tables) for each in record["columns"])
-    return Table(record["name"], columns, key=_key(record))
+    return Table(record["name"], tuple(_column(each, tables) for each in record["columns"]))
 
 
-def _key(record: dict[str, Any]) -> tuple[str, ...]:
-    """The column that other tables refer to: the one called id or after the table, else the first."""
-    own = {"id", f"{record['name'].rstrip('s')}_id".casefold(), f"{record['name']}_id".casefold()}
-    names = [each["name"] for each in record["columns"] if not each.get("references")]
-    return (next((name for name in names if name.casefold() in own), names[0]),)
-
-
-def _column(record: dict[str, Any], owner: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Column:
+def _column(record: dict[str, Any], tables: Sequence[dict[str, Any]]) -> Column:
     kind = Kind(record["type"])
     target = next((each for each in tables if each["name"] == record.get("references")), None)
-    reference = None if target is None else Reference(target["name"], _key(target)[0])
+    referred = None if target is None else _referred(record, target)
+    reference = None if target is None or referred is None else Reference(target["name"], referred)
     values = tuple(str(value) for value in record.get("values") or ())
     return Column(record["name"], kind, _SQL_TYPES.get(kind, "VARCHAR"), references=reference, values=values)
+
+
+def _referred(record: dict[str, Any], target: dict[str, Any]) -> str | None:
+    """The column that a reference means: of its own name, else called id, else the first of its type."""
+    same = [
+        each["name"]
+        for each in target["columns"]
+        if each["type"] == record["type"] and not each.get("references")
+    ]
+    wanted = (record["name"].casefold(), "id", f"{target['name'].rstrip('s')}_id".casefold())
+    named = [name for want in wanted for name in same if name.casefold() == want]
+    return next(iter(named or same), None)
 
 
 def question_values(schema: Schema, text: str, gold: str) -> tuple[QuestionValue, ...]:
