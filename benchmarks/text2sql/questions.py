@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from relserve.linking.literals import QuestionValue, ValueKind
 from relserve.linking.pointer import linked_question, sql_of
 from relserve.linking.schema import Column, Kind, Reference, Schema, Table
 from relserve.linking.sql import PointerError
-from relserve.linking.values import SchemaValues
+from relserve.linking.values import SchemaValues, ValueHit
 from relserve.tiny_sql.corpus.questions import example
 from relserve.tiny_sql.evaluate import filled
 
@@ -59,7 +60,8 @@ def held_out(count: int, seed: str = "benchmark") -> Iterator[Group]:
             return
         one = example(f"{seed}-{index}", held_out=True)
         gold = sql_of(one.answer, one.prompt)
-        group = _judged_twice(one.question, gold, one.shape, one.prompt.schema, one.prompt.values)
+        values = question_values(one.prompt.schema, one.question, gold)
+        group = _judged_twice(one.question, gold, one.shape, one.prompt.schema, values)
         if all(con.execute(gold).fetchall() for con in group.databases):
             done += 1
             yield group
@@ -128,14 +130,44 @@ def question_values(schema: Schema, text: str, gold: str) -> tuple[QuestionValue
     """The values that rows should be drawn around: the question's, and the literals of its gold SQL."""
     index = SchemaValues(schema)
     try:
-        found = linked_question(schema, text, index).values
+        found = [value for value in linked_question(schema, text, index).values if not _is_loose(value)]
     except PointerError:
-        found = ()
-    literals = []
-    for literal in sqlglot.parse_one(gold, read="duckdb").find_all(exp.Literal):
+        found = []
+    tree = sqlglot.parse_one(gold, read="duckdb")
+    for literal in tree.find_all(exp.Literal):
         word = literal.name.strip("%")
-        asked = f"'{word}'" if literal.is_string else word
-        literals += linked_question(schema, f"with {asked}", index).values if word else ()
-        if literal.is_string and word:
-            literals.append(QuestionValue(ValueKind.TEXT, word))
-    return (*found, *literals)
+        if literal.is_string and not _is_date(word):
+            found.append(QuestionValue(ValueKind.TEXT, word, _holders(schema, tree, literal, word)))
+        else:
+            found += linked_question(schema, f"with {word}", index).values
+    return tuple(found)
+
+
+def _is_loose(value: QuestionValue) -> bool:
+    """Whether a value is a text of which no column is known to hold it."""
+    return value.kind is ValueKind.TEXT and not value.hits
+
+
+def _is_date(word: str) -> bool:
+    try:
+        date.fromisoformat(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _holders(schema: Schema, tree: exp.Expression, literal: exp.Literal, word: str) -> tuple[ValueHit, ...]:
+    """The column that a gold query compares a text with, as what holds it, or holds it amid other words."""
+    condition = literal.find_ancestor(exp.Predicate, exp.Contains, exp.Anonymous)
+    column = None if condition is None else condition.find(exp.Column)
+    if column is None:
+        return ()
+    is_part = not isinstance(condition, (exp.EQ, exp.NEQ, exp.In))
+    names = {each.alias_or_name: each.name for each in tree.find_all(exp.Table)}
+    tables = [names.get(column.table, "")] if column.table else list(names.values())
+    return tuple(
+        ValueHit(table.name, each.name, f"The {word} again" if is_part else word)
+        for table, each in schema.columns
+        if table.name.casefold() in map(str.casefold, tables)
+        and each.name.casefold() == column.name.casefold()
+    )

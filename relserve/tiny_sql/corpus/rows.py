@@ -88,7 +88,7 @@ def _texts(
     rng.shuffle(own)
     weights = [1 / (at + 1) for at in range(len(own))]
     known = [spelling for value in values for spelling in value.spellings(table.name, column.name)]
-    asked = [value.text for value in values if value.kind is ValueKind.TEXT]
+    asked = [value.text for value in values if value.kind is ValueKind.TEXT and not value.hits]
 
     def draw() -> Cell:
         if known and rng.random() < 0.35:

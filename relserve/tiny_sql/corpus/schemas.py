@@ -41,7 +41,17 @@ BRIDGE_SHARE = 0.35  # of schemas with three tables or more
 
 
 def schema(rng: random.Random, held_out: bool = False) -> SpokenSchema:
-    """A schema of chance."""
+    """A schema of chance, in which no two columns of a table have one name for DuckDB."""
+    while True:
+        made = _any_schema(rng, held_out)
+        if all(
+            len({column.name.casefold() for column in table.columns}) == len(table.columns)
+            for table in made.tables
+        ):
+            return made
+
+
+def _any_schema(rng: random.Random, held_out: bool) -> SpokenSchema:
     count = rng.choices(*TABLE_COUNTS)[0]
     maker = _Maker(rng, held_out, rng.choices(*STYLES)[0])
     while len(maker.tables) < count:
