@@ -1,6 +1,6 @@
 """The thorough pipeline on a real engine whose model says nothing sensible.
 
-Random weights end no SELECT, so all candidates and revisions of the model are cut, and none of them is used.
+Random weights end no SELECT, so the model's candidates and revisions are cut or "none": none of them is used.
 Recorded candidates and unit tests join them, for the later stages to have something to ask about.
 """
 
@@ -153,14 +153,26 @@ def test_steps_agree_with_the_relqueries_on_record(done: Done) -> None:
 
 
 def test_no_cut_reply_becomes_a_candidate(done: Done) -> None:
-    """Those of the engine are on record as failed rows, and what was refused keeps its problem."""
+    """What was refused keeps its problem, for its revision was cut."""
     for question, outcome in done.outcomes.items():
         assert [candidate.sql for candidate in outcome.candidates] == REFUSED[question] + VALID[question]
         assert not any(candidate.former for candidate in outcome.candidates)
         with_problem = [candidate.sql for candidate in outcome.candidates if candidate.problem is not None]
         assert with_problem == REFUSED[question]
+
+
+def test_cut_replies_are_on_record_as_failed_rows(done: Done) -> None:
+    """But for candidates that are the word "none", which is whole; revisions keep to the grammar of SQL."""
     failed = {step.stage: query.num_failed for step, query in zip(done.steps, done.queries, strict=True)}
-    assert failed == dict.fromkeys(ASKED, 0) | {"candidates": 20, "revision": 3}
+    notes = [note for outcome in done.outcomes.values() for trace in outcome.steps for note in trace.notes]
+    num_cut = sum("where the reply was cut" in note for note in notes)
+    assert num_cut > 0
+    assert failed == dict.fromkeys(ASKED, 0) | {"candidates": num_cut, "revision": ASKED["revision"]}
+    (revision,) = [step.rel_id for step in done.steps if step.stage == "revision"]
+    errors = done.session.history.errors()
+    messages = [error.failure.message for error in errors if error.rel_id == revision]
+    assert len(messages) == ASKED["revision"]
+    assert all("max_tokens ended the reply '```sql" in message for message in messages)
 
 
 @pytest.mark.parametrize("question", [JUDGED, VOTED])
