@@ -22,8 +22,8 @@ def test_the_layers_name_every_package_and_module() -> None:
     assert named == found | {"relserve_duckdb", "relserve_kernels"}
 
 
-def test_there_are_at_most_twelve_layers() -> None:
-    assert len(LAYERS) <= 12
+def test_there_are_at_most_ten_layers() -> None:
+    assert len(LAYERS) <= 10
 
 
 def test_imports_for_type_checking_count() -> None:
