@@ -1,6 +1,6 @@
 """The byte-level BPE tokenizer: trained on generated rows, it round-trips every text."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,3 +54,11 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerFast":
 
     tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
     return tokenizer
+
+
+def tokenizer_in(folder: Path, train: "Callable[[], PreTrainedTokenizerFast]") -> "PreTrainedTokenizerFast":
+    """Load the tokenizer of a folder; where there is none train and save it first, in one process alone."""
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        train().save_pretrained(folder)
+    return load_tokenizer(folder)

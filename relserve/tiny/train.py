@@ -11,26 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from transformers import PreTrainedTokenizerFast
 
 from relserve.tiny.encoding import stream
 from relserve.tiny.plan import Plan, Progress
-from relserve.tiny.tokenizer import corpus_texts, load_tokenizer, train_tokenizer
+from relserve.tiny.tokenizer import corpus_texts, tokenizer_in, train_tokenizer
 from relserve.tiny.trainer import Trainer
-
-
-def _tokenizer(plan: Plan) -> PreTrainedTokenizerFast:
-    """Load the run's tokenizer; train it first where there is none (start a new run with one process)."""
-    folder = plan.out / "tokenizer"
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        train_tokenizer(corpus_texts(plan.tokenizer_examples), plan.vocab).save_pretrained(folder)
-    return load_tokenizer(folder)
 
 
 def make_trainer(plan: Plan, resume: bool = False) -> Trainer:
     """A trainer with the run's tokenizer; with `resume` from the saved state on."""
-    tokenizer = _tokenizer(plan)
+    tokenizer = tokenizer_in(
+        plan.out / "tokenizer", lambda: train_tokenizer(corpus_texts(plan.tokenizer_examples), plan.vocab)
+    )
     return Trainer(plan, tokenizer, stream(tokenizer, plan), resume)
 
 

@@ -13,8 +13,9 @@ from relserve.linking.pointer import PointerError, PointerPrompt, pointer_prompt
 from relserve.linking.schema import Schema
 from relserve.linking.values import SchemaValues
 from relserve.tiny.batches import Batch
+from relserve.tiny.tokenizer import load_tokenizer
 from relserve.tiny_sql import MODEL_DIR
-from relserve.tiny_sql.tokenizer import load_tokenizer, prompt_text
+from relserve.tiny_sql.tokenizer import prompt_text
 
 MAX_ANSWER_TOKENS = 64
 _BATCH_ROWS = 40

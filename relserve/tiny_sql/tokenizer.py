@@ -6,7 +6,6 @@ ends with one space.
 
 import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relserve.linking.pointer import ANSWER_WORDS, HANDLES, MARKS
@@ -69,14 +68,6 @@ def _with_single_words(saved: dict[str, Any]) -> dict[str, Any]:
         vocab.setdefault(word + _SPACE, len(vocab))
     saved["model"]["ignore_merges"] = True
     return saved
-
-
-def load_tokenizer(folder: Path) -> "PreTrainedTokenizerFast":
-    """Load a saved tokenizer."""
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
-    return tokenizer
 
 
 class WordEncoder:

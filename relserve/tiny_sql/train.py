@@ -13,11 +13,12 @@ import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from relserve.tiny.plan import Plan, Progress
+from relserve.tiny.tokenizer import tokenizer_in
 from relserve.tiny.trainer import Trainer
 from relserve.tiny_sql.answering import share_told
 from relserve.tiny_sql.batches import corpus_texts, evaluation_set, stream
 from relserve.tiny_sql.plan import SQL_PLAN, export_state, mark
-from relserve.tiny_sql.tokenizer import load_tokenizer, train_tokenizer
+from relserve.tiny_sql.tokenizer import train_tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -25,12 +26,10 @@ EVALUATED = 150  # questions of each set, in the log
 
 
 def tokenizer_of(plan: Plan) -> PreTrainedTokenizerFast:
-    """Load the run's tokenizer; train it first where there is none (start a new run with one process)."""
-    folder = plan.out / "tokenizer"
-    if not folder.exists():
-        folder.mkdir(parents=True)
-        train_tokenizer(corpus_texts(plan.tokenizer_examples), plan.vocab).save_pretrained(folder)
-    return load_tokenizer(folder)
+    """The run's tokenizer, trained where there is none."""
+    return tokenizer_in(
+        plan.out / "tokenizer", lambda: train_tokenizer(corpus_texts(plan.tokenizer_examples), plan.vocab)
+    )
 
 
 def train(plan: Plan, resume: bool = False) -> Progress:

@@ -3,9 +3,10 @@
 import json
 
 from relserve.text2sql.writers import writes_handles
+from relserve.tiny.tokenizer import load_tokenizer
 from relserve.tiny_sql import MODEL_DIR
 from relserve.tiny_sql.evaluate import verdicts
-from relserve.tiny_sql.tokenizer import SINGLE_WORDS, load_tokenizer
+from relserve.tiny_sql.tokenizer import SINGLE_WORDS
 
 
 def test_model_is_small_and_as_configured() -> None:
