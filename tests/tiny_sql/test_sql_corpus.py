@@ -14,7 +14,7 @@ from relserve.tiny_sql.corpus.words import is_held_out
 duckdb = pytest.importorskip("duckdb")
 xgrammar = pytest.importorskip("xgrammar")
 
-SEEDS = range(4)
+SEEDS = range(8)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -29,14 +29,14 @@ def test_every_shape_gives_questions_whose_sql_runs_on_both_databases(shape):
         for number in (0, 1):
             rows = _connection(made, f"{seed} {number}").execute(sql).fetchall()
             found += bool(rows)
-    assert found >= len(SEEDS) // 2  # of twice as many results, these hold rows
+    assert found > len(SEEDS)  # more than half of all results hold rows
 
 
 def _without_values(made):
     text = made.question
     for value in made.prompt.values:
         text = text.replace(value.text, "")
-    return text.replace("select * from", "").replace("count(*)", "")
+    return text.lower().replace("select * from", "").replace("count(*)", "")
 
 
 def _connection(made, seed):
