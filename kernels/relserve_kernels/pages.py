@@ -30,8 +30,8 @@ class PagedX:
     def __post_init__(self) -> None:
         if self.pool.dim() != 3 or self.pool.stride(2) != 1 or self.pool.stride(1) != self.pool.shape[2]:
             raise ValueError(
-                "pool: expected [num_blocks, tokens_per_block, d] with the rows of a page one after the other, got"
-                f" shape {list(self.pool.shape)} with strides {list(self.pool.stride())};"
+                "pool: expected [num_blocks, tokens_per_block, d] with the rows of a page in a row,"
+                f" got shape {list(self.pool.shape)} with strides {list(self.pool.stride())};"
                 " view the page's memory as rows of X"
             )
         for name, tensor in (("block_table", self.block_table), ("seq_lens", self.seq_lens)):
@@ -90,7 +90,8 @@ def spans(query_start: Tensor, x: PagedX) -> Iterator[Span]:
         if not 0 <= span.num_queries <= length or length > holds:
             raise ValueError(
                 f"sequence {sequence} has {length} tokens and {span.num_queries} queries, and pages for"
-                f" {holds} tokens: expected queries <= tokens <= what its pages hold; check query_start and seq_lens"
+                f" {holds} tokens: expected queries <= tokens <= what its pages hold;"
+                " check query_start and seq_lens"
             )
         if span.num_queries:
             yield span

@@ -172,7 +172,7 @@ def test_the_front_door_takes_the_path_of_the_device() -> None:
     [
         ({"block_table": torch.zeros(2, 3)}, "block_table: expected int32"),
         ({"seq_lens": torch.zeros(5).int()}, r"\[n, max_blocks\] and \[n\]"),
-        ({"pool": torch.zeros(4, 8, 6).transpose(1, 2)}, "rows of a page one after the other"),
+        ({"pool": torch.zeros(4, 8, 6).transpose(1, 2)}, "rows of a page in a row"),
     ],
 )
 def test_pages_of_another_shape_are_refused(change: dict[str, Tensor], said: str) -> None:

@@ -1,7 +1,7 @@
 """The CPU path in plain torch: one sequence after the other over its gathered rows.
 
-Products are in the number type of X, softmax is in float32. A chunk with more queries than a head is wide is cheaper with keys and values
-made once than absorbed for each query (4 d^2 against 4 m d head counts of FLOPs a token), so it makes them.
+Products are in the number type of X, softmax is in float32. A chunk of more queries than a head is wide is
+cheaper with keys and values made once, 4 d^2 FLOPs a token, than absorbed for each query, 4 d heads each.
 """
 
 from __future__ import annotations
