@@ -93,8 +93,8 @@ class Rows(NamedTuple):
         request = np.repeat(which, num_queries)
         place = self.tokens_of(which) - np.repeat(self.starts[which + 1] - self.seq_lens[which], num_queries)
         blocks = self.block_table[request, 1 + place // tokens_per_block].astype(np.int64)
-        within: np.ndarray = place % tokens_per_block
-        return blocks * tokens_per_block + within
+        slots: np.ndarray = blocks * tokens_per_block + place % tokens_per_block
+        return slots
 
 
 def part_hidden(rows: Rows, hidden: np.ndarray, tokens_per_block: int, kv: Any) -> HybridMetadata:

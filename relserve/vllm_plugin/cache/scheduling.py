@@ -39,27 +39,31 @@ class HybridScheduling(_Base):
                 "make its configuration by vLLM's EngineArgs, which relserve's plug-in watches"
             )
         self.kinds: HybridManager = managers[0]
+        self._switched: dict[str, bool] = {}
 
     def wants_hidden(self, request: Any) -> bool:
-        """Whether a request that arrives shall hold X: as it says, or as the setting has it for all."""
+        """Whether a request that can be admitted shall hold X.
+
+        As a switch has it, else as the request says itself, else as the setting has it for all.
+        """
+        if request.request_id in self._switched:
+            return self._switched[request.request_id]
         params = request.sampling_params
         said = ((params.extra_args or {}) if params is not None else {}).get(CACHE_ARGUMENT)
         return said == "hidden" if said is not None else self._cache == "hidden"
-
-    def add_request(self, request: Any) -> None:
-        if request.request_id not in self.requests:  # not the next piece of a streamed input
-            self.kinds.set_kind(request.request_id, self.wants_hidden(request))
-        super().add_request(request)
 
     def switch_cache_type(self, request: Any, hidden: bool) -> None:
         """Drop what a running request holds; when admitted again it is computed anew, as the other kind."""
         self.running.remove(request)
         self._preempt_request(request, time.monotonic(), drop_stale_output=True)
         self.prev_step_scheduled_req_ids.discard(request.request_id)
-        self.kinds.set_kind(request.request_id, hidden)
+        self._switched[request.request_id] = hidden
 
     def _get_local_prefix_cache_hit(self, request: Any) -> Any:
-        if not self.kinds.is_hidden(request.request_id):
+        """A request can be admitted: what it holds from now on, and what it finds of that."""
+        hidden = self.wants_hidden(request)
+        self.kinds.set_kind(request.request_id, hidden)
+        if not hidden:
             return super()._get_local_prefix_cache_hit(request)
         manager = self.kv_cache_manager
         if not manager.prefix_cache_lookup_enabled(request):
@@ -70,6 +74,7 @@ class HybridScheduling(_Base):
     def _free_blocks(self, request: Any) -> None:
         super()._free_blocks(request)
         self.kinds.forget(request.request_id)
+        self._switched.pop(request.request_id, None)
 
 
 def with_kinds(stock: type) -> type:
