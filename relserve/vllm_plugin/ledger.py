@@ -122,9 +122,10 @@ class _Row:
     rel: RelRecord
     request: Request
     waiting_tokens: int
+    arrival_s: float
     is_running: bool = False
     is_paused: bool = False
-    has_token: bool = False
+    last_token_s: float | None = None
 
 
 class News(NamedTuple):
@@ -173,6 +174,14 @@ class RowLedger:
         """The relQuery of a request in the engine."""
         return self._rows[request.request_id].rel
 
+    def arrival_s(self, request: Request) -> float:
+        """When a request came that is in the engine."""
+        return self._rows[request.request_id].arrival_s
+
+    def last_token_s(self, request: Request) -> float | None:
+        """When a request in the engine gave its latest token; None before the first."""
+        return self._rows[request.request_id].last_token_s
+
     def news(self) -> News:
         """What a policy has to be shown; each event is told of once."""
         for rel in self._running.values():
@@ -213,7 +222,7 @@ class RowLedger:
         rel.output_cap = max(rel.output_cap, identity.output_cap)
         rel.lengths.allow(identity.output_cap)
         rel.last_active_s = now_s
-        row = self._rows[request.request_id] = _Row(rel, request, request.num_tokens)
+        row = self._rows[request.request_id] = _Row(rel, request, request.num_tokens, now_s)
         self._add_waiting(row)
         rel.believe()
 
@@ -262,8 +271,8 @@ class RowLedger:
         if row is None:
             return
         row.rel.last_token_s = now_s
-        if not row.has_token:
-            row.has_token = True
+        is_first, row.last_token_s = row.last_token_s is None, now_s
+        if is_first:
             row.rel.num_past_core += 1
             row.rel.last_first_token_s = now_s
 
@@ -276,7 +285,7 @@ class RowLedger:
         if given:
             rel.lengths.ended(given, is_whole=not aborted and given < row.request.max_tokens)
         self._take_out(row)
-        rel.num_past_core += not row.has_token
+        rel.num_past_core += row.last_token_s is None
         rel.num_aborted += aborted
         rel.num_finished += not aborted
         rel.last_active_s = now_s
