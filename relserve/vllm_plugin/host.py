@@ -52,7 +52,7 @@ class Request(Protocol):
         sampling_params: what the client wants (`extra_args` and `max_tokens` are read); None for pooling.
         is_prefill_chunk: whether a part of them is still to be computed before it decodes.
         block_hashes: of its full blocks, as the prefix cache keys them.
-        num_output_placeholders: tokens that are being computed, where a step is planned during the one before.
+        num_output_placeholders: tokens that are being computed while the next step is planned.
         structured_output_request: its grammar, which may still be compiled; None for none.
     """
 
@@ -192,6 +192,12 @@ def num_blocks(scheduler: Host) -> int:
     """Blocks of memory for rows; vLLM keeps one for itself."""
     pool: BlockPool = scheduler.kv_cache_manager.block_pool
     return pool.num_gpu_blocks - 1
+
+
+def hybrid_manager(scheduler: Host) -> Any:
+    """The manager whose blocks hold keys and values or hidden states; None where there is none."""
+    managers = scheduler.kv_cache_manager.coordinator.single_type_managers
+    return managers[0] if len(managers) == 1 and hasattr(managers[0], "set_kind") else None
 
 
 def is_blocked(request: Request) -> bool:

@@ -174,13 +174,10 @@ class RowLedger:
         """The relQuery of a request in the engine."""
         return self._rows[request.request_id].rel
 
-    def arrival_s(self, request: Request) -> float:
-        """When a request came that is in the engine."""
-        return self._rows[request.request_id].arrival_s
-
-    def last_token_s(self, request: Request) -> float | None:
-        """When a request in the engine gave its latest token; None before the first."""
-        return self._rows[request.request_id].last_token_s
+    def times_of(self, request: Request) -> tuple[float, float | None]:
+        """When a request in the engine came, and gave its latest token; None before the first."""
+        row = self._rows[request.request_id]
+        return row.arrival_s, row.last_token_s
 
     def news(self) -> News:
         """What a policy has to be shown; each event is told of once."""
@@ -271,10 +268,10 @@ class RowLedger:
         if row is None:
             return
         row.rel.last_token_s = now_s
-        is_first, row.last_token_s = row.last_token_s is None, now_s
-        if is_first:
+        if row.last_token_s is None:
             row.rel.num_past_core += 1
             row.rel.last_first_token_s = now_s
+        row.last_token_s = now_s
 
     def end(self, request_id: str, now_s: float, aborted: bool = False) -> None:
         """A request left the engine, answered or not."""

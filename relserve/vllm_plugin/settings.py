@@ -109,7 +109,7 @@ def _check_caching(settings: SchedulerSettings) -> None:
         raise UsageError(f"no caching policy {settings.caching!r}; there are: {', '.join(CACHING)}")
     if settings.caching and settings.variant == "stock":
         raise UsageError(
-            f"caching {settings.caching!r} decides which requests run, the variant 'stock' lets vLLM decide it; "
+            f"caching {settings.caching!r} decides which requests run, the variant 'stock' lets vLLM do so; "
             "leave one of them out"
         )
     for name in ("ttft_slo_s", "tbt_slo_s"):

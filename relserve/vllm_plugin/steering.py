@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from relserve.policies.caching.requests import CacheType
 from relserve.policies.cost import CostSource, OnlineCost, StepSample
 from relserve.policies.scheduling.driver import Outlook, StepDriver
 from relserve.policies.scheduling.state import FreeCapacity, Limits, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
 from relserve.vllm_plugin.host import Host, Request, StepOutput
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
@@ -40,8 +42,10 @@ class Steering:
         policy_s: seconds spent on decisions so far.
     """
 
-    def __init__(self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings) -> None:
-        self.scheduler, self.ledger, self.settings = scheduler, ledger, settings
+    def __init__(
+        self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings, types: RowTypes
+    ) -> None:
+        self.scheduler, self.ledger, self.settings, self.types = scheduler, ledger, settings, types
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
         path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
         self.lengths = KeptLengths(path)
@@ -49,15 +53,13 @@ class Steering:
         ledger.lengths_of = self.driver.lengths_of
         self.queue = RelQueue(ledger)
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
-        self.limits = Limits(
-            scheduler.max_num_running_reqs, scheduler.max_num_scheduled_tokens,
-            host.num_kv_tokens(scheduler), scheduler.block_size,
-        )  # fmt: skip
+        self._limits = {cache: self._limits_of(cache) for cache in TYPES}
         self.clock = StepClock()
         self.policy_s, self.num_steps = 0.0, 0
         self._miss_ratios = MissRatios(
-            scheduler, self.queue, settings.sample_size, of_each_other=policy.learns
-        )
+            self.queue, types.num_cached_tokens, scheduler.block_size, settings.sample_size,
+            of_each_other=policy.learns,
+        )  # fmt: skip
 
     @property
     def cost(self) -> CostSource:
@@ -67,6 +69,18 @@ class Steering:
     @cost.setter
     def cost(self, cost: CostSource) -> None:
         self.driver.cost = cost
+
+    @property
+    def limits(self) -> Limits:
+        """The engine's limits now: memory is counted in tokens of the type with which rows are admitted."""
+        return self._limits[self.types.default]
+
+    def _limits_of(self, cache: CacheType) -> Limits:
+        scheduler = self.scheduler
+        return Limits(
+            scheduler.max_num_running_reqs, scheduler.max_num_scheduled_tokens,
+            self.types.num_tokens(cache), self.types.tokens_per_block(cache),
+        )  # fmt: skip
 
     def arrive(self, request: Request) -> None:
         """A request that the ledger knows is about to be queued."""
@@ -99,7 +113,7 @@ class Steering:
         for rel_id in news.gone:
             self._miss_ratios.forget(rel_id)
         slots = host.admission_cap(self.scheduler) - len(self.scheduler.running)
-        free = FreeCapacity(max(slots, 0), host.num_free_kv_tokens(self.scheduler))
+        free = FreeCapacity(max(slots, 0), self.types.num_free_tokens(self.types.default))
         step = self.num_steps
         return StepView(
             news.changed, news.gone, free, self.limits, time.monotonic(), self.driver.model,
@@ -146,9 +160,7 @@ class Steering:
         """Have vLLM schedule the rows that are shown, and put everything back."""
         self.queue.show(decision)
         try:
-            return narrowed(
-                self.scheduler, step, shown, hidden, decision.max_admit, decision.token_budget
-            )
+            return narrowed(self.scheduler, step, shown, hidden, decision.max_admit, decision.token_budget)
         finally:
             self.queue.show_all()
 

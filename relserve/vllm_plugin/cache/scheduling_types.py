@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
-from relserve.policies.caching.state import CacheType
+from relserve.policies.caching.requests import CacheType
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.host import Host, Request
 
 logger = logging.getLogger(__name__)
 
-ARGUMENT = "cache_type"  # of a request's extra_args
+CACHE_ARGUMENT = "rel_cache"  # of a request's extra_args: "kv" or "hidden"
 TYPES: tuple[CacheType, ...] = ("kv", "hidden")
 
 
 class HybridManager(Protocol):
-    """The manager of a pool whose blocks hold either type.
+    """The manager of a pool whose blocks hold either type; see `relserve.vllm_plugin.cache.manager`."""
 
-    Attributes:
-        hidden_tokens_per_block: tokens whose hidden states fill a block.
-    """
-
+    tokens_per_block: int
     hidden_tokens_per_block: int
 
     def set_kind(self, request_id: str, hidden: bool) -> None: ...
@@ -34,17 +30,18 @@ class HybridManager(Protocol):
 class RowTypes:
     """Tells with which type each row is admitted, and which one it has.
 
-    A request's own `extra_args["cache_type"]` goes before a plan's word, and that before the default.
+    A request's own `extra_args["rel_cache"]` goes before a plan's word, and that before the default.
 
     Args:
-        manager: None where all rows keep keys and values, as in stock vLLM.
         mode: see `settings.CACHES`.
 
     Attributes:
+        is_free: whether rows may have one type or the other; else all have that of `only`.
         default: the type of rows of which nobody says anything.
     """
 
-    def __init__(self, scheduler: Host, manager: HybridManager | None, mode: str) -> None:
+    def __init__(self, scheduler: Host, mode: str) -> None:
+        manager: HybridManager | None = host.hybrid_manager(scheduler)
         self._scheduler, self._manager = scheduler, manager
         self.is_free = manager is not None and mode == "hybrid"
         self.only: CacheType = "hidden" if manager is not None and mode == "hidden" else "kv"
@@ -76,6 +73,17 @@ class RowTypes:
             return self._manager.hidden_tokens_per_block
         return self._scheduler.block_size
 
+    def num_tokens(self, cache: CacheType) -> int:
+        """Tokens in all for which there is memory, kept as this type."""
+        return self._in_tokens(host.num_kv_tokens(self._scheduler), cache)
+
+    def num_free_tokens(self, cache: CacheType) -> int:
+        """Tokens for which there is memory that no row holds."""
+        return self._in_tokens(host.num_free_kv_tokens(self._scheduler), cache)
+
+    def _in_tokens(self, kv_tokens: int, cache: CacheType) -> int:
+        return kv_tokens * self.tokens_per_block(cache) // self._scheduler.block_size
+
     def num_cached_tokens(self, request: Request) -> int:
         """Tokens of a row in the prefix cache, of the type with which it would be admitted."""
         if self._manager is not None and self.of_admission(request) == "hidden":
@@ -86,7 +94,7 @@ class RowTypes:
 def _wanted(request: Request) -> CacheType | None:
     """The type that a request asks for; nonsense is logged once and counts as none."""
     params = request.sampling_params
-    wanted = None if params is None or not params.extra_args else params.extra_args.get(ARGUMENT)
+    wanted = None if params is None or not params.extra_args else params.extra_args.get(CACHE_ARGUMENT)
     for cache in TYPES:
         if wanted == cache:
             return cache
@@ -97,7 +105,9 @@ def _wanted(request: Request) -> CacheType | None:
 
 @lru_cache(maxsize=8)
 def _log_unknown(wanted: str) -> None:
-    logger.warning("a request asks for cache_type %r; there are: %s; it is served as others", wanted, ", ".join(TYPES))
-
-
-TypeOf = Callable[[Request], CacheType]
+    logger.warning(
+        "a request asks for %s %r; there are: %s; it is served as others",
+        CACHE_ARGUMENT,
+        wanted,
+        ", ".join(TYPES),
+    )

@@ -6,8 +6,8 @@ import math
 import time
 from typing import Any
 
-from relserve.policies.caching.requests import Requests, RequestState
-from relserve.policies.caching.state import CacheCosts, CacheType, CacheView, Limits, Memory
+from relserve.policies.caching.requests import CacheType, Requests, RequestState
+from relserve.policies.caching.state import CacheCosts, CacheView, Limits, Memory
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
@@ -15,6 +15,7 @@ from relserve.vllm_plugin.host import Host, Request
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import SchedulerSettings, as_slo
 
+TTFT_ARGUMENT, TBT_ARGUMENT = "rel_ttft_slo_s", "rel_tbt_slo_s"  # of a request's extra_args
 FORBIDDEN_S = 1.0  # of a hidden token a step, where there are none: no policy wants that
 
 
@@ -29,7 +30,12 @@ class RequestTable:
     """
 
     def __init__(
-        self, scheduler: Host, queue: PlannedQueue, ledger: RowLedger, types: RowTypes, settings: SchedulerSettings
+        self,
+        scheduler: Host,
+        queue: PlannedQueue,
+        ledger: RowLedger,
+        types: RowTypes,
+        settings: SchedulerSettings,
     ) -> None:
         self._scheduler, self._queue, self._ledger, self._types = scheduler, queue, ledger, types
         self._slos_s = settings.ttft_slo_s, settings.tbt_slo_s
@@ -68,13 +74,14 @@ class RequestTable:
 
     def _state(self, request: Request, cache: CacheType | None) -> RequestState:
         ledger, args = self._ledger, _extra_args(request)
+        arrival_s, last_token_s = ledger.times_of(request)
         left = ledger.rel_of(request).lengths.left
         ttft, tbt = self._slos_s
         return RequestState(
-            request.request_id, ledger.arrival_s(request), request.num_prompt_tokens,
+            request.request_id, arrival_s, request.num_prompt_tokens,
             request.num_tokens + request.num_output_placeholders,
-            0 if cache is None else request.num_computed_tokens, cache, ledger.last_token_s(request),
-            _slo(args.get("ttft_slo_s"), ttft), _slo(args.get("tbt_slo_s"), tbt),
+            0 if cache is None else request.num_computed_tokens, cache, last_token_s,
+            _slo(args.get(TTFT_ARGUMENT), ttft), _slo(args.get(TBT_ARGUMENT), tbt),
             left[min(request.num_output_tokens, len(left) - 1)],
         )  # fmt: skip
 
