@@ -24,7 +24,9 @@ def taught(kv_s: float, hidden_s: float, share_hidden: float, num: int = 4 * EVE
         kv = sum(tokens) - hidden
         seconds = TRUE.step(prompts, decodes) + kv * kv_s + hidden * hidden_s
         hiccup = 0.05 if rng.random() < 0.02 else 0.0
-        costs.add(CacheSample(StepSample(prompts, decodes, seconds * rng.uniform(0.97, 1.03) + hiccup), kv, hidden))
+        costs.add(
+            CacheSample(StepSample(prompts, decodes, seconds * rng.uniform(0.99, 1.01) + hiccup), kv, hidden)
+        )
     return costs.latest
 
 

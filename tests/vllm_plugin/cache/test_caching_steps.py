@@ -1,4 +1,4 @@
-"""The caching policies inside vLLM's real scheduler, with a made-up model: same tokens, no leaks, no stalls."""
+"""Caching policies inside vLLM's real scheduler, with a made-up model: same tokens, no leaks, no stalls."""
 
 from __future__ import annotations
 
@@ -69,7 +69,13 @@ def record(scheduler: Any) -> list[str]:
             for r, n in output.num_scheduled_tokens.items()
         ]
         kinds.append(
-            "empty" if not prefills else "prefill" if all(prefills) else "mixed" if any(prefills) else "decode"
+            "empty"
+            if not prefills
+            else "prefill"
+            if all(prefills)
+            else "mixed"
+            if any(prefills)
+            else "decode"
         )
         return output
 
@@ -79,7 +85,11 @@ def record(scheduler: Any) -> list[str]:
 
 def test_a_requests_own_slos_go_before_the_settings() -> None:
     scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-kv", ttft_slo_s=2.0)
-    asks: list[dict[str, Any]] = [{}, {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.1}, {"rel_ttft_slo_s": "soon"}]
+    asks: list[dict[str, Any]] = [
+        {},
+        {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.1},
+        {"rel_ttft_slo_s": "soon"},
+    ]
     for number, args in enumerate(asks):
         scheduler.add_request(Arrival(0, f"q{number}-0", [1] * 40, 4, args).request())
     scheduler.schedule()
@@ -110,7 +120,7 @@ def test_the_table_follows_the_engine() -> None:
 
 
 def test_steps_teach_what_tokens_in_memory_cost() -> None:
-    arrivals = [Arrival(0, f"q{i}-0", [i + 1] * 60, 40, {}) for i in range(20)]
+    arrivals = [Arrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
     scheduler, _ = served("fcfs", arrivals, num_blocks=400)
     learnt = scheduler.steering.costs.latest
     assert learnt.steps != scheduler.steering.settings.first_cost
