@@ -14,13 +14,12 @@ from relserve.machine.length_file import lengths_path
 from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
+from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import keeps_lengths
 
 KEY = "relserve"
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
 FIRST_GUESS = CostModel(2e-5, 2.6e-3, 9e-5, 1.4e-3, 3.6e-3)
-# What rows keep: keys and values as stock vLLM does, hidden states all, or each what the policy chooses.
-CACHES = ("kv", "hidden", "hybrid")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ TYPES: tuple[CacheType, ...] = ("kv", "hidden")
 class HybridManager(Protocol):
     """The manager of a pool whose blocks hold either type; see `relserve.vllm_plugin.cache.manager`."""
 
-    tokens_per_block: int
     hidden_tokens_per_block: int
 
     def set_kind(self, request_id: str, hidden: bool) -> None: ...
