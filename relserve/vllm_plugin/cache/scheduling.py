@@ -1,4 +1,4 @@
-"""Over vLLM's schedulers: what each request holds, prefixes of both kinds, and a change of kind while running."""
+"""Over vLLM's schedulers: what each request holds, prefixes of both kinds, and a change while running."""
 
 from __future__ import annotations
 
