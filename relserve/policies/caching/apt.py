@@ -42,15 +42,15 @@ class _Choice:
 
     def of_started(self) -> _Picked:
         """R in the whole memory: what goes on; what changes its type, or finds no memory, is dropped."""
-        started = np.flatnonzero(~self.needs.waits)
-        rows, hidden = self.best(started, self.view.memory.num_blocks)
-        changes = rows[hidden != (self.view.requests.holds[rows] == HIDDEN)]
-        return _Picked(rows, hidden, np.concatenate([np.setdiff1d(started, rows), changes]))
+        requests, started = self.view.requests, ~self.needs.waits
+        rows, hidden = self.best(np.flatnonzero(started), self.view.memory.num_blocks)
+        changes = rows[hidden != (requests.holds[rows] == HIDDEN)]
+        started[rows] = False
+        return _Picked(rows, hidden, np.concatenate([requests.in_order(started), changes]))
 
     def of_waiting(self, used: int, num_started: int) -> tuple[Ints, Bools]:
         """W in the memory that is left, as far as there are seats."""
-        waiting = np.flatnonzero(self.needs.waits)
-        rows, hidden = self.best(waiting, self.view.memory.num_blocks - used)
+        rows, hidden = self.best(np.flatnonzero(self.needs.waits), self.view.memory.num_blocks - used)
         seats = max(self.view.limits.max_num_seqs - num_started, 0)
         return rows[:seats], hidden[:seats]
 
@@ -79,7 +79,8 @@ class AptServe:
         decodes = ~choice.needs.waits & (choice.needs.tokens <= 1)
         pending = pending_s(view)
         for_prefill, for_decode = float(pending[~decodes].sum()), float(pending[decodes].sum())
-        if for_prefill > for_decode or not decodes.any():
+        fits = int(choice.needs.held.sum()) <= view.memory.num_blocks
+        if fits and (for_prefill > for_decode or not decodes.any()):
             plan = self._prefill(choice)
             if plan.run or not decodes.any():
                 return plan
@@ -87,7 +88,7 @@ class AptServe:
 
     def _prefill(self, choice: _Choice) -> CachePlan:
         view, needs = choice.view, choice.needs
-        cut = np.flatnonzero(~needs.waits & (needs.tokens > 1))
+        cut = view.requests.in_order(~needs.waits & (needs.tokens > 1))
         rows, hidden = choice.of_waiting(int(needs.held.sum()), int((~needs.waits).sum()))
         rows = np.concatenate([cut, rows])
         hidden = np.concatenate([view.requests.holds[cut] == HIDDEN, hidden])

@@ -101,7 +101,7 @@ def _taken(entries: _Entries, capacity: int, num_candidates: int) -> Bools:
     has_base = np.zeros(num_candidates, np.bool_)
     has_base[entries.which[:first]] = True
     columns = (tail, entries.blocks[tail], entries.which[tail], entries.upgrades[tail])
-    least = int(entries.blocks[tail].min(initial=1))
+    least = int(entries.blocks[tail].min()) if len(tail) else 0
     for at, blocks, which, upgrades in zip(*(column.tolist() for column in columns), strict=True):
         if left < least:
             break

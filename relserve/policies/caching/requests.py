@@ -117,6 +117,15 @@ class Requests:
         row = self._rows[request_id]
         self._ints[_HOLDS, row], self._ints[_COMPUTED, row] = _CODES[cache], num_computed
 
+    def row(self, request_id: str) -> int:
+        """The row of a request, which is good until one is removed."""
+        return self._rows[request_id]
+
+    def in_order(self, mask: Bools) -> Ints:
+        """The rows of a mask, in the order in which the requests came."""
+        rows = np.flatnonzero(mask)
+        return rows[np.argsort(self.order[rows])]
+
     def __getitem__(self, request_id: str) -> RequestState:
         row = self._rows[request_id]
         prompt, tokens, computed, holds, _ = self._ints[:, row].tolist()
