@@ -70,7 +70,10 @@ class Model:
         x_s, is_split = kv_s / 2, self.gpus > 1
         gathered_s = self.kv_bytes / 2 / NVLINK if is_split else 0.0
         scores_s = 2 * 4 * self.layers * self.heads / NVLINK if is_split else 0.0
-        flops = {"reproject": 4 * self.layers * self.width**2, "absorbed": 4 * self.layers * self.heads * self.width}
+        flops = {
+            "reproject": 4 * self.layers * self.width**2,
+            "absorbed": 4 * self.layers * self.heads * self.width,
+        }
         seconds = {
             "kv": kv_s, "fp8": kv_s / 2,
             "reproject": x_s + flops["reproject"] / gemm + gathered_s,
@@ -98,7 +101,9 @@ class Model:
     def engine(self, way: str, tokens_a_step: int = CONTEXT, exclusive: bool = True) -> EngineSpec:
         """An engine with the limits that vLLM had: 256 requests, prompts of up to 2,048 tokens a step."""
         per_block = 2 * BLOCK if way == "fp8" else BLOCK
-        memory = Memory(self.kv_tokens // BLOCK, per_block, per_block if way in KEYS_AND_VALUES else 2 * BLOCK)
+        memory = Memory(
+            self.kv_tokens // BLOCK, per_block, per_block if way in KEYS_AND_VALUES else 2 * BLOCK
+        )
         return EngineSpec(self.times(way), memory, Limits(256, tokens_a_step), exclusive)
 
 

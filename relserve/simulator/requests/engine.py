@@ -229,7 +229,7 @@ class SimEngine:
 
 
 def _most_steps(tokens: np.ndarray, sizes: np.ndarray, blocks: int, most: int) -> int:
-    """How many steps in a row, at most `most`, requests of so many tokens, one more a step, fit the blocks."""
+    """How many steps in a row, at most `most`, fit the blocks; each request has one more token a step."""
 
     def fits(steps: int) -> bool:
         return int((-(-(tokens + steps - 1) // sizes)).sum()) <= blocks

@@ -88,10 +88,10 @@ def _planned(engine: SimEngine, policy: CachingPolicy, now_s: float, outcome: Ou
 def _stands_until(policy: CachingPolicy, engine: SimEngine, step: Step, next_s: float) -> float:
     """Until when a step's decision stands while nobody ends and the memory suffices.
 
-    It does if all that hold memory decode, and none that waits fits what is left of the memory, until somebody
-    comes; unless a policy may have reasons to change a type: it has none where nothing is hidden, or all are
-    and it costs nothing. First come, first served decides by queue and memory alone: who did not come in now
-    will not before somebody ends.
+    It does if all that hold memory decode, and none that waits fits what is left of the memory, until
+    somebody comes; unless a policy may have reasons to change a type: it has none where nothing is hidden,
+    or all are and it costs nothing. First come, first served decides by queue and memory alone: who did not
+    come in now will not before somebody ends.
 
     Args:
         next_s: when the next request comes.
