@@ -29,7 +29,7 @@ SLOWER = {"OPT-13B": 1.0, "OPT-30B": 0.75, "OPT-66B": 0.5}
 
 
 class System(NamedTuple):
-    """A policy, a way to attend to the cache, and the tokens of a mixed step; 0: prompts or decodes, as V0."""
+    """A policy, a way to attend to the cache, the tokens of a mixed step (0: prompts or decodes, as V0)."""
 
     variant: str
     way: str

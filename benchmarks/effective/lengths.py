@@ -5,8 +5,8 @@ prompts of at most 1,024 tokens. `code`, for HumanEval: its own 164 problems; th
 token is taken to be 2.6 of them (an estimate for Python and OPT's tokenizer). `summarisation`, for LongBench,
 of which the paper says only that prompts are much longer than ShareGPT's and outputs long too: the requests
 of Azure's conversations with at least 700 prompt tokens. `meetings` are the only real summarisation lengths
-at hand, QMSum's (a part of LongBench; 3 words are taken to be 4 tokens), cut to the context as LongBench does:
-all prompts are then about equally long, outputs short, and prefill, not memory, bounds the rate.
+at hand, QMSum's (a part of LongBench; 3 words are taken to be 4 tokens), cut to the context as LongBench
+does: prompts are then about equally long, outputs short, and prefill, not memory, bounds the rate.
 
 A request has at most 2,048 tokens, OPT's context: longer conversations are left out, longer meetings cut.
 """
