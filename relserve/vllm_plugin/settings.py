@@ -15,6 +15,7 @@ from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.settings import keeps_lengths
 
 KEY = "relserve"
+CACHES = ("kv", "hidden", "hybrid")
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
 FIRST_GUESS = CostModel(2e-5, 2.6e-3, 9e-5, 1.4e-3, 3.6e-3)
 
@@ -33,6 +34,8 @@ class SchedulerSettings:
         lengths_path: file in which learnt lengths of outputs are kept; "" keeps them nowhere.
         ranks: data parallel copies of the model that share the rows; vLLM does not tell a copy how many there
             are. 0: not said.
+        cache: what a row's blocks hold: "kv", keys and values; "hidden", layers' inputs; "hybrid", either.
+        absorbs: whether few queries attend over a layer's input without making keys and values of it.
         report_path: file to which the scheduler's counters are written at shutdown.
     """
 
@@ -44,6 +47,8 @@ class SchedulerSettings:
     lengths_path: str = ""
     report_path: str = ""
     ranks: int = 0
+    cache: str = "kv"
+    absorbs: bool = True
 
     @property
     def first_cost(self) -> CostModel:
@@ -76,6 +81,8 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
             f"ranks is the number of data parallel copies, a whole number, not {settings.ranks!r}; "
             "0 where it is not known"
         )
+    if settings.cache not in CACHES:
+        raise UsageError(f"no cache {settings.cache!r}; there are: {', '.join(CACHES)}")
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
     if model and settings.variant != "stock":
