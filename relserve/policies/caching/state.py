@@ -1,0 +1,112 @@
+"""What a caching policy is shown before a step, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from relserve.policies.caching.requests import Bools, CacheType, Ints, Requests
+from relserve.policies.cost import CostModel
+
+Phase = Literal["prefill", "decode", "mixed"]
+
+
+class Limits(NamedTuple):
+    """An engine's limits: requests that hold memory at once, tokens a step."""
+
+    max_num_seqs: int
+    max_num_batched_tokens: int
+
+
+class Memory(NamedTuple):
+    """The pool of blocks: a block holds keys and values of some tokens, or hidden states of more.
+
+    Attributes:
+        num_blocks: blocks of requests, the null block not counted.
+        kv_tokens_per_block: tokens whose keys and values fill a block.
+        hidden_tokens_per_block: tokens whose hidden states fill a block, mostly twice as many.
+    """
+
+    num_blocks: int
+    kv_tokens_per_block: int
+    hidden_tokens_per_block: int
+
+    def blocks(self, num_tokens: int, cache: CacheType) -> int:
+        """Blocks that so many tokens take as this type."""
+        return -(-num_tokens // self.tokens_per_block(cache))
+
+    def tokens_per_block(self, cache: CacheType) -> int:
+        """Tokens that a block holds as this type."""
+        return self.hidden_tokens_per_block if cache == "hidden" else self.kv_tokens_per_block
+
+
+class CacheCosts(NamedTuple):
+    """What steps cost, in seconds.
+
+    Attributes:
+        steps: the step without what attention reads.
+        kv_token_s: what a cached token adds to each step in which its request decodes, as keys and values.
+        hidden_token_s: the same as a hidden state; with the absorbed path it can be the smaller one.
+    """
+
+    steps: CostModel
+    kv_token_s: float
+    hidden_token_s: float
+
+    @property
+    def rho(self) -> float:
+        """What a token costs more a step for being hidden (Apt-Serve, Eq. 6, a token), never below 0.
+
+        The paper measures it before it serves: the slope of the time of a model's projections of X to K and
+        V over the tokens projected. Its authors' program divides that slope by 5, which makes hidden look
+        five times cheaper than it is (in simulation 95 % attainment become 29 %); nothing is divided here.
+        """
+        return max(self.hidden_token_s - self.kv_token_s, 0.0)
+
+
+class CacheView(NamedTuple):
+    """All that a policy knows before a step.
+
+    Attributes:
+        requests: the unfinished requests; the caller's own table, which it keeps from step to step.
+    """
+
+    now_s: float
+    requests: Requests
+    memory: Memory
+    limits: Limits
+    costs: CacheCosts
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlan:
+    """What a step does. Requests neither run nor dropped keep what they hold, and pause.
+
+    Attributes:
+        run: what computes, most urgent first, each with the type of its cache. Decoding requests compute one
+            token, the others what they still have to, as far as the step's tokens go; the memory of all of
+            them, with that of requests that pause, is there. A type is another than what a request holds
+            only where `drop` names it as well.
+        drop: requests that lose what they hold before the step, for want of memory or to change the type;
+            in this order. Those that do not run in the same step wait.
+        phase: "prefill" computes prompts only, "decode" one token each, "mixed" both.
+        reason: the decision in a few words, for logs.
+    """
+
+    run: tuple[tuple[str, CacheType], ...]
+    drop: tuple[str, ...]
+    phase: Phase
+    reason: str
+
+    @property
+    def types(self) -> dict[str, CacheType]:
+        """The type of each request that runs."""
+        return dict(self.run)
+
+
+def plan_of(requests: Requests, run: Ints, hidden: Bools, drop: Ints, phase: Phase, reason: str) -> CachePlan:
+    """A plan from rows of the table: those that run, which of them are hidden, and those that are dropped."""
+    ids = requests.ids
+    types: list[CacheType] = ["hidden" if is_hidden else "kv" for is_hidden in hidden.tolist()]
+    running = zip([ids[row] for row in run.tolist()], types, strict=True)
+    return CachePlan(tuple(running), tuple([ids[row] for row in drop.tolist()]), phase, reason)

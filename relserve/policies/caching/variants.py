@@ -1,0 +1,37 @@
+"""Every caching variant by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relserve.policies.caching.apt import AptServe, AptServeMixed
+from relserve.policies.caching.first_come import FirstCome
+from relserve.policies.caching.policy import CachingPolicy
+from relserve.policies.caching.steady import Steady
+from relserve.policies.caching.value import Alike, Pending
+
+_VARIANTS: dict[str, Callable[[str], CachingPolicy]] = {
+    "fcfs": lambda name: FirstCome(name),
+    "fcfs-hidden": lambda name: FirstCome(name, hidden=True),
+    "apt": lambda name: AptServe(name),
+    "apt-decay": lambda name: AptServe(name, Pending(decay=0.4)),
+    "apt-kv": lambda name: AptServe(name, hybrid=False),
+    "apt-s": lambda name: AptServeMixed(name),
+    "apt-s-kv": lambda name: AptServeMixed(name, hybrid=False),
+    "smallest": lambda name: AptServe(name, Alike()),
+    "smallest-kv": lambda name: AptServe(name, Alike(), hybrid=False),
+    "ours": Steady,
+    "ours-kv": lambda name: Steady(name, hybrid=False),
+}
+NAMES = tuple(_VARIANTS)
+
+
+def make(name: str) -> CachingPolicy:
+    """A policy of that name, for one engine: ours remembers whose turn it is.
+
+    Raises:
+        ValueError: there is none; the message lists them.
+    """
+    if name not in _VARIANTS:
+        raise ValueError(f"no caching variant {name!r}; there are: {', '.join(NAMES)}")
+    return _VARIANTS[name](name)
