@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.common import arguments, finish, table
@@ -197,8 +196,11 @@ def rows(found: Mapping[str, Mapping[float, Measured]], unit: float) -> list[lis
 def starts(ways: Sequence[str], regime: Regime) -> dict[str, Start]:
     """What each way's engine is started with."""
     return {
-        name: Start(way.variant, settings_of(way, regime.slo), engine_of(way, regime.num_blocks + 1, **LIMITS))
-        for name, way in WAYS.items() if name in ways
+        name: Start(
+            WAYS[name].variant, settings_of(WAYS[name], regime.slo),
+            engine_of(WAYS[name], regime.num_blocks + 1, **LIMITS),
+        )
+        for name in ways
     }  # fmt: skip
 
 

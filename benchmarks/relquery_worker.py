@@ -94,7 +94,8 @@ def build(args: argparse.Namespace) -> Any:
         plan_ahead_on_cpu()
     kwargs: dict[str, Any] = dict(
         model=args.model, dtype=cpu_dtype(args.model), enforce_eager=True, block_size=BLOCK_SIZE,
-        max_num_seqs=args.max_num_seqs, max_num_batched_tokens=args.max_tokens, max_model_len=args.max_model_len,
+        max_num_seqs=args.max_num_seqs, max_num_batched_tokens=args.max_tokens,
+        max_model_len=args.max_model_len,
         num_gpu_blocks_override=args.kv_tokens // BLOCK_SIZE, distributed_executor_backend=UniProcExecutor,
         kv_cache_dtype=args.kv_dtype,
     )  # fmt: skip

@@ -54,7 +54,7 @@ class Lane:
         return float(self._judge.serve(PROBE)["makespan_s"])
 
     def serve(self, way: str, trace: Sequence[RelSpec]) -> tuple[list[RequestRecord], Run]:
-        """Serve a trace of single requests: what became of each, and the worker's words, but for its times."""
+        """Serve a trace of single requests: what became of each, and all else that the worker tells."""
         before = self.probes_s[-1]
         told = stretched(trace, before / self.reference_s)
         run = self._workers[way].serve(told, forget=True, tokens=True)
@@ -63,7 +63,7 @@ class Lane:
         return records(told, run.pop("token_s"), factor), run
 
     def relqueries(self, way: str, trace: Sequence[RelSpec]) -> tuple[list[float], Run]:
-        """Serve a trace of relQueries: the latency of each, and the worker's words, but for its times."""
+        """Serve a trace of relQueries: the latency of each, and all else that the worker tells."""
         before = self.probes_s[-1]
         run = self._workers[way].serve(stretched(trace, before / self.reference_s), forget=True)
         self.probes_s.append(self._probe())

@@ -1,4 +1,4 @@
-"""The ways that `hybrid_cache` and `effective_throughput` compare: a scheduler, and what it keeps in memory."""
+"""The ways that are compared: who schedules, and what is kept in memory."""
 
 from __future__ import annotations
 
