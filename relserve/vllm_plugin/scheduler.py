@@ -163,8 +163,13 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
     """
     check_version(host.version())
     batches.install()
-    cls = AsyncRelQueryScheduler if host.plans_ahead(vllm_config) else RelQueryScheduler
-    return cls(vllm_config=vllm_config, **kwargs)
+    cls: Any = AsyncRelQueryScheduler if host.plans_ahead(vllm_config) else RelQueryScheduler
+    if read(vllm_config.additional_config).cache != "kv":
+        from relserve.vllm_plugin.cache.scheduling import with_kinds
+
+        cls = with_kinds(cls)
+    scheduler: Scheduler = cls(vllm_config=vllm_config, **kwargs)
+    return scheduler
 
 
 def identity_of(request: Request, max_model_len: int) -> RelTag:

@@ -36,8 +36,9 @@ class SchedulerSettings:
         lengths_path: file in which learnt lengths of outputs are kept; "" keeps them nowhere.
         ranks: data parallel copies of the model that share the rows; vLLM does not tell a copy how many there
             are. 0: not said.
+        cache: what a row's blocks hold: "kv", keys and values; "hidden", layers' inputs; "hybrid", either.
+        absorbs: whether few queries attend over a layer's input without making keys and values of it.
         report_path: file to which the scheduler's counters are written at shutdown.
-        cache: a name of `CACHES`: what rows keep of the tokens that they have computed.
         caching: a name of `relserve.policies.caching.variants.NAMES`: that policy decides each step which
             requests run and as what they keep their tokens, in place of `variant`; "" leaves the steps to
             `variant`.
@@ -57,6 +58,7 @@ class SchedulerSettings:
     caching: str = ""
     ttft_slo_s: float = 0.0
     tbt_slo_s: float = 0.0
+    absorbs: bool = True
 
     @property
     def first_cost(self) -> CostModel:

@@ -29,7 +29,8 @@ class HybridManager(Protocol):
 class RowTypes:
     """Tells with which type each row is admitted, and which one it has.
 
-    A request's own `extra_args["rel_cache"]` goes before a plan's word, and that before the default.
+    What somebody insists on goes before the request's own `extra_args["rel_cache"]`, that before a plan's
+    word, and that before the default.
 
     Args:
         mode: see `settings.CACHES`.
@@ -46,6 +47,15 @@ class RowTypes:
         self.only: CacheType = "hidden" if manager is not None and mode == "hidden" else "kv"
         self.default: CacheType = self.only
         self._planned: dict[str, CacheType] = {}
+        self._insisted: dict[str, CacheType] = {}
+
+    def insist(self, request_id: str, cache: CacheType) -> None:
+        """Have a request be admitted with this type from now on, whatever else is said."""
+        self._insisted[request_id] = cache
+
+    def forget(self, request_id: str) -> None:
+        """A request has left."""
+        self._insisted.pop(request_id, None)
 
     def plan(self, request_id: str, cache: CacheType) -> None:
         """Have a row that waits be admitted with this type."""
@@ -57,8 +67,10 @@ class RowTypes:
 
     def of_admission(self, request: Request) -> CacheType:
         """The type with which a row would be admitted now."""
-        wanted = _wanted(request)
-        if self._manager is None or (wanted is None and not self.is_free):
+        if self._manager is None:
+            return self.only
+        wanted = self._insisted.get(request.request_id) or _wanted(request)
+        if wanted is None and not self.is_free:
             return self.only
         return wanted or self._planned.get(request.request_id, self.default)
 
