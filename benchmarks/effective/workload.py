@@ -33,8 +33,8 @@ def gaps(cv: float, count: int, seed: int) -> np.ndarray:
 def workload(lengths: Sequence[Lengths], rate: float, cv: float, count: int, seed: int) -> list[Arrival]:
     """`count` requests at `rate` a second.
 
-    A seed draws the same requests, and the same gaps but for their scale, at every rate. The gaps are scaled so
-    that the last request comes at (count - 1) / rate: bursts would else change the rate itself, at CV 10 by half.
+    A seed draws the same requests, and the same gaps but for their scale, at every rate. The gaps are scaled
+    so that the last request comes at (count - 1) / rate: bursts would else change the rate itself.
 
     Raises:
         ValueError: `rate` or `cv` is not positive.

@@ -37,7 +37,7 @@ WAYS = {
     "stock FCFS, fp8 KV": Way(kv_dtype="fp8"),
     "smallest first, KV": Way({"cache": "kv", "caching": "smallest-kv"}),
     "Apt-Serve, KV": Way({"cache": "kv", "caching": "apt-kv"}),
-    PUBLISHED: Way({"cache": "hybrid", "caching": "apt", "attend": "reproject"}),
+    PUBLISHED: Way({"cache": "hybrid", "caching": "apt", "absorbs": False}),
     "absorbed + FCFS": Way({"cache": "hidden", "variant": "stock"}),
     OURS: Way({"cache": "hybrid", "caching": "ours"}),
 }

@@ -1,4 +1,4 @@
-"""Effective throughput's workloads and judgement: seeds, bursts, both ways to count, and the search for a rate."""
+"""Effective throughput's workloads and judgement: seeds, bursts, two ways to count, the search for a rate."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_request_of_a_set_fits_the_context(name: str) -> None:
 
 
 def test_an_unknown_set_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="'poems'.*chat, code"):
+    with pytest.raises(ValueError, match=r"'poems'.*chat, code"):
         lengths_of("poems")
 
 

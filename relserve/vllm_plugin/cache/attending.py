@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
+from relserve_kernels.absorbed import attend_absorbed, attend_value_absorbed
+from relserve_kernels.pages import PagedX
+from relserve_kernels.reproject import attend_reprojected
 from torch import Tensor
-
-from relserve.vllm_plugin.cache.over_x import PagedX, attend_absorbed, attend_reprojected
 
 
 class Weights(NamedTuple):
@@ -59,16 +60,22 @@ class OverX:
         return self._weights
 
     def few(self, query: Tensor, query_start: Tensor, x: PagedX, scale: float, out: Tensor) -> None:
-        """Requests with few queries each."""
-        if not self._absorbs or self._rotary is not None:
+        """Requests with few queries each: without making the keys and values of all their tokens again.
+
+        Rotated keys are made, for a rotation lies between them and X.
+        """
+        if not self._absorbs:
             self.many(query, query_start, x, scale, out)
             return
-        weights = self.weights()
-        # A bias of the keys adds the same to all scores of a query: softmax does not see it.
-        attend_absorbed(query, query_start, x, weights.key, weights.value, weights.value_bias, scale, out)
+        key, value, _, value_bias = self.weights()
+        if self._rotary is None:
+            # A bias of the keys adds the same to all scores of a query: softmax does not see it.
+            attend_absorbed(query, query_start, x, key, value, value_bias, scale, out)
+        else:
+            attend_value_absorbed(query, query_start, x, self.project_keys, value, value_bias, scale, out)
 
     def many(self, query: Tensor, query_start: Tensor, x: PagedX, scale: float, out: Tensor) -> None:
-        """Requests with many queries each."""
+        """Requests with many queries each: their keys and values are made again, once for all queries."""
         attend_reprojected(query, query_start, x, self.project, scale, out)
 
     def project(self, positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,9 +85,14 @@ class OverX:
             positions: int64 [t], their places in their texts.
             rows: X, [t, d].
         """
-        key_weight, value_weight, key_bias, value_bias = self.weights()
-        key = torch.mm(rows, key_weight.flatten(1)) + key_bias.flatten()
-        value = torch.mm(rows, value_weight.flatten(1)) + value_bias.flatten()
+        _, weight, _, bias = self.weights()
+        value = torch.addmm(bias.flatten(), rows, weight.flatten(1))
+        return self.project_keys(positions, rows), value.view(-1, *bias.shape)
+
+    def project_keys(self, positions: Tensor, rows: Tensor) -> Tensor:
+        """Keys alone, rotated where the model rotates them."""
+        weight, _, bias, _ = self.weights()
+        key = torch.addmm(bias.flatten(), rows, weight.flatten(1))
         if self._rotary is not None:
             key, _ = self._rotary(positions, key, None)
-        return key.view(-1, *key_bias.shape), value.view(-1, *value_bias.shape)
+        return key.view(-1, *bias.shape)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from relserve_kernels.pages import PagedX
 from torch import Tensor
 
 from relserve.vllm_plugin.cache.batch import HiddenRows, HybridMetadata, Rows, part_hidden
-from relserve.vllm_plugin.cache.over_x import PagedX
 from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
 from relserve.vllm_plugin.cache.vllm_parts import (
     CPUAttentionBackend,
@@ -48,7 +48,8 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
         others = np.flatnonzero(~is_hidden)
         kv = super().build(0, _only(batch, rows, others), fast_build) if len(others) else None
         spec: Any = self.kv_cache_spec
-        return part_hidden(rows, np.flatnonzero(is_hidden), spec.hidden_tokens_per_block, kv)
+        # As many queries as a head is wide cost the same absorbed as with keys and values made again.
+        return part_hidden(rows, np.flatnonzero(is_hidden), spec.hidden_tokens_per_block, spec.head_size, kv)
 
 
 def _only(batch: Any, rows: Rows, which: np.ndarray) -> Any:

@@ -9,10 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# With more queries than this a request's keys and values are projected again, once for all of them: absorbed,
-# each query would cost as many multiplications by X as there are heads.
-MOST_ABSORBED_QUERIES = 8
-
 
 class HiddenRows(NamedTuple):
     """Hidden requests that attend in the same way.
@@ -93,18 +89,21 @@ class Rows(NamedTuple):
         request = np.repeat(which, num_queries)
         place = self.tokens_of(which) - np.repeat(self.starts[which + 1] - self.seq_lens[which], num_queries)
         blocks = self.block_table[request, 1 + place // tokens_per_block].astype(np.int64)
-        within: np.ndarray = place % tokens_per_block
-        return blocks * tokens_per_block + within
+        slots: np.ndarray = blocks * tokens_per_block + place % tokens_per_block
+        return slots
 
 
-def part_hidden(rows: Rows, hidden: np.ndarray, tokens_per_block: int, kv: Any) -> HybridMetadata:
+def part_hidden(
+    rows: Rows, hidden: np.ndarray, tokens_per_block: int, most_few: int, kv: Any
+) -> HybridMetadata:
     """The batch in its parts.
 
     Args:
         hidden: the hidden requests, in order.
+        most_few: queries of a request that still count as few.
         kv: metadata of the others.
     """
-    is_few = rows.num_queries[hidden] <= MOST_ABSORBED_QUERIES
+    is_few = rows.num_queries[hidden] <= most_few
     others = np.setdiff1d(np.arange(len(rows.seq_lens)), hidden)
     return HybridMetadata(
         kv,

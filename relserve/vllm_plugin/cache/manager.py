@@ -20,11 +20,13 @@ class HybridManager(FullAttentionManager):
     """Blocks of keys and values, and of X, from one pool.
 
     Attributes:
-        hidden_tokens_per_block: tokens of X in a block; `block_size` of keys and values.
+        tokens_per_block: tokens of keys and values in a block.
+        hidden_tokens_per_block: tokens of X in a block.
     """
 
     def __init__(self, kv_cache_spec: Any, **kwargs: Any) -> None:
         super().__init__(kv_cache_spec, **kwargs)
+        self.tokens_per_block = int(self.block_size)
         self.hidden_tokens_per_block: int = kv_cache_spec.hidden_tokens_per_block
         self._hidden: set[str] = set()
         self._hidden_group_id = self.kv_cache_group_id + HIDDEN_GROUP_OFFSET
@@ -47,7 +49,7 @@ class HybridManager(FullAttentionManager):
 
     def num_blocks_for(self, num_tokens: int, hidden: bool) -> int:
         """Blocks that so many tokens take."""
-        return -(-num_tokens // (self.hidden_tokens_per_block if hidden else self.block_size))
+        return -(-num_tokens // (self.hidden_tokens_per_block if hidden else self.tokens_per_block))
 
     def find_hidden_prefix(self, request: Any) -> tuple[list[KVCacheBlock], int]:
         """Blocks of X in the prefix cache that a hidden request can begin with, its mark first; their tokens.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from relserve_kernels.store import store_x
 from torch import Tensor
 
 from relserve.vllm_plugin.cache.backend import x_pool
@@ -21,10 +22,7 @@ def keep_x(x: Tensor, query: Tensor, layer_name: str) -> None:
     """
     metadata, _, kv_cache, _ = get_attention_context(layer_name)
     if isinstance(metadata, HybridMetadata):
-        pool = x_pool(kv_cache, x.shape[-1])
-        tokens_per_block = pool.shape[1]
-        slots = metadata.x_slots
-        pool[slots // tokens_per_block, slots % tokens_per_block] = x[metadata.x_tokens]
+        store_x(x[metadata.x_tokens], x_pool(kv_cache, x.shape[-1]), metadata.x_slots)
 
 
 @keep_x.register_fake
