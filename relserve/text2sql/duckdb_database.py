@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import duckdb
 
+from relserve.errors import Cancelled
 from relserve.linking.schema import Schema
 from relserve.session.session import Session
 from relserve.settings import cache_dir
@@ -34,7 +37,7 @@ class DuckDBDatabase:
         options: which tables to look at, and the table of examples.
         limits: of each statement that a model wrote.
         library: keeps the indexes of values.
-        cancel: when set, values are read no further.
+        cancel: when set, values are read no further; nor when the options' deadline passes, counted from now.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class DuckDBDatabase:
         library: ValueLibrary | None = None,
         cancel: threading.Event | None = None,
     ) -> None:
-        self._cancel = cancel
+        self._ending = _Ending(cancel, options.deadline_s)
         self._con, self._options, self._limits = con, options, limits
         self._library = library or library_in(cache_dir() / VALUES_FOLDER)
 
@@ -58,7 +61,12 @@ class DuckDBDatabase:
         return self._schema
 
     def values(self) -> DatabaseValues:
-        """See `Database.values`."""
+        """See `Database.values`.
+
+        Raises:
+            Cancelled: the asker cancelled while they were read.
+            TimeoutError: the deadline passed meanwhile.
+        """
         return self._values
 
     def explain(self, sql: str, within: Allowance = ANYTHING) -> list[tuple[str, str]]:
@@ -88,7 +96,13 @@ class DuckDBDatabase:
 
     @cached_property
     def _values(self) -> DatabaseValues:
-        return self._library.values(self._con, self._schema, self._cancel)
+        try:
+            return self._library.values(self._con, self._schema, self._ending)
+        except Cancelled:
+            if not self._ending.is_late:
+                raise
+            message = f"the deadline of {self._options.deadline_s:g} seconds passed while values were read"
+            raise TimeoutError(message) from None
 
     @cached_property
     def _examples(self) -> GoldenExamples | None:
@@ -98,6 +112,24 @@ class DuckDBDatabase:
     @cached_property
     def _guarded(self) -> GuardedConnection:
         return GuardedConnection(self._con, self._limits, self._schema)
+
+
+class _Ending(threading.Event):
+    """Is set when the asker cancels, or when a number of seconds is over."""
+
+    def __init__(self, cancel: threading.Event | None, seconds: float | None) -> None:
+        super().__init__()
+        self._cancel = cancel or threading.Event()
+        self._ends_s = math.inf if seconds is None else time.monotonic() + seconds
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it is the time that is over, and nobody cancelled."""
+        return not self._cancel.is_set() and time.monotonic() >= self._ends_s
+
+    def is_set(self) -> bool:
+        """See `threading.Event.is_set`."""
+        return self._cancel.is_set() or self.is_late
 
 
 def answer(

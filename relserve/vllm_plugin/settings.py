@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 from relserve.errors import UsageError
 from relserve.machine.cost_file import find_cost
 from relserve.machine.length_file import lengths_path
+from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
+from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import keeps_lengths
 
 KEY = "relserve"
@@ -33,7 +36,14 @@ class SchedulerSettings:
         lengths_path: file in which learnt lengths of outputs are kept; "" keeps them nowhere.
         ranks: data parallel copies of the model that share the rows; vLLM does not tell a copy how many there
             are. 0: not said.
+        cache: what a row's blocks hold: "kv", keys and values; "hidden", layers' inputs; "hybrid", either.
+        absorbs: whether few queries attend over a layer's input without making keys and values of it.
         report_path: file to which the scheduler's counters are written at shutdown.
+        caching: a name of `relserve.policies.caching.variants.NAMES`: that policy decides each step which
+            requests run and as what they keep their tokens, in place of `variant`; "" leaves the steps to
+            `variant`.
+        ttft_slo_s, tbt_slo_s: how long a request's first token, and each other one, may take, for `caching`;
+            0 for any time. A request's own `extra_args` go before.
     """
 
     variant: str = DEFAULT
@@ -44,6 +54,11 @@ class SchedulerSettings:
     lengths_path: str = ""
     report_path: str = ""
     ranks: int = 0
+    cache: str = "kv"
+    caching: str = ""
+    ttft_slo_s: float = 0.0
+    tbt_slo_s: float = 0.0
+    absorbs: bool = True
 
     @property
     def first_cost(self) -> CostModel:
@@ -78,6 +93,7 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
         )
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
+    _check_caching(settings)
     if model and settings.variant != "stock":
         kept = str(lengths_path(model)) if keeps_lengths() else ""
         settings = replace(
@@ -85,3 +101,26 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
             lengths_path=settings.lengths_path or kept,
         )  # fmt: skip
     return settings
+
+
+def _check_caching(settings: SchedulerSettings) -> None:
+    if settings.cache not in CACHES:
+        raise UsageError(f"no cache {settings.cache!r}; there are: {', '.join(CACHES)}")
+    if settings.caching not in ("", *CACHING):
+        raise UsageError(f"no caching policy {settings.caching!r}; there are: {', '.join(CACHING)}")
+    if settings.caching and settings.variant == "stock":
+        raise UsageError(
+            f"caching {settings.caching!r} decides which requests run, the variant 'stock' lets vLLM do so; "
+            "leave one of them out"
+        )
+    for name in ("ttft_slo_s", "tbt_slo_s"):
+        if as_slo(getattr(settings, name)) is None:
+            raise UsageError(
+                f"{name} is a number of seconds, from 0 for any time, not {getattr(settings, name)!r}"
+            )
+
+
+def as_slo(value: Any) -> float | None:
+    """Seconds that a token may take, 0 for any time; None where the value is no such thing."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) and value >= 0 else None

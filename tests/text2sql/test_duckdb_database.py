@@ -1,6 +1,7 @@
 """The pipeline over a DuckDB connection: its catalog, its values, its guard."""
 
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,3 +120,12 @@ def test_the_table_of_examples_is_no_table_to_ask_unless_it_is_named(con: duckdb
     assert "kept" in everything
     assert names(Text2SqlOptions(examples="kept")) == everything - {"kept"}
     assert names(Text2SqlOptions(examples="kept", tables=("kept",))) == {"kept"}
+
+
+def test_the_deadline_holds_while_values_are_read(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("CREATE TABLE words AS SELECT 'a word ' || md5(i::VARCHAR) AS word FROM range(700000) t(i)")
+    began = time.monotonic()
+    options = Text2SqlOptions(deadline_s=1.0)
+    (outcome,) = answer(["How many 'a word' are there?"], con, session_of(engine_of({})), options)
+    assert str(outcome.failure).startswith("text2sql, stage retrieval: the deadline of 1 seconds passed")
+    assert time.monotonic() - began < 8

@@ -19,8 +19,8 @@ def is_of_all(error: Exception) -> bool:
 
 
 def told(error: BaseException) -> str:
-    """An error in words; one that is neither relserve's nor DuckDB's with its type."""
-    if isinstance(error, (RelserveError, duckdb.Error)) and str(error):
+    """An error in words; one that is neither relserve's nor DuckDB's, nor of a deadline, with its type."""
+    if isinstance(error, (RelserveError, duckdb.Error, TimeoutError)) and str(error):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 

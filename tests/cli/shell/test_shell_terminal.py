@@ -99,6 +99,7 @@ def test_ctrl_c_cancels_a_query_of_duckdb(opened: Opened) -> None:
     wait_until(lambda: is_asked(shell))
     shell.type(CTRL_C)
     expect(shell, AGAIN)
+    wait_until(lambda: is_asked(shell))
     shell.type(CTRL_C)
     expect(shell, f"{LEFT} 0")
 

@@ -63,7 +63,7 @@ def test_a_cursor_prefetches_views_that_another_one_made(made: Made) -> None:
 def test_cursors_share_the_functions_in_the_catalog(made: Made) -> None:
     plain, con = made.con.raw.cursor(), attach(made.con.raw.cursor(), made.con.session)
     before = _functions_in_catalog(plain)
-    assert len(before) == 2 * (len(FUNCTIONS) + 2)
+    assert len(before) == 2 * (len(FUNCTIONS) + 4)
     with con.cursor() as cursor:
         cursor.cursor()
         assert _functions_in_catalog(plain) == before
@@ -99,7 +99,7 @@ def test_no_connection_calls_for_another(made: Made) -> None:
     with made.con.cursor() as other, made.con.raw.cursor() as plain:
         made.rows("SELECT llm('secret {}', 1)")
         for name in _functions_in_catalog(plain):  # without the macro that holds a connection's key
-            is_table = name.startswith(("__llm_queries", "__llm_errors"))
+            is_table = name.startswith(("__llm_queries", "__llm_errors", "__llm_workflows", "__llm_steps"))
             arguments = "1" if is_table else "'{}', '{}', 1, 'x'"
             for con in (other, other.raw, plain):
                 with pytest.raises(duckdb.InvalidInputException, match="belongs to another connection"):

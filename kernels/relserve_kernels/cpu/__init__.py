@@ -1,0 +1,1 @@
+"""The paths of a CPU: plain torch that runs everywhere, and C++ where a compiler built it."""

@@ -1,0 +1,66 @@
+"""The cache's seam to vLLM: every part of it that the files of this folder derive from, call or read.
+
+Each is imported when first asked for. The cache was tested with one release (`TESTED`): what it touches has
+no public interface.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vllm import ModelRegistry
+    from vllm.engine.arg_utils import EngineArgs
+    from vllm.model_executor.layers.attention import Attention
+    from vllm.model_executor.layers.attention.attention import get_attention_context
+    from vllm.model_executor.models.llama import LlamaAttention, LlamaForCausalLM
+    from vllm.model_executor.models.opt import OPTAttention, OPTForCausalLM
+    from vllm.v1.attention.backends.cpu_attn import (
+        CPUAttentionBackend,
+        CPUAttentionBackendImpl,
+        CPUAttentionMetadata,
+        CPUAttentionMetadataBuilder,
+    )
+    from vllm.v1.core.kv_cache_utils import KVCacheBlock, resolve_block_hashes
+    from vllm.v1.core.single_type_kv_cache_manager import FullAttentionManager
+    from vllm.v1.kv_cache_interface import FullAttentionSpec, replace_as
+    from vllm.v1.kv_cache_spec_registry import KVCacheSpecRegistry
+
+__all__ = [
+    "Attention", "CPUAttentionBackend", "CPUAttentionBackendImpl", "CPUAttentionMetadata",
+    "CPUAttentionMetadataBuilder", "EngineArgs", "FullAttentionManager", "FullAttentionSpec", "KVCacheBlock",
+    "KVCacheSpecRegistry", "LlamaAttention", "LlamaForCausalLM", "ModelRegistry", "OPTAttention",
+    "OPTForCausalLM", "get_attention_context", "replace_as", "resolve_block_hashes",
+]  # fmt: skip
+
+TESTED = "0.32"  # the release with which the cache was tested
+
+_CPU = "vllm.v1.attention.backends.cpu_attn"
+_MODULE_OF = {
+    "Attention": "vllm.model_executor.layers.attention",
+    "CPUAttentionBackend": _CPU,
+    "CPUAttentionBackendImpl": _CPU,
+    "CPUAttentionMetadata": _CPU,
+    "CPUAttentionMetadataBuilder": _CPU,
+    "EngineArgs": "vllm.engine.arg_utils",
+    "FullAttentionManager": "vllm.v1.core.single_type_kv_cache_manager",
+    "FullAttentionSpec": "vllm.v1.kv_cache_interface",
+    "KVCacheBlock": "vllm.v1.core.kv_cache_utils",
+    "KVCacheSpecRegistry": "vllm.v1.kv_cache_spec_registry",
+    "LlamaAttention": "vllm.model_executor.models.llama",
+    "LlamaForCausalLM": "vllm.model_executor.models.llama",
+    "ModelRegistry": "vllm",
+    "OPTAttention": "vllm.model_executor.models.opt",
+    "OPTForCausalLM": "vllm.model_executor.models.opt",
+    "get_attention_context": "vllm.model_executor.layers.attention.attention",
+    "replace_as": "vllm.v1.kv_cache_interface",
+    "resolve_block_hashes": "vllm.v1.core.kv_cache_utils",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A part of vLLM by its name."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULE_OF[name]), name)

@@ -1,0 +1,67 @@
+"""What in an engine's configuration does not go with the hidden cache, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
+from relserve.vllm_plugin.cache.vllm_parts import TESTED
+
+# vLLM's architectures whose attention can keep X, and the names of ours in their place.
+HYBRID_NAMES = {"OPTForCausalLM": "RelserveHybridOPT", "LlamaForCausalLM": "RelserveHybridLlama"}
+OWN_SCHEDULERS = "relserve.vllm_plugin."
+
+
+def what_forbids_hidden(config: Any) -> list[str]:
+    """The reasons why requests cannot hold X under vLLM's configuration of an engine; [] where they can."""
+    version = host.version()
+    if ".".join(version.split(".")[:2]) != TESTED:
+        return [f"vLLM {version} (tested with {TESTED} alone)"]
+    return [*_of_the_model(config), *_of_the_engine(config)]
+
+
+def _of_the_model(config: Any) -> list[str]:
+    model = config.model_config
+    [architecture, *_] = model.hf_config.architectures or [""]
+    if architecture not in HYBRID_NAMES:
+        return [f"the architecture {architecture} (only {', '.join(HYBRID_NAMES)})"]
+    x_width, head_dim = model.get_hidden_size(), model.get_head_size()
+    num_kv_heads = model.get_total_num_kv_heads()
+    kv_width = 2 * num_kv_heads * head_dim
+    reasons = {
+        f"{num_kv_heads} heads of keys: a token's keys and values are {kv_width} numbers, a layer's input"
+        f" {x_width}, which is no saving of half": hidden_tokens_per_block(1, kv_width, x_width) < 2,
+        "weights quantised": model.quantization is not None,
+        "sliding windows": model.get_sliding_window() is not None,
+        "multi-head latent attention": model.use_mla,
+        "an engine that embeds": model.runner_type != "generate",
+    }
+    return [name for name, present in reasons.items() if present]
+
+
+def _of_the_engine(config: Any) -> list[str]:
+    parallel, cache = config.parallel_config, config.cache_config
+    scheduler = config.scheduler_config.scheduler_cls
+    reasons = {
+        "a device that is not a CPU": not host.runs_on_cpu(),
+        "tensor parallelism": parallel.tensor_parallel_size > 1,
+        "pipeline parallelism": parallel.pipeline_parallel_size > 1,
+        "context parallelism": max(
+            parallel.decode_context_parallel_size, parallel.prefill_context_parallel_size
+        ) > 1,
+        f"a KV cache in {cache.cache_dtype}": cache.cache_dtype not in ("auto", _name_of(config)),
+        f"blocks of {cache.block_size} tokens (a multiple of 32 is needed)": cache.block_size % 32 != 0,
+        "speculative decoding": config.speculative_config is not None,
+        "a KV connector": config.kv_transfer_config is not None,
+        "events of the KV cache": config.kv_events_config is not None,
+        "LoRA": config.lora_config is not None,
+        f"the scheduler {scheduler}": not (
+            scheduler is None or (isinstance(scheduler, str) and scheduler.startswith(OWN_SCHEDULERS))
+        ),
+    }  # fmt: skip
+    return [name for name, present in reasons.items() if present]
+
+
+def _name_of(config: Any) -> str:
+    return str(config.model_config.dtype).removeprefix("torch.")

@@ -1,0 +1,213 @@
+"""Every path of the hidden cache's kernels against plain attention over keys and values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from relserve_kernels import reference
+from relserve_kernels.absorbed import attend_absorbed, attend_value_absorbed
+from relserve_kernels.cpu import plain
+from relserve_kernels.pages import PagedX
+from relserve_kernels.reproject import attend_reprojected, keys_and_values
+from relserve_kernels.store import store_x
+from torch import Tensor
+
+from tests.kernels.paged import Batch, assert_near, batch_of
+
+PATHS = {"reference": reference, "plain": plain}
+DTYPES = [torch.float32, torch.bfloat16]
+MIXED = [(1, 1), (1, 63), (7, 7), (0, 5), (5, 20), (1, 8), (0, 0), (30, 41), (1, 100)]
+
+
+@pytest.fixture(params=PATHS)
+def path(request: pytest.FixtureRequest) -> Any:
+    return PATHS[request.param]
+
+
+def expected(batch: Batch, keys_of: Any) -> Tensor:
+    """Attention as a model with a KV cache does it, in float32; keys_of(positions, rows)."""
+    out = torch.empty_like(batch.query, dtype=torch.float32)
+    starts = batch.query_start.tolist()
+    for number, text in enumerate(batch.texts):
+        first, stop, length = starts[number], starts[number + 1], len(text)
+        if first == stop:
+            continue
+        keys = keys_of(torch.arange(length), text.float()).float()
+        values = torch.einsum("nd,dhe->nhe", text.float(), batch.wv.float()) + batch.value_bias.float()
+        mask = torch.ones(stop - first, length, dtype=torch.bool).tril(length - (stop - first))
+        found = F.scaled_dot_product_attention(
+            *(each.transpose(0, 1)[None] for each in (batch.query[first:stop].float(), keys, values)),
+            attn_mask=mask,
+            scale=batch.scale,
+        )
+        out[first:stop] = found[0].transpose(0, 1)
+    return out
+
+
+def plain_keys(batch: Batch) -> Any:
+    """Keys without positions, with a bias that softmax must drop."""
+    bias = torch.linspace(-1, 1, batch.wk.shape[2]).to(batch.wk.dtype)
+
+    def keys(positions: Tensor, rows: Tensor) -> Tensor:
+        return torch.einsum("nd,dhe->nhe", rows, batch.wk.to(rows.dtype)) + bias
+
+    return keys
+
+
+def turned_keys(batch: Batch) -> Any:
+    """Keys that depend on their position."""
+
+    def keys(positions: Tensor, rows: Tensor) -> Tensor:
+        found = torch.einsum("nd,dhe->nhe", rows, batch.wk.to(rows.dtype))
+        return found * torch.cos(0.1 * positions)[:, None, None].to(rows.dtype)
+
+    return keys
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [{}, {"num_heads": 1, "head_dim": 63, "width": 63, "gap": 5}])
+def test_absorbed_is_attention_over_keys_and_values(path: Any, dtype: torch.dtype, shape: Any) -> None:
+    batch = batch_of(MIXED, dtype, **shape)
+    out = batch.poisoned()
+    path.attend_absorbed(
+        batch.query, batch.query_start, batch.x, batch.wk, batch.wv, batch.value_bias, batch.scale, out
+    )
+    assert_near(out, expected(batch, plain_keys(batch)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_alone_absorbed_where_keys_have_positions(path: Any, dtype: torch.dtype) -> None:
+    batch = batch_of(MIXED, dtype)
+    out, keys = batch.poisoned(), turned_keys(batch)
+    path.attend_value_absorbed(
+        batch.query, batch.query_start, batch.x, keys, batch.wv, batch.value_bias, batch.scale, out
+    )
+    assert_near(out, expected(batch, keys))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reprojected_is_attention_over_keys_and_values(path: Any, dtype: torch.dtype) -> None:
+    batch = batch_of(MIXED, dtype)
+    out, keys = batch.poisoned(), turned_keys(batch)
+
+    def project(positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return keys(positions, rows), torch.einsum("nd,dhe->nhe", rows, batch.wv) + batch.value_bias
+
+    path.attend_reprojected(batch.query, batch.query_start, batch.x, project, batch.scale, out)
+    assert_near(out, expected(batch, keys))
+
+
+def test_reprojected_heads_are_shared_by_groups_of_queries(path: Any) -> None:
+    batch = batch_of(MIXED, torch.float32, num_heads=4)
+    out = batch.poisoned()
+    shared = [weight[:, [0, 0, 2, 2]] for weight in (batch.wk, batch.wv)]
+
+    def project(positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        keys, values = (torch.einsum("nd,dhe->nhe", rows, weight[:, ::2]) for weight in shared)
+        return keys, values
+
+    path.attend_reprojected(batch.query, batch.query_start, batch.x, project, batch.scale, out)
+    same = batch._replace(wk=shared[0], wv=shared[1], value_bias=torch.zeros_like(batch.value_bias))
+    assert_near(out, expected(same, plain_keys(same)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_storing_writes_the_slots_and_nothing_else(path: Any, dtype: torch.dtype) -> None:
+    before = torch.randn(9, 24 * 5 + 3).to(dtype)
+    after = before.clone()
+    pool = after[:, : 24 * 5].view(9, 5, 24)
+    slots = torch.tensor([44, -1, 0, 17, -1, 5])
+    x = torch.randn(6, 24).to(dtype)
+    path.store_x(x, pool, slots)
+    rows = before[:, : 24 * 5].view(9, 5, 24)
+    for row, slot in zip(x, slots.tolist(), strict=True):
+        if slot >= 0:
+            rows[slot // 5, slot % 5] = row
+    assert torch.equal(after, before)
+
+
+def test_a_weight_in_the_models_own_order_is_read_by_its_strides(path: Any) -> None:
+    batch = batch_of(MIXED, torch.float32)
+    found = []
+    for order in ((0, 1, 2), (1, 2, 0)):  # [d, H, hd], and as rows of qkv_proj.weight: [H, hd, d]
+        back = [order.index(axis) for axis in range(3)]
+        wk, wv = (weight.permute(order).contiguous().permute(back) for weight in (batch.wk, batch.wv))
+        found.append(batch.poisoned())
+        path.attend_absorbed(batch.query, batch.query_start, batch.x, wk, wv, None, batch.scale, found[-1])
+    assert_near(found[0], found[1])
+
+
+def test_keys_and_values_of_a_sequence_for_a_switch() -> None:
+    batch = batch_of(MIXED, torch.float32)
+    keys, values = keys_and_values(batch.x, 3, 4, lambda positions, rows: (rows + positions[:, None], rows))
+    assert torch.equal(values, batch.texts[3][:4])
+    assert torch.equal(keys, batch.texts[3][:4] + torch.arange(4)[:, None])
+
+
+def test_the_front_door_takes_the_path_of_the_device() -> None:
+    batch = batch_of(MIXED, torch.float32)
+    keys = plain_keys(batch)
+    found = [batch.poisoned() for _ in range(3)]
+    asked = (batch.query, batch.query_start, batch.x)
+    attend_absorbed(*asked, batch.wk, batch.wv, batch.value_bias, batch.scale, found[0])
+    attend_value_absorbed(*asked, keys, batch.wv, batch.value_bias, batch.scale, found[1])
+
+    def project(positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return keys(positions, rows), torch.einsum("nd,dhe->nhe", rows, batch.wv) + batch.value_bias
+
+    attend_reprojected(*asked, project, batch.scale, found[2])
+    for each in found:
+        assert_near(each, expected(batch, keys))
+    pool = torch.zeros(2, 3, 4)
+    store_x(torch.ones(1, 4), pool, torch.tensor([4]))
+    assert pool[1, 1].tolist() == [1.0] * 4
+    assert pool.sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"block_table": torch.zeros(2, 3)}, "block_table: expected int32"),
+        ({"seq_lens": torch.zeros(5).int()}, r"\[n, max_blocks\] and \[n\]"),
+        ({"pool": torch.zeros(4, 8, 6).transpose(1, 2)}, "rows of a page in a row"),
+    ],
+)
+def test_pages_of_another_shape_are_refused(change: dict[str, Tensor], said: str) -> None:
+    right = {
+        "pool": torch.zeros(4, 8, 6),
+        "block_table": torch.zeros(2, 3).int(),
+        "seq_lens": torch.zeros(2).int(),
+    }
+    with pytest.raises(ValueError, match=said):
+        PagedX(**(right | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"wk": torch.zeros(48, 3, 15)}, r"wk: expected .* = \[48, 3, 16\]"),
+        ({"wv": torch.zeros(48, 3, 16).bfloat16()}, "wv: expected .* of torch.float32"),
+        ({"query_start": torch.zeros(10)}, "query_start: expected int32"),
+        ({"out": torch.zeros(1, 3, 16)}, "query and out"),
+        ({"query": torch.zeros(45, 3, 16).bfloat16(), "out": torch.zeros(45, 3, 16)}, "one number type"),
+        ({"query_start": torch.tensor([0, 2, 2, 2, 2, 2, 2, 2, 2, 2]).int()}, "1 tokens and 2 queries"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_refused(change: dict[str, Tensor], said: str) -> None:
+    batch = batch_of(MIXED, torch.float32)
+    right = {
+        "query": batch.query, "query_start": batch.query_start, "x": batch.x, "wk": batch.wk, "wv": batch.wv,
+        "value_bias": None, "scale": 1.0, "out": batch.poisoned(),
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=said):
+        attend_absorbed(**(right | change))
+
+
+def test_rows_that_do_not_fit_the_pool_are_refused() -> None:
+    with pytest.raises(ValueError, match="does not fit the pool"):
+        store_x(torch.zeros(2, 5), torch.zeros(3, 4, 6), torch.zeros(2, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"slots: expected int64 \[2\]"):
+        store_x(torch.zeros(2, 6), torch.zeros(3, 4, 6), torch.zeros(3, dtype=torch.int64))
