@@ -25,7 +25,7 @@ from relserve.policies.caching.state import CacheCosts, CachePlan, CacheView, Li
 from relserve.policies.caching.variants import make
 from relserve.policies.cost import CostModel
 
-VARIANTS = ("fcfs", "apt-kv", "apt", "apt-s", "ours")
+VARIANTS = ("fcfs", "apt-kv", "apt", "apt-s", "ours", "ours-yield")
 SIZES = (100, 200, 400, 800, 1600, 3200, 6400, 12_800)
 PAPER_MS = {100: 0.5, 200: 1.0, 400: 2.1, 800: 4.8, 1600: 10.8}  # Table 6
 COSTS = CacheCosts(CostModel(1.4e-4, 3e-3, 3e-5, 2.2e-2), 6e-7, 7e-7)

@@ -11,7 +11,14 @@ from relserve.policies.caching.fill import Needs, begun, fitting
 from relserve.policies.caching.requests import HIDDEN, Bools, Ints, Requests
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
 from relserve.policies.caching.types import Pressure, hidden_pays
-from relserve.policies.caching.value import pending_s
+from relserve.policies.caching.value import awaited_slo_s, pending_s
+
+
+class Going(NamedTuple):
+    """Rows at work that compute in this step, the most urgent first, and rows that lose what they hold."""
+
+    run: Ints
+    drop: Ints
 
 
 @dataclass
@@ -29,6 +36,8 @@ class Steady:
         late_reserve: the same for those that are too late. In simulation (OPT-13B, conversations) at 2.5
             times the rate that first come, first served sustains, 65 % meet their SLO without it, 81 % with
             0.2, and 83 % with 0.3 at 4 % fewer finished a second.
+        yields_to: one at work is dropped, the largest first, if that makes room for so many others that can
+            still meet their SLO and have used half of it; 0: never.
         patience: how many times its SLO for the first token a request waits before it can have the turn of
             the one that has waited longest.
         patience_s: the same in seconds for those without an SLO.
@@ -38,6 +47,7 @@ class Steady:
     name: str
     reserve: float = 0.02
     late_reserve: float = 0.2
+    yields_to: int = 0
     patience: float = 10.0
     patience_s: float = 60.0
     hybrid: bool = True
@@ -49,13 +59,15 @@ class Steady:
         late = too_late(view, needs)
         order = by_urgency(requests, late)
         started, waiting = order[~needs.waits[order]], order[needs.waits[order]]
-        going = going_on(view, needs, started)
-        run, hidden = going.run, requests.holds == HIDDEN
+        run, drop = going_on(view, needs, started)
+        hidden = requests.holds == HIDDEN
         if len(run) == len(started):
-            coming, hidden_too = self._coming_in(view, needs, started, *self._with_turn(view, waiting, late))
+            waiting, late = self._with_turn(view, waiting, late)
+            run, drop = self._yielding(view, needs, started, waiting[~late])
+            coming, hidden_too = self._coming_in(view, needs, run, waiting, late)
             run, hidden[coming] = np.concatenate([run, coming]), hidden_too
         run = run[: begun(needs.tokens[run], view.limits.max_num_batched_tokens)]
-        return plan_of(requests, run, hidden[run], going.drop, "mixed", "urgency")
+        return plan_of(requests, run, hidden[run], drop, "mixed", "urgency")
 
     def _with_turn(self, view: CacheView, waiting: Ints, late: Bools) -> tuple[Ints, Bools]:
         """Those that wait, first the one whose turn it is for having waited longest; and who is too late."""
@@ -71,6 +83,27 @@ class Steady:
         return np.concatenate([waiting[first], waiting[~first]]), np.concatenate(
             [np.zeros(int(first.sum()), np.bool_), late[waiting[~first]]]
         )
+
+    def _yielding(self, view: CacheView, needs: Needs, started: Ints, in_time: Ints) -> Going:
+        """Those at work less the largest ones that give way to enough of those that come in time."""
+        requests = view.requests
+        stays = np.ones(len(started), np.bool_)
+        soon = pending_s(view)[in_time] > awaited_slo_s(requests)[in_time] / 2
+        pressing = in_time[soon] if self.yields_to else in_time[:0]
+        free = int(view.memory.num_blocks * (1 - self.reserve)) - int(needs.held[started].sum())
+        hidden = self._hidden(view, needs, len(started), pressing, free)
+        ends = np.cumsum(np.where(hidden, needs.hidden[pressing], needs.kv[pressing]))
+        fit = int(np.searchsorted(ends, free, side="right"))
+        for at in np.lexsort((requests.order[started], -needs.held[started])) if len(pressing) else ():
+            row, before = started[at], fit
+            if needs.tokens[row] > 1 or requests.ids[row] == self._turn:
+                continue
+            free += int(needs.held[row])
+            fit = int(np.searchsorted(ends, free, side="right"))
+            if fit - before < self.yields_to or requests.rank[pressing[fit - 1]] > requests.rank[row]:
+                break
+            stays[at] = False
+        return Going(started[stays], started[~stays])
 
     def _coming_in(
         self, view: CacheView, needs: Needs, started: Ints, waiting: Ints, late: Bools
@@ -98,29 +131,21 @@ class Steady:
 
 def too_late(view: CacheView, needs: Needs) -> Bools:
     """Where the next token cannot come within its SLO, were its prompt computed at once and alone."""
-    requests, steps = view.requests, view.costs.steps
-    slo_s = np.where(np.isnan(requests.last_token_s), requests.ttft_slo_s, requests.tbt_slo_s)
-    late: Bools = pending_s(view) + steps.prefill_per_token_s * needs.tokens > slo_s
+    prompt_s = view.costs.steps.prefill_per_token_s * needs.tokens
+    late: Bools = pending_s(view) + prompt_s > awaited_slo_s(view.requests)
     return late
 
 
 def by_urgency(requests: Requests, late: Bools) -> Ints:
     """All rows, the most urgent first.
 
-    By the rank that others give; between equals, those that are too late come last; then the first is the
-    one that is expected to take the least memory for the shortest time.
+    By the rank that others give; between equals, those that are too late come last; then the smallest first,
+    by its tokens so far, then by those that it is expected to have yet. (Mostly one mean stands for what is
+    left: it says little, and of those that have said more than the mean the wrong thing.)
     """
-    left = np.maximum(requests.expected_left, 1.0)
-    size = (requests.num_tokens + left / 2) * left
-    rows: Ints = np.lexsort((requests.order, size, late, requests.rank))
+    size = (requests.expected_left, requests.num_tokens)
+    rows: Ints = np.lexsort((requests.order, *size, late, requests.rank))
     return rows
-
-
-class Going(NamedTuple):
-    """Rows at work that compute in this step, the most urgent first, and rows that lose what they hold."""
-
-    run: Ints
-    drop: Ints
 
 
 def going_on(view: CacheView, needs: Needs, started: Ints) -> Going:

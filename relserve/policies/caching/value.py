@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from relserve.policies.caching.requests import Bools, Floats
+from relserve.policies.caching.requests import Bools, Floats, Requests
 from relserve.policies.caching.state import CacheView
 
 NEAR_ZERO = 1e-6  # seconds
@@ -20,11 +20,14 @@ def pending_s(view: CacheView) -> Floats:
     return np.maximum(view.now_s - since, 0.0)
 
 
+def awaited_slo_s(requests: Requests) -> Floats:
+    """How long the awaited token may take: the first, or another."""
+    return np.where(np.isnan(requests.last_token_s), requests.ttft_slo_s, requests.tbt_slo_s)
+
+
 def violated(view: CacheView) -> Bools:
     """Where the pending time so far is already over the SLO of the token that is awaited."""
-    requests = view.requests
-    slo_s = np.where(np.isnan(requests.last_token_s), requests.ttft_slo_s, requests.tbt_slo_s)
-    return pending_s(view) > slo_s
+    return pending_s(view) > awaited_slo_s(view.requests)
 
 
 def penalty_s(view: CacheView) -> Floats:

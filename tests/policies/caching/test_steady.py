@@ -156,3 +156,26 @@ def test_who_cannot_come_in_otherwise_is_hidden():
     """Larger than the pool as keys and values, however slow hidden is."""
     shown = view([waiting("w", 320)], 10)._replace(costs=CacheCosts(STEPS, 0.0, 1.0))
     assert Steady("ours").plan(shown).run == (("w", "hidden"),)
+
+
+def test_the_largest_yields_to_enough_of_those_that_come_in_time():
+    """Only where asked to, once half of their SLO is over, and as few as possible."""
+    at_work = [decoding("large", 97, last_s=9.9), decoding("small", 33, last_s=9.9)]
+    comers = [waiting(f"w{i}", 40, 9.4, slo_s=1.0) for i in range(2)]
+    shown = view([*at_work, *comers], 10, now_s=10.0)
+    assert replace(BARE).plan(shown).drop == ()
+    plan = replace(BARE, yields_to=2).plan(shown)
+    assert (plan.drop, [name for name, _ in plan.run]) == (("large",), ["small", "w0", "w1"])
+    assert replace(BARE, yields_to=3).plan(shown).drop == ()
+    assert replace(BARE, yields_to=2).plan(shown._replace(now_s=9.8)).drop == ()
+    assert replace(BARE, yields_to=2).plan(shown._replace(now_s=10.5)).drop == ()
+
+
+def test_nobody_yields_to_the_less_urgent():
+    """Nor to those that wait without need, as there is memory."""
+    at_work = [decoding("large", 129, last_s=9.9)]
+    comer = waiting("w", 40, 9.4, slo_s=1.0)
+    policy = replace(BARE, yields_to=1)
+    assert replace(policy).plan(view([*at_work, comer], 10, now_s=10.0)).drop == ("large",)
+    assert replace(policy).plan(view([*at_work, comer._replace(rank=1.0)], 10, now_s=10.0)).drop == ()
+    assert replace(policy).plan(view([*at_work, comer], 12, now_s=10.0)).drop == ()
