@@ -8,6 +8,7 @@ from typing import Protocol
 
 from relserve.policies.caching.requests import CacheType
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.host import Host, Request
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ class RowTypes:
     """
 
     def __init__(self, scheduler: Host, mode: str) -> None:
-        manager: HybridManager | None = host.hybrid_manager(scheduler)
+        manager: HybridManager | None = None if mode == "kv" else scheduling_host.hybrid_manager(scheduler)
         self._scheduler, self._manager = scheduler, manager
         self.is_free = manager is not None and mode == "hybrid"
         self.only: CacheType = "hidden" if manager is not None and mode == "hidden" else "kv"
