@@ -52,6 +52,16 @@ class HybridScheduling(_Base):
         self.types.insist(request.request_id, "hidden" if hidden else "kv")
         scheduling_host.preempt(self, request)
 
+    def schedule(self, *args: Any, **kwargs: Any) -> Any:
+        output = super().schedule(*args, **kwargs)
+        for request_id in output.scheduled_cached_reqs.resumed_req_ids:
+            self.types.resumed(self.requests[request_id])
+        return output
+
+    def _preempt_request(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        self.types.dropped(request)
+        super()._preempt_request(request, *args, **kwargs)
+
     def _get_local_prefix_cache_hit(self, request: Any) -> Any:
         is_hidden = self.types.of_admission(request) == "hidden"
         self.kinds.set_kind(request.request_id, is_hidden)
