@@ -12,16 +12,17 @@ import logging
 import os
 import time
 import weakref
+from collections.abc import Iterable, Sequence
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Protocol
 
 from relserve.machine.engine_status import EngineStatus, RelStatus, started_at, state_dir
 from relserve.policies.scheduling.driver import Outlook
+from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.background_file import BackgroundFile
 from relserve.vllm_plugin.host import Host, model_name, share_of_kv_used
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
-from relserve.vllm_plugin.steering import Steering
 
 logger = logging.getLogger(__name__)
 
@@ -52,11 +53,28 @@ class StatusFile:
         self._file.close()
 
 
+class Ordered(Protocol):
+    """A waiting queue that can tell its relQueries."""
+
+    @property
+    def order(self) -> Iterable[RelState]: ...
+
+
+class Leader(Protocol):
+    """What leads a scheduler, as far as it is watched."""
+
+    @property
+    def queue(self) -> Ordered: ...
+    def outlooks(self, rels: Sequence[RelRecord]) -> Sequence[Outlook | None]: ...
+
+
 class Watched(Host, Protocol):
     """A scheduler that can tell what it has to do; without steering it serves in vLLM's own order."""
 
     ledger: RowLedger
-    steering: Steering | None
+
+    @property
+    def steering(self) -> Leader | None: ...
 
 
 class Publisher:
