@@ -1,4 +1,4 @@
-"""A scheduler for engines in processes of their own, which changes its requests' kinds without end."""
+"""A scheduler for an engine in a process of its own, which changes its requests' kinds without end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ class Switching:
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         for request in list(self.running):
             if self._picks(request):
-                in_flight = request.num_in_flight_tokens > 0
                 self.switch_cache_type(request, not self.kinds.is_hidden(request.request_id))
-                self._note(f"switch {in_flight}")
+                self._note("switch")
         return super().schedule(*args, **kwargs)
 
     def _free_blocks(self, request: Any) -> None:
@@ -42,6 +41,5 @@ class Switching:
 
 def make(vllm_config: Any, **kwargs: Any) -> Any:
     """As vLLM's `scheduler_cls`."""
-    stock = host.AsyncScheduler if host.plans_ahead(vllm_config) else host.Scheduler
-    kinds = with_kinds(stock)
-    return type(f"Switching{stock.__name__}", (Switching, kinds), {})(vllm_config=vllm_config, **kwargs)
+    cls = type("SwitchingScheduler", (Switching, with_kinds(host.Scheduler)), {})
+    return cls(vllm_config=vllm_config, **kwargs)

@@ -63,16 +63,16 @@ def test_tokens_are_stocks(model: Model, way: str) -> None:
             llm.llm_engine.engine_core.shutdown()
 
 
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_kinds_change_without_end_in_a_process_of_its_own(
-    model: Model, is_async: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = tmp_path / "switches"
     monkeypatch.setattr(what_forbids, "OWN_SCHEDULERS", ("relserve.vllm_plugin.", "tests."))
     monkeypatch.setenv(REPORT_VARIABLE, str(report))
     with environment(own_process=True):
-        scheduler = "tests.vllm_plugin.cache.switching_scheduler.make"
-        llm = start(model.path, "hybrid", scheduler_cls=scheduler, async_scheduling=is_async)
+        llm = start(
+            model.path, "hybrid", scheduler_cls="tests.vllm_plugin.cache.switching_scheduler.make"
+        )
         try:
             assert [said(llm, work(MIXED)) for _ in range(2)] == [model.expected] * 2
         finally:
@@ -80,7 +80,6 @@ def test_kinds_change_without_end_in_a_process_of_its_own(
     lines = report.read_text().splitlines()
     assert sum(line.startswith("switch") for line in lines) > 100
     assert {line for line in lines if line.startswith("idle")} == {"idle 0 0"}
-    assert ("switch True" in lines) == is_async  # while a token of theirs was being computed
 
 
 def test_in_bf16_it_is_as_near_to_float32_as_stock(model: Model) -> None:
