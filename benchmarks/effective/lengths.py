@@ -1,12 +1,12 @@
 """Lengths of prompts and outputs, from public traces, in place of the data sets of the Apt-Serve paper.
 
-`chat`, for ShareGPT: conversations of Azure's trace. `code`, for HumanEval: its own 164 problems; the trace
-has characters, and a token is taken to be 2.6 of them (an estimate for Python and OPT's tokenizer).
-`summarisation`, for LongBench, of which the paper says only that prompts are much longer than ShareGPT's and
-outputs as long: those requests of Azure's conversations that have at least 700 prompt tokens. `meetings`
-are the only real summarisation lengths at hand, QMSum's (a part of LongBench; 3 words are taken to be 4
-tokens), cut to the context as LongBench does: all prompts are then about equally long, outputs short, and
-prefill, not memory, bounds the rate.
+`chat`, for ShareGPT: conversations of Azure's trace, pruned as vLLM's own benchmark prunes ShareGPT, to
+prompts of at most 1,024 tokens. `code`, for HumanEval: its own 164 problems; the trace has characters, and a
+token is taken to be 2.6 of them (an estimate for Python and OPT's tokenizer). `summarisation`, for LongBench,
+of which the paper says only that prompts are much longer than ShareGPT's and outputs long too: the requests
+of Azure's conversations with at least 700 prompt tokens. `meetings` are the only real summarisation lengths
+at hand, QMSum's (a part of LongBench; 3 words are taken to be 4 tokens), cut to the context as LongBench
+does: prompts are then about equally long, outputs short, and prefill, not memory, bounds the rate.
 
 A request has at most 2,048 tokens, OPT's context: longer conversations are left out, longer meetings cut.
 """
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from benchmarks.common import data_folder
 
 CONTEXT = 2048
-LONG_PROMPT = 700
+CHAT_PROMPT, LONG_PROMPT = 1024, 700
 CHARS_A_TOKEN, TOKENS_A_WORD = 2.6, 4 / 3
 
 
@@ -39,13 +39,17 @@ def _columns(file: str, prompt: str, output: str) -> tuple[tuple[int, int], ...]
         return tuple((int(row[prompt]), int(row[output])) for row in csv.DictReader(trace))
 
 
-def _chat() -> list[Lengths]:
+def _conversations() -> list[Lengths]:
     rows = _columns("AzureLLMInferenceTrace_conv.csv", "ContextTokens", "GeneratedTokens")
     return [Lengths(p, o) for p, o in rows if p and o and p + o <= CONTEXT]
 
 
+def _chat() -> list[Lengths]:
+    return [lengths for lengths in _conversations() if lengths.num_prompt <= CHAT_PROMPT]
+
+
 def _summarisation() -> list[Lengths]:
-    return [lengths for lengths in _chat() if lengths.num_prompt >= LONG_PROMPT]
+    return [lengths for lengths in _conversations() if lengths.num_prompt >= LONG_PROMPT]
 
 
 def _code() -> list[Lengths]:

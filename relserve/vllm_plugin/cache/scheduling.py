@@ -1,11 +1,10 @@
-"""Over vLLM's schedulers: what each request holds, prefixes of both kinds, and a change of kind while running."""
+"""Over vLLM's schedulers: what each request holds, prefixes of both kinds, and a change while running."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from relserve.errors import EngineStartError
-from relserve.policies.caching.requests import CacheType
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache.manager import HybridManager
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
@@ -47,9 +46,9 @@ class HybridScheduling(_Base):
         if not hasattr(self, "types"):  # over vLLM's own scheduler
             self.types = RowTypes(self, cache)
 
-    def switch_cache_type(self, request: Any, cache: CacheType) -> None:
-        """Drop what a running request holds; it is computed anew, as this type, when it is admitted again."""
-        self.types.insist(request.request_id, cache)
+    def switch_cache_type(self, request: Any, hidden: bool) -> None:
+        """Drop what a running request holds; when admitted again it is computed anew, as the other kind."""
+        self.types.insist(request.request_id, "hidden" if hidden else "kv")
         host.preempt(self, request)
 
     def _get_local_prefix_cache_hit(self, request: Any) -> Any:

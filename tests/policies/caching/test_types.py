@@ -1,0 +1,60 @@
+"""When a request is hidden."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relserve.policies.caching.state import CacheCosts, Memory
+from relserve.policies.caching.types import Pressure, type_of
+from relserve.policies.cost import CostModel
+
+POOL = Memory(1000, 16, 32)
+STEPS = CostModel(1e-4, 3e-3, 3e-5, 2.2e-2)
+FEW = st.integers(0, 500)
+TOKENS = st.integers(1, 4000)
+
+
+def costs(extra_s: float) -> CacheCosts:
+    """A hidden token costs so many seconds more a step than one with keys and values."""
+    return CacheCosts(STEPS, 6e-7, 6e-7 + extra_s)
+
+
+@given(TOKENS, FEW, FEW)
+def test_as_fast_always_pays(num_tokens: int, running: int, waiting: int):
+    """Wherever it frees a block; the absorbed path."""
+    expected = "hidden" if num_tokens > 16 else "kv"
+    assert type_of(num_tokens, Pressure(running, waiting), POOL, costs(0.0)) == expected
+    assert type_of(num_tokens, Pressure(running, waiting), POOL, costs(-1e-7)) == "hidden"
+
+
+@given(TOKENS, FEW)
+def test_slower_does_not_pay_where_nobody_waits(num_tokens: int, running: int):
+    """There is nothing to let in."""
+    assert type_of(num_tokens, Pressure(running, 0), POOL, costs(1e-9)) == "kv"
+
+
+def test_the_papers_way_does_not_pay():
+    """19 us a token for keys and values computed anew (OPT-13B on an A100), however many wait."""
+    assert type_of(400, Pressure(30, 10_000), POOL, costs(1.9e-5)) == "kv"
+
+
+def test_a_little_slower_pays_where_many_wait():
+    """200 tokens free 6 of 1,000 blocks: 0.13 ms a step of a base of 22 ms."""
+    assert type_of(200, Pressure(30, 300), POOL, costs(5e-7)) == "hidden"
+    assert type_of(200, Pressure(300, 30), POOL, costs(5e-7)) == "kv"
+
+
+@given(TOKENS, st.integers(0, 99), FEW, FEW, st.floats(0.0, 1e-5), st.floats(0.0, 1e-5))
+def test_more_waiting_and_cheaper_only_favour_hidden(
+    num_tokens: int, running: int, waiting: int, more: int, extra_s: float, less_s: float
+):
+    """Monotone in both."""
+    if type_of(num_tokens, Pressure(running, waiting), POOL, costs(extra_s)) == "hidden":
+        cheaper = costs(max(extra_s - less_s, 0.0))
+        assert type_of(num_tokens, Pressure(running, waiting + more), POOL, cheaper) == "hidden"
+
+
+@given(TOKENS, FEW, FEW)
+def test_larger_hidden_states_never_pay(num_tokens: int, running: int, waiting: int):
+    """Grouped-query heads: X is larger than keys and values."""
+    grouped = Memory(1000, 32, 16)
+    assert type_of(num_tokens, Pressure(running, waiting), grouped, costs(0.0)) == "kv"
