@@ -9,6 +9,7 @@ from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.manager import HybridManager
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
+from relserve.vllm_plugin.cache.what_forbids import check_pool
 from relserve.vllm_plugin.host import AsyncScheduler, Scheduler
 from relserve.vllm_plugin.settings import read
 
@@ -44,6 +45,8 @@ class HybridScheduling(_Base):
                 "make its configuration by vLLM's EngineArgs, which relserve's plug-in watches"
             )
         self.kinds: HybridManager = managers[0]
+        pool, longest = self.kv_cache_manager.block_pool, self.vllm_config.model_config.max_model_len
+        check_pool(pool.num_gpu_blocks - 1, self.kinds.tokens_per_block, longest)
         if not hasattr(self, "types"):  # over vLLM's own scheduler
             self.types = RowTypes(self, cache)
 
