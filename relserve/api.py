@@ -11,12 +11,12 @@ import relserve_duckdb
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.store import FILE_NAME
 from relserve.engines.protocol import Engine
-from relserve.engines.registry import Engines, announce
+from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
 from relserve.session.session import Session
-from relserve.settings import Settings, load, names_a_model
+from relserve.settings import KV_CACHES, Settings, load, names_a_model
 
 Connection = relserve_duckdb.Connection
 ENGINES = Engines()  # shared by all connections and dataframe calls of this process
@@ -31,6 +31,7 @@ def connect(
     prefetch: bool = True,
     memo: bool = True,
     cache: bool = True,
+    kv_cache: str | None = None,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -43,17 +44,20 @@ def connect(
         prefetch: collect a call's inputs over the whole query first, so that they become one relQuery.
         memo: keep the answers of a statement; off, each chunk of rows asks its own again, without prefetch.
         cache: keep answers on disk and look there first, unless the settings switch that off.
+        kv_cache: what a local model's rows keep of the tokens that they have computed: 'kv', keys and values;
+            'hidden', the layers' inputs, half as large; 'hybrid', what is better for each row (default: the
+            setting, else 'kv'). An engine that already runs is shared as it is.
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
-        UsageError: an engine and a model.
+        UsageError: an engine and a model, or a kv_cache that there is not or that the model cannot have.
         ModelError: `model` leads to no model.
     """
-    _refuse_both(model, engine)
+    _refuse_both(model, engine, kv_cache)
     settings = load()
     if model is not None:
-        find_engine(model)  # a wrong name fails here, not in the first query
-    session = new_session(settings, model=model, engine=engine, cache=cache)
+        find_engine(model, kv_cache)  # a wrong name fails here, not in the first query
+    session = new_session(settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache)
     shown = settings.progress if progress is None else progress
     con = duckdb.connect(database, **duckdb_options)
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
@@ -68,18 +72,19 @@ def attach(
     prefetch: bool = True,
     memo: bool = True,
     cache: bool = True,
+    kv_cache: str | None = None,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
     Arguments as for `connect`.
 
     Raises:
-        UsageError: an engine and a model.
+        UsageError: an engine and a model, or a kv_cache that there is not.
     """
-    _refuse_both(model, engine)
+    _refuse_both(model, engine, kv_cache)
     settings = load()
     shown = settings.progress if progress is None else progress
-    session = new_session(settings, model=model, engine=engine, cache=cache)
+    session = new_session(settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache)
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
 
 
@@ -101,17 +106,19 @@ def close_engines(model: str | None = None) -> list[str]:
     return ENGINES.close(model)
 
 
-def find_engine(model: str | None = None) -> Engine:
+def find_engine(model: str | None = None, kv_cache: str | None = None) -> Engine:
     """The engine of a model that this process shares, made under the settings of now if there is none.
 
     Args:
         model: its name; None: the model of the settings.
+        kv_cache: as for `connect`.
 
     Raises:
         ModelError: the name leads to no model.
+        UsageError: its engine runs with another kv_cache, or the model is not run here.
     """
     settings = load()
-    return ENGINES.find(model or settings.model, settings)
+    return ENGINES.find(model or settings.model, settings, kv_cache)
 
 
 def new_session(
@@ -121,6 +128,7 @@ def new_session(
     engine: Engine | None = None,
     history: History | None = None,
     cache: bool = True,
+    kv_cache: str | None = None,
 ) -> Session:
     """A session on the shared engines.
 
@@ -129,13 +137,15 @@ def new_session(
         model: the model of calls that name none (default: the setting, else 'tiny').
         engine: an engine object for those calls instead.
         history: where to record; a new one if None.
-        cache: as for `connect`.
+        cache, kv_cache: as for `connect`.
     """
 
     def find(name: str | None) -> Engine:
         if engine is not None and name is None:
             return engine
-        return find_engine(name or model)
+        asked = name or model
+        is_here = asked is None or is_local(asked)  # a call may name a server, whose cache is its own
+        return find_engine(asked, kv_cache if is_here else None)
 
     kept = _cache(settings) if cache else None
     history = History() if history is None else history
@@ -143,7 +153,11 @@ def new_session(
     return Session(find, history, kept, ForeignTables(announce, history) if is_default else None)
 
 
-def _refuse_both(model: str | None, engine: Engine | None) -> None:
+def _refuse_both(model: str | None, engine: Engine | None, kv_cache: str | None) -> None:
+    if kv_cache not in (None, *KV_CACHES):
+        raise UsageError(f"no kv_cache {kv_cache!r}; there are: {', '.join(KV_CACHES)}")
+    if kv_cache is not None and engine is not None:
+        raise UsageError("give engine= or kv_cache=, not both: an engine object has been set up already")
     if model is not None and engine is not None:
         raise UsageError("give engine= or model=, not both: an engine answers with its own model")
 

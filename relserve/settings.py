@@ -20,6 +20,8 @@ NOT_SETTINGS = (
     "RELSERVE_HTTP_TOKEN", "RELSERVE_FORMER_MEMORY_LIMIT",
 )  # fmt: skip
 SHARED, OWN = "shared", "own"
+# What a local model's rows keep of the tokens that they have computed; see docs/hybrid_cache.md.
+KV_CACHES = ("kv", "hidden", "hybrid")
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
@@ -52,6 +54,13 @@ def _at_least(least: int) -> Callable[[str], int]:
 def _engine(text: str) -> str:
     if text.strip().lower() not in (SHARED, OWN):
         raise ValueError("neither")
+    return text.strip().lower()
+
+
+def kv_cache_of(text: str) -> str:
+    """One of KV_CACHES; raises ValueError."""
+    if text.strip().lower() not in KV_CACHES:
+        raise ValueError("none of them")
     return text.strip().lower()
 
 
@@ -118,6 +127,12 @@ class Settings:
     )
     engine_idle_min: float = _setting(
         15.0, "minutes without work after which a shared engine ends; 0: never", _minutes
+    )
+    kv_cache: str = _setting(
+        "kv",
+        "what a local model keeps of the tokens that it has computed: 'kv', keys and values; 'hidden', its "
+        "layers' inputs, half as large; 'hybrid', for each row what is better",
+        kv_cache_of,
     )
     cache_dir: Path = _setting(
         None,

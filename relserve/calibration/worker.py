@@ -89,7 +89,7 @@ class Bench:
             prompt = [self._random.randrange(self._vocabulary) for _ in range(length)]
             self._number += 1
             self.engine.add_request(f"calibrate-{self._number}", {"prompt_token_ids": prompt}, params)
-        self._scheduler.steering.busy_since_s = time.perf_counter()  # making prompts is no part of a step
+        self._scheduler.steering.clock.rested()  # making prompts is no part of a step
 
 
 def build(path: str, engine_args: dict[str, Any]) -> Any:

@@ -6,9 +6,10 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
@@ -16,9 +17,10 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import ModelError
+from relserve.errors import ModelError, UsageError
 from relserve.machine.embedded import FOLDERS, check_embedded
-from relserve.settings import SHARED, Settings
+from relserve.settings import KV_CACHES, SHARED, Settings
+from relserve.vllm_plugin.settings import KEY
 
 if TYPE_CHECKING:
     from relserve.engines.shared.engine import SharedEngine
@@ -46,20 +48,27 @@ class Engines:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._engines: dict[str, Engine] = {}
+        self._kv_caches: dict[str, str] = {}  # of those that were made here
 
-    def find(self, name: str, settings: Settings) -> Engine:
+    def find(self, name: str, settings: Settings, kv_cache: str | None = None) -> Engine:
         """The engine of a model, started when it is first asked.
 
         Args:
             name: one of `KINDS`.
             settings: for an engine that is yet to be made.
+            kv_cache: what the caller insists on, one of `settings.KV_CACHES`; None: nothing.
 
         Raises:
             ModelError: the name leads to no model.
+            UsageError: the model's engine is there, or elsewhere, and does not keep that.
         """
         with self._lock:
             if name not in self._engines:
+                settings = settings if kv_cache is None else replace(settings, kv_cache=kv_cache)
                 self._engines[name] = _make(name, settings)
+                self._kv_caches[name] = settings.kv_cache if is_local(name) else KV_CACHES[0]
+            if kv_cache not in (None, self._kv_caches.get(name, KV_CACHES[0])):
+                raise UsageError(_why_not(name, str(kv_cache), self._kv_caches.get(name)))
             return self._engines[name]
 
     def put(self, name: str, engine: Engine) -> None:
@@ -72,9 +81,29 @@ class Engines:
         with self._lock:
             names = [name for name in self._engines if model in (None, name)]
             engines = [self._engines.pop(name) for name in names]
+            for name in names:
+                self._kv_caches.pop(name, None)
         for closing in [spawn(engine.close()) for engine in engines]:
             closing.result()
         return names
+
+
+def _why_not(name: str, wanted: str, kept: str | None) -> str:
+    if kept is None or not is_local(name):
+        return f"kv_cache={wanted!r} is for models that relserve runs on this machine, and {name!r} is none"
+    return (
+        f"the engine of {name!r} runs already, with kv_cache={kept!r}: leave kv_cache={wanted!r} out, or end "
+        f"that engine first with relserve.close_engines({name!r})"
+    )
+
+
+def engine_args_of(settings: Settings) -> Mapping[str, Any]:
+    """vLLM's arguments for a local model: the user's, with what its rows are to keep."""
+    given = settings.engine_args.get("additional_config")
+    if settings.kv_cache == KV_CACHES[0] or not isinstance(given, Mapping | None):
+        return settings.engine_args
+    ours = {"cache": settings.kv_cache, **(given or {}).get(KEY, {})}
+    return {**settings.engine_args, "additional_config": {**(given or {}), KEY: ours}}
 
 
 def _make(name: str, settings: Settings) -> Engine:
@@ -123,8 +152,8 @@ def own_engine(
             max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
         )  # fmt: skip
     return LocalEngine(
-        name, path, engine_args=settings.engine_args, announce=announce, log_path=_log_path(name, settings),
-        forks=forks,
+        name, path, engine_args=engine_args_of(settings), announce=announce,
+        log_path=_log_path(name, settings), forks=forks,
     )  # fmt: skip
 
 
@@ -137,7 +166,7 @@ def shared_engine(name: str, settings: Settings) -> SharedEngine:
     from relserve.engines.shared.engine import SharedEngine  # needs a system with Unix sockets
 
     return SharedEngine(
-        name, path_of(name), engine_args=settings.engine_args, idle_min=settings.engine_idle_min,
+        name, path_of(name), engine_args=engine_args_of(settings), idle_min=settings.engine_idle_min,
         cache_dir=settings.cache_dir, announce=announce, log_path=_log_path(name, settings),
     )  # fmt: skip
 

@@ -127,17 +127,36 @@ def fit(samples: Sequence[StepSample] | np.ndarray, prior: CostModel | None = No
         if prior is None:
             raise ValueError(f"a cost model needs at least 8 measured steps, there are {len(samples)}")
         return prior
+    return fit_with(samples, np.zeros((len(samples), 0)), prior, np.zeros(0))[0]
+
+
+def fit_with(
+    samples: Sequence[StepSample] | np.ndarray, more: np.ndarray, prior: CostModel | None, known: np.ndarray
+) -> tuple[CostModel, np.ndarray]:
+    """Fit a cost model as `fit` does, together with what a unit of some other features costs.
+
+    Args:
+        more: those features, a row a step.
+        known: seconds a unit of each, taken where too few samples have it; found ones are 0 at least.
+    """
     data = np.asarray(samples, dtype=float)
     tokens, decodes, seconds = data.T
     has_prefill, has_decode = tokens > 0, decodes > 0
     kinds = [has_prefill & ~has_decode, ~has_prefill & has_decode, has_prefill & has_decode]
-    features = np.column_stack([tokens, decodes, *kinds]).astype(float)
+    features = np.column_stack([tokens, decodes, *kinds, more]).astype(float)
     used = np.flatnonzero(np.count_nonzero(features, axis=0) >= 4)
-    scale = features[:, used].max(axis=0)
-    columns = features[:, used] / scale
-    known = np.zeros(5) if prior is None else _coefficients(prior)
-    start = known[used] * scale  # the least deviation from it is taken, where several would fit
-    weights = np.ones(len(data))
+    start = np.concatenate([np.zeros(5) if prior is None else _coefficients(prior), known])
+    solution = _robust(features[:, used], seconds, start[used])
+    found = dict(zip(used.tolist(), solution.tolist(), strict=True))
+    units = [max(found.get(5 + i, seconds_a_unit), 0.0) for i, seconds_a_unit in enumerate(known.tolist())]
+    return _model(found, prior), np.array(units)
+
+
+def _robust(columns: np.ndarray, seconds: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Coefficients by iterated least squares with Huber weights; where several fit, those near `known`."""
+    scale = columns.max(axis=0)
+    columns, start = columns / scale, known * scale
+    solution, weights = start, np.ones(len(seconds))
     for _ in range(8):
         weighted = columns.T * weights  # normal equations: a few numbers instead of all rows
         missing = weighted @ (seconds - columns @ start)
@@ -145,7 +164,8 @@ def fit(samples: Sequence[StepSample] | np.ndarray, prior: CostModel | None = No
         residuals = np.abs(seconds - columns @ solution)
         spread = max(1.4826 * float(np.median(residuals)), 1e-9)
         weights = np.minimum(1.0, HUBER * spread / np.maximum(residuals, 1e-12))
-    return _model(dict(zip(used.tolist(), (solution / scale).tolist(), strict=True)), prior)
+    found: np.ndarray = solution / scale
+    return found
 
 
 def _coefficients(cost: CostModel) -> np.ndarray:

@@ -51,6 +51,8 @@ class Request(Protocol):
         sampling_params: what the client wants (`extra_args` and `max_tokens` are read); None for pooling.
         is_prefill_chunk: whether a part of them is still to be computed before it decodes.
         block_hashes: of its full blocks, as the prefix cache keys them.
+        num_output_placeholders: tokens that are being computed while the next step is planned.
+        structured_output_request: its grammar, which may still be compiled; None for none.
     """
 
     request_id: str
@@ -60,7 +62,9 @@ class Request(Protocol):
     is_prefill_chunk: bool
     num_prompt_tokens: int
     num_computed_tokens: int
+    num_output_placeholders: int
     block_hashes: Any
+    structured_output_request: Any
 
     @property
     def num_tokens(self) -> int: ...

@@ -122,9 +122,10 @@ class _Row:
     rel: RelRecord
     request: Request
     waiting_tokens: int
+    arrival_s: float
     is_running: bool = False
     is_paused: bool = False
-    has_token: bool = False
+    last_token_s: float | None = None
 
 
 class News(NamedTuple):
@@ -173,6 +174,11 @@ class RowLedger:
         """The relQuery of a request in the engine."""
         return self._rows[request.request_id].rel
 
+    def times_of(self, request: Request) -> tuple[float, float | None]:
+        """When a request in the engine came, and gave its latest token; None before the first."""
+        row = self._rows[request.request_id]
+        return row.arrival_s, row.last_token_s
+
     def news(self) -> News:
         """What a policy has to be shown; each event is told of once."""
         for rel in self._running.values():
@@ -213,7 +219,7 @@ class RowLedger:
         rel.output_cap = max(rel.output_cap, identity.output_cap)
         rel.lengths.allow(identity.output_cap)
         rel.last_active_s = now_s
-        row = self._rows[request.request_id] = _Row(rel, request, request.num_tokens)
+        row = self._rows[request.request_id] = _Row(rel, request, request.num_tokens, now_s)
         self._add_waiting(row)
         rel.believe()
 
@@ -262,10 +268,10 @@ class RowLedger:
         if row is None:
             return
         row.rel.last_token_s = now_s
-        if not row.has_token:
-            row.has_token = True
+        if row.last_token_s is None:
             row.rel.num_past_core += 1
             row.rel.last_first_token_s = now_s
+        row.last_token_s = now_s
 
     def end(self, request_id: str, now_s: float, aborted: bool = False) -> None:
         """A request left the engine, answered or not."""
@@ -276,7 +282,7 @@ class RowLedger:
         if given:
             rel.lengths.ended(given, is_whole=not aborted and given < row.request.max_tokens)
         self._take_out(row)
-        rel.num_past_core += not row.has_token
+        rel.num_past_core += row.last_token_s is None
         rel.num_aborted += aborted
         rel.num_finished += not aborted
         rel.last_active_s = now_s

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from relserve.policies.scheduling.prefixes import num_known
 from relserve.policies.scheduling.state import RelState
-from relserve.vllm_plugin.host import Host, Request, num_cached_tokens
+from relserve.vllm_plugin.host import Request
 from relserve.vllm_plugin.queue import RelQueue
 
 SAMPLE_EVERY = 8  # steps between looks into the prefix cache for one relQuery
@@ -18,13 +18,21 @@ class MissRatios:
     """Measures miss ratios, without touching the cache; a ratio is kept for SAMPLE_EVERY steps.
 
     Args:
+        num_cached_tokens: tells how many of a row's tokens the prefix cache has, in blocks of `block_size`.
         of_each_other: what one row has in common with those before it counts as cached, too.
     """
 
     def __init__(
-        self, scheduler: Host, queue: RelQueue, sample_size: int, seed: int = 0, of_each_other: bool = False
+        self,
+        queue: RelQueue,
+        num_cached_tokens: Callable[[Request], int],
+        block_size: int,
+        sample_size: int,
+        seed: int = 0,
+        of_each_other: bool = False,
     ) -> None:
-        self._scheduler, self._queue, self._of_each_other = scheduler, queue, of_each_other
+        self._queue, self._of_each_other = queue, of_each_other
+        self._look_up, self._block_size = num_cached_tokens, block_size
         self._sample_size, self._random = sample_size, random.Random(seed)
         self._measured: dict[str, tuple[int, float]] = {}  # the step, and the ratio
 
@@ -48,7 +56,7 @@ class MissRatios:
         return 1.0 - cached / max(sum(row.num_tokens for row in sample), 1)
 
     def _num_cached_tokens(self, row: Request, seen: set[Hashable]) -> int:
-        cached, size = num_cached_tokens(self._scheduler, row), self._scheduler.block_size
+        cached, size = self._look_up(row), self._block_size
         if not self._of_each_other:
             return cached
         known = num_known(row.block_hashes, cached // size, seen) * size

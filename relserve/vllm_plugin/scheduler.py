@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from relserve.call.rel_tag import RelTag
 from relserve.vllm_plugin import batches, host
+from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
+from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import identify, part_of
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.settings import read
+from relserve.vllm_plugin.settings import SchedulerSettings, read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
 from relserve.vllm_plugin.version import check_version
@@ -39,10 +41,16 @@ class RelQueryScheduling(_Base):
         super().__init__(*args, **kwargs)
         self.ledger = RowLedger()
         settings = read(self.vllm_config.additional_config, host.model_name(self))
-        is_steered = _is_steered(self, settings.variant)
-        self.steering = Steering(self, self.ledger, settings) if is_steered else None
+        self.types = RowTypes(self, settings.cache)
+        self.steering = self._leader(settings) if _is_steered(self, settings.variant) else None
         self._num_ranks = _num_ranks(self, settings.ranks)
-        self.publisher = Publisher(self, settings.variant if self.steering is not None else "stock")
+        name = settings.caching or settings.variant
+        self.publisher = Publisher(self, name if self.steering is not None else "stock")
+
+    def _leader(self, settings: SchedulerSettings) -> Steering | PlannedSteering:
+        if settings.caching:
+            return PlannedSteering(self, self.ledger, settings, self.types)
+        return Steering(self, self.ledger, settings, self.types)
 
     def add_request(self, request: Any) -> None:
         identity = identity_of(request, self.vllm_config.model_config.max_model_len)

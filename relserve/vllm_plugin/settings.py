@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 from relserve.errors import UsageError
 from relserve.machine.cost_file import find_cost
 from relserve.machine.length_file import lengths_path
+from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
+from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import keeps_lengths
 
 KEY = "relserve"
-CACHES = ("kv", "hidden", "hybrid")
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
 FIRST_GUESS = CostModel(2e-5, 2.6e-3, 9e-5, 1.4e-3, 3.6e-3)
 
@@ -37,6 +39,11 @@ class SchedulerSettings:
         cache: what a row's blocks hold: "kv", keys and values; "hidden", layers' inputs; "hybrid", either.
         absorbs: whether few queries attend over a layer's input without making keys and values of it.
         report_path: file to which the scheduler's counters are written at shutdown.
+        caching: a name of `relserve.policies.caching.variants.NAMES`: that policy decides each step which
+            requests run and as what they keep their tokens, in place of `variant`; "" leaves the steps to
+            `variant`.
+        ttft_slo_s, tbt_slo_s: how long a request's first token, and each other one, may take, for `caching`;
+            0 for any time. A request's own `extra_args` go before.
     """
 
     variant: str = DEFAULT
@@ -48,6 +55,9 @@ class SchedulerSettings:
     report_path: str = ""
     ranks: int = 0
     cache: str = "kv"
+    caching: str = ""
+    ttft_slo_s: float = 0.0
+    tbt_slo_s: float = 0.0
     absorbs: bool = True
 
     @property
@@ -81,10 +91,9 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
             f"ranks is the number of data parallel copies, a whole number, not {settings.ranks!r}; "
             "0 where it is not known"
         )
-    if settings.cache not in CACHES:
-        raise UsageError(f"no cache {settings.cache!r}; there are: {', '.join(CACHES)}")
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
+    _check_caching(settings)
     if model and settings.variant != "stock":
         kept = str(lengths_path(model)) if keeps_lengths() else ""
         settings = replace(
@@ -92,3 +101,26 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
             lengths_path=settings.lengths_path or kept,
         )  # fmt: skip
     return settings
+
+
+def _check_caching(settings: SchedulerSettings) -> None:
+    if settings.cache not in CACHES:
+        raise UsageError(f"no cache {settings.cache!r}; there are: {', '.join(CACHES)}")
+    if settings.caching not in ("", *CACHING):
+        raise UsageError(f"no caching policy {settings.caching!r}; there are: {', '.join(CACHING)}")
+    if settings.caching and settings.variant == "stock":
+        raise UsageError(
+            f"caching {settings.caching!r} decides which requests run, the variant 'stock' lets vLLM do so; "
+            "leave one of them out"
+        )
+    for name in ("ttft_slo_s", "tbt_slo_s"):
+        if as_slo(getattr(settings, name)) is None:
+            raise UsageError(
+                f"{name} is a number of seconds, from 0 for any time, not {getattr(settings, name)!r}"
+            )
+
+
+def as_slo(value: Any) -> float | None:
+    """Seconds that a token may take, 0 for any time; None where the value is no such thing."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) and value >= 0 else None

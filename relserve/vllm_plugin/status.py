@@ -12,16 +12,18 @@ import logging
 import os
 import time
 import weakref
+from collections.abc import Iterable, Sequence
 from itertools import islice, repeat
 from pathlib import Path
 from typing import Protocol
 
 from relserve.machine.engine_status import EngineStatus, RelStatus, started_at, state_dir
 from relserve.policies.scheduling.driver import Outlook
+from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.background_file import BackgroundFile
+from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, model_name, share_of_kv_used
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
-from relserve.vllm_plugin.steering import Steering
 
 logger = logging.getLogger(__name__)
 
@@ -52,11 +54,29 @@ class StatusFile:
         self._file.close()
 
 
+class Ordered(Protocol):
+    """A waiting queue that can tell its relQueries."""
+
+    @property
+    def order(self) -> Iterable[RelState]: ...
+
+
+class Leader(Protocol):
+    """What leads a scheduler, as far as it is watched."""
+
+    @property
+    def queue(self) -> Ordered: ...
+    def outlooks(self, rels: Sequence[RelRecord]) -> Sequence[Outlook | None]: ...
+
+
 class Watched(Host, Protocol):
     """A scheduler that can tell what it has to do; without steering it serves in vLLM's own order."""
 
     ledger: RowLedger
-    steering: Steering | None
+    types: RowTypes
+
+    @property
+    def steering(self) -> Leader | None: ...
 
 
 class Publisher:
@@ -106,6 +126,8 @@ class Publisher:
             pid=self._pid, started=self._started, model=self._model, variant=self._variant,
             written_s=time.time(), running=num_running, waiting=len(scheduler.ledger) - num_running,
             kv_used=share_of_kv_used(scheduler), num_rels=len(active) if rels else 0, rels=rels,
+            hidden=sum([scheduler.types.held(row) == "hidden" for row in scheduler.running]),
+            switched=scheduler.types.num_switched,
         )  # fmt: skip
 
     def close(self) -> None:

@@ -13,18 +13,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from relserve.policies.cost import CostSource, OnlineCost, StepFeatures, StepSample
+from relserve.policies.caching.requests import CacheType
+from relserve.policies.cost import CostSource, OnlineCost
 from relserve.policies.scheduling.driver import Outlook, StepDriver
 from relserve.policies.scheduling.state import FreeCapacity, Limits, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
+from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
+from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
 from relserve.vllm_plugin.host import Host, Request, StepOutput
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.miss_ratio import MissRatios
+from relserve.vllm_plugin.narrowing import narrowed
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
-from relserve.vllm_plugin.step_features import step_features
+from relserve.vllm_plugin.step_clock import StepClock
 
 
 class Steering:
@@ -34,12 +39,14 @@ class Steering:
         driver: holds the policy and its cost model.
         lengths: what is learnt of outputs' lengths, and its file.
         queue: what the scheduler admits from.
-        busy_since_s: by perf_counter: the engine's latest rest, or step, ended then.
+        clock: times the steps.
         policy_s: seconds spent on decisions so far.
     """
 
-    def __init__(self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings) -> None:
-        self.scheduler, self.ledger, self.settings = scheduler, ledger, settings
+    def __init__(
+        self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings, types: RowTypes
+    ) -> None:
+        self.scheduler, self.ledger, self.settings, self.types = scheduler, ledger, settings, types
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
         path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
         self.lengths = KeptLengths(path)
@@ -47,16 +54,17 @@ class Steering:
         ledger.lengths_of = self.driver.lengths_of
         self.queue = RelQueue(ledger)
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
-        self.limits = Limits(
-            scheduler.max_num_running_reqs, scheduler.max_num_scheduled_tokens,
-            host.num_kv_tokens(scheduler), scheduler.block_size,
-        )  # fmt: skip
-        self.busy_since_s = self.policy_s = 0.0
-        self.num_steps = 0
+        self._limits = {cache: self._limits_of(cache) for cache in TYPES}
+        self.clock = StepClock()
+        self._admission: AdmissionType | None = None
+        if types.is_free:
+            self.clock = clock = CacheClock(first_costs(scheduler, settings, types), types.held)
+            self._admission = AdmissionType(scheduler, types, clock)
+        self.policy_s, self.num_steps = 0.0, 0
         self._miss_ratios = MissRatios(
-            scheduler, self.queue, settings.sample_size, of_each_other=policy.learns
-        )
-        self._in_flight: dict[int, StepFeatures] = {}
+            self.queue, types.num_cached_tokens, scheduler.block_size, settings.sample_size,
+            of_each_other=policy.learns,
+        )  # fmt: skip
 
     @property
     def cost(self) -> CostSource:
@@ -67,10 +75,22 @@ class Steering:
     def cost(self, cost: CostSource) -> None:
         self.driver.cost = cost
 
+    @property
+    def limits(self) -> Limits:
+        """The engine's limits now: memory is counted in tokens of the type with which rows are admitted."""
+        return self._limits[self.types.default]
+
+    def _limits_of(self, cache: CacheType) -> Limits:
+        scheduler = self.scheduler
+        return Limits(
+            scheduler.max_num_running_reqs, scheduler.max_num_scheduled_tokens,
+            self.types.num_tokens(cache), self.types.tokens_per_block(cache),
+        )  # fmt: skip
+
     def arrive(self, request: Request) -> None:
         """A request that the ledger knows is about to be queued."""
         if not self.scheduler.requests:
-            self.busy_since_s = time.perf_counter()
+            self.clock.rested()
         rel_id = self.ledger.rel_of(request).rel_id
         rel = self.ledger.active[rel_id]
         if rel.waiting_row_tokens is None:
@@ -89,21 +109,29 @@ class Steering:
         has_scheduled = output.total_num_scheduled_tokens > 0
         self.driver.settle(has_scheduled, has_more=bool(hidden) or len(self.queue) > 0)
         if has_scheduled:
-            self._in_flight[id(output)] = step_features(output, self.scheduler.requests)
+            self.clock.scheduled(output, self.scheduler.requests)
         self.policy_s += time.perf_counter() - began
         return output
 
     def _view(self) -> StepView:
         news = self.ledger.news()
+        self._choose_type()
         for rel_id in news.gone:
             self._miss_ratios.forget(rel_id)
         slots = host.admission_cap(self.scheduler) - len(self.scheduler.running)
-        free = FreeCapacity(max(slots, 0), host.num_free_kv_tokens(self.scheduler))
+        free = FreeCapacity(max(slots, 0), self.types.num_free_tokens(self.types.default))
         step = self.num_steps
         return StepView(
             news.changed, news.gone, free, self.limits, time.monotonic(), self.driver.model,
             lambda state: self._miss_ratios.of(state, step), news.cancelled,
         )  # fmt: skip
+
+    def _choose_type(self) -> None:
+        """Choose as what rows come in, for the next one that would, by the order of the step before."""
+        row = self.queue.next_row() if self._admission is not None else None
+        if self._admission is not None and row is not None:
+            tokens = row.num_tokens + self.ledger.rel_of(row).row_output
+            self._admission.choose(len(self.queue), tokens)
 
     def _by_urgency(self, running: Sequence[Request], decision: StepDecision) -> list[Request]:
         rel_of = self.ledger.rel_of
@@ -143,35 +171,16 @@ class Steering:
         self, step: Callable[[], Any], shown: list[Request], hidden: list[Request], decision: StepDecision
     ) -> Any:
         """Have vLLM schedule the rows that are shown, and put everything back."""
-        s = self.scheduler
-        cap, budget = host.admission_cap(s), s.max_num_scheduled_tokens
-        most = cap - len(hidden)  # hidden rows keep their place in the workers
-        if decision.max_admit is not None:
-            most = min(most, len(shown) + decision.max_admit)
-        s.running = shown
         self.queue.show(decision)
-        host.set_admission_cap(s, max(most, len(shown)))
-        if decision.token_budget is not None:
-            s.max_num_scheduled_tokens = min(decision.token_budget, budget)
         try:
-            return step()
+            return narrowed(self.scheduler, step, shown, hidden, decision.max_admit, decision.token_budget)
         finally:
-            host.set_admission_cap(s, cap)
-            s.max_num_scheduled_tokens = budget
-            s.running = s.running + hidden
             self.queue.show_all()
 
     def step_done(self, output: StepOutput) -> None:
-        """A step's result is in: learn how long it took.
-
-        From the end of the step before, so that all of a step counts: scheduling and the outputs' way out
-        are time in which nothing else runs (measured: 8 to 10 % of the time on a CPU).
-        """
-        now_s = time.perf_counter()
-        features = self._in_flight.pop(id(output), None)
-        if features is not None:
-            self.driver.measured(StepSample.of(features, now_s - self.busy_since_s))
-        self.busy_since_s = now_s
+        """A step's result is in: learn how long it took."""
+        if (sample := self.clock.done(output)) is not None:
+            self.driver.measured(sample)
 
     def outlooks(self, rels: Sequence[RelRecord]) -> list[Outlook]:
         """How some of the relQueries stand that the queue's order holds."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from relserve.policies.caching.requests import CacheType
 from relserve.policies.cost import StepFeatures
 from relserve.vllm_plugin.host import Request, StepOutput
 
@@ -21,3 +22,15 @@ def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFe
             prefill_tokens += tokens
             num_prefills += 1
     return StepFeatures(prefill_tokens, num_prefills, num_decodes, context_tokens)
+
+
+def context_tokens(
+    output: StepOutput, requests: Mapping[str, Request], type_of: Callable[[Request], CacheType]
+) -> dict[CacheType, float]:
+    """Tokens in memory that a scheduled step's decodes read, by the type of their cache."""
+    found: dict[CacheType, float] = {"kv": 0.0, "hidden": 0.0}
+    for request_id, tokens in output.num_scheduled_tokens.items():
+        request = requests[request_id]
+        if request.num_computed_tokens - tokens >= request.num_prompt_tokens:
+            found[type_of(request)] += request.num_computed_tokens
+    return found

@@ -113,7 +113,9 @@ def served(engine: Any, variant: str, prompts: list[str], params: list[Any]) -> 
     scheduler = engine.llm_engine.engine_core.engine_core.scheduler
     scheduler.waiting, scheduler.steering = FCFSRequestQueue(), None
     if variant != "stock":
-        scheduler.steering = Steering(scheduler, scheduler.ledger, SchedulerSettings(variant))
+        scheduler.steering = Steering(
+            scheduler, scheduler.ledger, SchedulerSettings(variant), scheduler.types
+        )
     engine.reset_prefix_cache()
     preempted: list[str] = []
     with patch.object(scheduler, "schedule", counting(scheduler.schedule, preempted)):

@@ -1,13 +1,15 @@
-"""Over vLLM's schedulers: what each request holds, its prefixes, and a change of kind while it runs."""
+"""Over vLLM's schedulers: what each request holds, prefixes of both kinds, and a change while running."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from relserve.errors import EngineStartError
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.manager import HybridManager
+from relserve.vllm_plugin.cache.scheduling_types import RowTypes
+from relserve.vllm_plugin.cache.what_forbids import check_pool
 from relserve.vllm_plugin.host import AsyncScheduler, Scheduler
 from relserve.vllm_plugin.settings import read
 
@@ -16,54 +18,57 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-CACHE_ARGUMENT = "rel_cache"  # of a request's extra_args: "kv" or "hidden"
-
 
 class HybridScheduling(_Base):
     """Mixin over vLLM's schedulers: requests hold keys and values, or X.
 
+    A request's kind is settled each time that it is admitted: before its prefix is looked up, when it holds
+    nothing.
+
     Attributes:
         kinds: the block manager, which knows what each request holds.
+        types: tells as what requests are admitted.
 
     Raises:
         EngineStartError: the engine's model does not keep X.
     """
 
+    types: RowTypes
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._cache = read(self.vllm_config.additional_config).cache
+        cache = read(self.vllm_config.additional_config).cache
         managers = self.kv_cache_manager.coordinator.single_type_managers
         if len(managers) != 1 or not isinstance(managers[0], HybridManager):
             raise EngineStartError(
-                f"this engine was asked for cache={self._cache!r}, but its model keeps keys and values only; "
+                f"this engine was asked for cache={cache!r}, but its model keeps keys and values only; "
                 "make its configuration by vLLM's EngineArgs, which relserve's plug-in watches"
             )
         self.kinds: HybridManager = managers[0]
-        self._switched: dict[str, bool] = {}
-
-    def wants_hidden(self, request: Any) -> bool:
-        """Whether a request that can be admitted shall hold X.
-
-        As a switch has it, else as the request says itself, else as the setting has it for all.
-        """
-        if request.request_id in self._switched:
-            return self._switched[request.request_id]
-        params = request.sampling_params
-        said = ((params.extra_args or {}) if params is not None else {}).get(CACHE_ARGUMENT)
-        return said == "hidden" if said is not None else self._cache == "hidden"
+        pool, longest = self.kv_cache_manager.block_pool, self.vllm_config.model_config.max_model_len
+        check_pool(pool.num_gpu_blocks - 1, self.kinds.tokens_per_block, longest)
+        if not hasattr(self, "types"):  # over vLLM's own scheduler
+            self.types = RowTypes(self, cache)
 
     def switch_cache_type(self, request: Any, hidden: bool) -> None:
         """Drop what a running request holds; when admitted again it is computed anew, as the other kind."""
-        self.running.remove(request)
-        self._preempt_request(request, time.monotonic(), drop_stale_output=True)
-        self.prev_step_scheduled_req_ids.discard(request.request_id)
-        self._switched[request.request_id] = hidden
+        self.types.insist(request.request_id, "hidden" if hidden else "kv")
+        scheduling_host.preempt(self, request)
+
+    def schedule(self, *args: Any, **kwargs: Any) -> Any:
+        output = super().schedule(*args, **kwargs)
+        for request_id in output.scheduled_cached_reqs.resumed_req_ids:
+            self.types.resumed(self.requests[request_id])
+        return output
+
+    def _preempt_request(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        self.types.dropped(request)
+        super()._preempt_request(request, *args, **kwargs)
 
     def _get_local_prefix_cache_hit(self, request: Any) -> Any:
-        """A request can be admitted: what it holds from now on, and what it finds of that."""
-        hidden = self.wants_hidden(request)
-        self.kinds.set_kind(request.request_id, hidden)
-        if not hidden:
+        is_hidden = self.types.of_admission(request) == "hidden"
+        self.kinds.set_kind(request.request_id, is_hidden)
+        if not is_hidden:
             return super()._get_local_prefix_cache_hit(request)
         manager = self.kv_cache_manager
         if not manager.prefix_cache_lookup_enabled(request):
@@ -74,7 +79,7 @@ class HybridScheduling(_Base):
     def _free_blocks(self, request: Any) -> None:
         super()._free_blocks(request)
         self.kinds.forget(request.request_id)
-        self._switched.pop(request.request_id, None)
+        self.types.forget(request.request_id)
 
 
 def with_kinds(stock: type) -> type:

@@ -1,0 +1,138 @@
+"""As what each row keeps the tokens that it has computed: keys and values, or hidden states."""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import Protocol
+
+from relserve.policies.caching.requests import CacheType
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
+from relserve.vllm_plugin.host import Host, Request
+
+logger = logging.getLogger(__name__)
+
+CACHE_ARGUMENT = "rel_cache"  # of a request's extra_args: "kv" or "hidden"
+TYPES: tuple[CacheType, ...] = ("kv", "hidden")
+
+
+class HybridManager(Protocol):
+    """The manager of a pool whose blocks hold either type; see `relserve.vllm_plugin.cache.manager`."""
+
+    hidden_tokens_per_block: int
+
+    def set_kind(self, request_id: str, hidden: bool) -> None: ...
+    def is_hidden(self, request_id: str) -> bool: ...
+    def find_hidden_prefix(self, request: Request) -> tuple[list[object], int]: ...
+
+
+class RowTypes:
+    """Tells with which type each row is admitted, and which one it has.
+
+    What somebody insists on goes before the request's own `extra_args["rel_cache"]`, that before a plan's
+    word, and that before the default.
+
+    Args:
+        mode: see `settings.CACHES`.
+
+    Attributes:
+        is_free: whether rows may have one type or the other; else all have that of `only`.
+        default: the type of rows of which nobody says anything.
+        num_switched: rows so far that were dropped and came back as the other type.
+    """
+
+    def __init__(self, scheduler: Host, mode: str) -> None:
+        manager: HybridManager | None = None if mode == "kv" else scheduling_host.hybrid_manager(scheduler)
+        self._scheduler, self._manager = scheduler, manager
+        self.is_free = manager is not None and mode == "hybrid"
+        self.only: CacheType = "hidden" if manager is not None and mode == "hidden" else "kv"
+        self.default: CacheType = self.only
+        self._planned: dict[str, CacheType] = {}
+        self._insisted: dict[str, CacheType] = {}
+        self._dropped: dict[str, CacheType] = {}
+        self.num_switched = 0
+
+    def insist(self, request_id: str, cache: CacheType) -> None:
+        """Have a request be admitted with this type from now on, whatever else is said."""
+        self._insisted[request_id] = cache
+
+    def forget(self, request_id: str) -> None:
+        """A request has left."""
+        self._insisted.pop(request_id, None)
+        self._dropped.pop(request_id, None)
+
+    def dropped(self, request: Request) -> None:
+        """A running row is about to lose what it holds."""
+        self._dropped[request.request_id] = self.held(request)
+
+    def resumed(self, request: Request) -> None:
+        """A row that was dropped runs again."""
+        before = self._dropped.pop(request.request_id, None)
+        self.num_switched += before not in (None, self.held(request))
+
+    def plan(self, request_id: str, cache: CacheType) -> None:
+        """Have a row that waits be admitted with this type."""
+        self._planned[request_id] = cache
+
+    def forget_plans(self) -> None:
+        """Have rows be admitted with the default type again."""
+        self._planned.clear()
+
+    def of_admission(self, request: Request) -> CacheType:
+        """The type with which a row would be admitted now."""
+        if self._manager is None:
+            return self.only
+        wanted = self._insisted.get(request.request_id) or _wanted(request)
+        if wanted is None and not self.is_free:
+            return self.only
+        return wanted or self._planned.get(request.request_id, self.default)
+
+    def held(self, request: Request) -> CacheType:
+        """The type of a running row."""
+        return "hidden" if self._manager is not None and self._manager.is_hidden(request.request_id) else "kv"
+
+    def tokens_per_block(self, cache: CacheType) -> int:
+        """Tokens that a block holds as this type."""
+        if cache == "hidden" and self._manager is not None:
+            return self._manager.hidden_tokens_per_block
+        return self._scheduler.block_size
+
+    def num_tokens(self, cache: CacheType) -> int:
+        """Tokens in all for which there is memory, kept as this type."""
+        return self._in_tokens(host.num_kv_tokens(self._scheduler), cache)
+
+    def num_free_tokens(self, cache: CacheType) -> int:
+        """Tokens for which there is memory that no row holds."""
+        return self._in_tokens(host.num_free_kv_tokens(self._scheduler), cache)
+
+    def _in_tokens(self, kv_tokens: int, cache: CacheType) -> int:
+        return kv_tokens * self.tokens_per_block(cache) // self._scheduler.block_size
+
+    def num_cached_tokens(self, request: Request) -> int:
+        """Tokens of a row in the prefix cache, of the type with which it would be admitted."""
+        if self._manager is not None and self.of_admission(request) == "hidden":
+            return self._manager.find_hidden_prefix(request)[1]
+        return host.num_cached_tokens(self._scheduler, request)
+
+
+def _wanted(request: Request) -> CacheType | None:
+    """The type that a request asks for; nonsense is logged once and counts as none."""
+    params = request.sampling_params
+    wanted = None if params is None or not params.extra_args else params.extra_args.get(CACHE_ARGUMENT)
+    for cache in TYPES:
+        if wanted == cache:
+            return cache
+    if wanted is not None:
+        _log_unknown(str(wanted)[:40])
+    return None
+
+
+@lru_cache(maxsize=8)
+def _log_unknown(wanted: str) -> None:
+    logger.warning(
+        "a request asks for %s %r; there are: %s; it is served as others",
+        CACHE_ARGUMENT,
+        wanted,
+        ", ".join(TYPES),
+    )

@@ -1,0 +1,42 @@
+"""A step of vLLM's scheduler that is shown a part of the running rows, and admits no more than it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.host import Host, Request
+
+
+def narrowed(
+    scheduler: Host,
+    step: Callable[[], Any],
+    shown: list[Request],
+    hidden: list[Request],
+    max_admit: int | None = None,
+    token_budget: int | None = None,
+) -> Any:
+    """Have vLLM schedule the rows that are shown, and put everything back.
+
+    Args:
+        step: calls vLLM's own `schedule()`.
+        shown: running rows, most urgent first; it preempts the last.
+        hidden: the other running rows, which keep what they hold.
+        max_admit: most rows to admit; None for as many as fit.
+        token_budget: most tokens of the step; None for as many as the engine allows.
+    """
+    cap, budget = host.admission_cap(scheduler), scheduler.max_num_scheduled_tokens
+    most = cap - len(hidden)  # hidden rows keep their place in the workers
+    if max_admit is not None:
+        most = min(most, len(shown) + max_admit)
+    scheduler.running = shown
+    host.set_admission_cap(scheduler, max(most, len(shown)))
+    if token_budget is not None:
+        scheduler.max_num_scheduled_tokens = min(token_budget, budget)
+    try:
+        return step()
+    finally:
+        host.set_admission_cap(scheduler, cap)
+        scheduler.max_num_scheduled_tokens = budget
+        scheduler.running = scheduler.running + hidden

@@ -1,0 +1,41 @@
+"""Settings of the hybrid cache: read, checked, and said in words what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from relserve.errors import UsageError
+from relserve.policies.caching.variants import NAMES
+from relserve.vllm_plugin.settings import CACHES, SchedulerSettings, read
+
+
+def test_keys_and_values_are_the_default() -> None:
+    settings = SchedulerSettings()
+    assert (settings.cache, settings.caching, settings.ttft_slo_s, settings.tbt_slo_s) == ("kv", "", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("cache", CACHES)
+@pytest.mark.parametrize("caching", ["", *NAMES])
+def test_every_combination_can_be_said(cache: str, caching: str) -> None:
+    said = {"cache": cache, "caching": caching, "ttft_slo_s": 0.5, "tbt_slo_s": 1}
+    settings = read({"relserve": said})
+    assert {name: getattr(settings, name) for name in said} == said
+
+
+@pytest.mark.parametrize(
+    ("said", "complaint"),
+    [
+        ({"cache": "hidden states"}, "no cache 'hidden states'; there are: kv, hidden, hybrid"),
+        ({"caching": "aptserve"}, "no caching policy 'aptserve'; there are: fcfs"),
+        ({"caching": "apt", "variant": "stock"}, "leave one of them out"),
+        ({"ttft_slo_s": "1 s"}, "ttft_slo_s is a number of seconds.*not '1 s'"),
+        ({"tbt_slo_s": -1}, "tbt_slo_s is a number of seconds"),
+        ({"tbt_slo_s": float("nan")}, "tbt_slo_s is a number of seconds"),
+        ({"tbt_slo_s": True}, "tbt_slo_s is a number of seconds"),
+    ],
+)
+def test_nonsense_is_refused(said: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        read({"relserve": said})
