@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
@@ -41,7 +41,7 @@ SYSTEMS = {
     "Sarathi": [System("fcfs", "kv", chunk) for chunk in (256, 512, 1024)],
     "Apt KV": [System("apt-kv", "kv")],
     "Apt": [System("apt", "reproject")],
-    "Apt-S": [System("apt-s", "reproject", chunk) for chunk in (512, 1024)],
+    "Apt-S": [System("apt-s", "reproject", 512)],
     "smallest KV": [System("smallest-kv", "kv")],
     "ours KV": [System("ours-kv", "kv", 512)],
     "absorbed FCFS": [System("fcfs-hidden", "absorbed")],
@@ -128,9 +128,10 @@ def run_points(wanted: Iterable[Point], size: Size) -> dict[Point, Attainment]:
     return dict(zip(points, _map(measure, [(*point, size) for point in points]), strict=True))
 
 
-def run_searches(wanted: Mapping[Place, Size]) -> dict[Place, Found]:
-    """The rates of each model, lengths and system, each by runs of its size."""
-    return dict(zip(wanted, _map(search, [(*place, size) for place, size in wanted.items()]), strict=True))
+def run_searches(wanted: Iterable[Place], size: Size) -> dict[Place, Found]:
+    """The rates of each model, lengths and system."""
+    places = list(dict.fromkeys(wanted))
+    return dict(zip(places, _map(search, [(*place, size) for place in places]), strict=True))
 
 
 def _map(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -230,25 +230,24 @@ def headline_of(searched: Searched, cells: Sequence[dict[str, Any]]) -> dict[str
     }
 
 
-def places(
-    names: Iterable[str], models: Sequence[str], data_sets: Sequence[str], size: Size
-) -> dict[Place, Size]:
-    """What rates are searched for, each by runs of this size."""
+def places(names: Iterable[str], models: Sequence[str], data_sets: Sequence[str]) -> list[Place]:
+    """What rates are searched for."""
     systems = [system for name in names for system in SYSTEMS[name]]
-    return {(model, data, system): size for model in models for data in data_sets for system in systems}
+    return [(model, data, system) for model in models for data in data_sets for system in systems]
 
 
 def main() -> None:
     """Print every table, save all with a plot, end with one line of JSON."""
-    args = arguments(__doc__ or "").parse_args()
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--seeds", type=int, default=1, help="workloads at each rate of the search")
+    args = parser.parse_args()
     size, names, data_sets = Size(), tuple(SYSTEMS), tuple(SETS)
-    larger, more = ("OPT-30B", "OPT-66B"), ("chat", "meetings")  # of these, the main systems with one seed
+    larger, more = ("OPT-30B", "OPT-66B"), ("chat", "meetings")  # of these, the main systems
     if args.quick:
         size, names, data_sets, larger, more = Size(200, (1,)), MAIN, ("sharegpt",), (), ()
-    started, one_seed = time.perf_counter(), replace(size, seeds=size.seeds[:1])
-    wanted = places(names, [ONE], data_sets, size)
-    wanted |= places(MAIN, [ONE], more, one_seed) | places(MAIN, larger, data_sets, one_seed)
-    searched = Searched(run_searches(wanted))
+    started, size_of_search = time.perf_counter(), replace(size, seeds=tuple(range(1, args.seeds + 1)))
+    wanted = [*places(names, [ONE], data_sets), *places(MAIN, [ONE], more), *places(MAIN, larger, data_sets)]
+    searched = Searched(run_searches(wanted, size_of_search))
     fixed = fixed_points(searched, {data: RATES[data] for data in (*data_sets, *more)})
     bursts, ablation = burst_points(searched, data_sets), ablation_points(data_sets)
     at = run_points([*fixed.values(), *bursts.values(), *ablation.values()], size)
@@ -256,7 +255,7 @@ def main() -> None:
     details: dict[str, Any] = {"figure_8": eight, "beside_the_paper": beside_the_paper(searched)}
     details |= {"figure_11": figure_11(fixed, at), "figure_9": figure_9(bursts, at)}
     cells = tables_4_and_5(ablation, at)
-    details |= {"tables_4_and_5": cells, "size": asdict(size)}
+    details |= {"tables_4_and_5": cells, "size": asdict(size), "seeds_of_search": args.seeds}
     print(f"\n{time.perf_counter() - started:.0f} s of simulation")
     headline = headline_of(searched, cells)
     finish("effective_simulated", headline, details, args.quick, partial(plot, details["figure_11"]))
