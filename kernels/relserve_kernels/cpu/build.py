@@ -22,16 +22,8 @@ logger = logging.getLogger(__name__)
 
 SOURCE = Path(__file__).with_name("paged_x.cpp")
 TIMEOUT_S = 300
-_OPTIONS = [
-    "-O3",
-    "-std=c++20",
-    "-fPIC",
-    "-shared",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffinite-math-only",
-]
-_OPTIONS += ["-fassociative-math", "-fno-signed-zeros"]
+_OPTIONS = ["-O3", "-std=c++20", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math"]
+_OPTIONS += ["-ffinite-math-only", "-fassociative-math", "-fno-signed-zeros"]
 _INSTRUCTIONS = {
     "AVX512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"],
     "AVX2": ["-mavx2", "-mfma"],
@@ -60,7 +52,8 @@ def compiled() -> Path:
     sources = [path.read_text(encoding="utf-8") for path in (SOURCE, *sorted(SOURCE.parent.glob("*.hpp")))]
     said = [*sources, torch.__version__, *flags]
     name = hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
-    folder = Path(cpp_extension.get_default_build_root()) / "relserve_kernels"
+    root = os.environ.get("TORCH_EXTENSIONS_DIR") or cpp_extension.get_default_build_root()
+    folder = Path(root) / "relserve_kernels"
     library = folder / f"{name}.so"
     if not library.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,18 +81,8 @@ def _command(flags: list[str], library: Path) -> list[str]:
     headers = [part for path in cpp_extension.include_paths() for part in ("-isystem", path)]
     folders = [f"-L{path}" for path in cpp_extension.library_paths()]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
-    return [
-        compiler,
-        *flags,
-        abi,
-        *headers,
-        str(SOURCE),
-        "-o",
-        str(library),
-        *folders,
-        "-ltorch_cpu",
-        "-lc10",
-    ]
+    libraries = [*folders, "-ltorch_cpu", "-lc10"]
+    return [compiler, *flags, abi, *headers, str(SOURCE), "-o", str(library), *libraries]
 
 
 def _reason(error: OSError | subprocess.SubprocessError) -> str:

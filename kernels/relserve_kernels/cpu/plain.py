@@ -37,7 +37,7 @@ def attend_absorbed(
 
 
 def most_absorbed(query: Tensor) -> int:
-    """The queries of one sequence up to which absorbing is the cheaper way: the products run at less speed."""
+    """The queries of one sequence up to which absorbing is cheaper, at the lower speed of its products."""
     return max(1, query.shape[2] // 4)
 
 
