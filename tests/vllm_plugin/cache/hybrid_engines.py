@@ -1,4 +1,4 @@
-"""Small engines with and without the hidden cache, requests for them, and what must hold when they are idle."""
+"""Small engines with and without the hidden cache, requests for them, and what must hold in idle ones."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def build_model(name: str, folder: Path) -> Path:
             for bias in (b for n, b in model.named_parameters() if n.endswith("_proj.bias")):
                 torch.nn.init.normal_(bias, std=SPREAD)
         else:
-            model = LlamaForCausalLM(
-                LlamaConfig(intermediate_size=256, initializer_range=SPREAD, **sizes)
-            )
+            model = LlamaForCausalLM(LlamaConfig(intermediate_size=256, initializer_range=SPREAD, **sizes))
     logging.disable_progress_bar()
     model.save_pretrained(path)
     for file in MODEL_DIR.glob("token*"):
@@ -148,7 +146,7 @@ class Watched(NamedTuple):
 
 @contextmanager
 def watched(llm: Any, switches: Callable[[Any], bool] = lambda request: False) -> Iterator[Watched]:
-    """Count what happens, and before each step change the kind of the running requests that `switches` picks."""
+    """Count what happens, and before each step change the kind of the requests that `switches` picks."""
     scheduler = scheduler_of(llm)
     seen, schedule = Watched([], [], [], []), scheduler.schedule
 

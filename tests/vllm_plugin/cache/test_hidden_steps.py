@@ -55,8 +55,8 @@ def served(is_async: bool, switch_every: int, **more: Any) -> tuple[Any, Ran, li
     arrivals = workload(3)
     for i, arrival in enumerate(arrivals):
         arrival.extra_args = {**arrival.extra_args, "rel_cache": ("kv", "hidden")[i % 2]}
-    scheduler = scheduler_of(str(MODEL_DIR), "dpu+marginal", is_async, 40, cache="hybrid", **more)
-    scheduler.steering = None if switch_every else scheduler.steering  # in vLLM's own order
+    variant = "stock" if switch_every else "dpu+marginal"
+    scheduler = scheduler_of(str(MODEL_DIR), variant, is_async, 40, cache="hybrid", **more)
     picks, schedule, switched = every(switch_every or 10**9), scheduler.schedule, []
 
     def step(*args: Any, **kwargs: Any) -> Any:

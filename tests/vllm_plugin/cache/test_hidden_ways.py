@@ -70,9 +70,7 @@ def test_kinds_change_without_end_in_a_process_of_its_own(
     monkeypatch.setattr(what_forbids, "OWN_SCHEDULERS", ("relserve.vllm_plugin.", "tests."))
     monkeypatch.setenv(REPORT_VARIABLE, str(report))
     with environment(own_process=True):
-        llm = start(
-            model.path, "hybrid", scheduler_cls="tests.vllm_plugin.cache.switching_scheduler.make"
-        )
+        llm = start(model.path, "hybrid", scheduler_cls="tests.vllm_plugin.cache.switching_scheduler.make")
         try:
             assert [said(llm, work(MIXED)) for _ in range(2)] == [model.expected] * 2
         finally:
@@ -98,8 +96,7 @@ def test_in_bf16_it_is_as_near_to_float32_as_stock(model: Model) -> None:
 
     with environment():
         exact, stock, hidden = (
-            logprobs(*each)
-            for each in ((None, "float32"), (None, "bfloat16"), ("hybrid", "bfloat16"))
+            logprobs(*each) for each in ((None, "float32"), (None, "bfloat16"), ("hybrid", "bfloat16"))
         )
     errors: dict[str, list[float]] = {"stock": [], "hidden": []}
     for of_exact, of_stock, of_hidden in zip(exact, stock, hidden, strict=True):
