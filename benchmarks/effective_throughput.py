@@ -29,7 +29,7 @@ from benchmarks.effective.lengths import Lengths, lengths_of
 from benchmarks.effective.rates import Curve
 from benchmarks.effective.workload import workload
 from benchmarks.hybrid.figures import crossing, pooled
-from benchmarks.hybrid.lanes import Lane, Start, side_by_side
+from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
 from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
 from benchmarks.hybrid.ways import OURS, STOCK, WAYS, engine_of, settings_of
 from relserve.simulator.workload import RelSpec
@@ -116,7 +116,7 @@ class Comparison:
     def measure(self, ways: Sequence[str], rate: float) -> None:
         """Serve all seeds at a rate in all of some ways, which take turns; say what came of it."""
         jobs = [(seed, way) for seed in range(1, self._seeds + 1) for way in ways]
-        results = side_by_side(self._lanes, jobs, partial(self._serve, rate))
+        results = on_lanes(self._lanes, jobs, partial(self._serve, rate))
         for way in ways:
             of_way = [each for (_, name), each in zip(jobs, results, strict=True) if name == way]
             self.found.setdefault(way, {})[rate] = Measured(
@@ -230,7 +230,7 @@ def main() -> None:
     regime = regime_of(Arrivals(lengths, min(500, args.requests)), Arrivals(lengths, 30))
     print(f"{regime}\nthe pool has {regime.num_blocks} blocks", flush=True)
     started = starts(args.ways, regime)
-    lanes = side_by_side([None] * args.lanes, range(args.lanes), lambda *_: Lane(started, regime.probe_s))
+    lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
     comparison = Comparison(lanes, arrivals, regime.slo, args.seeds)
     unit = Curve(comparison.stock_at, regime.rate / 2, regime.rate / 20, regime.rate).rate_at(LEVEL, 1.2)
     compare(comparison, args.ways, unit)

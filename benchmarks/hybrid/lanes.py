@@ -76,9 +76,13 @@ class Lane:
             worker.quit()
 
 
-def side_by_side(
-    lanes: Sequence[Lane], jobs: Iterable[Job], do: Callable[[Lane, Job], Result]
-) -> list[Result]:
+def side_by_side(jobs: Iterable[Job], do: Callable[[Job], Result], threads: int) -> list[Result]:
+    """The results of all jobs in their order, so many done at a time."""
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(do, jobs))
+
+
+def on_lanes(lanes: Sequence[Lane], jobs: Iterable[Job], do: Callable[[Lane, Job], Result]) -> list[Result]:
     """The results of all jobs in their order, each done on the lane that is free next."""
     free: queue.SimpleQueue[Lane] = queue.SimpleQueue()
     for lane in lanes:
@@ -91,5 +95,4 @@ def side_by_side(
         finally:
             free.put(lane)
 
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        return list(pool.map(on_a_lane, jobs))
+    return side_by_side(jobs, on_a_lane, len(lanes))

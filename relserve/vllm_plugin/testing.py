@@ -157,13 +157,17 @@ class Worker:
                     have.extend(new_ones)
         return self._sample(output)
 
+    def check_blocks(self, blocks: list[int], start: int, end: int) -> None:
+        """Hold a row's blocks against its tokens, of which those from `start` are computed in this step."""
+        assert len(blocks) * BLOCK_SIZE >= end, "tokens without blocks"
+
     def _sample(self, output: Any) -> Any:
         sampled, index = [], {}
         for i, (request_id, count) in enumerate(output.num_scheduled_tokens.items()):
             row = self._rows[request_id]
             end = row["computed"] + count
             index[request_id] = i
-            assert len(row["blocks"][0]) * BLOCK_SIZE >= end, "tokens without blocks"
+            self.check_blocks(row["blocks"][0], row["computed"], end)
             assert end <= row["known"], "tokens that nobody knows yet"
             sampled.append([token_at(request_id, end)] if end == row["known"] else [])
         return ModelRunnerOutput(

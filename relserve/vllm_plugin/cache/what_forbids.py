@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from relserve.errors import EngineStartError
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
 from relserve.vllm_plugin.cache.vllm_parts import TESTED
 
 # vLLM's architectures whose attention can keep X, and the names of ours in their place.
 HYBRID_NAMES = {"OPTForCausalLM": "RelserveHybridOPT", "LlamaForCausalLM": "RelserveHybridLlama"}
-OWN_SCHEDULERS = "relserve.vllm_plugin."
+OWN_SCHEDULERS = ("relserve.vllm_plugin.",)
 
 
 def what_forbids_hidden(config: Any) -> list[str]:
@@ -30,8 +31,8 @@ def _of_the_model(config: Any) -> list[str]:
     num_kv_heads = model.get_total_num_kv_heads()
     kv_width = 2 * num_kv_heads * head_dim
     reasons = {
-        f"{num_kv_heads} heads of keys: a token's keys and values are {kv_width} numbers, a layer's input"
-        f" {x_width}, which is no saving of half": hidden_tokens_per_block(1, kv_width, x_width) < 2,
+        f"{num_kv_heads} heads of keys: a token's keys and values are {kv_width} numbers, a layer's input is"
+        f" {x_width}, not half as many or fewer": hidden_tokens_per_block(1, kv_width, x_width) < 2,
         "weights quantised": model.quantization is not None,
         "sliding windows": model.get_sliding_window() is not None,
         "multi-head latent attention": model.use_mla,
@@ -61,6 +62,21 @@ def _of_the_engine(config: Any) -> list[str]:
         ),
     }  # fmt: skip
     return [name for name, present in reasons.items() if present]
+
+
+def check_pool(num_blocks: int, tokens_per_block: int, max_model_len: int) -> None:
+    """See that the longest request fits the blocks, whatever it holds.
+
+    Raises:
+        EngineStartError: it would wait for ever.
+    """
+    needed = -(-max_model_len // tokens_per_block)
+    if num_blocks < needed:
+        raise EngineStartError(
+            f"the KV cache has {num_blocks} blocks of {tokens_per_block} tokens, a request of max_model_len"
+            f" ({max_model_len} tokens) needs {needed}; give it more memory, or lower max_model_len to"
+            f" {num_blocks * tokens_per_block}"
+        )
 
 
 def _name_of(config: Any) -> str:
