@@ -37,6 +37,7 @@ LOCAL = "local engine"  # OURS as relserve runs it on a CPU: with its own worker
 CLAIRVOYANTS = (DEFAULT, PAPER, PAPER.removesuffix(" checked"))  # the best of them, told all lengths
 OWN_CAPS = ", own caps"  # ends the name of a variant to which each relQuery declares its template's cap
 MAX_NUM_SEQS, MAX_TOKENS, BLOCK_SIZE = 256, 4096, 32
+MAX_MODEL_LEN = 4096  # holds the longest prompt with the loosest cap
 KV_TOKENS, KV_TOKENS_MADE_UP = 200_000, 65_536  # both hold 256 rows of this workload
 STEADY, TRIES = 0.1, 2  # relative change of the probe beyond which a run is repeated; runs at most
 
@@ -50,16 +51,28 @@ class Engine(NamedTuple):
         millions: of parameters of a made-up model; None for the embedded one.
         plans_ahead: vLLM's async scheduling.
         own_threads: instead of what relserve would choose.
+        own_model, own_kv_tokens: another model's folder, and another size of its KV memory.
+        kv_dtype: of the KV cache, as vLLM names it.
+        max_num_seqs, max_tokens: of a step.
+        max_model_len: of a request.
+        clock: a name of `clocks.CLOCKS`.
     """
 
     millions: int | None = None
     plans_ahead: bool = False
     own_threads: int | None = None
+    own_model: str = ""
+    own_kv_tokens: int = 0
+    kv_dtype: str = "auto"
+    max_num_seqs: int = MAX_NUM_SEQS
+    max_tokens: int = MAX_TOKENS
+    max_model_len: int = MAX_MODEL_LEN
+    clock: str = "wall"
 
     @property
     def model(self) -> str:
         """The folder of the model."""
-        return str(MODEL_DIR if self.millions is None else folder_of(self.millions))
+        return self.own_model or str(MODEL_DIR if self.millions is None else folder_of(self.millions))
 
     @property
     def threads(self) -> int:
@@ -71,7 +84,7 @@ class Engine(NamedTuple):
     @property
     def kv_tokens(self) -> int:
         """KV memory."""
-        return KV_TOKENS if self.millions is None else KV_TOKENS_MADE_UP
+        return self.own_kv_tokens or (KV_TOKENS if self.millions is None else KV_TOKENS_MADE_UP)
 
     @property
     def suffix(self) -> str:
@@ -115,8 +128,10 @@ class Worker:
         command = [
             sys.executable, "-m", "benchmarks.relquery_worker", "--variant", name,
             "--model", engine.model, *(["--async-scheduling"] if engine.plans_ahead else []),
-            "--max-num-seqs", str(MAX_NUM_SEQS), "--max-tokens", str(MAX_TOKENS),
-            "--kv-tokens", str(engine.kv_tokens), *(["--local-worker"] if variant == LOCAL else []),
+            "--max-num-seqs", str(engine.max_num_seqs), "--max-tokens", str(engine.max_tokens),
+            "--kv-tokens", str(engine.kv_tokens), "--kv-dtype", engine.kv_dtype,
+            "--max-model-len", str(engine.max_model_len), "--clock", engine.clock,
+            *(["--local-worker"] if variant == LOCAL else []),
             "--settings", json.dumps(own_settings if settings is None else settings),
         ]  # fmt: skip
         self.variant = variant
@@ -127,12 +142,15 @@ class Worker:
         if self._read()["async_scheduling"] != engine.plans_ahead:
             raise RuntimeError(f"the engine of {variant!r} does not schedule as it was told to")
 
-    def serve(self, trace: list[RelSpec], forget: bool = False) -> Run:
-        """Replay a trace; with `forget`, nothing is known of output lengths when it begins."""
+    def serve(self, trace: list[RelSpec], forget: bool = False, tokens: bool = False) -> Run:
+        """Replay a trace; with `forget`, nothing is known of output lengths when it begins.
+
+        With `tokens`, the run has "token_s", the seconds to each token by request.
+        """
         with tempfile.NamedTemporaryFile(suffix=".trace") as file:
             pickle.dump(trace, file)
             file.flush()
-            self._tell({"trace": file.name, "forget": forget})
+            self._tell({"trace": file.name, "forget": forget, "tokens": tokens})
             return self._read()
 
     def quit(self) -> None:

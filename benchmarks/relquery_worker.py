@@ -2,7 +2,7 @@
 
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
 of results; with "forget" all that was learnt of output lengths is forgotten before; {"quit": 1} ends. A
-relQuery's rows are added when it arrives.
+relQuery's rows are added when it arrives. With "tokens" the answer has the time of every token too.
 
 A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
 true length is decided behind them, where vLLM looks for the end of a text (see `relquery_hooks`).
@@ -26,8 +26,9 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from benchmarks.relquery_engines import BLOCK_SIZE
-from benchmarks.relquery_hooks import TRUE_TOKENS, end_at_true_lengths, plan_ahead_on_cpu
+from benchmarks.clocks import CLOCKS, Clock
+from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
+from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, plan_ahead_on_cpu
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
@@ -36,8 +37,6 @@ from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.step_features import step_features
-
-MAX_MODEL_LEN = 4096  # holds the longest prompt with the loosest cap
 
 
 class Logged(OnlineCost):
@@ -95,8 +94,10 @@ def build(args: argparse.Namespace) -> Any:
         plan_ahead_on_cpu()
     kwargs: dict[str, Any] = dict(
         model=args.model, dtype=cpu_dtype(args.model), enforce_eager=True, block_size=BLOCK_SIZE,
-        max_num_seqs=args.max_num_seqs, max_num_batched_tokens=args.max_tokens, max_model_len=MAX_MODEL_LEN,
+        max_num_seqs=args.max_num_seqs, max_num_batched_tokens=args.max_tokens,
+        max_model_len=args.max_model_len,
         num_gpu_blocks_override=args.kv_tokens // BLOCK_SIZE, distributed_executor_backend=UniProcExecutor,
+        kv_cache_dtype=args.kv_dtype,
     )  # fmt: skip
     if args.local_worker:
         kwargs["worker_cls"] = WORKER
@@ -109,7 +110,7 @@ def build(args: argparse.Namespace) -> Any:
     return LLMEngine.from_engine_args(EngineArgs(**kwargs))
 
 
-def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
+def serve(engine: Any, trace: list[RelSpec], variant: str, clock: Clock) -> dict[str, Any]:
     """Replay a trace; gives every relQuery's latency and phases, and a hash of all tokens."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
@@ -120,14 +121,18 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
     done: dict[str, float] = {}
     tokens: dict[str, list[int]] = {}
     arriving_s = 0.0
-    start_s = time.perf_counter()
+    start_s = clock.now()
     while pending or left:
-        now = time.perf_counter() - start_s
+        now = clock.now() - start_s
         while pending and pending[-1].arrival_s <= now:
             began_s = time.perf_counter()
             rel = pending.pop()
             left[rel.rel_id], times[rel.rel_id] = len(rel.rows), []
-            tag = RelTag(rel.rel_id, len(rel.rows), rel.output_cap, kind=rel.kind).args()
+            tag = (
+                RelTag(rel.rel_id, len(rel.rows), rel.output_cap, kind=rel.kind).args()
+                if rel.is_named
+                else {}
+            )
             total = sum(len(row.prompt) + rel.output_cap for row in rel.rows)
             for i, row in enumerate(rel.rows):
                 params = SamplingParams(
@@ -141,7 +146,7 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
                 )  # fmt: skip
             arriving_s += time.perf_counter() - began_s
         if not left:
-            time.sleep(min(0.005, max(0.0, pending[-1].arrival_s - now)))
+            clock.wait(start_s + pending[-1].arrival_s)
             continue
         for output in engine.step():
             if not output.finished:
@@ -155,9 +160,9 @@ def serve(engine: Any, trace: list[RelSpec], variant: str) -> dict[str, Any]:
             left[rel_id] -= 1
             if not left[rel_id]:
                 del left[rel_id]
-                done[rel_id] = time.perf_counter() - start_s
+                done[rel_id] = clock.now() - start_s
     arrival_s_a_row = arriving_s / sum(len(rel.rows) for rel in trace)
-    return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row}
+    return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row, "start_s": start_s}
 
 
 def summary(
@@ -192,6 +197,9 @@ def main() -> None:
     parser.add_argument("--max-num-seqs", type=int, default=64)
     parser.add_argument("--max-tokens", type=int, default=1024)
     parser.add_argument("--kv-tokens", type=int, default=12_000)
+    parser.add_argument("--clock", choices=list(CLOCKS), default="wall")
+    parser.add_argument("--max-model-len", type=int, default=MAX_MODEL_LEN)
+    parser.add_argument("--kv-dtype", default="auto", help="of the KV cache, as vLLM names it")
     parser.add_argument("--local-worker", action="store_true", help="relserve's worker for CPUs")
     parser.add_argument("--settings", default="{}", help="further settings of the scheduler, as JSON")
     args = parser.parse_args()
@@ -202,7 +210,7 @@ def main() -> None:
     is_async = scheduler.scheduler_config.async_scheduling
     out.write(json.dumps({"ready": True, "async_scheduling": is_async}) + "\n")
     out.flush()
-    served = Served(engine, scheduler, args.variant)
+    served = Served(engine, scheduler, args.variant, CLOCKS[args.clock]())
     for line in sys.stdin:
         command = json.loads(line)
         if "quit" in command:
@@ -210,7 +218,7 @@ def main() -> None:
         if command.get("forget"):
             served.forget()
         with open(command["trace"], "rb") as file:
-            out.write(json.dumps(served.serve(pickle.load(file))) + "\n")
+            out.write(json.dumps(served.serve(pickle.load(file), bool(command.get("tokens")))) + "\n")
         out.flush()
     os._exit(0)
 
@@ -218,32 +226,36 @@ def main() -> None:
 class Served:
     """An engine, and what is measured of its scheduler from trace to trace."""
 
-    def __init__(self, engine: Any, scheduler: Any, variant: str) -> None:
-        self.engine, self.scheduler, self.variant = engine, scheduler, variant
-        self.steering = getattr(scheduler, "steering", None)
+    def __init__(self, engine: Any, scheduler: Any, variant: str, clock: Clock) -> None:
+        self.engine, self.scheduler, self.variant, self.clock = engine, scheduler, variant, clock
+        self.steering = getattr(scheduler, "steering", None)  # a caching policy's has neither cost nor driver
+        self.watch = Watch(scheduler, clock)
         self.steps: Logged | StockSteps
-        if self.steering:
+        if hasattr(self.steering, "cost"):
             self.steps = self.steering.cost = Logged(self.steering.cost.model)
         else:
             self.steps = StockSteps(scheduler)
 
     def forget(self) -> None:
         """Know nothing of output lengths."""
-        if self.steering:
+        if hasattr(self.steering, "driver"):
             self.steering.driver.lengths = LengthLearner()
 
-    def serve(self, trace: list[RelSpec]) -> dict[str, Any]:
+    def serve(self, trace: list[RelSpec], with_tokens: bool) -> dict[str, Any]:
         """Replay a trace from an empty prefix cache."""
         self.engine.reset_prefix_cache()
         before = self.steering.policy_s if self.steering else 0.0
         self.steps.log = []
+        self.watch.begin()
         cpu_s = time.process_time()
-        result = serve(self.engine, trace, self.variant)
+        result = serve(self.engine, trace, self.variant, self.clock)
         result["cpu_s"] = time.process_time() - cpu_s
         result["steps"] = self.steps.log
         result["policy_s"] = self.steering.policy_s - before if self.steering else 0.0
-        pool = self.scheduler.kv_cache_manager.block_pool
-        result["leaked_blocks"] = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()
+        result |= {"leaked_blocks": self.watch.num_used, "at_once": self.watch.at_once}
+        result["most_blocks"] = self.watch.most_blocks
+        if with_tokens:
+            result["token_s"] = self.watch.token_s(result["start_s"])
         return result
 
 

@@ -75,6 +75,8 @@ def _head(engine: EngineStatus, now_s: float) -> Text:
     relqueries = "1 relQuery" if engine.num_rels == 1 else f"{engine.num_rels:,} relQueries"
     head.append(f"{relqueries}, {engine.running:,} requests running, {engine.waiting:,} waiting, ")
     head.append(f"KV cache {engine.kv_used:.0%} used")
+    if engine.hidden or engine.switched:
+        head.append(f", {engine.hidden:,} hidden, {engine.switched:,} switched")
     silent_s = now_s - engine.written_s
     if silent_s > STALE_S:
         head.append(f"  no news for {clock_text(silent_s)}: a long step, or stuck", "red")

@@ -47,6 +47,8 @@ class EngineStatus(NamedTuple):
         running, waiting: requests.
         kv_used: share of the KV cache in use.
         num_rels: relQueries in all; `rels` holds the first of them.
+        hidden: running requests that keep hidden states in place of keys and values.
+        switched: requests so far that were dropped and came back as the other of the two.
     """
 
     pid: int
@@ -59,6 +61,8 @@ class EngineStatus(NamedTuple):
     kv_used: float
     num_rels: int
     rels: list[RelStatus]
+    hidden: int = 0
+    switched: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""

@@ -7,7 +7,6 @@ It is imported when first asked for. What differs between releases (see `version
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -186,37 +185,6 @@ def num_kv_tokens(scheduler: Host) -> int:
     """KV tokens in all."""
     manager: KvCacheManager = scheduler.kv_cache_manager
     return manager.block_pool.num_gpu_blocks * scheduler.block_size // manager.num_kv_cache_groups
-
-
-def num_blocks(scheduler: Host) -> int:
-    """Blocks of memory for rows; vLLM keeps one for itself."""
-    pool: BlockPool = scheduler.kv_cache_manager.block_pool
-    return pool.num_gpu_blocks - 1
-
-
-def hybrid_manager(scheduler: Host) -> Any:
-    """The manager whose blocks hold keys and values or hidden states; None where there is none."""
-    managers = scheduler.kv_cache_manager.coordinator.single_type_managers
-    return managers[0] if len(managers) == 1 and hasattr(managers[0], "set_kind") else None
-
-
-def is_blocked(request: Request) -> bool:
-    """Whether a waiting row cannot be admitted yet, for its grammar or a piece of its input is missing."""
-    if request.status.name == "WAITING_FOR_STRUCTURED_OUTPUT_GRAMMAR":
-        output: Any = request.structured_output_request
-        return output is None or output.grammar is None  # one that cannot be compiled is vLLM's to refuse
-    return bool(request.status.name.startswith("WAITING_FOR_"))
-
-
-def preempt(scheduler: Host, request: Request) -> None:
-    """Drop what a running row has in memory, and put it back into the waiting queue.
-
-    A token that is still being computed is kept; the row is not admitted before it has come.
-    """
-    host: Any = scheduler
-    scheduler.running.remove(request)
-    host._preempt_request(request, time.monotonic())
-    host.prev_step_scheduled_req_ids.discard(request.request_id)
 
 
 def share_of_kv_used(scheduler: Host) -> float:

@@ -32,6 +32,13 @@ class RelQueue(RequestQueue):
         """The waiting rows of a relQuery, first to go first."""
         return self._rows.get(rel_id, _EMPTY)
 
+    def next_row(self) -> Request | None:
+        """The row that would go first in the order of the latest decision; None where none waits."""
+        for rel in self.order:
+            if rows := self._rows.get(rel.rel_id):
+                return rows[0]
+        return next((rows[0] for rows in self._rows.values()), None)
+
     def show(self, decision: StepDecision) -> None:
         """Show the rows that may be admitted now, in the order of the decision."""
         self.order = decision.order

@@ -21,6 +21,7 @@ from relserve.machine.engine_status import EngineStatus, RelStatus, started_at, 
 from relserve.policies.scheduling.driver import Outlook
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.background_file import BackgroundFile
+from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, model_name, share_of_kv_used
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 
@@ -72,6 +73,7 @@ class Watched(Host, Protocol):
     """A scheduler that can tell what it has to do; without steering it serves in vLLM's own order."""
 
     ledger: RowLedger
+    types: RowTypes
 
     @property
     def steering(self) -> Leader | None: ...
@@ -124,6 +126,8 @@ class Publisher:
             pid=self._pid, started=self._started, model=self._model, variant=self._variant,
             written_s=time.time(), running=num_running, waiting=len(scheduler.ledger) - num_running,
             kv_used=share_of_kv_used(scheduler), num_rels=len(active) if rels else 0, rels=rels,
+            hidden=sum([scheduler.types.held(row) == "hidden" for row in scheduler.running]),
+            switched=scheduler.types.num_switched,
         )  # fmt: skip
 
     def close(self) -> None:

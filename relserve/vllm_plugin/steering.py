@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from relserve.policies.caching.requests import CacheType
-from relserve.policies.cost import CostSource, OnlineCost, StepSample
+from relserve.policies.cost import CostSource, OnlineCost
 from relserve.policies.scheduling.driver import Outlook, StepDriver
 from relserve.policies.scheduling.state import FreeCapacity, Limits, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
+from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
 from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
 from relserve.vllm_plugin.host import Host, Request, StepOutput
 from relserve.vllm_plugin.kept_lengths import KeptLengths
@@ -28,7 +30,6 @@ from relserve.vllm_plugin.narrowing import narrowed
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_clock import StepClock
-from relserve.vllm_plugin.step_features import step_features
 
 
 class Steering:
@@ -55,6 +56,10 @@ class Steering:
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
         self._limits = {cache: self._limits_of(cache) for cache in TYPES}
         self.clock = StepClock()
+        self._admission: AdmissionType | None = None
+        if types.is_free:
+            self.clock = clock = CacheClock(first_costs(scheduler, settings, types), types.held)
+            self._admission = AdmissionType(scheduler, types, clock)
         self.policy_s, self.num_steps = 0.0, 0
         self._miss_ratios = MissRatios(
             self.queue, types.num_cached_tokens, scheduler.block_size, settings.sample_size,
@@ -104,12 +109,13 @@ class Steering:
         has_scheduled = output.total_num_scheduled_tokens > 0
         self.driver.settle(has_scheduled, has_more=bool(hidden) or len(self.queue) > 0)
         if has_scheduled:
-            self.clock.scheduled(output, step_features(output, self.scheduler.requests))
+            self.clock.scheduled(output, self.scheduler.requests)
         self.policy_s += time.perf_counter() - began
         return output
 
     def _view(self) -> StepView:
         news = self.ledger.news()
+        self._choose_type()
         for rel_id in news.gone:
             self._miss_ratios.forget(rel_id)
         slots = host.admission_cap(self.scheduler) - len(self.scheduler.running)
@@ -119,6 +125,13 @@ class Steering:
             news.changed, news.gone, free, self.limits, time.monotonic(), self.driver.model,
             lambda state: self._miss_ratios.of(state, step), news.cancelled,
         )  # fmt: skip
+
+    def _choose_type(self) -> None:
+        """Choose as what rows come in, for the next one that would, by the order of the step before."""
+        row = self.queue.next_row() if self._admission is not None else None
+        if self._admission is not None and row is not None:
+            tokens = row.num_tokens + self.ledger.rel_of(row).row_output
+            self._admission.choose(len(self.queue), tokens)
 
     def _by_urgency(self, running: Sequence[Request], decision: StepDecision) -> list[Request]:
         rel_of = self.ledger.rel_of
@@ -166,8 +179,8 @@ class Steering:
 
     def step_done(self, output: StepOutput) -> None:
         """A step's result is in: learn how long it took."""
-        if (timed := self.clock.done(output)) is not None:
-            self.driver.measured(StepSample.of(*timed))
+        if (sample := self.clock.done(output)) is not None:
+            self.driver.measured(sample)
 
     def outlooks(self, rels: Sequence[RelRecord]) -> list[Outlook]:
         """How some of the relQueries stand that the queue's order holds."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
-from relserve.policies.cost import StepFeatures
-from relserve.vllm_plugin.host import StepOutput
+from relserve.policies.cost import StepFeatures, StepSample
+from relserve.vllm_plugin.host import Request, StepOutput
+from relserve.vllm_plugin.step_features import step_features
 
 
 class StepClock:
@@ -22,13 +24,13 @@ class StepClock:
         """The engine had nothing to do until now."""
         self._busy_since_s = time.perf_counter()
 
-    def scheduled(self, output: StepOutput, features: StepFeatures) -> None:
-        """A step was scheduled that computes this."""
-        self._in_flight[id(output)] = features
+    def scheduled(self, output: StepOutput, requests: Mapping[str, Request]) -> None:
+        """A step was scheduled that computes something."""
+        self._in_flight[id(output)] = step_features(output, requests)
 
-    def done(self, output: StepOutput) -> tuple[StepFeatures, float] | None:
-        """A step's result is in: what it computed, and seconds; None for one that computed nothing."""
+    def done(self, output: StepOutput) -> StepSample | None:
+        """A step's result is in: what it computed, and how long it took; None where that is nothing."""
         now_s = time.perf_counter()
         features = self._in_flight.pop(id(output), None)
         seconds, self._busy_since_s = now_s - self._busy_since_s, now_s
-        return None if features is None else (features, seconds)
+        return None if features is None else StepSample.of(features, seconds)

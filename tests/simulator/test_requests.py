@@ -45,7 +45,7 @@ class Linear:
         return np.full(num_steps, self.seconds(size))
 
 
-def requests(count: int = 80, rate: float = 2.5, seed: int = 1) -> list[RequestSpec]:
+def requests(count: int = 50, rate: float = 2.5, seed: int = 1) -> list[RequestSpec]:
     rng = random.Random(seed)
     arrivals = np.cumsum([rng.expovariate(rate) for _ in range(count)])
     return [RequestSpec(float(t), rng.randint(2, 900), rng.randint(1, 250), 1.0, 1.0) for t in arrivals]
@@ -77,7 +77,7 @@ def test_every_request_says_all_its_tokens_in_order_and_gives_its_memory_back(
 @pytest.mark.parametrize("exclusive", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_jumps_change_nothing_but_the_number_of_plans(name: str, exclusive: bool) -> None:
-    spec, specs = engine(exclusive=exclusive), requests(60, 1.2)
+    spec, specs = engine(exclusive=exclusive), requests(40, 1.2)
     jumped, stepped = simulate(specs, spec, make(name)), simulate(specs, spec, make(name), may_jump=False)
     assert said(jumped) == said(stepped)
     assert (jumped.num_steps, jumped.num_dropped) == (stepped.num_steps, stepped.num_dropped)

@@ -9,13 +9,15 @@ from typing import NamedTuple
 from relserve.policies.cost import StepCost
 from relserve.policies.scheduling.order import Order
 
-KV_CACHE = "kv"
 NO_ORDER: Order[RelState] = Order()
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """An engine's limits: requests at once, tokens a step, KV cache tokens, tokens a block."""
+    """An engine's limits: requests at once, tokens a step, KV cache tokens, tokens a block.
+
+    Where rows may keep hidden states, tokens are those of the type with which rows are admitted now.
+    """
 
     max_num_seqs: int
     max_num_batched_tokens: int
@@ -88,7 +90,7 @@ class RelState:
 
 
 class FreeCapacity(NamedTuple):
-    """What the engine could still take: request slots, and KV cache tokens not in use."""
+    """What the engine could still take: request slots, and KV cache tokens not in use (see `Limits`)."""
 
     slots: int
     kv_tokens: int
@@ -129,11 +131,7 @@ class StepDecision:
         reason: the case that decided, for counters.
         held_requests: ids of requests that must not run, whatever their relQuery may.
         token_budget: most tokens that the step computes; None for as many as the engine's limits allow.
-        cache_type: the cache that admitted rows take; there is only "kv".
         order: in which the relQueries are served, and preempted from the end.
-
-    Raises:
-        ValueError: another cache type.
     """
 
     decode: frozenset[str] | None
@@ -141,13 +139,8 @@ class StepDecision:
     max_admit: int | None
     reason: str
     held_requests: frozenset[str] = frozenset()
-    cache_type: str = KV_CACHE
     token_budget: int | None = None
     order: Order[RelState] = field(default=NO_ORDER, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.cache_type != KV_CACHE:
-            raise ValueError(f"no cache type {self.cache_type!r}; there is: {KV_CACHE}")
 
     @property
     def holds_nothing_back(self) -> bool:

@@ -85,9 +85,17 @@ class _ServerCollector(Collector):
         for name, help, values in (
             ("relqueries", "relQueries in an engine", [(by, each.num_rels) for by, each in engines]),
             ("kv_used_ratio", "Share of the KV cache in use", [(by, each.kv_used) for by, each in engines]),
+            (
+                "hidden_requests",
+                "Running requests that keep hidden states",
+                [(by, each.hidden) for by, each in engines],
+            ),
             ("told_timestamp_seconds", "When it told this", [(by, each.written_s) for by, each in engines]),
         ):
             yield _gauge(f"relserve_engine_{name}", help, labels, values)
+        help = "Requests that were dropped and came back with another type of cache"
+        switched = [(by, each.switched) for by, each in engines]
+        yield _counter("relserve_engine_cache_switches", help, labels, switched)
 
 
 def _named(engines: Iterable[EngineStatus]) -> Iterator[tuple[tuple[str, str], EngineStatus]]:

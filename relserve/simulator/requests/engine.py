@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from relserve.policies.caching.requests import NOTHING as NOTHING_HELD
 from relserve.policies.caching.requests import CacheType, Requests, RequestState
 from relserve.policies.caching.state import CachePlan, CacheView, Limits, Memory
 from relserve.simulator.requests.sim_request import RequestSpec, SimRequest
@@ -81,6 +82,15 @@ class SimEngine:
         """What the policy sees."""
         spec = self.spec
         return CacheView(now_s, self.table, spec.memory, spec.limits, spec.times.costs)
+
+    @property
+    def somebody_fits(self) -> bool:
+        """Whether one that waits could come in, as the smaller of the types."""
+        waiting = self.table.num_tokens[self.table.holds == NOTHING_HELD]
+        if not len(waiting):
+            return False
+        least = -(-int(waiting.min()) // max(self._sizes.values()))
+        return least <= self.spec.memory.num_blocks - self.used_blocks
 
     def begin(self, plan: CachePlan) -> Step:
         """Begin a step as planned.
@@ -219,7 +229,7 @@ class SimEngine:
 
 
 def _most_steps(tokens: np.ndarray, sizes: np.ndarray, blocks: int, most: int) -> int:
-    """How many steps in a row, at most `most`, requests of so many tokens, one more a step, fit the blocks."""
+    """How many steps in a row, at most `most`, fit the blocks; each request has one more token a step."""
 
     def fits(steps: int) -> bool:
         return int((-(-(tokens + steps - 1) // sizes)).sum()) <= blocks

@@ -88,19 +88,18 @@ def _planned(engine: SimEngine, policy: CachingPolicy, now_s: float, outcome: Ou
 def _stands_until(policy: CachingPolicy, engine: SimEngine, step: Step, next_s: float) -> float:
     """Until when a step's decision stands while nobody ends and the memory suffices.
 
-    It does if all that hold memory decode. Where nobody waits it stands until somebody comes, unless a policy
-    may have reasons to change a type: it has none where nothing is hidden, or all are and it costs nothing.
-    First come, first served decides by queue and memory alone: who did not come in now will not before
-    somebody ends.
+    It does if all that hold memory decode, and none that waits fits what is left of the memory, until
+    somebody comes; unless a policy may have reasons to change a type: it has none where nothing is hidden,
+    or all are and it costs nothing. First come, first served decides by queue and memory alone: who did not
+    come in now will not before somebody ends.
 
     Args:
         next_s: when the next request comes.
     """
     if step.num_prompts or step.num_dropped or len(step.done) < engine.num_holding:
         return 0.0
-    somebody_waits = len(engine.live) > engine.num_holding
     if isinstance(policy, FirstCome):
-        return inf if somebody_waits else next_s
+        return inf if len(engine.live) > engine.num_holding else next_s
     types = {request.cache for request in step.done}
     is_settled = types == {"kv"} or (types == {"hidden"} and not engine.spec.times.costs.rho)
-    return next_s if is_settled and not somebody_waits else 0.0
+    return next_s if is_settled and not engine.somebody_fits else 0.0

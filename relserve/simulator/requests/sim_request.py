@@ -10,7 +10,7 @@ from relserve.policies.caching.requests import CacheType
 
 
 class RequestSpec(NamedTuple):
-    """A request that will come: when, tokens of its prompt, tokens that it will say, its limits in seconds."""
+    """A request that will come: when, tokens of its prompt, tokens that it will say, its limits."""
 
     arrival_s: float
     num_prompt: int

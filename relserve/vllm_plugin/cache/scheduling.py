@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from relserve.errors import EngineStartError
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.manager import HybridManager
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.cache.what_forbids import check_pool
@@ -52,7 +53,17 @@ class HybridScheduling(_Base):
     def switch_cache_type(self, request: Any, hidden: bool) -> None:
         """Drop what a running request holds; when admitted again it is computed anew, as the other kind."""
         self.types.insist(request.request_id, "hidden" if hidden else "kv")
-        host.preempt(self, request)
+        scheduling_host.preempt(self, request)
+
+    def schedule(self, *args: Any, **kwargs: Any) -> Any:
+        output = super().schedule(*args, **kwargs)
+        for request_id in output.scheduled_cached_reqs.resumed_req_ids:
+            self.types.resumed(self.requests[request_id])
+        return output
+
+    def _preempt_request(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        self.types.dropped(request)
+        super()._preempt_request(request, *args, **kwargs)
 
     def _get_local_prefix_cache_hit(self, request: Any) -> Any:
         is_hidden = self.types.of_admission(request) == "hidden"

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from relserve.policies.caching.measured import CacheSample, MeasuredCosts
-from relserve.policies.caching.state import CacheCosts, CachePlan
+from relserve.policies.caching.state import CachePlan
 from relserve.policies.caching.variants import make
-from relserve.policies.cost import StepSample
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
+from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.cache.scheduling_view import RequestTable
@@ -27,8 +27,6 @@ from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.narrowing import narrowed
 from relserve.vllm_plugin.settings import SchedulerSettings
-from relserve.vllm_plugin.step_clock import StepClock
-from relserve.vllm_plugin.step_features import context_tokens, step_features
 
 STALLED = CachePlan((), (), "mixed", "everything")
 
@@ -43,7 +41,7 @@ class PlannedSteering:
         policy: decides.
         queue: what the scheduler admits from.
         lengths: what is learnt of outputs' lengths, and its file.
-        costs: what is learnt of how long steps take.
+        clock: times the steps, and learns what they cost.
         reasons: how often each case decided.
         num_dropped: requests that lost what they held by a plan's word.
         policy_s: seconds spent on decisions so far.
@@ -59,12 +57,10 @@ class PlannedSteering:
         self.queue = PlannedQueue(ledger)
         host.set_queue(scheduler, self.queue, self.queue)
         self.table = RequestTable(scheduler, self.queue, ledger, types, settings)
-        self.costs = MeasuredCosts(CacheCosts(settings.first_cost, 0.0, 0.0))
-        self.clock = StepClock()
+        self.clock = CacheClock(first_costs(scheduler, settings, types), types.held)
         self.reasons: Counter[str] = Counter()
         self.num_steps = self.num_dropped = 0
         self.policy_s = 0.0
-        self._read: dict[int, tuple[float, float]] = {}
         self._is_stalled = False
 
     def arrive(self, request: Request) -> None:
@@ -76,7 +72,7 @@ class PlannedSteering:
         """Run one step of vLLM's scheduler (`step` calls it) under the policy's plan."""
         began = time.perf_counter()
         self.num_steps += 1
-        view = self.table.view(self.costs.latest)
+        view = self.table.view(self.clock.costs.latest)
         plan = STALLED if self._is_stalled else self.policy.plan(view)
         self.reasons[plan.reason] += 1
         self._drop(plan)
@@ -86,7 +82,7 @@ class PlannedSteering:
         has_scheduled = output.total_num_scheduled_tokens > 0
         self._is_stalled = not has_scheduled and len(view.requests) > 0
         if has_scheduled:
-            self._time(output)
+            self.clock.scheduled(output, self.scheduler.requests)
         self.policy_s += time.perf_counter() - began
         return output
 
@@ -99,7 +95,7 @@ class PlannedSteering:
                 types.plan(request_id, cache)
                 if types.of_admission(request) == types.held(request):
                     continue
-            host.preempt(self.scheduler, request)
+            scheduling_host.preempt(self.scheduler, request)
             self.num_dropped += 1
 
     def _planned(self, step: Callable[[], Any], plan: CachePlan) -> Any:
@@ -119,17 +115,9 @@ class PlannedSteering:
             self.queue.show_all()
             self.types.forget_plans()
 
-    def _time(self, output: StepOutput) -> None:
-        requests = self.scheduler.requests
-        read = context_tokens(output, requests, self.types.held)
-        self._read[id(output)] = read["kv"], read["hidden"]
-        self.clock.scheduled(output, step_features(output, requests))
-
     def step_done(self, output: StepOutput) -> None:
         """A step's result is in: learn how long it took."""
-        read = self._read.pop(id(output), None)
-        if (timed := self.clock.done(output)) is not None and read is not None:
-            self.costs.add(CacheSample(StepSample.of(*timed), *read))
+        self.clock.done(output)
 
     def outlooks(self, rels: Sequence[RelRecord]) -> list[None]:
         """A caching policy forecasts nothing of relQueries."""
@@ -137,7 +125,7 @@ class PlannedSteering:
 
     def report(self) -> dict[str, Any]:
         """Counters for benchmarks."""
-        costs = self.costs.latest
+        costs = self.clock.costs.latest
         return {
             "variant": self.policy.name, "steps": self.num_steps, "policy_s": self.policy_s,
             "reasons": dict(self.reasons), "dropped": self.num_dropped,

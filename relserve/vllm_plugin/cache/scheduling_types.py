@@ -8,6 +8,7 @@ from typing import Protocol
 
 from relserve.policies.caching.requests import CacheType
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.host import Host, Request
 
 logger = logging.getLogger(__name__)
@@ -38,16 +39,19 @@ class RowTypes:
     Attributes:
         is_free: whether rows may have one type or the other; else all have that of `only`.
         default: the type of rows of which nobody says anything.
+        num_switched: rows so far that were dropped and came back as the other type.
     """
 
     def __init__(self, scheduler: Host, mode: str) -> None:
-        manager: HybridManager | None = host.hybrid_manager(scheduler)
+        manager: HybridManager | None = None if mode == "kv" else scheduling_host.hybrid_manager(scheduler)
         self._scheduler, self._manager = scheduler, manager
         self.is_free = manager is not None and mode == "hybrid"
         self.only: CacheType = "hidden" if manager is not None and mode == "hidden" else "kv"
         self.default: CacheType = self.only
         self._planned: dict[str, CacheType] = {}
         self._insisted: dict[str, CacheType] = {}
+        self._dropped: dict[str, CacheType] = {}
+        self.num_switched = 0
 
     def insist(self, request_id: str, cache: CacheType) -> None:
         """Have a request be admitted with this type from now on, whatever else is said."""
@@ -56,6 +60,16 @@ class RowTypes:
     def forget(self, request_id: str) -> None:
         """A request has left."""
         self._insisted.pop(request_id, None)
+        self._dropped.pop(request_id, None)
+
+    def dropped(self, request: Request) -> None:
+        """A running row is about to lose what it holds."""
+        self._dropped[request.request_id] = self.held(request)
+
+    def resumed(self, request: Request) -> None:
+        """A row that was dropped runs again."""
+        before = self._dropped.pop(request.request_id, None)
+        self.num_switched += before not in (None, self.held(request))
 
     def plan(self, request_id: str, cache: CacheType) -> None:
         """Have a row that waits be admitted with this type."""

@@ -9,6 +9,7 @@ from typing import Any
 from relserve.policies.caching.requests import CacheType, Requests, RequestState
 from relserve.policies.caching.state import CacheCosts, CacheView, Limits, Memory
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, Request
@@ -45,7 +46,7 @@ class RequestTable:
         kv, hidden = (types.tokens_per_block(cache) for cache in ("kv", "hidden"))
         only = types.tokens_per_block(types.only)
         sizes = (kv, hidden) if types.is_free else (only, only)
-        self._memory = Memory(host.num_blocks(scheduler), *sizes)
+        self._memory = Memory(scheduling_host.num_blocks(scheduler), *sizes)
 
     def view(self, costs: CacheCosts) -> CacheView:
         """What there is now."""
@@ -64,7 +65,7 @@ class RequestTable:
         for request_id, request in come.items():
             if request_id not in present or request not in self._queue:
                 continue
-            if host.is_blocked(request):
+            if scheduling_host.is_blocked(request):
                 self._blocked[request_id] = request
             else:
                 table.put(self._state(request, None))

@@ -10,7 +10,7 @@ import pytest
 
 from relserve.policies.cost import FixedCost
 from relserve.policies.scheduling.driver import EVERYTHING, StepDriver
-from relserve.policies.scheduling.state import FreeCapacity, StepDecision
+from relserve.policies.scheduling.state import FreeCapacity
 from relserve.policies.scheduling.variants import NAMES, make
 from tests.policies.states import COST, relation, view_of
 
@@ -65,9 +65,3 @@ def test_the_outlook_tells_the_value_of_the_order_and_what_is_left() -> None:
     found = dynamic.outlooks(states, view.limits)
     assert all(outlook.priority == outlook.left_s > 0 for outlook in found)
     assert arrival.outlooks(states, view.limits) == [(None, outlook.left_s) for outlook in found]
-
-
-def test_there_is_only_the_kv_cache() -> None:
-    assert StepDecision(None, None, None, "any").cache_type == "kv"
-    with pytest.raises(ValueError, match="no cache type 'mamba'; there is: kv"):
-        StepDecision(None, None, None, "any", cache_type="mamba")

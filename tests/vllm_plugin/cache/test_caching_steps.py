@@ -108,13 +108,13 @@ def test_the_table_follows_the_engine() -> None:
     for request in (waits, Arrival(0, "plain-0", [2] * 40, 4, {}).request()):
         scheduler.add_request(request)
     scheduler.schedule()
-    view = scheduler.steering.table.view(scheduler.steering.costs.latest)
+    view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
     assert view.requests.ids == ["plain-0"], "one whose grammar is compiled cannot be planned"
     state = view.requests["plain-0"]
     assert (state.num_computed, state.num_tokens, state.cache) == (40, 40, "kv")
     assert view.memory == (399, 32, 32)
     scheduler.finish_requests("plain-0", waits.status.FINISHED_ABORTED)
-    assert not scheduler.steering.table.view(scheduler.steering.costs.latest).requests.ids
+    assert not scheduler.steering.table.view(scheduler.steering.clock.costs.latest).requests.ids
     scheduler.finish_requests("grammar-0", waits.status.FINISHED_ABORTED)
     scheduler.shutdown()
 
@@ -122,7 +122,7 @@ def test_the_table_follows_the_engine() -> None:
 def test_steps_teach_what_tokens_in_memory_cost() -> None:
     arrivals = [Arrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
     scheduler, _ = served("fcfs", arrivals, num_blocks=400)
-    learnt = scheduler.steering.costs.latest
+    learnt = scheduler.steering.clock.costs.latest
     assert learnt.steps != scheduler.steering.settings.first_cost
     assert learnt.kv_token_s >= 0
     assert learnt.hidden_token_s == 0, "nothing was hidden"

@@ -1,0 +1,139 @@
+"""The runs of `effective_simulated`: systems, one simulated run, the search for a rate, all on all cores."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+from benchmarks.effective.attainment import Attainment, RequestRecord, attainment
+from benchmarks.effective.lengths import lengths_of
+from benchmarks.effective.rates import Curve
+from benchmarks.effective.workload import workload
+from benchmarks.effective_models import CONTEXT, MODELS
+from benchmarks.effective_paper import slo_of
+from relserve.policies.caching.variants import make
+from relserve.simulator.requests.run import simulate
+from relserve.simulator.requests.sim_request import RequestSpec
+
+LEVELS = (0.9, 0.6)
+BRACKET = 1.15  # between the two rates around a level, which is then taken on the line between them
+FARTHEST = 20  # times the start, up and down, that a rate is looked for
+# Requests a second near what vLLM holds at 90 %; where the search begins.
+STARTS = {"sharegpt": 2.3, "chat": 2.3, "code": 12.0, "summarisation": 0.7, "meetings": 1.3}
+SLOWER = {"OPT-13B": 1.0, "OPT-30B": 0.75, "OPT-66B": 0.5}
+
+
+class System(NamedTuple):
+    """A policy, a way to attend to the cache, the tokens of a mixed step (0: prompts or decodes, as V0)."""
+
+    variant: str
+    way: str
+    chunk: int = 0
+
+
+# By name, the settings of which each set of lengths gets the best.
+SYSTEMS = {
+    "vLLM": [System("fcfs", "kv")],
+    "Sarathi": [System("fcfs", "kv", chunk) for chunk in (256, 512, 1024)],
+    "Apt KV": [System("apt-kv", "kv")],
+    "Apt": [System("apt", "reproject")],
+    "Apt-S": [System("apt-s", "reproject", 512)],
+    "smallest KV": [System("smallest-kv", "kv")],
+    "ours KV": [System("ours-kv", "kv", 512)],
+    "absorbed FCFS": [System("fcfs-hidden", "absorbed")],
+    "absorbed Apt": [System("apt", "absorbed")],
+    "absorbed smallest": [System("smallest", "absorbed")],
+    "absorbed ours": [System("ours", "absorbed", 512)],
+    "absorbed-once ours": [System("ours", "absorbed-once", 512)],
+    "fp8 FCFS": [System("fcfs", "fp8")],
+    "fp8 Sarathi": [System("fcfs", "fp8", 512)],
+    "fp8 Apt": [System("apt-kv", "fp8")],
+    "fp8 ours": [System("ours-kv", "fp8", 512)],
+}
+MAIN = ("vLLM", "Sarathi", "Apt KV", "Apt", "absorbed FCFS", "absorbed ours", "fp8 ours")
+
+
+class Setting(NamedTuple):
+    """A model, a set of lengths, requests a second, the variation of their gaps."""
+
+    model: str
+    data: str
+    rate: float
+    cv: float
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is run: requests of a workload, seeds."""
+
+    num_requests: int = 1000
+    seeds: tuple[int, ...] = (1, 2)
+
+
+class Found(NamedTuple):
+    """The search for one system's rates.
+
+    Attributes:
+        rates: requests a second by (metric, level): "attained" or "strict", 0.9 or 0.6.
+        measured: what was attained at the rates that were tried.
+    """
+
+    rates: dict[tuple[str, float], float]
+    measured: dict[float, Attainment]
+
+
+def measure(setting: Setting, system: System, size: Size) -> Attainment:
+    """Serve a setting's workloads, one a seed: the means over seeds, and the longest wait of all."""
+    slo, model = slo_of(setting.model, setting.data), MODELS[setting.model]
+    engine = model.engine(system.way, system.chunk or CONTEXT, exclusive=not system.chunk)
+    each = []
+    for seed in size.seeds:
+        arrivals = workload(lengths_of(setting.data), setting.rate, setting.cv, size.num_requests, seed)
+        served = simulate([RequestSpec(*a, *slo) for a in arrivals], engine, make(system.variant))
+        records = [RequestRecord(r.spec.arrival_s, r.token_s) for r in served.requests]
+        each.append(attainment(records, slo))
+    means = Attainment(*(statistics.fmean(values) for values in zip(*each, strict=True)))
+    return means._replace(worst_ttft_s=max(a.worst_ttft_s for a in each))
+
+
+def search(model: str, data: str, system: System, size: Size) -> Found:
+    """The rates at which a system holds each level, by both metrics, under Poisson arrivals."""
+    at = cache(lambda rate: measure(Setting(model, data, rate, 1.0), system, size))
+    start = STARTS[data] * SLOWER[model]
+    limits = (start, start / FARTHEST, start * FARTHEST)
+    rates, measured = {}, {}
+    for metric in ("attained", "strict"):
+        curve = Curve(_metric_of(at, metric), *limits)
+        for level in LEVELS:
+            rates[metric, level] = curve.rate_at(level, BRACKET)
+        measured.update({rate: at(rate) for rate in curve.measured})
+    return Found(rates, measured)
+
+
+def _metric_of(at: Callable[[float], Attainment], metric: str) -> Callable[[float], float]:
+    return lambda rate: float(getattr(at(rate), metric))
+
+
+Point = tuple[Setting, System]
+Place = tuple[str, str, System]
+
+
+def run_points(wanted: Iterable[Point], size: Size) -> dict[Point, Attainment]:
+    """What was attained at each point."""
+    points = list(dict.fromkeys(wanted))
+    return dict(zip(points, _map(measure, [(*point, size) for point in points]), strict=True))
+
+
+def run_searches(wanted: Iterable[Place], size: Size) -> dict[Place, Found]:
+    """The rates of each model, lengths and system."""
+    places = list(dict.fromkeys(wanted))
+    return dict(zip(places, _map(search, [(*place, size) for place in places]), strict=True))
+
+
+def _map(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    with get_context("spawn").Pool() as pool:
+        return pool.starmap(function, arguments, chunksize=1)

@@ -1,0 +1,253 @@
+"""Effective throughput on a real engine short of memory: requests in time, by rate, for seven ways to serve.
+
+Single requests of HumanEval's lengths, halved, come one by one (Poisson) at a made-up OPT-style model. A
+request is in time if its first token and the gaps between the others are, within three times what they take
+on an idle engine: by the 99th percentile of its gaps, as Apt-Serve counts, or by every gap. The pool holds
+40 % of the blocks that stock vLLM with plenty of memory uses at its own 90 % rate. Rates are multiples of
+the one at which stock FCFS with that pool serves 90 % in time.
+
+All ways have the same bytes, weights, requests and arrivals, and the same token budget a step, at which
+prefills do not break the limit by themselves. Prompts differ from their first token on, and nobody is told
+lengths. Engines run on one thread, and their clock is the processor time that they take: idle time is
+skipped, and other programs do not count. See `hybrid.lanes` for the machine's speed.
+
+What is left out: models whose heads share keys, for which hidden states are larger; float32, in which the
+absorbed attention is slower here; and loads that the processor bounds before the pool does, at which no
+cache can help: halve the pool's need there, and no more requests are in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from benchmarks.common import arguments, finish, table
+from benchmarks.effective.attainment import Attainment, Slo, attainment
+from benchmarks.effective.lengths import Lengths, lengths_of
+from benchmarks.effective.rates import Curve
+from benchmarks.effective.workload import workload
+from benchmarks.hybrid.figures import crossing, pooled
+from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
+from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
+from benchmarks.hybrid.ways import OURS, STOCK, WAYS, engine_of, settings_of
+from relserve.simulator.workload import RelSpec
+
+LEVEL = 0.9
+SCALE = 0.5  # of HumanEval's lengths: 87 prompt and 35 output tokens on average
+SHARE = 0.4  # of the load that the pool holds
+TIMES_IDLE = 3.0
+MULTIPLES = (0.7, 0.84, 1.0, 1.2, 1.44, 1.73, 2.07)
+PLENTY = 400  # blocks
+LEAST = 26  # blocks: the longest request, and the probe
+IDLE_RATE = 0.5
+LIMITS = {"max_num_seqs": 64, "max_tokens": 64, "max_model_len": 544}
+COLUMNS = ("way", "x", "P99 TBT", "every gap", "finished/s", "p99 s", "worst TTFT s", "at once", "preempted")
+
+
+class Measured(NamedTuple):
+    """A way at a rate: the seeds together, the most requests at once, preemptions, and blocks leaked."""
+
+    attained: Attainment
+    at_once: int
+    preempted: int
+    leaked: int
+
+
+class Regime(NamedTuple):
+    """What the engines are given.
+
+    Attributes:
+        rate: at which stock vLLM with plenty of memory serves 90 % in time.
+        load_blocks: the most that it uses then.
+        idle_ms: means of an idle engine.
+    """
+
+    slo: Slo
+    rate: float
+    load_blocks: int
+    idle_ms: dict[str, float]
+    probe_s: float
+
+    @property
+    def num_blocks(self) -> int:
+        """Of the pool."""
+        return max(LEAST, round(SHARE * self.load_blocks))
+
+
+class Arrivals:
+    """The traces of a benchmark: the same requests at every rate."""
+
+    def __init__(self, lengths: Sequence[Lengths], count: int) -> None:
+        self._lengths, self.count = lengths, count
+
+    def at(self, rate: float, seed: int) -> list[RelSpec]:
+        """The requests of a seed at a rate."""
+        return requests(workload(self._lengths, rate, 1.0, self.count, seed), seed)
+
+
+def regime_of(arrivals: Arrivals, idle: Arrivals) -> Regime:
+    """Serve with plenty of memory: idly, and at rates around that which serves 90 % in time."""
+    lane = Lane({STOCK: Start("vllm", {}, engine_of(WAYS[STOCK], PLENTY, **LIMITS))})
+    idle_ms = latency_ms(lane.serve(STOCK, idle.at(IDLE_RATE, 0))[0])
+    slo = Slo(TIMES_IDLE * idle_ms["ttft"] / 1e3, TIMES_IDLE * idle_ms["tbt"] / 1e3)
+    blocks: dict[float, int] = {}
+
+    def attained_at(rate: float) -> float:
+        found, run = lane.serve(STOCK, arrivals.at(rate, 0))
+        blocks[rate] = run["most_blocks"]
+        return attainment(found, slo).attained
+
+    start = 200.0 / idle_ms["end"] * 20
+    rate = Curve(attained_at, start, start / 20, start * 20).rate_at(LEVEL, 1.2)
+    lane.quit()
+    nearest = min(blocks, key=lambda measured: abs(measured - rate))
+    return Regime(slo, rate, blocks[nearest], idle_ms, lane.reference_s)
+
+
+class Comparison:
+    """Every way on a pool of one size, measured where it is asked for."""
+
+    def __init__(self, lanes: Sequence[Lane], arrivals: Arrivals, slo: Slo, seeds: int) -> None:
+        self._lanes, self._arrivals, self._slo, self._seeds = lanes, arrivals, slo, seeds
+        self.found: dict[str, dict[float, Measured]] = {}
+
+    def measure(self, ways: Sequence[str], rate: float) -> None:
+        """Serve all seeds at a rate in all of some ways, which take turns; say what came of it."""
+        jobs = [(seed, way) for seed in range(1, self._seeds + 1) for way in ways]
+        results = on_lanes(self._lanes, jobs, partial(self._serve, rate))
+        for way in ways:
+            of_way = [each for (_, name), each in zip(jobs, results, strict=True) if name == way]
+            self.found.setdefault(way, {})[rate] = Measured(
+                pooled([each.attained for each in of_way]), max(each.at_once for each in of_way),
+                sum(each.preempted for each in of_way), sum(each.leaked for each in of_way),
+            )  # fmt: skip
+            print(f"{rate:.3g}/s, {way}: {self.found[way][rate]}", flush=True)
+
+    def _serve(self, rate: float, lane: Lane, job: tuple[int, str]) -> Measured:
+        seed, way = job
+        found, run = lane.serve(way, self._arrivals.at(rate, seed))
+        judged = attainment(found, self._slo)
+        return Measured(judged, run["at_once"], run["preemptions"], run["leaked_blocks"])
+
+    def stock_at(self, rate: float) -> float:
+        """What stock FCFS attains at a rate."""
+        self.measure([STOCK], rate)
+        return self.found[STOCK][rate].attained.attained
+
+    def below(self, ways: Sequence[str], rate: float, strict: bool) -> list[str]:
+        """The ways that attain less than the level at a rate, by P99 or by every gap."""
+        at_rate = {way: self.found[way][rate].attained for way in ways if rate in self.found[way]}
+        return [way for way, a in at_rate.items() if (a.strict if strict else a.attained) < LEVEL]
+
+
+def compare(comparison: Comparison, ways: Sequence[str], unit: float) -> None:
+    """Measure all ways at multiples of a rate, each as far up and down as its 90 % are not yet bracketed.
+
+    Stock goes up as far as any way does: they are compared at the same rates.
+    """
+    comparison.measure(ways, unit)
+    at = MULTIPLES.index(1.0)
+    left: Sequence[str] = [way for way in ways if way != STOCK]
+    for before, multiple in zip(MULTIPLES[at:], MULTIPLES[at + 1 :], strict=False):
+        fallen = comparison.below(left, before * unit, strict=False)
+        left = [way for way in left if way not in fallen]
+        if not left:
+            break
+        comparison.measure([STOCK, *left], multiple * unit)
+    left = ways
+    for before, multiple in zip(MULTIPLES[at::-1], MULTIPLES[at - 1 :: -1], strict=False):
+        left = comparison.below(left, before * unit, strict=True)
+        if not left:
+            break
+        comparison.measure(left, multiple * unit)
+
+
+def rates_at_level(found: Mapping[float, Measured]) -> dict[str, Any]:
+    """The rates at which a way attains 90 %, by P99 and by every gap."""
+    by_p99 = crossing({rate: each.attained.attained for rate, each in found.items()}, LEVEL)
+    strict = crossing({rate: each.attained.strict for rate, each in found.items()}, LEVEL)
+    return {"at_90": by_p99, "at_90_strict": strict}
+
+
+def headline(found: Mapping[str, Mapping[float, Measured]], of: str = OURS) -> dict[str, Any]:
+    """What one way's rates are of stock's, and the least ratio of finished requests at any common rate."""
+    ours, stock = rates_at_level(found[of]), rates_at_level(found[STOCK])
+    finished = [
+        found[of][rate].attained.finished_per_s / found[STOCK][rate].attained.finished_per_s
+        for rate in found[of] if rate in found[STOCK]
+    ]  # fmt: skip
+    return {
+        **{name: round(ours[name].rate / stock[name].rate, 3) for name in ours},
+        "finished_over_stock": round(min(finished), 3),
+    }
+
+
+def rows(found: Mapping[str, Mapping[float, Measured]], unit: float) -> list[list[Any]]:
+    """The table: ways by rate."""
+    flat = sorted((rate, name, each) for name, by_rate in found.items() for rate, each in by_rate.items())
+    return [
+        [name, rate / unit, a.attained, a.strict, a.finished_per_s, a.p99_s, a.worst_ttft_s, *each[1:3]]
+        for rate, name, each in flat for a in [each.attained]
+    ]  # fmt: skip
+
+
+def starts(ways: Sequence[str], regime: Regime) -> dict[str, Start]:
+    """What each way's engine is started with."""
+    return {
+        name: Start(
+            WAYS[name].variant, settings_of(WAYS[name], regime.slo),
+            engine_of(WAYS[name], regime.num_blocks + 1, **LIMITS),
+        )
+        for name in ways
+    }  # fmt: skip
+
+
+def options() -> argparse.Namespace:
+    """The command line; a quick run has smaller numbers."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--requests", type=int, default=1000, help="of a seed, at each rate")
+    parser.add_argument("--lanes", type=int, default=2, help="engines that run at a time, one thread each")
+    parser.add_argument(
+        "--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help=f"beside {STOCK} and {OURS}"
+    )
+    args = parser.parse_args()
+    args.ways = [name for name in WAYS if name in {STOCK, OURS, *args.ways}]
+    if args.quick:
+        args.seeds, args.requests = 1, 60
+    return args
+
+
+def main() -> None:
+    """Print a table, save all, and end with one line of JSON."""
+    args = options()
+    lengths = scaled(lengths_of("code"), SCALE)
+    if max(each.num_prompt for each in lengths) + CAP > LIMITS["max_model_len"]:
+        raise ValueError("max_model_len does not hold the longest prompt with the cap of an output")
+    arrivals = Arrivals(lengths, args.requests)
+    regime = regime_of(Arrivals(lengths, min(500, args.requests)), Arrivals(lengths, 30))
+    print(f"{regime}\nthe pool has {regime.num_blocks} blocks", flush=True)
+    started = starts(args.ways, regime)
+    lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
+    comparison = Comparison(lanes, arrivals, regime.slo, args.seeds)
+    unit = Curve(comparison.stock_at, regime.rate / 2, regime.rate / 20, regime.rate).rate_at(LEVEL, 1.2)
+    compare(comparison, args.ways, unit)
+    for lane in lanes:
+        lane.quit()
+    show(comparison.found, unit)
+    details = {"regime": regime._asdict(), "unit_rate": unit, "found": comparison.found}
+    finish("effective_throughput", headline(comparison.found), details, args.quick, None)
+
+
+def show(found: Mapping[str, Mapping[float, Measured]], unit: float) -> None:
+    """Print all figures, and each way's rates as multiples of stock's."""
+    print(table(COLUMNS, rows(found, unit)))
+    for way, by_rate in found.items():
+        print(f"{way}: {headline(found, way)}", {k: str(v) for k, v in rates_at_level(by_rate).items()})
+    print("leaked blocks:", sum(each.leaked for by_rate in found.values() for each in by_rate.values()))
+
+
+if __name__ == "__main__":
+    main()

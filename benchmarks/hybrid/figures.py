@@ -1,0 +1,52 @@
+"""What runs at several rates show: the rate at which attainment falls below a level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.effective.attainment import Attainment
+
+
+class Crossing(NamedTuple):
+    """The rate where attainment first falls below a level.
+
+    Attributes:
+        is_exact: it lies between two measured rates; else the true one is beyond `rate`.
+    """
+
+    rate: float
+    is_exact: bool
+
+    def __str__(self) -> str:
+        return f"{self.rate:.3g}" if self.is_exact else f"beyond {self.rate:.3g}"
+
+
+def crossing(attained: Mapping[float, float], level: float) -> Crossing:
+    """The rate where attainment first falls below a level, on the line between the rates around it.
+
+    Args:
+        attained: attainment by rate.
+
+    Raises:
+        ValueError: nothing was measured.
+    """
+    if not attained:
+        raise ValueError("attainment was measured at no rate")
+    before: tuple[float, float] | None = None
+    for rate, share in sorted(attained.items()):
+        if share < level:
+            if before is None:
+                return Crossing(rate, False)
+            low, above = before
+            return Crossing(low + (rate - low) * (above - level) / (above - share), True)
+        before = rate, share
+    return Crossing(max(attained), False)
+
+
+def pooled(seeds: Sequence[Attainment]) -> Attainment:
+    """Several runs of as many requests each as one: the mean of all figures, the worst of the worst waits."""
+    mean = Attainment(*np.mean(np.array(seeds), axis=0).tolist())
+    return mean._replace(worst_ttft_s=max(each.worst_ttft_s for each in seeds))

@@ -1,0 +1,98 @@
+"""Lanes: an engine of each way a lane, lanes side by side, each run between two probes of the speed.
+
+Engines run on one thread and by the clock of the processor time that they take, so that other programs, and
+the lane beside, cost them little; what is left is the machine's own speed, which a probe on the lane's stock
+engine tells: arrivals are stretched by what it takes, and all times are given in seconds of the first probe.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+from benchmarks.effective.attainment import RequestRecord
+from benchmarks.effective.workload import Arrival
+from benchmarks.hybrid.requests import records, requests, stretched
+from benchmarks.relquery_engines import Engine, Run, Worker
+from relserve.simulator.workload import RelSpec
+
+PROBE = requests([Arrival(0.0, 64, 64)] * 6, 998)
+WARM_UP = requests([Arrival(0.0, 64, 16)] * 8, 999)
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+
+class Start(NamedTuple):
+    """What a lane's engine of a way is started with, as `Worker` takes it."""
+
+    variant: str
+    settings: Mapping[str, Any]
+    engine: Engine
+
+
+class Lane:
+    """An engine of each way.
+
+    Args:
+        starts: of the engines by way, the first of which tells the speed.
+        reference_s: seconds of the probe on a machine of the speed that all times are given for; None: as
+            fast as it is now.
+    """
+
+    def __init__(self, starts: Mapping[str, Start], reference_s: float | None = None) -> None:
+        self._workers = {name: Worker(*start) for name, start in starts.items()}
+        for worker in self._workers.values():
+            worker.serve(WARM_UP)
+        self._judge = next(iter(self._workers.values()))
+        self.probes_s = [min(self._probe() for _ in range(3))]
+        self.reference_s = reference_s or self.probes_s[0]
+
+    def _probe(self) -> float:
+        return float(self._judge.serve(PROBE)["makespan_s"])
+
+    def serve(self, way: str, trace: Sequence[RelSpec]) -> tuple[list[RequestRecord], Run]:
+        """Serve a trace of single requests: what became of each, and all else that the worker tells."""
+        before = self.probes_s[-1]
+        told = stretched(trace, before / self.reference_s)
+        run = self._workers[way].serve(told, forget=True, tokens=True)
+        self.probes_s.append(self._probe())
+        factor = 2 * self.reference_s / (before + self.probes_s[-1])
+        return records(told, run.pop("token_s"), factor), run
+
+    def relqueries(self, way: str, trace: Sequence[RelSpec]) -> tuple[list[float], Run]:
+        """Serve a trace of relQueries: the latency of each, and all else that the worker tells."""
+        before = self.probes_s[-1]
+        run = self._workers[way].serve(stretched(trace, before / self.reference_s), forget=True)
+        self.probes_s.append(self._probe())
+        factor = 2 * self.reference_s / (before + self.probes_s[-1])
+        return [factor * latency_s for _, latency_s, *_ in run["rels"].values()], run
+
+    def quit(self) -> None:
+        """End the engines."""
+        for worker in self._workers.values():
+            worker.quit()
+
+
+def side_by_side(jobs: Iterable[Job], do: Callable[[Job], Result], threads: int) -> list[Result]:
+    """The results of all jobs in their order, so many done at a time."""
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(do, jobs))
+
+
+def on_lanes(lanes: Sequence[Lane], jobs: Iterable[Job], do: Callable[[Lane, Job], Result]) -> list[Result]:
+    """The results of all jobs in their order, each done on the lane that is free next."""
+    free: queue.SimpleQueue[Lane] = queue.SimpleQueue()
+    for lane in lanes:
+        free.put(lane)
+
+    def on_a_lane(job: Job) -> Result:
+        lane = free.get()
+        try:
+            return do(lane, job)
+        finally:
+            free.put(lane)
+
+    return side_by_side(jobs, on_a_lane, len(lanes))

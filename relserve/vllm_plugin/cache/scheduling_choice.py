@@ -1,0 +1,38 @@
+"""With which type rows are admitted where relserve's order of relQueries decides which rows those are."""
+
+from __future__ import annotations
+
+from relserve.policies.caching.state import Memory
+from relserve.policies.caching.types import Pressure, type_of
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
+from relserve.vllm_plugin.cache.scheduling_costs import CacheClock
+from relserve.vllm_plugin.cache.scheduling_types import RowTypes
+from relserve.vllm_plugin.host import Host
+
+
+class AdmissionType:
+    """Chooses before each step as what rows come in; those at work stay what they are.
+
+    Args:
+        clock: knows what steps cost.
+    """
+
+    def __init__(self, scheduler: Host, types: RowTypes, clock: CacheClock) -> None:
+        self._scheduler, self._types, self._clock = scheduler, types, clock
+        sizes = (types.tokens_per_block("kv"), types.tokens_per_block("hidden"))
+        self._memory = Memory(scheduling_host.num_blocks(scheduler), *sizes)
+
+    def choose(self, num_waiting: int, row_tokens: float) -> None:
+        """Choose for rows of so many tokens, output included.
+
+        Only those that wait for want of memory are a reason to be hidden: not those for whom there is room as
+        keys and values, and not those for whom there is no seat.
+        """
+        scheduler = self._scheduler
+        num_running = len(scheduler.running)
+        seats = max(host.admission_cap(scheduler) - num_running, 0)
+        tokens = max(round(row_tokens), 1)
+        fitting = self._types.num_free_tokens("kv") // tokens
+        pressure = Pressure(num_running, max(min(num_waiting, seats) - fitting, 0))
+        self._types.default = type_of(tokens, pressure, self._memory, self._clock.costs.latest)

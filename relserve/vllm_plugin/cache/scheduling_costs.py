@@ -1,0 +1,71 @@
+"""What steps cost by what rows keep: a guess from the model's shape, then what the steps show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from relserve.machine.token_costs import find_token_costs
+from relserve.policies.caching.measured import CacheSample, MeasuredCosts
+from relserve.policies.caching.requests import CacheType
+from relserve.policies.caching.state import CacheCosts
+from relserve.policies.cost import CostModel, StepSample
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.cache import scheduling_host
+from relserve.vllm_plugin.cache.scheduling_host import ModelShape
+from relserve.vllm_plugin.cache.scheduling_types import RowTypes
+from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.settings import SchedulerSettings
+from relserve.vllm_plugin.step_clock import StepClock
+from relserve.vllm_plugin.step_features import context_tokens
+
+
+def guessed_costs(steps: CostModel, shape: ModelShape, absorbs: bool) -> CacheCosts:
+    """Before anything was measured: what a hidden token costs more for what is made of it anew each step.
+
+    That is the share of a prompt token's work that projects X to what is not absorbed: keys where they are
+    rotated; keys and values where nothing is absorbed. The paper's rho is the same projections' time.
+    """
+    anew = (1 if shape.is_rotary else 0) if absorbs else 2
+    width, a_layer = shape.width, 4 * shape.width + shape.num_wide * shape.wide
+    return CacheCosts(steps, 0.0, steps.prefill_per_token_s * anew * width / a_layer)
+
+
+def first_costs(scheduler: Host, settings: SchedulerSettings, types: RowTypes) -> CacheCosts:
+    """What to begin with: as `relserve calibrate` measured it on this machine, or a guess."""
+    steps = settings.first_cost
+    if not types.is_free:
+        return CacheCosts(steps, 0.0, 0.0)
+    kept = find_token_costs(host.model_name(scheduler)) if settings.absorbs else None
+    if kept is not None:
+        return CacheCosts(steps, kept.kv_s, kept.hidden_s)
+    return guessed_costs(steps, scheduling_host.model_shape(scheduler), settings.absorbs)
+
+
+class CacheClock(StepClock):
+    """Times steps, and learns of them what tokens in memory cost.
+
+    Args:
+        first: the costs to begin with.
+        type_of: tells what a row keeps.
+
+    Attributes:
+        costs: what is known.
+    """
+
+    def __init__(self, first: CacheCosts, type_of: Callable[[Request], CacheType]) -> None:
+        super().__init__()
+        self.costs = MeasuredCosts(first)
+        self._type_of = type_of
+        self._read: dict[int, Mapping[CacheType, float]] = {}
+
+    def scheduled(self, output: StepOutput, requests: Mapping[str, Request]) -> None:
+        """See `StepClock.scheduled`."""
+        super().scheduled(output, requests)
+        self._read[id(output)] = context_tokens(output, requests, self._type_of)
+
+    def done(self, output: StepOutput) -> StepSample | None:
+        """See `StepClock.done`."""
+        sample, read = super().done(output), self._read.pop(id(output), None)
+        if sample is not None and read is not None:
+            self.costs.add(CacheSample(sample, read["kv"], read["hidden"]))
+        return sample
