@@ -139,13 +139,10 @@ def hidden_table(costs: TokenCosts, model: CostModel) -> Table:
     shown.add_column("a token in memory", justify="right")
     for num_rows, num_tokens in SHOWN:
         shown.add_column(f"{num_rows} rows of {num_tokens:,}", justify="right")
-    for name, seconds, share in (
-        ("keys and values", costs.kv_s, 1.0),
-        ("hidden states", costs.hidden_s, 0.5),
-    ):
+    for name, seconds in (("keys and values", costs.kv_s), ("hidden states", costs.hidden_s)):
         steps_s = [model.decode(rows) + rows * tokens * seconds for rows, tokens in SHOWN]
         cells = [f"{1e3 * step_s:.2f} ms" for step_s in steps_s]
-        shown.add_row(name, f"{1e6 * seconds:.4f} us a step, memory {share:.0%}", *cells)
+        shown.add_row(name, f"{1e6 * seconds:.4f} us a step", *cells)
     return shown
 
 

@@ -77,7 +77,7 @@ class Bench:
         self.max_seqs = max(1, min(limits.max_num_seqs, limits.kv_tokens // (2 * CONTEXT)))
         self.max_tokens = min(limits.max_num_batched_tokens, limits.kv_tokens // 2)
         self.kv_tokens = limits.kv_tokens
-        self.forbids_hidden = what_forbids_hidden(config)
+        self.forbids_hidden = [] if scheduler.types.is_free else what_forbids_hidden(config)
         self._vocabulary: int = config.model_config.get_vocab_size()
         self._random, self._number = random.Random(0), 0
 
