@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from relserve import api
+from relserve.engines.local.kv_cache import refusal
 from relserve.engines.registry import Engines, engine_args_of
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import UsageError
@@ -57,6 +59,21 @@ def test_models_that_run_elsewhere_have_their_own() -> None:
     ):
         Engines().find("scripted", Settings(), "hybrid")
     assert Engines().find("scripted", Settings(), "kv")
+
+
+@pytest.mark.vllm
+def test_an_engine_that_keeps_something_else_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    forbids = pytest.importorskip("relserve.vllm_plugin.cache.what_forbids", reason="vLLM is not installed")
+    monkeypatch.setattr(forbids, "what_forbids_hidden", lambda _config: ["2 heads of keys", "LoRA"])
+
+    def config(cache: str) -> Any:
+        return SimpleNamespace(additional_config={"relserve": {"cache": cache}})
+
+    asked = {"additional_config": {"relserve": {"cache": "hybrid"}}}
+    expected = "its rows keep keys and values, not 'hybrid', because of 2 heads of keys; LoRA"
+    assert refusal(asked, config("kv")) == expected
+    assert refusal(asked, config("hybrid")) is None
+    assert refusal({}, config("kv")) is None
 
 
 def test_connect_checks_the_word() -> None:

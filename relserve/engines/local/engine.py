@@ -22,6 +22,7 @@ from relserve.engines import fingerprint
 from relserve.engines.local import cpu
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
+from relserve.engines.local.kv_cache import refusal
 from relserve.engines.local.log import EngineGone, cause_of, grammar_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
@@ -227,6 +228,8 @@ class LocalEngine:
         self._running = running
         _stop_at_exit()
         self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
+        if why := refusal(self._engine_args, running.client.vllm_config):
+            self._announce(f"{self.model}: {why}")
         if not running.encoder.has_template:
             self._announce(f"{self.model} {NO_TEMPLATE}")
         return running

@@ -92,10 +92,19 @@ def allow_hub(allowed: bool) -> None:
 
 
 def _quieten() -> None:
-    """Keep warnings about an absent GPU tool chain off the terminal, unless the user set a level."""
+    """Keep warnings off the terminal, unless the user set a level.
+
+    Of an absent GPU tool chain, and of what rows keep, which `LocalEngine` announces.
+    """
     if os.environ["VLLM_LOGGING_LEVEL"] == ENVIRONMENT["VLLM_LOGGING_LEVEL"]:
-        for name in ("vllm.triton_utils.importing", "torch.utils.cpp_extension", "torch._library.triton"):
+        for name in _QUIET:
             logging.getLogger(name).setLevel(logging.ERROR)
+
+
+_QUIET = (
+    "vllm.triton_utils.importing", "torch.utils.cpp_extension", "torch._library.triton",
+    "relserve.vllm_plugin.cache.engine_config",
+)  # fmt: skip
 
 
 def _statistics_logger() -> type:
