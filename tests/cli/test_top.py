@@ -54,6 +54,11 @@ def drawn(engines: list[EngineStatus], now_s: float | None = None) -> str:
     return captured.get()
 
 
+def test_hidden_rows_are_told_of_where_there_are_any() -> None:
+    assert "hidden" not in drawn([status(7)])
+    assert "KV cache 25% used, 3 hidden, 1,200 switched" in drawn([status(7, hidden=3, switched=1200)])
+
+
 def ended_pid() -> int:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()

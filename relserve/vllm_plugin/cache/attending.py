@@ -12,7 +12,10 @@ from torch import Tensor
 
 
 class Weights(NamedTuple):
-    """A layer's projections of X to keys and values: [d, heads, head_dim], and biases [heads, head_dim]."""
+    """A layer's projections of X to keys and values: [d, heads, head_dim], and biases [heads, head_dim].
+
+    Each head's numbers lie together: products a head are several times quicker then.
+    """
 
     key: Tensor
     value: Tensor
@@ -32,8 +35,9 @@ def weights_of(projection: Any, num_heads: int, head_dim: int, x_width: int, dty
     kv_width = num_heads * head_dim
     _, key, value = weight.split([weight.shape[1] - 2 * kv_width, kv_width, kv_width], dim=1)
     biases = bias[-2 * kv_width :].view(2, num_heads, head_dim)
-    shape = (x_width, num_heads, head_dim)
-    return Weights(key.reshape(shape), value.reshape(shape), biases[0], biases[1])
+    by_head = [each.reshape(x_width, num_heads, head_dim).transpose(0, 1) for each in (key, value)]
+    key, value = (each.contiguous().transpose(0, 1) for each in by_head)
+    return Weights(key, value, biases[0], biases[1])
 
 
 class OverX:
@@ -86,13 +90,19 @@ class OverX:
             rows: X, [t, d].
         """
         _, weight, _, bias = self.weights()
-        value = torch.addmm(bias.flatten(), rows, weight.flatten(1))
-        return self.project_keys(positions, rows), value.view(-1, *bias.shape)
+        return self.project_keys(positions, rows), _projected(rows, weight, bias)
 
     def project_keys(self, positions: Tensor, rows: Tensor) -> Tensor:
         """Keys alone, rotated where the model rotates them."""
         weight, _, bias, _ = self.weights()
-        key = torch.addmm(bias.flatten(), rows, weight.flatten(1))
-        if self._rotary is not None:
-            key, _ = self._rotary(positions, key, None)
-        return key.view(-1, *bias.shape)
+        key = _projected(rows, weight, bias)
+        if self._rotary is None:
+            return key
+        rotated, _ = self._rotary(positions, key.flatten(1), None)
+        turned: Tensor = rotated.view(key.shape)
+        return turned
+
+
+def _projected(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Rows [t, d] by a weight [d, heads, head_dim] and a bias of the heads: [t, heads, head_dim]."""
+    return torch.matmul(rows, weight.transpose(0, 1)).transpose(0, 1) + bias
