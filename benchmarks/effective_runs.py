@@ -49,6 +49,7 @@ SYSTEMS = {
     "absorbed Apt": [System("apt", "absorbed")],
     "absorbed smallest": [System("smallest", "absorbed")],
     "absorbed ours": [System("ours", "absorbed", 512)],
+    "absorbed-once FCFS": [System("fcfs-hidden", "absorbed-once")],
     "absorbed-once ours": [System("ours", "absorbed-once", 512)],
     "fp8 FCFS": [System("fcfs", "fp8")],
     "fp8 Sarathi": [System("fcfs", "fp8", 512)],
