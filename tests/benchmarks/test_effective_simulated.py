@@ -64,7 +64,7 @@ def test_every_system_names_a_policy_and_a_way() -> None:
 
 
 def test_half_the_memory_a_token_serves_a_higher_rate() -> None:
-    size = Size(num_requests=200, seeds=(1,))
+    size = Size(num_requests=120, seeds=(1,))
     places = {("OPT-13B", "sharegpt", SYSTEMS[name][0]): name for name in ("vLLM", "absorbed FCFS")}
     found = {place: search(*place, size) for place in places}
     searched = Searched(found)
