@@ -1,8 +1,8 @@
 """One decode step of attention over X in pages takes no longer than vLLM's own over twice the bytes of KV.
 
 A layer as OPT's (heads of 64, no positions in the keys), 32 requests of one length, one and two threads.
-vLLM's own operators attend over its own paged cache and store to it, with the instructions that its backend chooses;
-ours attend over X with both projections absorbed, or reproject all keys and values as Apt-Serve does. Both
+vLLM's own operators attend over its own paged cache and store to it, with the instructions that its backend
+chooses; ours attend over X with both projections absorbed, or reproject keys and values (Apt-Serve). Both
 caches hold the same tokens in shuffled pages, and the outputs are compared. Sides take turns: medians of
 their times, and of the ratios turn by turn. A step of a model does this once a layer.
 """
