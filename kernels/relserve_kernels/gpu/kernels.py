@@ -4,6 +4,7 @@ Their grids follow from shapes alone, not from lengths: a CUDA graph can capture
 sequence's last token end at once. Importing this module imports Triton.
 """
 
+# mypy: ignore-errors
 # Triton reads the annotations of a kernel's arguments, so they are no strings here.
 import triton
 import triton.language as tl

@@ -89,14 +89,13 @@ def measured(layer: Layer) -> dict[str, float]:
 
     from relserve_kernels.gpu import path
 
-    made = dict(device="cuda", dtype=torch.bfloat16)
     per_page = 64
     pages = layer.requests * layer.tokens // per_page
-    pool = torch.randn(pages, per_page, layer.width, **made)
+    pool = torch.randn(pages, per_page, layer.width, device="cuda").bfloat16()
     table = torch.randperm(pages, device="cuda").view(layer.requests, -1).int()
     x = PagedX(pool, table, torch.full((layer.requests,), layer.tokens, device="cuda", dtype=torch.int32))
     owners = torch.arange(layer.requests, device="cuda", dtype=torch.int32)
-    asked = torch.randn(layer.requests, layer.heads, layer.width, **made)
+    asked = torch.randn(layer.requests, layer.heads, layer.width, device="cuda").bfloat16()
     rows, slots = asked[:, 0].contiguous(), owners.long() * per_page
     steps: dict[str, Callable[[], object]] = {
         "absorbed: scores and weighted sums": lambda: path.mix_x(asked, owners, x.seq_lens, x, 0.1),
