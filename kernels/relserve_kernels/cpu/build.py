@@ -74,7 +74,7 @@ def _flags() -> list[str]:
 
 
 def _commands(flags: list[str], library: Path) -> list[list[str]]:
-    """Compile and link, without an OpenMP: libtorch's own, whose threads torch counts, is found at loading."""
+    """Compile and link, without an OpenMP: loading finds libtorch's own, whose threads torch counts."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise FileNotFoundError("there is no C++ compiler; install g++ to have the quicker kernels")
