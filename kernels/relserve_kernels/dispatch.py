@@ -50,7 +50,11 @@ class Path(Protocol):
 
 
 def path_for(where: device) -> Path:
-    """The path of a device: of a CPU the compiled one or plain torch, of any other the reference."""
+    """The path of a device: a GPU's in Triton, a CPU's compiled or in plain torch, else the reference."""
+    if where.type == "cuda":
+        from relserve_kernels.gpu import path  # imports Triton
+
+        return path
     if where.type != "cpu":
         return reference
     return native if build.load() else plain

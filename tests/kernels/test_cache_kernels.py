@@ -267,3 +267,18 @@ def test_a_compiler_that_fails_is_quoted(
     finally:
         build.load.cache_clear()
     assert "x.cpp:1: error: no such header" in caplog.text
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_compiled_store_writes_all_rows_with_any_threads(threads: int) -> None:
+    if not build.load():
+        pytest.skip("no C++ compiler built the kernels here")
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        pool, x, slots = torch.zeros(40, 16, 8), torch.randn(500, 8), torch.randperm(640)[:500]
+        native.store_x(x, pool, slots)
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(pool.view(-1, 8)[slots], x)
+    assert int(pool.view(-1, 8).any(1).sum()) == 500

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 SOURCE = Path(__file__).with_name("paged_x.cpp")
 TIMEOUT_S = 300
-_OPTIONS = ["-O3", "-std=c++20", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math"]
+_OPTIONS = ["-O3", "-std=c++20", "-fPIC", "-fno-math-errno", "-fno-trapping-math"]
 _OPTIONS += ["-ffinite-math-only", "-fassociative-math", "-fno-signed-zeros"]
 _INSTRUCTIONS = {
     "AVX512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"],
@@ -59,9 +59,8 @@ def compiled() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             made = Path(scratch) / library.name
-            subprocess.run(
-                _command(flags, made), check=True, capture_output=True, text=True, timeout=TIMEOUT_S
-            )
+            for command in _commands(flags, made):
+                subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S)
             made.replace(library)
     return library
 
@@ -74,15 +73,19 @@ def _flags() -> list[str]:
     return flags
 
 
-def _command(flags: list[str], library: Path) -> list[str]:
+def _commands(flags: list[str], library: Path) -> list[list[str]]:
+    """Compile and link, without an OpenMP: loading finds libtorch's own, whose threads torch counts."""
     compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         raise FileNotFoundError("there is no C++ compiler; install g++ to have the quicker kernels")
     headers = [part for path in cpp_extension.include_paths() for part in ("-isystem", path)]
     folders = [f"-L{path}" for path in cpp_extension.library_paths()]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
-    libraries = [*folders, "-ltorch_cpu", "-lc10"]
-    return [compiler, *flags, abi, *headers, str(SOURCE), "-o", str(library), *libraries]
+    parts = str(library.with_suffix(".o"))
+    return [
+        [compiler, *flags, "-fopenmp", abi, *headers, "-c", str(SOURCE), "-o", parts],
+        [compiler, "-shared", parts, "-o", str(library), *folders, "-ltorch_cpu", "-lc10"],
+    ]
 
 
 def _reason(error: OSError | subprocess.SubprocessError) -> str:

@@ -1,0 +1,105 @@
+"""The Triton kernels: storing X, scores of absorbed queries, weighted sums of X, and gathering X.
+
+Their grids follow from shapes alone, not from lengths: a CUDA graph can capture them, and programs past a
+sequence's last token end at once. Importing this module imports Triton.
+"""
+
+# mypy: ignore-errors
+# Triton reads the annotations of a kernel's arguments, so they are no strings here.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def store_rows(x, pool, slots, x_stride, page_stride, per_page, width, WIDE: tl.constexpr):
+    """Row t of x to its slot; a negative slot is none. Grid: [t, width / WIDE]."""
+    slot = tl.load(slots + tl.program_id(0))
+    column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
+    inside = (column < width) & (slot >= 0)
+    row = tl.load(x + tl.program_id(0) * x_stride + column, mask=inside)
+    to = pool + (slot // per_page) * page_stride + (slot % per_page) * width + column
+    tl.store(to, row, mask=inside)
+
+
+@triton.jit
+def gather_rows(
+    pool, table, lengths, starts, rows, page_stride, table_stride, per_page, width, WIDE: tl.constexpr
+):
+    """A sequence's rows of X to rows starts[n] and on. Grid: [n, most tokens, width / WIDE]."""
+    sequence, token = tl.program_id(0), tl.program_id(1)
+    if token < tl.load(lengths + sequence):
+        column = tl.program_id(2) * WIDE + tl.arange(0, WIDE)
+        page = tl.load(table + sequence * table_stride + token // per_page).to(tl.int64)
+        row = tl.load(pool + page * page_stride + (token % per_page) * width + column, mask=column < width)
+        to = tl.load(starts + sequence).to(tl.int64) + token
+        tl.store(rows + to * width + column, row, mask=column < width)
+
+
+@triton.jit
+def scores_of_x(
+    asked, pool, table, owners, seen, scores, page_stride, table_stride, per_page, width, heads, most, scale,
+    HEADS: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """scores[query, head, token] = scale * X[token] . asked[query, head]. Grid: [queries, most / ROWS].
+
+    A query sees the first seen[query] tokens of sequence owners[query]; scores past them are not written.
+    """
+    query, block = tl.program_id(0), tl.program_id(1)
+    length = tl.load(seen + query)
+    if block * ROWS < length:
+        token = block * ROWS + tl.arange(0, ROWS)
+        head = tl.arange(0, HEADS)
+        page = tl.load(
+            table + tl.load(owners + query) * table_stride + token // per_page, mask=token < length, other=0
+        )
+        row = page.to(tl.int64) * page_stride + (token % per_page) * width
+        found = tl.zeros((ROWS, HEADS), tl.float32)
+        for first in range(0, width, WIDE):
+            column = first + tl.arange(0, WIDE)
+            inside = (token[:, None] < length) & (column[None, :] < width)
+            x = tl.load(pool + row[:, None] + column[None, :], mask=inside, other=0.0)
+            wanted = (column[:, None] < width) & (head[None, :] < heads)
+            q = tl.load(
+                asked + (query * heads + head[None, :]) * width + column[:, None], mask=wanted, other=0.0
+            )
+            found = tl.dot(x, q, found, input_precision="ieee")
+        to = scores + (query * heads + head[None, :]).to(tl.int64) * most + token[:, None]
+        tl.store(to, found * scale, mask=(token[:, None] < length) & (head[None, :] < heads))
+
+
+@triton.jit
+def sums_of_x(
+    scores, pool, table, owners, seen, mixed, page_stride, table_stride, per_page, width, heads, most,
+    HEADS: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    """mixed[query, head] = sum of softmax(scores) X, columns split. Grid: [queries, width / WIDE].
+
+    The softmax is online: each program goes over all tokens once with the greatest score and the sum so far.
+    """
+    query = tl.program_id(0)
+    length = tl.load(seen + query)
+    head = tl.arange(0, HEADS)
+    column = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
+    greatest = tl.full((HEADS,), float("-inf"), tl.float32)
+    total = tl.zeros((HEADS,), tl.float32)
+    mix = tl.zeros((HEADS, WIDE), tl.float32)
+    owner = tl.load(owners + query)
+    for first in range(0, length, ROWS):
+        token = first + tl.arange(0, ROWS)
+        known = (token[None, :] < length) & (head[:, None] < heads)
+        at = scores + (query * heads + head[:, None]).to(tl.int64) * most + token[None, :]
+        score = tl.load(at, mask=known, other=float("-inf"))
+        score = tl.where(head[:, None] < heads, score, 0.0)
+        now = tl.maximum(greatest, tl.max(score, 1))
+        less = tl.exp(greatest - now)
+        share = tl.exp(score - now[:, None])
+        page = tl.load(table + owner * table_stride + token // per_page, mask=token < length, other=0)
+        row = page.to(tl.int64) * page_stride + (token % per_page) * width
+        inside = (token[:, None] < length) & (column[None, :] < width)
+        x = tl.load(pool + row[:, None] + column[None, :], mask=inside, other=0.0)
+        mix = tl.dot(share.to(x.dtype), x, mix * less[:, None], input_precision="ieee")
+        total = total * less + tl.sum(share, 1)
+        greatest = now
+    if length > 0:
+        to = mixed + (query * heads + head[:, None]) * width + column[None, :]
+        tl.store(to, mix / total[:, None], mask=(head[:, None] < heads) & (column[None, :] < width))

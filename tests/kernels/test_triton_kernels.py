@@ -1,0 +1,46 @@
+"""The Triton kernels: interpreted on a CPU against the reference, and compiled ahead for GPUs."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+INTERPRETED = Path(__file__).with_name("interpreted_kernels.py")
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="Triton is not installed: pip install triton"
+)
+
+
+@pytest.mark.timeout(300)
+def test_interpreted_they_find_what_the_reference_finds() -> None:
+    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(INTERPRETED)]
+    environment = os.environ | {"TRITON_INTERPRET": "1"}
+    ran = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert " passed" in ran.stdout
+    assert "skipped" not in ran.stdout
+
+
+@pytest.mark.timeout(300)
+def test_compiled_for_a100_and_h100_nothing_spills_and_shared_memory_suffices() -> None:
+    program = [sys.executable, "-m", "relserve_kernels.gpu.ahead", "--json"]
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    ran = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert ran.returncode == 0, ran.stderr
+    made = json.loads(ran.stdout)
+    assert {(each["arch"], each["kernel"]) for each in made} == {
+        (arch, kernel)
+        for arch in (80, 90)
+        for kernel in ("store_rows", "gather_rows", "scores_of_x", "sums_of_x")
+    }
+    for each in made:
+        assert each["spilled_bytes"] == 0, each
+        assert 0 < each["registers"] <= 255, each
+        assert each["shared_bytes"] <= each["shared_limit_bytes"], each
