@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.effective.attainment import Attainment, RequestRecord, attainment
 from benchmarks.effective.lengths import lengths_of
 from benchmarks.effective.rates import Curve
 from benchmarks.effective.workload import workload
 from benchmarks.effective_models import CONTEXT, MODELS
-from benchmarks.effective_paper import SLOS
+from benchmarks.effective_paper import slo_of
 from relserve.policies.caching.variants import make
 from relserve.simulator.requests.run import simulate
 from relserve.simulator.requests.sim_request import RequestSpec
@@ -24,7 +23,7 @@ LEVELS = (0.9, 0.6)
 BRACKET = 1.15  # between the two rates around a level, which is then taken on the line between them
 FARTHEST = 20  # times the start, up and down, that a rate is looked for
 # Requests a second near what vLLM holds at 90 %; where the search begins.
-STARTS = {"chat": 2.3, "code": 12.0, "summarisation": 0.7}
+STARTS = {"sharegpt": 2.3, "chat": 2.3, "code": 12.0, "summarisation": 0.7, "meetings": 1.3}
 SLOWER = {"OPT-13B": 1.0, "OPT-30B": 0.75, "OPT-66B": 0.5}
 
 
@@ -42,7 +41,7 @@ SYSTEMS = {
     "Sarathi": [System("fcfs", "kv", chunk) for chunk in (256, 512, 1024)],
     "Apt KV": [System("apt-kv", "kv")],
     "Apt": [System("apt", "reproject")],
-    "Apt-S": [System("apt-s", "reproject", chunk) for chunk in (512, 1024)],
+    "Apt-S": [System("apt-s", "reproject", 512)],
     "smallest KV": [System("smallest-kv", "kv")],
     "ours KV": [System("ours-kv", "kv", 512)],
     "absorbed FCFS": [System("fcfs-hidden", "absorbed")],
@@ -55,7 +54,7 @@ SYSTEMS = {
     "fp8 Apt": [System("apt-kv", "fp8")],
     "fp8 ours": [System("ours-kv", "fp8", 512)],
 }
-OF_LARGER_MODELS = ("vLLM", "Sarathi", "Apt KV", "Apt", "absorbed FCFS", "absorbed ours", "fp8 ours")
+MAIN = ("vLLM", "Sarathi", "Apt KV", "Apt", "absorbed FCFS", "absorbed ours", "fp8 ours")
 
 
 class Setting(NamedTuple):
@@ -89,7 +88,7 @@ class Found(NamedTuple):
 
 def measure(setting: Setting, system: System, size: Size) -> Attainment:
     """Serve a setting's workloads, one a seed: the means over seeds, and the longest wait of all."""
-    slo, model = SLOS[setting.model, setting.data], MODELS[setting.model]
+    slo, model = slo_of(setting.model, setting.data), MODELS[setting.model]
     engine = model.engine(system.way, system.chunk or CONTEXT, exclusive=not system.chunk)
     each = []
     for seed in size.seeds:
@@ -123,27 +122,18 @@ Point = tuple[Setting, System]
 Place = tuple[str, str, System]
 
 
-class Runner:
-    """Runs what the tables ask for, on all cores; remembers the real time that it took."""
+def run_points(wanted: Iterable[Point], size: Size) -> dict[Point, Attainment]:
+    """What was attained at each point."""
+    points = list(dict.fromkeys(wanted))
+    return dict(zip(points, _map(measure, [(*point, size) for point in points]), strict=True))
 
-    def __init__(self, size: Size) -> None:
-        self.size, self.wall_s = size, 0.0
 
-    def points(self, wanted: Iterable[Point]) -> dict[Point, Attainment]:
-        """What was attained at each point."""
-        points = list(dict.fromkeys(wanted))
-        results = self._map(measure, [(*point, self.size) for point in points])
-        return dict(zip(points, results, strict=True))
+def run_searches(wanted: Iterable[Place], size: Size) -> dict[Place, Found]:
+    """The rates of each model, lengths and system."""
+    places = list(dict.fromkeys(wanted))
+    return dict(zip(places, _map(search, [(*place, size) for place in places]), strict=True))
 
-    def searches(self, wanted: Iterable[Place]) -> dict[Place, Found]:
-        """The rates of each model, lengths and system."""
-        places = list(dict.fromkeys(wanted))
-        results = self._map(search, [(*place, self.size) for place in places])
-        return dict(zip(places, results, strict=True))
 
-    def _map(self, function: Callable[..., object], arguments: Sequence[tuple[object, ...]]) -> list:
-        started = time.perf_counter()
-        with get_context("spawn").Pool() as pool:
-            results = pool.starmap(function, arguments, chunksize=1)
-        self.wall_s += time.perf_counter() - started
-        return results
+def _map(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    with get_context("spawn").Pool() as pool:
+        return pool.starmap(function, arguments, chunksize=1)

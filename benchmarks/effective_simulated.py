@@ -13,7 +13,9 @@ attainment at fixed rates is printed too, with what the metric does not see.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,19 +33,23 @@ from benchmarks.effective_paper import (
 )
 from benchmarks.effective_runs import (
     LEVELS,
-    OF_LARGER_MODELS,
+    MAIN,
     SYSTEMS,
     Found,
     Place,
     Point,
-    Runner,
     Setting,
     Size,
     System,
+    run_points,
+    run_searches,
 )
 
 ONE = "OPT-13B"
-RATES = {"chat": (2.0, 3.0, 4.5, 6.0), "code": (9.0, 12.0, 15.0, 20.0), "summarisation": (0.6, 0.8, 1.5, 3.0)}
+RATES = {
+    "sharegpt": (2.6, 4.0, 6.0), "chat": (2.6, 4.0, 6.0), "code": (12.0, 15.0, 20.0),
+    "summarisation": (0.8, 1.5, 3.0), "meetings": (1.0, 1.5, 3.0),
+}  # fmt: skip
 FIGURE_9 = ("vLLM", "Sarathi", "Apt", "Apt-S", "absorbed ours")
 PUBLISHED, OURS, RIVAL = "Apt", "absorbed ours", "fp8 ours"
 METRICS = ("attained", "strict")
@@ -101,7 +107,7 @@ def figure_8(searched: Searched) -> list[dict[str, Any]]:
 def beside_the_paper(searched: Searched) -> list[list[Any]]:
     """Section 6.3's ratios, means of the models, beside those found here."""
     rows = []
-    for data in dict.fromkeys(data for _, data in searched.places):
+    for data in dict.fromkeys(data for _, data in searched.places if data in SETS):
         models = [model for model, its in searched.places if its == data]
         for over, paper in (("vLLM", OVER_VLLM), ("Sarathi", OVER_SARATHI)):
             for level in LEVELS:
@@ -112,9 +118,9 @@ def beside_the_paper(searched: Searched) -> list[list[Any]]:
                 rows.append([SETS[data], f"{level:.0%}", over, *here, paper[level][data]])
     print("\nApt-Serve's rate over that of another, mean of the models; the paper's from its text")
     print(table(["data", "level", "over", "here", "here, strict", "the paper"], rows))
-    if (ONE, "chat") in searched.places:
-        here = searched.rate(ONE, "chat", "vLLM", "attained", 0.9)
-        print(f"vLLM on chat at 90 %: {here:.2f} requests/s; the paper (section 3.1): {VLLM_CHAT_90}")
+    if (ONE, "sharegpt") in searched.places:
+        here = searched.rate(ONE, "sharegpt", "vLLM", "attained", 0.9)
+        print(f"vLLM on ShareGPT at 90 %: {here:.2f} requests/s; the paper (section 3.1): {VLLM_CHAT_90}")
     return rows
 
 
@@ -200,14 +206,14 @@ def tables_4_and_5(
 
 
 def headline_of(searched: Searched, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One model: ratios to vLLM by set of lengths; the collapse, and what reprojection adds on chat."""
-    data_sets = [data for model, data in searched.places if model == ONE]
+    """One model: ratios to vLLM by set of lengths; the collapse, and what reprojection adds on ShareGPT."""
+    data_sets = [data for model, data in searched.places if model == ONE and data in SETS]
 
     def over(name: str, metric: str, other: str = "vLLM") -> dict[str, float]:
         return {d: round(searched.ratio(ONE, d, name, metric, 0.9, other), 2) for d in data_sets}
 
     def gain(kind: str) -> float:
-        added = [c[kind]["hybrid"] - c[kind]["kv"] for c in cells if c["cell"][0] == "chat"]
+        added = [c[kind]["hybrid"] - c[kind]["kv"] for c in cells if c["cell"][0] == "sharegpt"]
         return round(statistics.fmean(added), 1)
 
     bursts = [c["attained"]["kv"] / c["attained"]["fcfs"] for c in cells if c["cell"][2] == max(VARIATIONS)]
@@ -219,38 +225,38 @@ def headline_of(searched: Searched, cells: Sequence[dict[str, Any]]) -> dict[str
         "ours_over_fp8_90": over(OURS, "attained", RIVAL),
         "fcfs_most_percent": round(max(c["attained"]["fcfs"] for c in cells), 1),
         "apt_kv_over_fcfs_cv_10_least": round(min(bursts), 2),
-        "reproject_points_chat": gain("attained"),
-        "reproject_points_chat_strict": gain("strict"),
+        "reproject_points_sharegpt": gain("attained"),
+        "reproject_points_sharegpt_strict": gain("strict"),
     }
 
 
-def places(models: Sequence[str], data_sets: Sequence[str]) -> list[Place]:
+def places(names: Iterable[str], models: Sequence[str], data_sets: Sequence[str]) -> list[Place]:
     """What rates are searched for."""
-    return [
-        (model, data, system)
-        for model in models for data in data_sets
-        for name in (SYSTEMS if model == ONE else OF_LARGER_MODELS) for system in SYSTEMS[name]
-    ]  # fmt: skip
+    systems = [system for name in names for system in SYSTEMS[name]]
+    return [(model, data, system) for model in models for data in data_sets for system in systems]
 
 
 def main() -> None:
     """Print every table, save all with a plot, end with one line of JSON."""
-    args = arguments(__doc__ or "").parse_args()
-    models, data_sets, runner = [ONE, "OPT-30B", "OPT-66B"], list(SETS), Runner(Size())
-    rates = RATES
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--seeds", type=int, default=1, help="workloads at each rate of the search")
+    args = parser.parse_args()
+    size, names, data_sets = Size(), tuple(SYSTEMS), tuple(SETS)
+    larger, more = ("OPT-30B", "OPT-66B"), ("chat", "meetings")  # of these, the main systems
     if args.quick:
-        models, data_sets, runner = [ONE], ["chat"], Runner(Size(200, (1,)))
-        rates = {"chat": (3.0,)}
-    searched = Searched(runner.searches(places(models, data_sets)))
-    fixed, bursts = fixed_points(searched, rates), burst_points(searched, data_sets)
-    ablation = ablation_points(data_sets)
-    at = runner.points([*fixed.values(), *bursts.values(), *ablation.values()])
+        size, names, data_sets, larger, more = Size(200, (1,)), MAIN, ("sharegpt",), (), ()
+    started, size_of_search = time.perf_counter(), replace(size, seeds=tuple(range(1, args.seeds + 1)))
+    wanted = [*places(names, [ONE], data_sets), *places(MAIN, [ONE], more), *places(MAIN, larger, data_sets)]
+    searched = Searched(run_searches(wanted, size_of_search))
+    fixed = fixed_points(searched, {data: RATES[data] for data in (*data_sets, *more)})
+    bursts, ablation = burst_points(searched, data_sets), ablation_points(data_sets)
+    at = run_points([*fixed.values(), *bursts.values(), *ablation.values()], size)
     eight = figure_8(searched)
     details: dict[str, Any] = {"figure_8": eight, "beside_the_paper": beside_the_paper(searched)}
     details |= {"figure_11": figure_11(fixed, at), "figure_9": figure_9(bursts, at)}
     cells = tables_4_and_5(ablation, at)
-    details |= {"tables_4_and_5": cells, "size": runner.size.__dict__}
-    print(f"\n{runner.wall_s:.0f} s of simulation")
+    details |= {"tables_4_and_5": cells, "size": asdict(size), "seeds_of_search": args.seeds}
+    print(f"\n{time.perf_counter() - started:.0f} s of simulation")
     headline = headline_of(searched, cells)
     finish("effective_simulated", headline, details, args.quick, partial(plot, details["figure_11"]))
 

@@ -1,12 +1,16 @@
-"""Lengths of prompts and outputs, from public traces, in place of the data sets of the Apt-Serve paper.
+"""Lengths of prompts and outputs, in place of the data sets of the Apt-Serve paper (one of them is at hand).
 
-`chat`, for ShareGPT: conversations of Azure's trace, pruned as vLLM's own benchmark prunes ShareGPT, to
-prompts of at most 1,024 tokens. `code`, for HumanEval: its own 164 problems; the trace has characters, and a
-token is taken to be 2.6 of them (an estimate for Python and OPT's tokenizer). `summarisation`, for LongBench,
-of which the paper says only that prompts are much longer than ShareGPT's and outputs long too: the requests
-of Azure's conversations with at least 700 prompt tokens. `meetings` are the only real summarisation lengths
-at hand, QMSum's (a part of LongBench; 3 words are taken to be 4 tokens), cut to the context as LongBench
-does: prompts are then about equally long, outputs short, and prefill, not memory, bounds the rate.
+`sharegpt` is drawn, not real: its means are those of ShareGPT in vLLM's paper (161 tokens in, 338 out), the
+prompts log-normal with sigma 1.2, the outputs Gamma with shape 1.6, which are estimates. `chat` is real: the
+conversations of Azure's trace, with longer prompts and shorter outputs. Both are pruned as vLLM's own
+benchmark prunes ShareGPT, to prompts of at most 1,024 tokens.
+
+`code` is HumanEval, its own 164 problems; the trace has characters, and a token is taken to be 2.6 of them
+(an estimate for Python and OPT's tokenizer). `summarisation`, for LongBench, of which the paper says only
+that prompts are much longer than ShareGPT's and outputs long too: the requests of Azure's conversations with
+at least 700 prompt tokens. `meetings` are the only real summarisation lengths at hand, QMSum's (a part of
+LongBench; 3 words are taken to be 4 tokens), cut to the context as LongBench does: prompts are then about
+equally long, outputs short, and prefill, not memory, bounds the rate.
 
 A request has at most 2,048 tokens, OPT's context: longer conversations are left out, longer meetings cut.
 """
@@ -19,10 +23,13 @@ from functools import cache
 from math import ceil
 from typing import NamedTuple
 
+import numpy as np
+
 from benchmarks.common import data_folder
 
 CONTEXT = 2048
 CHAT_PROMPT, LONG_PROMPT = 1024, 700
+SHAREGPT_PROMPT, SHAREGPT_OUTPUT, SHAREGPT_COUNT = 161.31, 337.99, 20_000
 CHARS_A_TOKEN, TOKENS_A_WORD = 2.6, 4 / 3
 
 
@@ -37,6 +44,19 @@ class Lengths(NamedTuple):
 def _columns(file: str, prompt: str, output: str) -> tuple[tuple[int, int], ...]:
     with (data_folder() / "traces" / file).open(encoding="utf-8", newline="") as trace:
         return tuple((int(row[prompt]), int(row[output])) for row in csv.DictReader(trace))
+
+
+def _sharegpt() -> list[Lengths]:
+    """The means hold after pruning: what is drawn is scaled until they do."""
+    rng = np.random.default_rng(1)
+    prompts, outputs = rng.lognormal(0.0, 1.2, SHAREGPT_COUNT), rng.gamma(1.6, 1.0, SHAREGPT_COUNT)
+    scale_in, scale_out = SHAREGPT_PROMPT / prompts.mean(), SHAREGPT_OUTPUT / outputs.mean()
+    for _ in range(20):
+        drawn = np.ceil(np.stack([prompts * scale_in, outputs * scale_out])).astype(int)
+        kept = drawn[:, (drawn[0] <= CHAT_PROMPT) & (drawn.sum(axis=0) <= CONTEXT)]
+        mean_in, mean_out = kept.mean(axis=1)
+        scale_in, scale_out = scale_in * SHAREGPT_PROMPT / mean_in, scale_out * SHAREGPT_OUTPUT / mean_out
+    return [Lengths(p, o) for p, o in kept.T.tolist()]
 
 
 def _conversations() -> list[Lengths]:
@@ -65,10 +85,12 @@ def _meetings() -> list[Lengths]:
 
 
 SETS: dict[str, Callable[[], list[Lengths]]] = {
-    "chat": _chat, "code": _code, "summarisation": _summarisation, "meetings": _meetings,
+    "sharegpt": _sharegpt, "chat": _chat, "code": _code, "summarisation": _summarisation,
+    "meetings": _meetings,
 }  # fmt: skip
 
 
+@cache
 def lengths_of(name: str) -> list[Lengths]:
     """All lengths of a set, a name of SETS, in the order of its file.
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from torch import Tensor, device
 
 from relserve_kernels import reference
-from relserve_kernels.cpu import plain
+from relserve_kernels.cpu import build, native, plain
 from relserve_kernels.pages import PagedX, Project, ProjectKeys
 
 
@@ -50,5 +50,7 @@ class Path(Protocol):
 
 
 def path_for(where: device) -> Path:
-    """The path of a device: of a CPU its own, of any other the reference."""
-    return plain if where.type == "cpu" else reference
+    """The path of a device: of a CPU the compiled one or plain torch, of any other the reference."""
+    if where.type != "cpu":
+        return reference
+    return native if build.load() else plain

@@ -6,7 +6,11 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from relserve.policies.cost import CostModel, StepSample, fit
+import numpy as np
+
+from relserve.machine.token_costs import TokenCosts
+from relserve.policies.caching.measured import CacheSample
+from relserve.policies.cost import CostModel, StepSample, fit, fit_with
 
 KINDS = ("prefill", "decode", "mixed")
 
@@ -35,6 +39,16 @@ def calibrate(samples: Sequence[StepSample]) -> Calibration:
         errors.setdefault(kind_of(sample), []).append(abs(predicted_s / sample.seconds - 1))
     quality = {k: Quality(len(errors[k]), statistics.median(errors[k])) for k in KINDS if k in errors}
     return Calibration(model, quality, statistics.median(e for each in errors.values() for e in each))
+
+
+def token_costs(samples: Sequence[CacheSample]) -> TokenCosts:
+    """What a token in memory adds to a step, by type; raises ValueError for fewer than 8 decodes."""
+    decodes = [sample for sample in samples if not sample.step.prefill_tokens and sample.step.num_decodes]
+    if len(decodes) < 8:
+        raise ValueError(f"the cost of tokens needs at least 8 measured decodes, there are {len(decodes)}")
+    read = np.array([(sample.kv_tokens, sample.hidden_tokens) for sample in decodes])
+    _, units = fit_with([sample.step for sample in decodes], read, None, np.zeros(2))
+    return TokenCosts(*units.tolist())
 
 
 def kind_of(sample: StepSample) -> str:

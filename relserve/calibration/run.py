@@ -18,16 +18,31 @@ from relserve.engines.local.log import last_error, size_of
 from relserve.engines.registry import HUB_ID
 from relserve.errors import EngineStartError, ModelError
 from relserve.machine.embedded import FOLDERS, check_embedded
-from relserve.policies.cost import StepSample
+from relserve.machine.token_costs import TokenCosts
+from relserve.policies.caching.measured import CacheSample
+from relserve.policies.cost import CostModel, StepSample
 
 WORKER = "relserve.calibration.worker"
+SHOWN = ((8, 256), (32, 256), (32, 1024))  # rows, and tokens of each, of the decodes that a table shows
 
 
 class Measured(NamedTuple):
-    """The samples of a run, and the file in which engines look for a model made of them."""
+    """The samples of a run, and the file in which engines look for what is made of them.
+
+    Attributes:
+        forbids_hidden: why rows of this model cannot keep hidden states; empty where they can.
+    """
 
     samples: list[StepSample]
     cost_path: Path
+    forbids_hidden: list[str]
+
+
+class MeasuredTokens(NamedTuple):
+    """The decodes of a run with both types of cache, and the file for what tokens in memory cost."""
+
+    samples: list[CacheSample]
+    path: Path
 
 
 def path_of(name: str) -> str:
@@ -63,6 +78,29 @@ def measure(
     Raises:
         EngineStartError: the engine did not start, or died.
     """
+    said = _run(path, engine_args, seconds, log_path, tell, "kv")
+    samples = [StepSample(*sample) for sample in said["samples"]]
+    return Measured(samples, Path(said["path"]), said["forbids_hidden"])
+
+
+def measure_tokens(
+    path: str,
+    engine_args: Mapping[str, Any],
+    seconds: float,
+    log_path: Path,
+    tell: Callable[[dict[str, Any]], None],
+) -> MeasuredTokens:
+    """Measure, as `measure` does, what tokens in memory cost as keys and values and as hidden states."""
+    said = _run(path, engine_args, seconds, log_path, tell, "hybrid")
+    samples = [CacheSample(StepSample(*step), *read) for step, *read in said["samples"]]
+    return MeasuredTokens(samples, Path(said["path"]))
+
+
+def _run(
+    path: str, engine_args: Mapping[str, Any], seconds: float, log_path: Path,
+    tell: Callable[[dict[str, Any]], None], cache: str,
+) -> dict[str, Any]:  # fmt: skip
+    """Have a worker measure; gives all that it said, later words over earlier ones."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
     log_start = size_of(log_path)
     with log_path.open("a") as log:
@@ -74,22 +112,41 @@ def measure(
         )  # fmt: skip
     assert worker.stdin is not None
     assert worker.stdout is not None
-    last: dict[str, Any] = {}
+    said: dict[str, Any] = {}
+    order = dict(path=path, engine_args=dict(engine_args), seconds=seconds, cache=cache)
     try:
-        worker.stdin.write(json.dumps(dict(path=path, engine_args=dict(engine_args), seconds=seconds)) + "\n")
+        worker.stdin.write(json.dumps(order) + "\n")
         worker.stdin.flush()
         for line in worker.stdout:
-            last = json.loads(line)
-            tell(last)
+            message = json.loads(line)
+            said |= message
+            tell(message)
     except BrokenPipeError:
         pass  # it died; the log says why
     finally:
         worker.kill()
         worker.wait()
-    if "samples" not in last:
+    if "samples" not in said:
         why = last_error(log_path, log_start) or f"exit code {worker.returncode}"
         raise EngineStartError(f"the engine to calibrate ended: {why}; its log is {log_path}")
-    return Measured([StepSample(*sample) for sample in last["samples"]], Path(last["cost_path"]))
+    return said
+
+
+def hidden_table(costs: TokenCosts, model: CostModel) -> Table:
+    """What a step of rows takes by what they keep: whether hidden states pay on this machine."""
+    shown = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    shown.add_column("rows keep")
+    shown.add_column("a token in memory", justify="right")
+    for num_rows, num_tokens in SHOWN:
+        shown.add_column(f"{num_rows} rows of {num_tokens:,}", justify="right")
+    for name, seconds, share in (
+        ("keys and values", costs.kv_s, 1.0),
+        ("hidden states", costs.hidden_s, 0.5),
+    ):
+        steps_s = [model.decode(rows) + rows * tokens * seconds for rows, tokens in SHOWN]
+        cells = [f"{1e3 * step_s:.2f} ms" for step_s in steps_s]
+        shown.add_row(name, f"{1e6 * seconds:.4f} us a step, memory {share:.0%}", *cells)
+    return shown
 
 
 def table(found: Calibration) -> Table:

@@ -1,7 +1,9 @@
 """The engine that is measured, in this process; started by `relserve.calibration.run`.
 
-Reads one JSON object from stdin, {"path", "engine_args", "seconds"}, and answers with lines of JSON on
-stdout: {"ready": limits}, {"measured": steps so far}, and at the end {"samples": [..], "cost_path": ..}.
+Reads one JSON object from stdin, {"path", "engine_args", "seconds", "cache"}, and answers with lines of JSON
+on stdout: {"ready": limits, "forbids_hidden": [..]}, {"measured": steps so far}, and at the end
+{"samples": [..], "path": ..}. With the cache "kv" these are samples of all kinds of steps, and the file of a
+cost model; with "hybrid", decodes with the tokens that they read by type, and the file of what those cost.
 """
 
 from __future__ import annotations
@@ -11,18 +13,27 @@ import os
 import random
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, TextIO
 
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 
 from relserve.calibration.points import CONTEXT, NUM_DECODES, Point, points, prompt_lengths
+from relserve.calibration.token_steps import TokenPoint, token_points
 from relserve.engines.local import cpu, start
 from relserve.errors import EngineStartError
 from relserve.machine.cost_file import cost_path
+from relserve.machine.token_costs import token_costs_path
+from relserve.policies.caching.measured import CacheSample, MeasuredCosts
+from relserve.policies.caching.state import CacheCosts
 from relserve.policies.cost import CostModel, OnlineCost, StepSample
 from relserve.vllm_plugin import engines, host
+from relserve.vllm_plugin.cache.scheduling_types import CACHE_ARGUMENT
+from relserve.vllm_plugin.cache.what_forbids import what_forbids_hidden
 
 MAX_ROUNDS = 8
+NO_ARGS: Mapping[str, str] = MappingProxyType({})
 VARIANT = "fcfs"  # steps of both kinds may be mixed, no row is held back
 
 
@@ -38,11 +49,23 @@ class Recorder(OnlineCost):
         self.samples.append(sample)
 
 
+class TokenRecorder(MeasuredCosts):
+    """Stands where the scheduler learns what tokens in memory cost: keeps every step's sample."""
+
+    def __init__(self, first: CacheCosts) -> None:
+        super().__init__(first)
+        self.samples: list[CacheSample] = []
+
+    def add(self, sample: CacheSample) -> None:
+        """Keep it."""
+        self.samples.append(sample)
+
+
 class Bench:
     """An LLMEngine, fed with prompts of random tokens, that are in no prefix cache."""
 
-    def __init__(self, path: str, engine_args: dict[str, Any]) -> None:
-        self.engine = build(path, engine_args)
+    def __init__(self, path: str, engine_args: dict[str, Any], cache: str = "kv") -> None:
+        self.engine = build(path, engine_args, cache)
         scheduler = self._scheduler = engines.scheduler_in(self.engine)
         if scheduler.steering is None:
             raise EngineStartError("these engine arguments leave the order of requests to vLLM (see its log)")
@@ -53,6 +76,8 @@ class Bench:
         limits = scheduler.steering.limits
         self.max_seqs = max(1, min(limits.max_num_seqs, limits.kv_tokens // (2 * CONTEXT)))
         self.max_tokens = min(limits.max_num_batched_tokens, limits.kv_tokens // 2)
+        self.kv_tokens = limits.kv_tokens
+        self.forbids_hidden = what_forbids_hidden(config)
         self._vocabulary: int = config.model_config.get_vocab_size()
         self._random, self._number = random.Random(0), 0
 
@@ -76,6 +101,17 @@ class Bench:
         while self.engine.has_unfinished_requests():
             self.engine.step()
 
+    def measure_tokens(self, points: list[TokenPoint]) -> Iterator[list[CacheSample]]:
+        """Run the decodes of each point; gives its samples."""
+        clock = self._scheduler.steering.clock
+        for point in points:
+            clock.costs = recorder = TokenRecorder(clock.costs.latest)
+            for _ in range(point.num_rows):
+                self._add(point.num_tokens, 1, NUM_DECODES + 1, {CACHE_ARGUMENT: point.cache})
+            while self.engine.has_unfinished_requests():
+                self.engine.step()
+            yield recorder.samples
+
     def close(self) -> None:
         """Leave nothing for `relserve top`."""
         self._scheduler.shutdown()
@@ -83,8 +119,10 @@ class Bench:
     def _requests(self) -> list[Any]:
         return list(self._scheduler.requests.values())
 
-    def _add(self, tokens: int, max_rows: int, num_output: int) -> None:
-        params = host.sampling_params(max_tokens=num_output, temperature=0, ignore_eos=True, detokenize=False)
+    def _add(self, tokens: int, max_rows: int, num_output: int, args: Mapping[str, str] = NO_ARGS) -> None:
+        params = host.sampling_params(
+            max_tokens=num_output, temperature=0, ignore_eos=True, detokenize=False, extra_args=dict(args)
+        )
         for length in prompt_lengths(tokens, max_rows, self.max_model_len - num_output):
             prompt = [self._random.randrange(self._vocabulary) for _ in range(length)]
             self._number += 1
@@ -92,7 +130,7 @@ class Bench:
         self._scheduler.steering.clock.rested()  # making prompts is no part of a step
 
 
-def build(path: str, engine_args: dict[str, Any]) -> Any:
+def build(path: str, engine_args: dict[str, Any], cache: str) -> Any:
     """The engine as LocalEngine would start it, but in this process, and with a policy to time its steps.
 
     Its arguments are taken from there: a copy of them would measure something else one day.
@@ -100,7 +138,8 @@ def build(path: str, engine_args: dict[str, Any]) -> Any:
     start.set_environment(start.ENVIRONMENT)
     start.allow_hub(not os.path.isdir(path))
     arguments = start.arguments_of(path, engine_args)
-    arguments |= dict(scheduler_cls=start.SCHEDULER, additional_config={"relserve": {"variant": VARIANT}})
+    ours = {"relserve": {"variant": VARIANT, "cache": cache}}
+    arguments |= dict(scheduler_cls=start.SCHEDULER, additional_config=ours)
     variables = start.variables_of(path, arguments)
     start.set_environment(variables)
     if cpu.THREADS in variables:
@@ -127,6 +166,23 @@ def measure(bench: Bench, seconds: float, out: TextIO) -> list[StepSample]:
     return bench.recorder.samples
 
 
+def measure_tokens(bench: Bench, seconds: float, out: TextIO) -> list[CacheSample]:
+    """The same of what tokens in memory cost."""
+    limits = (bench.max_seqs, bench.max_model_len, bench.kv_tokens, NUM_DECODES + 1)
+    todo, found = token_points(*limits), list[CacheSample]()
+    for _ in bench.measure_tokens(todo[:2]):
+        pass  # first steps are slower
+    deadline_s, parent = time.monotonic() + seconds, os.getppid()
+    for _ in range(MAX_ROUNDS):
+        for samples in bench.measure_tokens(todo):
+            found += samples
+            say(out, measured=len(found))
+            if time.monotonic() > deadline_s or os.getppid() != parent:
+                return found
+        random.Random(len(found)).shuffle(todo)
+    return found
+
+
 def say(out: TextIO, **message: Any) -> None:
     """One line to the parent."""
     out.write(json.dumps(message) + "\n")
@@ -138,10 +194,14 @@ def main() -> None:
     order = json.loads(sys.stdin.readline())
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # vLLM prints to stdout now and then
-    bench = Bench(order["path"], order["engine_args"])
-    say(out, ready=dict(max_tokens=bench.max_tokens, max_seqs=bench.max_seqs))
-    samples = measure(bench, order["seconds"], out)
-    say(out, samples=samples, cost_path=str(cost_path(bench.model)))
+    bench = Bench(order["path"], order["engine_args"], order["cache"])
+    limits = dict(max_tokens=bench.max_tokens, max_seqs=bench.max_seqs)
+    say(out, ready=limits, forbids_hidden=bench.forbids_hidden)
+    if order["cache"] == "kv":
+        say(out, samples=measure(bench, order["seconds"], out), path=str(cost_path(bench.model)))
+    else:
+        found = measure_tokens(bench, order["seconds"], out)
+        say(out, samples=found, path=str(token_costs_path(bench.model)))
     bench.close()
     os._exit(0)  # vLLM's own end takes seconds
 

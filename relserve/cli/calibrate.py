@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 
 from relserve.calibration import fitting, run
 from relserve.cli.console import console
+from relserve.machine.token_costs import save_token_costs
 from relserve.settings import load
+
+T = TypeVar("T")
+Measuring = Callable[[str, Any, float, Path, Callable[[dict[str, Any]], None]], T]
 
 
 def calibrate(model: str, out: Path | None, seconds: float) -> None:
@@ -21,7 +26,7 @@ def calibrate(model: str, out: Path | None, seconds: float) -> None:
         seconds: longest time to measure, after the engine's start.
     """
     screen = console()
-    measured = _measure(screen, model, seconds)
+    measured = _measure(screen, model, seconds, run.measure)
     found = fitting.calibrate(measured.samples)
     screen.print(run.table(found))
     target = out or measured.cost_path
@@ -29,6 +34,7 @@ def calibrate(model: str, out: Path | None, seconds: float) -> None:
     screen.print(f"\nsaved to {target}", highlight=False, markup=False, soft_wrap=True)
     if target == measured.cost_path:
         screen.print("Engines of this model on this machine find it there.")
+        _hidden(screen, model, seconds / 2, measured.forbids_hidden, found)
         return
     setting = dumps({"relserve": {"variant": "dpu+marginal", "cost_path": str(target.resolve())}})
     for use in (f"vllm serve .. --additional-config '{setting}'",
@@ -36,7 +42,23 @@ def calibrate(model: str, out: Path | None, seconds: float) -> None:
         screen.print(f"Use it: {use}", highlight=False, markup=False, soft_wrap=True)
 
 
-def _measure(screen: Console, model: str, seconds: float) -> run.Measured:
+def _hidden(
+    screen: Console, model: str, seconds: float, forbids: list[str], found: fitting.Calibration
+) -> None:
+    """Measure and keep what hidden states cost, where rows of the model can keep them."""
+    if forbids:
+        screen.print(
+            f"\nNo hidden states: {'; '.join(forbids)}.", highlight=False, markup=False, soft_wrap=True
+        )
+        return
+    measured = _measure(screen, model, seconds, run.measure_tokens)
+    costs = fitting.token_costs(measured.samples)
+    screen.print(run.hidden_table(costs, found.model))
+    save_token_costs(measured.path, costs)
+    screen.print(f"\nsaved to {measured.path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _measure(screen: Console, model: str, seconds: float, measure: Measuring[T]) -> T:
     settings = load()
     path = run.path_of(model)
     screen.print(f"starting an engine for {model} ...", highlight=False, markup=False)
@@ -50,4 +72,4 @@ def _measure(screen: Console, model: str, seconds: float) -> run.Measured:
             elif "measured" in message:
                 line.update(f"{message['measured']:,} steps measured")
 
-        return run.measure(path, settings.engine_args, seconds, log_path, tell)
+        return measure(path, settings.engine_args, seconds, log_path, tell)

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from benchmarks.effective.attainment import RequestRecord, Slo, attainment
-from benchmarks.effective.lengths import CONTEXT, LONG_PROMPT, SETS, Lengths, lengths_of
+from benchmarks.effective.lengths import (
+    CONTEXT,
+    LONG_PROMPT,
+    SETS,
+    SHAREGPT_OUTPUT,
+    SHAREGPT_PROMPT,
+    Lengths,
+    lengths_of,
+)
 from benchmarks.effective.rates import Curve
 from benchmarks.effective.workload import gaps, workload
 from benchmarks.provenance import ROOT
@@ -51,6 +59,11 @@ def test_every_request_of_a_set_fits_the_context(name: str) -> None:
     assert all(lengths.num_prompt > 0 < lengths.num_output for lengths in found)
     assert max(sum(lengths) for lengths in found) <= CONTEXT
     assert name != "summarisation" or min(found).num_prompt >= LONG_PROMPT
+
+
+def test_the_drawn_set_has_the_means_that_it_stands_for() -> None:
+    means = np.mean(lengths_of("sharegpt"), axis=0)
+    assert means == pytest.approx([SHAREGPT_PROMPT, SHAREGPT_OUTPUT], rel=0.01)
 
 
 def test_an_unknown_set_names_the_known_ones() -> None:

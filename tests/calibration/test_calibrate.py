@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from relserve.calibration import run
-from relserve.calibration.fitting import calibrate, kind_of
+from relserve.calibration.fitting import calibrate, kind_of, token_costs
 from relserve.calibration.points import points, prompt_lengths
+from relserve.calibration.token_steps import token_points
 from relserve.errors import EngineStartError, ModelError
+from relserve.policies.caching.measured import CacheSample
 from relserve.policies.cost import CostModel, StepSample
 
 TRUE = CostModel(8e-5, 4e-3, 2e-4, 3e-3, mixed_base_s=5e-3)
@@ -64,6 +66,49 @@ def test_the_fit_comes_with_its_error_by_kind() -> None:
     assert sum(q.num_steps for q in found.quality.values()) == len(samples)
     assert 0.005 < found.median_error < 0.05
     assert run.table(found).row_count == 4
+
+
+def test_token_points_fit_the_engine() -> None:
+    for max_seqs, longest, kv_tokens in ((256, 2048, 100_000), (4, 64, 300), (1, 8, 40)):
+        found = token_points(max_seqs, longest, kv_tokens, 7)
+        assert {point.cache for point in found} == {"kv", "hidden"}
+        for point in found:
+            assert 1 <= point.num_rows <= max_seqs
+            assert point.num_tokens + 7 <= max(longest, 8)
+            assert point.num_rows * (point.num_tokens + 7) <= max(kv_tokens, 8)
+
+
+def test_the_cost_of_tokens_is_found_by_type() -> None:
+    rng, samples = random.Random(1), []
+    for point in token_points(64, 2048, 200_000, 7) * 8:
+        read = point.num_rows * point.num_tokens
+        seconds = TRUE.decode(point.num_rows) + read * (4e-7 if point.cache == "kv" else 9e-7)
+        kv, hidden = (read, 0) if point.cache == "kv" else (0, read)
+        samples.append(
+            CacheSample(StepSample(0, point.num_rows, seconds * rng.uniform(0.98, 1.02)), kv, hidden)
+        )
+    found = token_costs([*samples, CacheSample(StepSample(100, 0, 5.0), 0, 0)])
+    assert found == pytest.approx((4e-7, 9e-7), rel=0.1)
+    assert run.hidden_table(found, TRUE).row_count == 2
+    with pytest.raises(ValueError, match="at least 8 measured decodes, there are 3"):
+        token_costs(samples[:3])
+
+
+@pytest.mark.long
+@pytest.mark.vllm
+def test_hidden_states_of_the_tiny_model_are_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    args = {"max_num_seqs": 8, "max_num_batched_tokens": 512, "max_model_len": 256}
+    said: list[dict[str, Any]] = []
+    measured = run.measure_tokens(run.path_of("tiny"), args, 5.0, tmp_path / "logs" / "log", said.append)
+    assert said[0]["forbids_hidden"] == []
+    costs = token_costs(measured.samples)
+    assert any(sample.hidden_tokens for sample in measured.samples)
+    assert all(0 <= seconds < 1e-3 for seconds in costs)
+    assert measured.path.parent == tmp_path / "cost"
 
 
 def test_too_few_steps_are_an_error() -> None:

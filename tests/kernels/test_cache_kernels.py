@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from relserve_kernels import reference
 from relserve_kernels.absorbed import attend_absorbed, attend_value_absorbed
-from relserve_kernels.cpu import plain
+from relserve_kernels.cpu import build, native, plain
+from relserve_kernels.dispatch import path_for
 from relserve_kernels.pages import PagedX
 from relserve_kernels.reproject import attend_reprojected, keys_and_values
 from relserve_kernels.store import store_x
@@ -17,13 +19,22 @@ from torch import Tensor
 
 from tests.kernels.paged import Batch, assert_near, batch_of
 
-PATHS = {"reference": reference, "plain": plain}
+PATHS = {"reference": reference, "plain": plain, "native": native}
 DTYPES = [torch.float32, torch.bfloat16]
-MIXED = [(1, 1), (1, 63), (7, 7), (0, 5), (5, 20), (1, 8), (0, 0), (30, 41), (1, 100)]
+SHAPES: list[dict[str, int]] = [
+    {},
+    {"num_heads": 1, "head_dim": 63, "width": 63, "gap": 5},
+    {"num_heads": 20, "head_dim": 16, "width": 320, "tokens_per_block": 16, "gap": 32},
+    {"num_heads": 4, "head_dim": 64, "width": 256, "tokens_per_block": 64},
+    {"num_heads": 4, "head_dim": 64, "width": 256, "tokens_per_block": 9},
+]
+MIXED = [(1, 1), (1, 63), (7, 7), (0, 5), (5, 20), (1, 8), (0, 0), (30, 41), (1, 100), (3, 129), (1, 300)]
 
 
 @pytest.fixture(params=PATHS)
 def path(request: pytest.FixtureRequest) -> Any:
+    if request.param == "native" and not build.load():
+        pytest.skip("no C++ compiler built the kernels here")
     return PATHS[request.param]
 
 
@@ -68,7 +79,7 @@ def turned_keys(batch: Batch) -> Any:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [{}, {"num_heads": 1, "head_dim": 63, "width": 63, "gap": 5}])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_absorbed_is_attention_over_keys_and_values(path: Any, dtype: torch.dtype, shape: Any) -> None:
     batch = batch_of(MIXED, dtype, **shape)
     out = batch.poisoned()
@@ -192,8 +203,8 @@ def test_pages_of_another_shape_are_refused(change: dict[str, Tensor], said: str
         ({"wv": torch.zeros(48, 3, 16).bfloat16()}, "wv: expected .* of torch.float32"),
         ({"query_start": torch.zeros(10)}, "query_start: expected int32"),
         ({"out": torch.zeros(1, 3, 16)}, "query and out"),
-        ({"query": torch.zeros(45, 3, 16).bfloat16(), "out": torch.zeros(45, 3, 16)}, "one number type"),
-        ({"query_start": torch.tensor([0, 2, 2, 2, 2, 2, 2, 2, 2, 2]).int()}, "1 tokens and 2 queries"),
+        ({"query": torch.zeros(49, 3, 16).bfloat16(), "out": torch.zeros(49, 3, 16)}, "one number type"),
+        ({"query_start": torch.tensor([0] + [2] * 11).int()}, "1 tokens and 2 queries"),
     ],
 )
 def test_a_call_that_does_not_fit_is_refused(change: dict[str, Tensor], said: str) -> None:
@@ -211,3 +222,48 @@ def test_rows_that_do_not_fit_the_pool_are_refused() -> None:
         store_x(torch.zeros(2, 5), torch.zeros(3, 4, 6), torch.zeros(2, dtype=torch.int64))
     with pytest.raises(ValueError, match=r"slots: expected int64 \[2\]"):
         store_x(torch.zeros(2, 6), torch.zeros(3, 4, 6), torch.zeros(3, dtype=torch.int64))
+
+
+@pytest.mark.parametrize(("slot", "said"), [(6, "slot 6 is not in the pool"), (-1, "")])
+def test_the_compiled_store_keeps_inside_the_pool(slot: int, said: str) -> None:
+    if not build.load():
+        pytest.skip("no C++ compiler built the kernels here")
+    pool = torch.zeros(2, 3, 4)
+    if said:
+        with pytest.raises(RuntimeError, match=said):
+            native.store_x(torch.ones(1, 4), pool, torch.tensor([slot]))
+    else:
+        native.store_x(torch.ones(1, 4), pool, torch.tensor([slot]))
+    assert not pool.any()
+
+
+def test_without_a_compiler_plain_torch_runs_and_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    build.load.cache_clear()
+    try:
+        assert path_for(torch.device("cpu")) is plain
+        assert path_for(torch.device("cpu")) is plain
+    finally:
+        build.load.cache_clear()
+    (said,) = [record.getMessage() for record in caplog.records if record.name == build.__name__]
+    assert said.startswith("the hidden cache runs in plain torch, which is slower: there is no C++ compiler")
+
+
+def test_a_compiler_that_fails_is_quoted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    compiler = tmp_path / "c++"
+    compiler.write_text("#!/bin/sh\necho 'x.cpp:1: error: no such header' >&2\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
+    monkeypatch.setenv("CXX", str(compiler))
+    build.load.cache_clear()
+    try:
+        assert not build.load()
+    finally:
+        build.load.cache_clear()
+    assert "x.cpp:1: error: no such header" in caplog.text

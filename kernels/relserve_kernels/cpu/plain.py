@@ -1,7 +1,7 @@
 """The CPU path in plain torch: one sequence after the other over its gathered rows.
 
-Products are in the number type of X, softmax is in float32. A chunk of more queries than a head is wide is
-cheaper with keys and values made once, 4 d^2 FLOPs a token, than absorbed for each query, 4 d heads each.
+Products are in the number type of X, softmax is in float32. A chunk of many queries is cheaper with keys and
+values made once, 4 d^2 FLOPs a token, than absorbed for each query, 4 d heads each.
 """
 
 from __future__ import annotations
@@ -33,13 +33,32 @@ def attend_absorbed(
 ) -> None:
     """Attend with keys and values absorbed; see absorbed.attend_absorbed."""
     for span in spans(query_start, x):
-        rows = x.rows(span.sequence, span.num_tokens)
-        asked = query[span.first : span.stop]
-        if span.num_queries > query.shape[2]:
-            keys, values = (torch.mm(rows, w.reshape(x.width, -1)).view(-1, *w.shape[1:]) for w in (wk, wv))
-            values = values if value_bias is None else values + value_bias
-            out[span.first : span.stop] = _attend(asked, keys, values, span, scale)
-            continue
+        attend_span(span, query, x, wk, wv, value_bias, scale, out)
+
+
+def most_absorbed(query: Tensor) -> int:
+    """The queries of one sequence up to which absorbing is cheaper, at the lower speed of its products."""
+    return max(1, query.shape[2] // 4)
+
+
+def attend_span(
+    span: Span,
+    query: Tensor,
+    x: PagedX,
+    wk: Tensor,
+    wv: Tensor,
+    value_bias: Tensor | None,
+    scale: float,
+    out: Tensor,
+) -> None:
+    """Attend for one sequence in whichever way is cheaper; see absorbed.attend_absorbed."""
+    rows = x.rows(span.sequence, span.num_tokens)
+    asked = query[span.first : span.stop]
+    if span.num_queries > most_absorbed(query):
+        keys, values = (torch.mm(rows, w.reshape(x.width, -1)).view(-1, *w.shape[1:]) for w in (wk, wv))
+        values = values if value_bias is None else values + value_bias
+        out[span.first : span.stop] = _attend(asked, keys, values, span, scale)
+    else:
         absorbed = torch.bmm(asked.transpose(0, 1) * scale, wk.permute(1, 2, 0))
         shares = _shares(torch.matmul(absorbed, rows.T), span)
         out[span.first : span.stop] = _values_of(shares, rows, wv, value_bias)

@@ -1,0 +1,97 @@
+"""The CPU path with C++ kernels: pages are read where they lie, each once a query.
+
+Only what pays is done there: sequences with few queries, in number types and widths that oneDNN's products
+take. The rest is plain torch's.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+from torch import Tensor
+
+from relserve_kernels.cpu import plain
+from relserve_kernels.cpu.plain import attend_reprojected, attend_value_absorbed
+from relserve_kernels.pages import PagedX, Span, spans
+
+__all__ = ["attend_absorbed", "attend_reprojected", "attend_value_absorbed", "store_x"]
+
+_EVEN_WIDTH = 32  # oneDNN's products take rows of X in steps of it
+
+
+def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
+    """Write rows of X into their slots; see store.store_x."""
+    torch.ops.relserve_kernels.store_x(x, pool, slots)
+
+
+def attend_absorbed(
+    query: Tensor,
+    query_start: Tensor,
+    x: PagedX,
+    wk: Tensor,
+    wv: Tensor,
+    value_bias: Tensor | None,
+    scale: float,
+    out: Tensor,
+) -> None:
+    """Attend with keys and values absorbed; see absorbed.attend_absorbed."""
+    asking = list(spans(query_start, x))
+    few = [span for span in asking if span.num_queries <= plain.most_absorbed(query)]
+    if x.width % _EVEN_WIDTH or query.dtype not in _number_types() or not few:
+        plain.attend_absorbed(query, query_start, x, wk, wv, value_bias, scale, out)
+    elif len(few) == len(asking) and asking[-1].stop == query.shape[0]:
+        _attend(query, query_start, x, wk, wv, value_bias, scale, out)
+    else:
+        _attend_few(few, query, x, wk, wv, value_bias, scale, out)
+        for span in asking:
+            if span.num_queries > plain.most_absorbed(query):
+                plain.attend_span(span, query, x, wk, wv, value_bias, scale, out)
+
+
+def _attend(
+    query: Tensor,
+    query_start: Tensor,
+    x: PagedX,
+    wk: Tensor,
+    wv: Tensor,
+    value_bias: Tensor | None,
+    scale: float,
+    out: Tensor,
+) -> None:
+    """Attend with everything absorbed; each row of the query belongs to a sequence."""
+    asked = torch.bmm((query * scale).transpose(0, 1), wk.permute(1, 2, 0)).transpose(0, 1).contiguous()
+    mixed = torch.empty_like(asked)
+    torch.ops.relserve_kernels.mix_x(asked, query_start, x.pool, x.block_table, x.seq_lens, mixed)
+    found = torch.bmm(mixed.transpose(0, 1), wv.transpose(0, 1)).transpose(0, 1)
+    if value_bias is None:
+        out.copy_(found)
+    else:
+        torch.add(found, value_bias, out=out)
+
+
+def _attend_few(
+    few: list[Span],
+    query: Tensor,
+    x: PagedX,
+    wk: Tensor,
+    wv: Tensor,
+    value_bias: Tensor | None,
+    scale: float,
+    out: Tensor,
+) -> None:
+    """Attend for some of the sequences, as a batch of their own."""
+    rows = torch.cat([torch.arange(span.first, span.stop) for span in few])
+    own = torch.tensor([span.sequence for span in few])
+    starts = torch.tensor([0, *(span.num_queries for span in few)]).cumsum(0).int()
+    found = torch.empty(len(rows), *query.shape[1:], dtype=query.dtype)
+    theirs = PagedX(x.pool, x.block_table[own], x.seq_lens[own])
+    _attend(query[rows], starts, theirs, wk, wv, value_bias, scale, found)
+    out[rows] = found
+
+
+@functools.cache
+def _number_types() -> frozenset[torch.dtype]:
+    """The number types of oneDNN's products on this CPU."""
+    paired = [torch.bfloat16] if torch.ops.relserve_kernels.has_bf16() else []
+    return frozenset([torch.float32, *paired])
