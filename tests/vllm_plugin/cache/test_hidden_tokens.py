@@ -26,7 +26,7 @@ from tests.vllm_plugin.cache.hybrid_engines import (
 pytestmark = pytest.mark.vllm
 
 KINDS = {"hidden": ("hidden",), "mixed": ("kv", "hidden"), "keys and values": ("kv",)}
-MODELS = ("opt", "tiny", pytest.param("llama", marks=pytest.mark.long))
+MODELS = ("opt", *(pytest.param(name, marks=pytest.mark.long) for name in ("tiny", "llama")))
 
 
 class Pair:
