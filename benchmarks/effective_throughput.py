@@ -227,7 +227,7 @@ def main() -> None:
     if max(each.num_prompt for each in lengths) + CAP > LIMITS["max_model_len"]:
         raise ValueError("max_model_len does not hold the longest prompt with the cap of an output")
     arrivals = Arrivals(lengths, args.requests)
-    regime = regime_of(Arrivals(lengths, min(500, args.requests)), Arrivals(lengths, 30))
+    regime = regime_of(Arrivals(lengths, 150 if args.quick else 400), Arrivals(lengths, 30))
     print(f"{regime}\nthe pool has {regime.num_blocks} blocks", flush=True)
     started = starts(args.ways, regime)
     lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
