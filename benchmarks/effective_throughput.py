@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.common import arguments, finish, table
@@ -28,10 +29,10 @@ from benchmarks.effective.attainment import Attainment, Slo, attainment
 from benchmarks.effective.lengths import Lengths, lengths_of
 from benchmarks.effective.rates import Curve
 from benchmarks.effective.workload import workload
-from benchmarks.hybrid.figures import crossing, pooled
+from benchmarks.hybrid.figures import crossing, draw, pooled
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
 from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
-from benchmarks.hybrid.ways import OURS, STOCK, WAYS, engine_of, settings_of
+from benchmarks.hybrid.ways import OURS, PUBLISHED, STOCK, WAYS, engine_of, settings_of
 from relserve.simulator.workload import RelSpec
 
 LEVEL = 0.9
@@ -40,7 +41,7 @@ SHARE = 0.4  # of the load that the pool holds
 TIMES_IDLE = 3.0
 MULTIPLES = (0.7, 0.84, 1.0, 1.2, 1.44, 1.73, 2.07)
 PLENTY = 400  # blocks
-LEAST = 26  # blocks: the longest request, and the probe
+LEAST = 18  # blocks: the longest request, and the probe
 IDLE_RATE = 0.5
 LIMITS = {"max_num_seqs": 64, "max_tokens": 64, "max_model_len": 544}
 COLUMNS = ("way", "x", "P99 TBT", "every gap", "finished/s", "p99 s", "worst TTFT s", "at once", "preempted")
@@ -210,13 +211,12 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=1000, help="of a seed, at each rate")
     parser.add_argument("--lanes", type=int, default=2, help="engines that run at a time, one thread each")
-    parser.add_argument(
-        "--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help=f"beside {STOCK} and {OURS}"
-    )
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), help=f"beside {STOCK} and {OURS}")
     args = parser.parse_args()
-    args.ways = [name for name in WAYS if name in {STOCK, OURS, *args.ways}]
     if args.quick:
-        args.seeds, args.requests = 1, 60
+        args.seeds, args.requests, args.lanes = 1, 40, 1
+    wanted = args.ways or ([PUBLISHED] if args.quick else list(WAYS))
+    args.ways = [name for name in WAYS if name in {STOCK, OURS, *wanted}]
     return args
 
 
@@ -227,7 +227,7 @@ def main() -> None:
     if max(each.num_prompt for each in lengths) + CAP > LIMITS["max_model_len"]:
         raise ValueError("max_model_len does not hold the longest prompt with the cap of an output")
     arrivals = Arrivals(lengths, args.requests)
-    regime = regime_of(Arrivals(lengths, min(500, args.requests)), Arrivals(lengths, 30))
+    regime = regime_of(Arrivals(lengths, 150 if args.quick else 400), Arrivals(lengths, 30))
     print(f"{regime}\nthe pool has {regime.num_blocks} blocks", flush=True)
     started = starts(args.ways, regime)
     lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
@@ -237,8 +237,35 @@ def main() -> None:
     for lane in lanes:
         lane.quit()
     show(comparison.found, unit)
-    details = {"regime": regime._asdict(), "unit_rate": unit, "found": comparison.found}
-    finish("effective_throughput", headline(comparison.found), details, args.quick, None)
+    details = {
+        "regime": regime._asdict(), "pool_blocks": regime.num_blocks, "unit_rate": unit,
+        "found": told(comparison.found), "rates": {way: headline(comparison.found, way) for way in args.ways},
+        "probes_s": [lane.probes_s for lane in lanes],
+    }  # fmt: skip
+    finish(
+        "effective_throughput", headline(comparison.found), details, args.quick,
+        partial(plot, comparison.found, unit),
+    )  # fmt: skip
+
+
+def told(found: Mapping[str, Mapping[float, Measured]]) -> dict[str, list[dict[str, Any]]]:
+    """All figures as JSON can hold them."""
+    return {
+        way: [
+            {"rate": rate, **each.attained._asdict(), "at_once": each.at_once, "preempted": each.preempted,
+             "leaked": each.leaked}
+            for rate, each in sorted(by_rate.items())
+        ]
+        for way, by_rate in found.items()
+    }  # fmt: skip
+
+
+def plot(found: Mapping[str, Mapping[float, Measured]], unit: float, path: Path) -> None:
+    """Attainment by rate, a line a way."""
+    attained = {
+        way: {rate / unit: each.attained for rate, each in by_rate.items()} for way, by_rate in found.items()
+    }
+    draw(path, attained, LEVEL)
 
 
 def show(found: Mapping[str, Mapping[float, Measured]], unit: float) -> None:

@@ -156,7 +156,7 @@ def options() -> argparse.Namespace:
     args = parser.parse_args()
     args.warm_rows = 8
     if args.quick:
-        args.seeds, args.relqueries, args.max_rows, args.warm_rows = 1, 12, 8, 1
+        args.seeds, args.relqueries, args.max_rows, args.warm_rows, args.lanes = 1, 12, 8, 1, 1
     return args
 
 

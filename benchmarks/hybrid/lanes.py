@@ -18,7 +18,7 @@ from benchmarks.hybrid.requests import records, requests, stretched
 from benchmarks.relquery_engines import Engine, Run, Worker
 from relserve.simulator.workload import RelSpec
 
-PROBE = requests([Arrival(0.0, 64, 64)] * 6, 998)
+PROBE = requests([Arrival(0.0, 64, 64)] * 4, 998)
 WARM_UP = requests([Arrival(0.0, 64, 16)] * 8, 999)
 
 Job = TypeVar("Job")

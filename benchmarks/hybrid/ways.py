@@ -9,9 +9,9 @@ from benchmarks.made_up_opt import Shape, folder_of
 from benchmarks.relquery_engines import BLOCK_SIZE, Engine
 from relserve.policies.scheduling.variants import DEFAULT
 
-# Weights are read once a step, whoever runs in it: 6 ms here, as much as 33 requests add. So a pool for ten
+# Weights are read once a step, whoever runs in it: 8 ms here, as much as 32 requests add. So a pool for ten
 # leaves half of what the processor could do, which is what bounds large models on GPUs as well.
-SHAPE = Shape(512, 4)
+SHAPE = Shape(1024, 2)
 
 
 class Way(NamedTuple):

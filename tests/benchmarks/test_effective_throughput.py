@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.effective.attainment import Attainment, Slo
+from benchmarks.effective.lengths import Lengths
 from benchmarks.effective_throughput import (
     LEAST,
     MULTIPLES,
@@ -18,8 +19,8 @@ from benchmarks.effective_throughput import (
     compare,
     headline,
     rows,
+    told,
 )
-from benchmarks.effective.lengths import Lengths
 from benchmarks.hybrid.ways import OURS, STOCK, WAYS, settings_of
 
 REACHES = {STOCK: (1.0, 0.8), "absorbed + FCFS": (1.5, 1.1), OURS: (3.0, 2.0)}  # P99, every gap
@@ -100,3 +101,11 @@ def test_settings_are_such_as_the_scheduler_reads() -> None:
     for way in WAYS.values():
         settings = settings_of(way, Slo(0.5, 0.25))
         assert read({"relserve": settings}).cache == settings.get("cache", "kv")
+
+
+def test_everything_measured_is_told() -> None:
+    found = told(played().found)
+    assert [each["rate"] for each in found[STOCK]] == list(MULTIPLES)
+    assert {name: found[OURS][0][name] for name in ("rate", "at_once", "leaked")} == {
+        "rate": 1.0, "at_once": 5, "leaked": 0,
+    }  # fmt: skip

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.effective.attainment import Attainment
-from benchmarks.hybrid.figures import crossing, pooled
+from benchmarks.hybrid.figures import crossing, draw, pooled
 
 
 def test_between_two_rates_it_is_on_their_line() -> None:
@@ -34,3 +36,9 @@ def test_nothing_measured() -> None:
 def test_seeds_are_one_run_whose_worst_wait_is_the_worst() -> None:
     both = pooled([Attainment(1.0, 0.5, 1.0, 10.0, 2.0, 3.0), Attainment(0.5, 0.5, 0.8, 20.0, 4.0, 1.0)])
     assert both == Attainment(0.75, 0.5, 0.9, 15.0, 3.0, 3.0)
+
+
+def test_a_plot_is_drawn(tmp_path: Path) -> None:
+    attained = {"stock": {1.0: Attainment(0.9, 0.8, 1.0, 10.0, 2.0, 3.0)}}
+    draw(tmp_path / "plot.png", attained, 0.9)
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from relserve_kernels.pages import PagedX
 from torch import Tensor
 
@@ -97,6 +99,8 @@ class HybridAttention(CPUAttentionBackendImpl):
             answer = torch.empty_like(query)
             super().forward(layer, query, key, value, kv_cache, batch.kv, answer)
             output[batch.kv_tokens] = answer
+        if batch.whole is not None:
+            attend_whole(qkv, batch.whole, self.scale, output)
         pool = x_pool(kv_cache, self.x_width)
         for rows, attend in ((batch.few, self.over_x.few), (batch.many, self.over_x.many)):
             if rows is not None:
@@ -107,6 +111,20 @@ class HybridAttention(CPUAttentionBackendImpl):
         answer = torch.empty_like(asked)
         attend(asked, rows.query_start, PagedX(pool, rows.block_table, rows.seq_lens), self.scale, answer)
         output[rows.tokens] = answer
+
+
+def attend_whole(qkv: tuple[Tensor, ...], rows: HiddenRows, scale: float, output: Tensor) -> None:
+    """Answer requests all of whose tokens are in this step with the keys and values that were just made.
+
+    Args:
+        qkv: each [t, heads, head_dim], of the whole batch.
+    """
+    starts = rows.query_start.tolist()
+    for start, stop in pairwise(starts):
+        tokens = rows.tokens[start:stop]
+        query, key, value = (each[tokens].transpose(0, 1)[None] for each in qkv)
+        found = F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale)
+        output[tokens] = found[0].transpose(0, 1)
 
 
 def x_pool(kv_cache: Tensor, x_width: int) -> Tensor:

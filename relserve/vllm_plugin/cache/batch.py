@@ -33,12 +33,14 @@ class HybridMetadata:
     Attributes:
         kv: vLLM's own metadata for the requests that hold keys and values; None: there are none.
         kv_tokens: int64, where their tokens are in the batch.
-        few, many: hidden requests with few queries each, which absorb, and with many, which reproject.
+        whole: hidden requests with all tokens in this step, whose keys and values are at hand.
+        few, many: others with few queries each, which absorb, and with many, which reproject.
         x_tokens, x_slots: int64, tokens whose X is to be kept, and where: block * tokens per block + place.
     """
 
     kv: Any
     kv_tokens: Tensor
+    whole: HiddenRows | None
     few: HiddenRows | None
     many: HiddenRows | None
     x_tokens: Tensor
@@ -103,13 +105,15 @@ def part_hidden(
         most_few: queries of a request that still count as few.
         kv: metadata of the others.
     """
-    is_few = rows.num_queries[hidden] <= most_few
+    is_whole = rows.num_queries[hidden] == rows.seq_lens[hidden]
+    is_few = ~is_whole & (rows.num_queries[hidden] <= most_few)
     others = np.setdiff1d(np.arange(len(rows.seq_lens)), hidden)
     return HybridMetadata(
         kv,
         torch.from_numpy(rows.tokens_of(others)) if kv is not None else torch.empty(0, dtype=torch.int64),
+        rows.hidden(hidden[is_whole]),
         rows.hidden(hidden[is_few]),
-        rows.hidden(hidden[~is_few]),
+        rows.hidden(hidden[~is_whole & ~is_few]),
         torch.from_numpy(rows.tokens_of(hidden)),
         torch.from_numpy(rows.slots(hidden, tokens_per_block)),
     )
