@@ -117,5 +117,6 @@ def test_make_follows_vllms_choice_of_scheduler(is_async, name, monkeypatch):
     made: list[str] = []
     for cls in ("RelQueryScheduler", "AsyncRelQueryScheduler"):
         monkeypatch.setattr(scheduler, cls, lambda vllm_config, cls=cls, **kwargs: made.append(cls))
-    scheduler.make(SimpleNamespace(scheduler_config=SimpleNamespace(async_scheduling=is_async)))
+    planning = SimpleNamespace(async_scheduling=is_async)
+    scheduler.make(SimpleNamespace(scheduler_config=planning, additional_config={}))
     assert made == [name]
