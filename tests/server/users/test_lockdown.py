@@ -246,7 +246,8 @@ def test_memory_and_temporary_files_are_limited(con, tmp_path):
     limits = "SELECT current_setting('memory_limit'), current_setting('max_temp_directory_size')"
     with duckdb.connect() as unlimited:
         assert con.execute(limits).fetchone() != unlimited.execute(limits).fetchone()
-    small = locked_config(False, False) | {"memory_limit": "300MB"}  # a share of all would crowd other tests out
+    # A share of all memory would crowd other tests out.
+    small = locked_config(False, False) | {"memory_limit": "300MB"}
     with duckdb.connect(tmp_path / "small.duckdb", config=small) as limited:
         with pytest.raises(duckdb.OutOfMemoryException):
             limited.execute("SELECT list(range) FROM range(10000000000)").fetchall()
