@@ -20,7 +20,9 @@ def test_no_other_file_imports_vllm() -> None:
     imports = re.compile(r"^\s*(import vllm|from vllm)\b", re.MULTILINE)
     found = [path for path in PACKAGE.rglob("*.py") if imports.search(path.read_text(encoding="utf-8"))]
     names = sorted(path.relative_to(PACKAGE).as_posix() for path in found)
-    assert names == [f"vllm_plugin/{name}.py" for name in ("batches", "cache/vllm_parts", "engines", "host", "testing")]
+    assert names == [
+        f"vllm_plugin/{name}.py" for name in ("batches", "cache/vllm_parts", "engines", "host", "testing")
+    ]
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
