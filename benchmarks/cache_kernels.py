@@ -1,4 +1,4 @@
-"""One decode step of attention over X in pages takes no longer than vLLM's own over twice the bytes of KV.
+"""One decode step of attention over X in pages, against vLLM's own over twice the bytes of KV.
 
 A layer as OPT's (heads of 64, no positions in the keys), 32 requests of one length, one and two threads.
 vLLM's own operators attend over its own paged cache and store to it, with the instructions that its backend
