@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,9 @@ def test_a_worker_of_pytest_has_whole_groups(request: pytest.FixtureRequest) -> 
     """Else each worker starts engines and servers of its own; pytest 9.2 with pytest-xdist 3.8 does so."""
     if getattr(request.config.option, "loadgroup", False):
         assert request.node.nodeid.endswith("@test_house.py")
+
+
+def test_no_two_test_modules_share_a_name() -> None:
+    """Pytest imports them by name alone, and leaves all but the first out with an error."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -9,6 +9,7 @@ from math import inf
 
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.policy import CachingPolicy
+from relserve.policies.caching.steady import Steady
 from relserve.simulator.requests.engine import EngineSpec, SimEngine, Step
 from relserve.simulator.requests.sim_request import RequestSpec, SimRequest
 
@@ -91,15 +92,19 @@ def _stands_until(policy: CachingPolicy, engine: SimEngine, step: Step, next_s: 
     It does if all that hold memory decode, and none that waits fits what is left of the memory, until
     somebody comes; unless a policy may have reasons to change a type: it has none where nothing is hidden,
     or all are and it costs nothing. First come, first served decides by queue and memory alone: who did not
-    come in now will not before somebody ends.
+    come in now will not before somebody ends. A policy that yields drops somebody for one that waits when
+    that one has waited long enough, so while somebody waits none of its decisions stands.
 
     Args:
         next_s: when the next request comes.
     """
     if step.num_prompts or step.num_dropped or len(step.done) < engine.num_holding:
         return 0.0
+    somebody_waits = len(engine.live) > engine.num_holding
     if isinstance(policy, FirstCome):
-        return inf if len(engine.live) > engine.num_holding else next_s
+        return inf if somebody_waits else next_s
+    if isinstance(policy, Steady) and policy.yields_to and somebody_waits:
+        return 0.0
     types = {request.cache for request in step.done}
     is_settled = types == {"kv"} or (types == {"hidden"} and not engine.spec.times.costs.rho)
     return next_s if is_settled and not engine.somebody_fits else 0.0
