@@ -39,7 +39,7 @@ bench: $(INSTALLED)
 	$(PY) -m benchmarks.end_to_end --quick
 	$(PY) -m benchmarks.tiny_accuracy --quick
 
-# The tests of the scheduler on every vLLM release of the range in version.py: downloads 1.3 GB, keeps 4 GB in build/releases.
+# The tests of the scheduler and the hidden cache on every vLLM release of the range in version.py: downloads 1.3 GB, keeps 4 GB in build/releases.
 releases: $(INSTALLED)
 	@$(PY) -m benchmarks.vllm_releases
 

@@ -4,12 +4,14 @@ A layer as OPT's (heads of 64, no positions in the keys), 32 requests of one len
 vLLM's own operators attend over its own paged cache and store to it, with the instructions that its backend
 chooses; ours attend over X with both projections absorbed, or reproject keys and values (Apt-Serve). Both
 caches hold the same tokens in shuffled pages, and the outputs are compared. Sides take turns: medians of
-their times, and of the ratios turn by turn. A step of a model does this once a layer.
+their times, and of the ratios turn by turn. Reprojecting takes seconds and is timed once. A step of a model
+does this once a layer.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,8 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from relserve_kernels.absorbed import attend_absorbed
 from relserve_kernels.cpu import build
+from relserve_kernels.cpu.instructions import instructions, multiplies
 from relserve_kernels.pages import PagedX
 from relserve_kernels.reproject import attend_reprojected
 from relserve_kernels.store import store_x
@@ -29,8 +33,8 @@ from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
 
 REQUESTS, HEAD_DIM, BLOCK = 32, 64, 32
-WIDTHS, LENGTHS = (512, 1024), (256, 1024, 2048)
-NUM_TURNS, NUM_SLOW_TURNS = 15, 3
+WIDTHS, LENGTHS, THREADS = (512, 1024), (256, 1024, 2048), (1, 2)
+MOST_TURNS, FEWEST_TURNS, TURNS_S = 15, 5, 2.0
 SCALE = HEAD_DIM**-0.5
 
 Step = Callable[[], object]
@@ -42,12 +46,10 @@ class Case(NamedTuple):
     dtype: torch.dtype
     width: int
     length: int
-    threads: int
 
-    @property
-    def name(self) -> str:
+    def name(self, threads: int) -> str:
         """As the plot says it."""
-        return f"{str(self.dtype)[6:]}, d {self.width}, {self.length} tokens, threads {self.threads}"
+        return f"{str(self.dtype)[6:]}, d {self.width}, {self.length} tokens, threads {threads}"
 
 
 @dataclass
@@ -63,6 +65,7 @@ class Layer:
     x: PagedX
     kv: Tensor
     table: Tensor
+    held: tuple[Tensor, ...] | None = None
 
     @property
     def starts(self) -> Tensor:
@@ -70,10 +73,12 @@ class Layer:
         return torch.arange(REQUESTS + 1, dtype=torch.int32)
 
     def project(self, positions: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values, by the two rows of weights."""
-        keys = torch.mm(rows, self.wk.flatten(1)).view(-1, *self.wk.shape[1:])
-        values = torch.mm(rows, self.wv.flatten(1)).view(-1, *self.wv.shape[1:])
-        return keys, values + self.value_bias
+        """Keys and values, by the two rows of weights; in float32 where the CPU has no shorter products."""
+        wide = self.case.dtype if multiplies(self.case.dtype) else torch.float32
+        if self.held is None:
+            self.held = tuple(w.permute(1, 2, 0).flatten(0, 1).to(wide) for w in (self.wk, self.wv))
+        keys, values = (F.linear(rows.to(wide), w).view(-1, *self.wk.shape[1:]) for w in self.held)
+        return keys.to(rows.dtype), (values + self.value_bias).to(rows.dtype)
 
 
 class VllmAttention:
@@ -136,17 +141,25 @@ def slots_of(pages: Tensor, tokens_per_block: int, length: int) -> Tensor:
     ).flatten()
 
 
-def in_turns(sides: dict[str, Step], num_turns: int) -> dict[str, list[float]]:
+def in_turns(sides: dict[str, Step]) -> dict[str, list[float]]:
     """Milliseconds of each side, turn by turn; which goes first changes."""
     for step in sides.values():
         step()
     taken: dict[str, list[float]] = {name: [] for name in sides}
-    for turn in range(num_turns):
+    until = time.perf_counter() + TURNS_S
+    for turn in range(MOST_TURNS):
+        if turn >= FEWEST_TURNS and time.perf_counter() > until:
+            break
         for name, step in list(sides.items())[:: 1 - 2 * (turn % 2)]:
-            began = time.perf_counter()
-            step()
-            taken[name].append(1e3 * (time.perf_counter() - began))
+            taken[name].append(timed(step))
     return taken
+
+
+def timed(step: Step) -> float:
+    """Milliseconds of one turn."""
+    began = time.perf_counter()
+    step()
+    return 1e3 * (time.perf_counter() - began)
 
 
 def ratio(taken: dict[str, list[float]], ours: str, theirs: str) -> float:
@@ -154,35 +167,51 @@ def ratio(taken: dict[str, list[float]], ours: str, theirs: str) -> float:
     return statistics.median(a / b for a, b in zip(taken[ours], taken[theirs], strict=True))
 
 
-def measure(case: Case) -> dict[str, Any]:
-    """One line of the table."""
-    torch.set_num_threads(case.threads)
+class Filled(NamedTuple):
+    """A layer whose caches hold its tokens, and what this step's tokens write: keys, values and their slots,
+    X and its slots.
+    """
+
+    layer: Layer
+    theirs: VllmAttention
+    new_kv: tuple[Tensor, Tensor, Tensor]
+    new_x: tuple[Tensor, Tensor]
+
+
+def filled(case: Case) -> Filled:
+    """Both caches full of the same tokens."""
+    torch.set_num_threads(max(THREADS))
     layer = layer_of(case)
     theirs, x = VllmAttention(layer), layer.x
     keys, values = layer.project(torch.empty(0), layer.rows)
-    slots, x_slots = (
-        slots_of(layer.table, BLOCK, case.length),
-        slots_of(x.block_table, 2 * BLOCK, case.length),
-    )
+    slots = slots_of(layer.table, BLOCK, case.length)
+    x_slots = slots_of(x.block_table, 2 * BLOCK, case.length)
     theirs.store(keys, values, slots)
     store_x(layer.rows, x.pool, x_slots)
+    last = slice(case.length - 1, None, case.length)  # the tokens of this step
+    keys, values, slots, rows, x_slots = (
+        each[last].contiguous() for each in (keys, values, slots, layer.rows, x_slots)
+    )
+    return Filled(layer, theirs, (keys, values, slots), (rows, x_slots))
+
+
+def measure(made: Filled, threads: int) -> dict[str, Any]:
+    """One line of the table."""
+    torch.set_num_threads(threads)
+    layer, theirs, x = made.layer, VllmAttention(made.layer), made.layer.x
     outs = [torch.full_like(layer.query, float("nan")) for _ in range(3)]
     ours = (layer.query, layer.starts, x)
     absorbed = partial(attend_absorbed, *ours, layer.wk, layer.wv, layer.value_bias, SCALE, outs[0])
-    taken = in_turns({"absorbed": absorbed, "kv": partial(theirs.attend, outs[1])}, NUM_TURNS)
-    taken |= in_turns(
-        {"reproject": partial(attend_reprojected, *ours, layer.project, SCALE, outs[2])}, NUM_SLOW_TURNS
-    )
-    last = slice(case.length - 1, None, case.length)  # the tokens of this step
-    new = [each[last].contiguous() for each in (keys, values, slots, layer.rows, x_slots)]
+    taken = in_turns({"absorbed": absorbed, "kv": partial(theirs.attend, outs[1])})
+    taken["reproject"] = [timed(partial(attend_reprojected, *ours, layer.project, SCALE, outs[2]))]
     stores = {
-        "store_kv": partial(theirs.store, *new[:3]),
-        "store_x": partial(store_x, new[3], x.pool, new[4]),
+        "store_kv": partial(theirs.store, *made.new_kv),
+        "store_x": partial(store_x, made.new_x[0], x.pool, made.new_x[1]),
     }
-    taken |= in_turns({name: partial(many, step) for name, step in stores.items()}, NUM_TURNS)
+    taken |= in_turns({name: partial(many, step) for name, step in stores.items()})
     medians = {f"{name}_ms": statistics.median(times) for name, times in taken.items()}
     return {
-        "case": case.name, "vllm_isa": theirs.isa, **medians,
+        "case": layer.case.name(threads), "vllm_isa": theirs.isa, **medians,
         "store_kv_ms": medians["store_kv_ms"] / MANY, "store_x_ms": medians["store_x_ms"] / MANY,
         "absorbed_over_kv": ratio(taken, "absorbed", "kv"),
         "store_over_kv": ratio(taken, "store_x", "store_kv"),
@@ -227,19 +256,35 @@ def main() -> None:
     lengths, dtypes = (
         (LENGTHS[:1], [torch.bfloat16]) if args.quick else (LENGTHS, [torch.bfloat16, torch.float32])
     )
-    cases = [
-        Case(dtype, width, length, threads)
-        for dtype in dtypes for width in WIDTHS for length in lengths for threads in (1, 2)
-    ]  # fmt: skip
-    rows = [measure(case) for case in cases]
+    cases = [Case(dtype, width, length) for dtype in dtypes for width in WIDTHS for length in lengths]
+    rows = []
+    for number, case in enumerate(cases):
+        sys.stderr.write(
+            f"{number + 1} of {len(cases)}: {str(case.dtype)[6:]}, d {case.width}, {case.length} tokens\n"
+        )
+        made = filled(case)
+        for threads in THREADS:
+            rows.append(measure(made, threads))
+            found = rows[-1]
+            sys.stderr.write(
+                f"    threads {threads}: absorbed {found['absorbed_ms']:.1f} ms, keys and values"
+                f" {found['kv_ms']:.1f} ms, reproject {found['reproject_ms']:.0f} ms\n"
+            )
+    print("this CPU has " + (", ".join(instructions()) or "none of AVX2, AVX-512 and AMX"))
     print(table(list(rows[0]), [list(row.values()) for row in rows]))
-    held = [row for row, case in zip(rows, cases, strict=True) if case.dtype == torch.bfloat16]
+    shares = {
+        dtype: [row["absorbed_over_kv"] for row in rows if row["case"].startswith(str(dtype)[6:])]
+        for dtype in dtypes
+    }
+    held = shares[torch.bfloat16]
     headline = {
-        "absorbed_over_kv": round(max(row["absorbed_over_kv"] for row in held), 2),
-        "absorbed_over_kv_median": round(statistics.median(row["absorbed_over_kv"] for row in held), 2),
-        "store_over_kv": round(max(row["store_over_kv"] for row in held), 2),
+        "absorbed_over_kv": round(max(held), 2),
+        "absorbed_over_kv_median": round(statistics.median(held), 2),
+        **{f"absorbed_over_kv_{str(dtype)[6:]}": round(max(each), 2) for dtype, each in shares.items()},
+        "store_over_kv": round(max(row["store_over_kv"] for row in rows), 2),
         "bytes_over_kv": max(row["bytes_over_kv"] for row in rows),
         "compiled": build.load(),
+        "instructions": instructions(),
     }
     finish("cache_kernels", headline, {"rows": rows}, args.quick, partial(draw, rows))
 

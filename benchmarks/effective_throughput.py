@@ -6,14 +6,15 @@ on an idle engine: by the 99th percentile of its gaps, as Apt-Serve counts, or b
 40 % of the blocks that stock vLLM with plenty of memory uses at its own 90 % rate. Rates are multiples of
 the one at which stock FCFS with that pool serves 90 % in time.
 
-All ways have the same bytes, weights, requests and arrivals, and the same token budget a step, at which
-prefills do not break the limit by themselves. Prompts differ from their first token on, and nobody is told
-lengths. Engines run on one thread, and their clock is the processor time that they take: idle time is
+All ways have the same bytes, weights, requests and arrivals, and the same token budget a step, the largest
+at which prefills do not break the limit by themselves. Prompts differ from their first token on, and nobody
+is told lengths. Engines run on one thread, and their clock is the processor time that they take: idle time is
 skipped, and other programs do not count. See `hybrid.lanes` for the machine's speed.
 
-What is left out: models whose heads share keys, for which hidden states are larger; float32, in which the
-absorbed attention is slower here; and loads that the processor bounds before the pool does, at which no
-cache can help: halve the pool's need there, and no more requests are in time.
+The model is in bfloat16 where the CPU multiplies it, else in float32 (see `hybrid.ways`): then a token costs
+so much that the processor bounds the load nearly as soon as the pool does, no cache can help as much, and
+vLLM has no fp8 cache to compare with. What is left out: models whose heads share keys, for which hidden
+states are larger.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from benchmarks.effective.attainment import Attainment, Slo, attainment
 from benchmarks.effective.lengths import Lengths, lengths_of
 from benchmarks.effective.rates import Curve
 from benchmarks.effective.workload import workload
-from benchmarks.hybrid.figures import crossing, draw, pooled
+from benchmarks.hybrid.figures import Crossing, crossing, draw, pooled
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
 from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
-from benchmarks.hybrid.ways import OURS, PUBLISHED, STOCK, WAYS, engine_of, settings_of
+from benchmarks.hybrid.ways import OURS, PUBLISHED, STOCK, WAYS, engine_of, numbers, ways_here
 from relserve.simulator.workload import RelSpec
 
 LEVEL = 0.9
@@ -43,7 +44,8 @@ MULTIPLES = (0.7, 0.84, 1.0, 1.2, 1.44, 1.73, 2.07)
 PLENTY = 400  # blocks
 LEAST = 18  # blocks: the longest request, and the probe
 IDLE_RATE = 0.5
-LIMITS = {"max_num_seqs": 64, "max_tokens": 64, "max_model_len": 544}
+MAX_MODEL_LEN, MAX_NUM_SEQS = 544, 64
+BUDGETS = range(16, 257, 16)  # tokens of a step
 COLUMNS = ("way", "x", "P99 TBT", "every gap", "finished/s", "p99 s", "worst TTFT s", "at once", "preempted")
 
 
@@ -63,12 +65,14 @@ class Regime(NamedTuple):
         rate: at which stock vLLM with plenty of memory serves 90 % in time.
         load_blocks: the most that it uses then.
         idle_ms: means of an idle engine.
+        max_tokens: of a step.
     """
 
     slo: Slo
     rate: float
     load_blocks: int
     idle_ms: dict[str, float]
+    max_tokens: int
     probe_s: float
 
     @property
@@ -83,6 +87,11 @@ class Arrivals:
     def __init__(self, lengths: Sequence[Lengths], count: int) -> None:
         self._lengths, self.count = lengths, count
 
+    @property
+    def mean_prompt(self) -> float:
+        """Tokens of a prompt."""
+        return sum(each.num_prompt for each in self._lengths) / len(self._lengths)
+
     def at(self, rate: float, seed: int) -> list[RelSpec]:
         """The requests of a seed at a rate."""
         return requests(workload(self._lengths, rate, 1.0, self.count, seed), seed)
@@ -90,7 +99,10 @@ class Arrivals:
 
 def regime_of(arrivals: Arrivals, idle: Arrivals) -> Regime:
     """Serve with plenty of memory: idly, and at rates around that which serves 90 % in time."""
-    lane = Lane({STOCK: Start("vllm", {}, engine_of(WAYS[STOCK], PLENTY, **LIMITS))})
+    lane = roomy(BUDGETS[-1])
+    max_tokens = budget_of(latency_ms(lane.serve(STOCK, idle.at(IDLE_RATE, 0))[0]), idle.mean_prompt)
+    lane.quit()
+    lane = roomy(max_tokens)
     idle_ms = latency_ms(lane.serve(STOCK, idle.at(IDLE_RATE, 0))[0])
     slo = Slo(TIMES_IDLE * idle_ms["ttft"] / 1e3, TIMES_IDLE * idle_ms["tbt"] / 1e3)
     blocks: dict[float, int] = {}
@@ -104,7 +116,32 @@ def regime_of(arrivals: Arrivals, idle: Arrivals) -> Regime:
     rate = Curve(attained_at, start, start / 20, start * 20).rate_at(LEVEL, 1.2)
     lane.quit()
     nearest = min(blocks, key=lambda measured: abs(measured - rate))
-    return Regime(slo, rate, blocks[nearest], idle_ms, lane.reference_s)
+    return Regime(slo, rate, blocks[nearest], idle_ms, max_tokens, lane.reference_s)
+
+
+def roomy(max_tokens: int) -> Lane:
+    """Stock vLLM with plenty of memory."""
+    return Lane({STOCK: Start("vllm", {}, engine_of(WAYS[STOCK], PLENTY, **limits(max_tokens)))})
+
+
+def limits(max_tokens: int) -> dict[str, int]:
+    """What all engines are started with; vLLM takes no more requests than tokens in a step."""
+    seqs = min(MAX_NUM_SEQS, max_tokens)
+    return {"max_num_seqs": seqs, "max_tokens": max_tokens, "max_model_len": MAX_MODEL_LEN}
+
+
+def budget_of(idle_ms: Mapping[str, float], mean_prompt: float) -> int:
+    """The most tokens of a step, of `BUDGETS`, that are computed within the limit between two tokens.
+
+    A first token that took one step tells what a token of a prompt costs beside the step itself.
+
+    Args:
+        idle_ms: means of an idle engine whose steps hold whole prompts.
+        mean_prompt: tokens of its prompts.
+    """
+    token_ms = (idle_ms["ttft"] - idle_ms["tbt"]) / mean_prompt
+    most = (TIMES_IDLE - 1) * idle_ms["tbt"] / max(token_ms, 1e-9)
+    return max((budget for budget in BUDGETS if budget <= most), default=BUDGETS[0])
 
 
 class Comparison:
@@ -128,7 +165,7 @@ class Comparison:
 
     def _serve(self, rate: float, lane: Lane, job: tuple[int, str]) -> Measured:
         seed, way = job
-        found, run = lane.serve(way, self._arrivals.at(rate, seed))
+        found, run = lane.serve(way, self._arrivals.at(rate, seed), self._slo)
         judged = attainment(found, self._slo)
         return Measured(judged, run["at_once"], run["preemptions"], run["leaked_blocks"])
 
@@ -165,7 +202,7 @@ def compare(comparison: Comparison, ways: Sequence[str], unit: float) -> None:
         comparison.measure(left, multiple * unit)
 
 
-def rates_at_level(found: Mapping[float, Measured]) -> dict[str, Any]:
+def rates_at_level(found: Mapping[float, Measured]) -> dict[str, Crossing]:
     """The rates at which a way attains 90 %, by P99 and by every gap."""
     by_p99 = crossing({rate: each.attained.attained for rate, each in found.items()}, LEVEL)
     strict = crossing({rate: each.attained.strict for rate, each in found.items()}, LEVEL)
@@ -173,14 +210,17 @@ def rates_at_level(found: Mapping[float, Measured]) -> dict[str, Any]:
 
 
 def headline(found: Mapping[str, Mapping[float, Measured]], of: str = OURS) -> dict[str, Any]:
-    """What one way's rates are of stock's, and the least ratio of finished requests at any common rate."""
+    """What one way's rates are of stock's, and the least ratio of finished requests at any common rate.
+
+    None where the way reaches the level at no rate that was measured.
+    """
     ours, stock = rates_at_level(found[of]), rates_at_level(found[STOCK])
     finished = [
         found[of][rate].attained.finished_per_s / found[STOCK][rate].attained.finished_per_s
         for rate in found[of] if rate in found[STOCK]
     ]  # fmt: skip
     return {
-        **{name: round(ours[name].rate / stock[name].rate, 3) for name in ours},
+        **{name: rate.over(stock[name]) for name, rate in ours.items()},
         "finished_over_stock": round(min(finished), 3),
     }
 
@@ -198,8 +238,8 @@ def starts(ways: Sequence[str], regime: Regime) -> dict[str, Start]:
     """What each way's engine is started with."""
     return {
         name: Start(
-            WAYS[name].variant, settings_of(WAYS[name], regime.slo),
-            engine_of(WAYS[name], regime.num_blocks + 1, **LIMITS),
+            WAYS[name].variant, WAYS[name].settings or {},
+            engine_of(WAYS[name], regime.num_blocks + 1, **limits(regime.max_tokens)),
         )
         for name in ways
     }  # fmt: skip
@@ -211,12 +251,12 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=1000, help="of a seed, at each rate")
     parser.add_argument("--lanes", type=int, default=2, help="engines that run at a time, one thread each")
-    parser.add_argument("--ways", nargs="+", choices=list(WAYS), help=f"beside {STOCK} and {OURS}")
+    parser.add_argument("--ways", nargs="+", choices=list(ways_here()), help=f"beside {STOCK} and {OURS}")
     args = parser.parse_args()
     if args.quick:
         args.seeds, args.requests, args.lanes = 1, 40, 1
     wanted = args.ways or ([PUBLISHED] if args.quick else list(WAYS))
-    args.ways = [name for name in WAYS if name in {STOCK, OURS, *wanted}]
+    args.ways = [name for name in ways_here() if name in {STOCK, OURS, *wanted}]
     return args
 
 
@@ -224,21 +264,25 @@ def main() -> None:
     """Print a table, save all, and end with one line of JSON."""
     args = options()
     lengths = scaled(lengths_of("code"), SCALE)
-    if max(each.num_prompt for each in lengths) + CAP > LIMITS["max_model_len"]:
+    if max(each.num_prompt for each in lengths) + CAP > MAX_MODEL_LEN:
         raise ValueError("max_model_len does not hold the longest prompt with the cap of an output")
     arrivals = Arrivals(lengths, args.requests)
     regime = regime_of(Arrivals(lengths, 150 if args.quick else 400), Arrivals(lengths, 30))
-    print(f"{regime}\nthe pool has {regime.num_blocks} blocks", flush=True)
+    pool = f"the pool has {regime.num_blocks} blocks for a load of {regime.load_blocks}"
+    print(f"{numbers()}\n{regime}\n{pool}", flush=True)
     started = starts(args.ways, regime)
     lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
     comparison = Comparison(lanes, arrivals, regime.slo, args.seeds)
     unit = Curve(comparison.stock_at, regime.rate / 2, regime.rate / 20, regime.rate).rate_at(LEVEL, 1.2)
+    if unit >= regime.rate:
+        print("stock FCFS serves as many with this pool as with plenty of memory", flush=True)
     compare(comparison, args.ways, unit)
     for lane in lanes:
         lane.quit()
     show(comparison.found, unit)
     details = {
-        "regime": regime._asdict(), "pool_blocks": regime.num_blocks, "unit_rate": unit,
+        "numbers": numbers()._asdict(), "regime": regime._asdict(), "pool_blocks": regime.num_blocks,
+        "unit_rate": unit, "is_unit_exact": unit < regime.rate,
         "found": told(comparison.found), "rates": {way: headline(comparison.found, way) for way in args.ways},
         "probes_s": [lane.probes_s for lane in lanes],
     }  # fmt: skip

@@ -142,15 +142,19 @@ class Worker:
         if self._read()["async_scheduling"] != engine.plans_ahead:
             raise RuntimeError(f"the engine of {variant!r} does not schedule as it was told to")
 
-    def serve(self, trace: list[RelSpec], forget: bool = False, tokens: bool = False) -> Run:
+    def serve(
+        self, trace: list[RelSpec], forget: bool = False, tokens: bool = False, slo_s: Sequence[float] = ()
+    ) -> Run:
         """Replay a trace; with `forget`, nothing is known of output lengths when it begins.
 
-        With `tokens`, the run has "token_s", the seconds to each token by request.
+        With `tokens`, the run has "token_s", the seconds to each token by request. `slo_s` are the limits,
+        for the first token and between two, that each request brings with it.
         """
         with tempfile.NamedTemporaryFile(suffix=".trace") as file:
             pickle.dump(trace, file)
             file.flush()
-            self._tell({"trace": file.name, "forget": forget, "tokens": tokens})
+            told = {"trace": file.name, "forget": forget, "tokens": tokens, "slo_s": list(slo_s)}
+            self._tell(told)
             return self._read()
 
     def quit(self) -> None:

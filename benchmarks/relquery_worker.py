@@ -2,7 +2,8 @@
 
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
 of results; with "forget" all that was learnt of output lengths is forgotten before; {"quit": 1} ends. A
-relQuery's rows are added when it arrives. With "tokens" the answer has the time of every token too.
+relQuery's rows are added when it arrives. With "tokens" the answer has the time of every token too; "slo_s"
+are the limits, for the first token and between two, that each request brings with it.
 
 A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
 true length is decided behind them, where vLLM looks for the end of a text (see `relquery_hooks`).
@@ -17,6 +18,7 @@ import os
 import pickle
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -26,7 +28,8 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from benchmarks.clocks import CLOCKS, Clock
+from benchmarks.clocks import CLOCKS, Clock, lead
+from benchmarks.deadlines.workflows import StepSpec
 from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
 from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, plan_ahead_on_cpu
 from relserve.call.rel_tag import RelTag
@@ -34,8 +37,10 @@ from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
 from relserve.policies.cost import CostModel, OnlineCost, StepFeatures, StepSample
 from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.scheduling.workflow_steps import WorkflowSteps
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin import scheduler as schedulers
 from relserve.vllm_plugin.step_features import step_features
 
 
@@ -110,16 +115,20 @@ def build(args: argparse.Namespace) -> Any:
     return LLMEngine.from_engine_args(EngineArgs(**kwargs))
 
 
-def serve(engine: Any, trace: list[RelSpec], variant: str, clock: Clock) -> dict[str, Any]:
+def serve(
+    engine: Any, trace: list[RelSpec], variant: str, clock: Clock, slo_s: Sequence[float] = ()
+) -> dict[str, Any]:
     """Replay a trace; gives every relQuery's latency and phases, and a hash of all tokens."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
-    pending = sorted(trace, key=lambda r: r.arrival_s, reverse=True)
+    first, next_of = chained(trace)
+    pending = sorted(first, key=lambda r: r.arrival_s, reverse=True)
     left: dict[str, int] = {}
     times: dict[str, list[RowTimes]] = {}
     done: dict[str, float] = {}
     tokens: dict[str, list[int]] = {}
+    slos = dict(zip(("rel_ttft_slo_s", "rel_tbt_slo_s"), slo_s, strict=False))
     arriving_s = 0.0
     start_s = clock.now()
     while pending or left:
@@ -128,17 +137,13 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, clock: Clock) -> dict
             began_s = time.perf_counter()
             rel = pending.pop()
             left[rel.rel_id], times[rel.rel_id] = len(rel.rows), []
-            tag = (
-                RelTag(rel.rel_id, len(rel.rows), rel.output_cap, kind=rel.kind).args()
-                if rel.is_named
-                else {}
-            )
+            tag = tag_of(rel, start_s - clock.now()).args() if rel.is_named else {}
             total = sum(len(row.prompt) + rel.output_cap for row in rel.rows)
             for i, row in enumerate(rel.rows):
                 params = SamplingParams(
                     max_tokens=rel.output_cap, temperature=0, ignore_eos=True, detokenize=False,
                     output_kind=RequestOutputKind.FINAL_ONLY,
-                    extra_args={**tag, TRUE_TOKENS: row.output_tokens},
+                    extra_args={**tag, **slos, TRUE_TOKENS: row.output_tokens},
                 )  # fmt: skip
                 engine.add_request(
                     f"{rel.rel_id}-{i}", {"prompt_token_ids": list(row.prompt)}, params,
@@ -161,8 +166,36 @@ def serve(engine: Any, trace: list[RelSpec], variant: str, clock: Clock) -> dict
             if not left[rel_id]:
                 del left[rel_id]
                 done[rel_id] = clock.now() - start_s
+                pending += next_of.get(rel_id, [])  # in the past, so they come next
     arrival_s_a_row = arriving_s / sum(len(rel.rows) for rel in trace)
     return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row, "start_s": start_s}
+
+
+def chained(trace: Sequence[RelSpec]) -> tuple[list[RelSpec], dict[str, list[RelSpec]]]:
+    """The relQueries that come by themselves, and those that come when another has ended, by its id."""
+    first: list[RelSpec] = []
+    next_of: dict[str, list[RelSpec]] = {}
+    for rel in trace:
+        if isinstance(rel, StepSpec) and rel.before:
+            next_of.setdefault(rel.before, []).append(rel)
+        else:
+            first.append(rel)
+    return first, next_of
+
+
+def tag_of(rel: RelSpec, start_s: float) -> RelTag:
+    """What a scheduler is told of a relQuery.
+
+    Args:
+        start_s: of the trace, in seconds from now.
+    """
+    tag = RelTag(rel.rel_id, len(rel.rows), rel.output_cap, kind=rel.kind)
+    if not isinstance(rel, StepSpec):
+        return tag
+    tag = tag._replace(workflow_id=rel.workflow_id, stage=rel.stage)
+    if rel.slo_s is None:
+        return tag
+    return tag._replace(deadline_s=schedulers.time.time() + start_s + rel.arrival_s + rel.slo_s)
 
 
 def summary(
@@ -210,7 +243,8 @@ def main() -> None:
     is_async = scheduler.scheduler_config.async_scheduling
     out.write(json.dumps({"ready": True, "async_scheduling": is_async}) + "\n")
     out.flush()
-    served = Served(engine, scheduler, args.variant, CLOCKS[args.clock]())
+    clock = CLOCKS[args.clock]()
+    served = Served(engine, scheduler, args.variant, clock)
     for line in sys.stdin:
         command = json.loads(line)
         if "quit" in command:
@@ -218,7 +252,7 @@ def main() -> None:
         if command.get("forget"):
             served.forget()
         with open(command["trace"], "rb") as file:
-            out.write(json.dumps(served.serve(pickle.load(file), bool(command.get("tokens")))) + "\n")
+            out.write(json.dumps(served.serve(pickle.load(file), command)) + "\n")
         out.flush()
     os._exit(0)
 
@@ -230,6 +264,7 @@ class Served:
         self.engine, self.scheduler, self.variant, self.clock = engine, scheduler, variant, clock
         self.steering = getattr(scheduler, "steering", None)  # a caching policy's has neither cost nor driver
         self.watch = Watch(scheduler, clock)
+        lead("relserve.vllm_plugin", clock)
         self.steps: Logged | StockSteps
         if hasattr(self.steering, "cost"):
             self.steps = self.steering.cost = Logged(self.steering.cost.model)
@@ -237,24 +272,32 @@ class Served:
             self.steps = StockSteps(scheduler)
 
     def forget(self) -> None:
-        """Know nothing of output lengths."""
+        """Know nothing of output lengths, and of what comes after a workflow's steps."""
         if hasattr(self.steering, "driver"):
             self.steering.driver.lengths = LengthLearner()
+            policy = self.steering.driver.policy
+            for each in (policy.due, policy.priority):
+                if hasattr(each, "steps"):
+                    each.steps = WorkflowSteps()
+        elif hasattr(self.steering, "lengths"):
+            self.steering.lengths.learner = LengthLearner()
+            self.scheduler.ledger.lengths_of = self.steering.lengths.learner.of
 
-    def serve(self, trace: list[RelSpec], with_tokens: bool) -> dict[str, Any]:
-        """Replay a trace from an empty prefix cache."""
+    def serve(self, trace: list[RelSpec], command: Mapping[str, Any]) -> dict[str, Any]:
+        """Replay a trace from an empty prefix cache, as a command says."""
         self.engine.reset_prefix_cache()
         before = self.steering.policy_s if self.steering else 0.0
         self.steps.log = []
         self.watch.begin()
         cpu_s = time.process_time()
-        result = serve(self.engine, trace, self.variant, self.clock)
+        result = serve(self.engine, trace, self.variant, self.clock, command.get("slo_s") or ())
         result["cpu_s"] = time.process_time() - cpu_s
         result["steps"] = self.steps.log
+        result["cost"] = None if self.steering is None else self.steering.report().get("cost")
         result["policy_s"] = self.steering.policy_s - before if self.steering else 0.0
         result |= {"leaked_blocks": self.watch.num_used, "at_once": self.watch.at_once}
         result["most_blocks"] = self.watch.most_blocks
-        if with_tokens:
+        if command.get("tokens"):
             result["token_s"] = self.watch.token_s(result["start_s"])
         return result
 

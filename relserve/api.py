@@ -10,13 +10,14 @@ import relserve_duckdb
 
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.store import FILE_NAME
+from relserve.call.durations import seconds_of
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
 from relserve.session.session import Session
-from relserve.settings import KV_CACHES, Settings, load, names_a_model
+from relserve.settings import KV_CACHES, Settings, kv_cache_of, load, names_a_model
 
 Connection = relserve_duckdb.Connection
 ENGINES = Engines()  # shared by all connections and dataframe calls of this process
@@ -32,6 +33,7 @@ def connect(
     memo: bool = True,
     cache: bool = True,
     kv_cache: str | None = None,
+    deadline: Any = None,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -47,17 +49,22 @@ def connect(
         kv_cache: what a local model's rows keep of the tokens that they have computed: 'kv', keys and values;
             'hidden', the layers' inputs, half as large; 'hybrid', what is better for each row (default: the
             setting, else 'kv'). An engine that already runs is shared as it is.
+        deadline: of calls and questions that give none: seconds, a timedelta or a text such as '30 s'; rows
+            without an answer by then are NULL (default: the setting, else any time).
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
         UsageError: an engine and a model, or a kv_cache that there is not or that the model cannot have.
+        OptionError: the deadline is none.
         ModelError: `model` leads to no model.
     """
-    _refuse_both(model, engine, kv_cache)
+    kv_cache = _checked(model, engine, kv_cache)
     settings = load()
     if model is not None:
         find_engine(model, kv_cache)  # a wrong name fails here, not in the first query
-    session = new_session(settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache)
+    session = new_session(
+        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline
+    )
     shown = settings.progress if progress is None else progress
     con = duckdb.connect(database, **duckdb_options)
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
@@ -73,6 +80,7 @@ def attach(
     memo: bool = True,
     cache: bool = True,
     kv_cache: str | None = None,
+    deadline: Any = None,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
@@ -80,11 +88,14 @@ def attach(
 
     Raises:
         UsageError: an engine and a model, or a kv_cache that there is not.
+        OptionError: the deadline is none.
     """
-    _refuse_both(model, engine, kv_cache)
+    kv_cache = _checked(model, engine, kv_cache)
     settings = load()
     shown = settings.progress if progress is None else progress
-    session = new_session(settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache)
+    session = new_session(
+        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline
+    )
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
 
 
@@ -129,6 +140,7 @@ def new_session(
     history: History | None = None,
     cache: bool = True,
     kv_cache: str | None = None,
+    deadline: Any = None,
 ) -> Session:
     """A session on the shared engines.
 
@@ -137,7 +149,7 @@ def new_session(
         model: the model of calls that name none (default: the setting, else 'tiny').
         engine: an engine object for those calls instead.
         history: where to record; a new one if None.
-        cache, kv_cache: as for `connect`.
+        cache, kv_cache, deadline: as for `connect`.
     """
 
     def find(name: str | None) -> Engine:
@@ -150,16 +162,27 @@ def new_session(
     kept = _cache(settings) if cache else None
     history = History() if history is None else history
     is_default = model is None and engine is None and not names_a_model()
-    return Session(find, history, kept, ForeignTables(announce, history) if is_default else None)
+    foreign = ForeignTables(announce, history) if is_default else None
+    ends = settings.deadline_s if deadline is None else seconds_of("deadline", deadline)
+    return Session(find, history, kept, foreign, deadline_s=ends)
 
 
-def _refuse_both(model: str | None, engine: Engine | None, kv_cache: str | None) -> None:
-    if kv_cache not in (None, *KV_CACHES):
-        raise UsageError(f"no kv_cache {kv_cache!r}; there are: {', '.join(KV_CACHES)}")
+def _checked(model: str | None, engine: Engine | None, kv_cache: str | None) -> str | None:
+    """The kv_cache as it is spelt.
+
+    Raises:
+        UsageError: there is none such, or two are given that do not go together.
+    """
+    if kv_cache is not None:
+        try:
+            kv_cache = kv_cache_of(kv_cache)
+        except (ValueError, AttributeError):
+            raise UsageError(f"no kv_cache {kv_cache!r}; there are: {', '.join(KV_CACHES)}") from None
     if kv_cache is not None and engine is not None:
         raise UsageError("give engine= or kv_cache=, not both: an engine object has been set up already")
     if model is not None and engine is not None:
         raise UsageError("give engine= or model=, not both: an engine answers with its own model")
+    return kv_cache
 
 
 def _cache(settings: Settings) -> AnswerCache | None:

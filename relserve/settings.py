@@ -78,6 +78,12 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _deadline(text: str) -> float:
+    if (seconds := _seconds(text)) < 0.001 or seconds > 7 * 86400:
+        raise ValueError("too short, or too long")
+    return seconds
+
+
 def _folder(text: str) -> Path:
     return Path(os.path.abspath(Path(text).expanduser()))
 
@@ -145,6 +151,12 @@ class Settings:
     )
     keep_lengths: bool = _setting(
         True, "learnt lengths of answers are kept on disk for the next engine: 1 (default) or 0", _flag
+    )
+    deadline_s: float | None = _setting(
+        None,
+        "seconds after which rows without an answer are NULL, of calls that give no deadline; "
+        "0.001 to 604800",
+        _deadline,
     )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 

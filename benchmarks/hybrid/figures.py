@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,21 @@ class Crossing(NamedTuple):
     """The rate where attainment first falls below a level.
 
     Attributes:
-        is_exact: it lies between two measured rates; else the true one is beyond `rate`.
+        bound: "exact": it lies between two measured rates; "at least" and "at most": it lies beyond `rate`,
+            the highest and the lowest that were measured.
     """
 
     rate: float
-    is_exact: bool
+    bound: Literal["exact", "at least", "at most"] = "exact"
 
     def __str__(self) -> str:
-        return f"{self.rate:.3g}" if self.is_exact else f"beyond {self.rate:.3g}"
+        return f"{self.rate:.3g}" if self.bound == "exact" else f"{self.bound} {self.rate:.3g}"
+
+    def over(self, other: Crossing) -> float | None:
+        """How many times another rate this is, or is at least; None where it may be less."""
+        if self.bound == "at most" or other.bound == "at least":
+            return None
+        return round(self.rate / other.rate, 3)
 
 
 def crossing(attained: Mapping[float, float], level: float) -> Crossing:
@@ -40,11 +47,11 @@ def crossing(attained: Mapping[float, float], level: float) -> Crossing:
     for rate, share in sorted(attained.items()):
         if share < level:
             if before is None:
-                return Crossing(rate, False)
+                return Crossing(rate, "at most")
             low, above = before
-            return Crossing(low + (rate - low) * (above - level) / (above - share), True)
+            return Crossing(low + (rate - low) * (above - level) / (above - share))
         before = rate, share
-    return Crossing(max(attained), False)
+    return Crossing(max(attained), "at least")
 
 
 def pooled(seeds: Sequence[Attainment]) -> Attainment:

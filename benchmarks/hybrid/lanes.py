@@ -2,7 +2,8 @@
 
 Engines run on one thread and by the clock of the processor time that they take, so that other programs, and
 the lane beside, cost them little; what is left is the machine's own speed, which a probe on the lane's stock
-engine tells: arrivals are stretched by what it takes, and all times are given in seconds of the first probe.
+engine tells: arrivals and limits are stretched by what it takes, and all times are given in seconds of the
+first probe.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
-from benchmarks.effective.attainment import RequestRecord
+from benchmarks.effective.attainment import RequestRecord, Slo
 from benchmarks.effective.workload import Arrival
 from benchmarks.hybrid.requests import records, requests, stretched
 from benchmarks.relquery_engines import Engine, Run, Worker
@@ -53,11 +54,19 @@ class Lane:
     def _probe(self) -> float:
         return float(self._judge.serve(PROBE)["makespan_s"])
 
-    def serve(self, way: str, trace: Sequence[RelSpec]) -> tuple[list[RequestRecord], Run]:
-        """Serve a trace of single requests: what became of each, and all else that the worker tells."""
+    def serve(
+        self, way: str, trace: Sequence[RelSpec], slo: Slo | None = None
+    ) -> tuple[list[RequestRecord], Run]:
+        """Serve a trace of single requests: what became of each, and all else that the worker tells.
+
+        Args:
+            slo: what requests ask for.
+        """
         before = self.probes_s[-1]
-        told = stretched(trace, before / self.reference_s)
-        run = self._workers[way].serve(told, forget=True, tokens=True)
+        slower = before / self.reference_s
+        told = stretched(trace, slower)
+        limits_s = [slower * each for each in slo or ()]
+        run = self._workers[way].serve(told, forget=True, tokens=True, slo_s=limits_s)
         self.probes_s.append(self._probe())
         factor = 2 * self.reference_s / (before + self.probes_s[-1])
         return records(told, run.pop("token_s"), factor), run

@@ -1,17 +1,19 @@
-"""The ways that are compared: who schedules, and what is kept in memory."""
+"""The ways that are compared: who schedules, what is kept in memory, and the model for this CPU."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
-from benchmarks.effective.attainment import Slo
 from benchmarks.made_up_opt import Shape, folder_of
 from benchmarks.relquery_engines import BLOCK_SIZE, Engine
+from relserve.engines.local.cpu import cpu_dtype
 from relserve.policies.scheduling.variants import DEFAULT
 
-# Weights are read once a step, whoever runs in it: 8 ms here, as much as 32 requests add. So a pool for ten
-# leaves half of what the processor could do, which is what bounds large models on GPUs as well.
-SHAPE = Shape(1024, 2)
+# Weights are read once a step, whoever runs in it: 6 to 8 ms, as much as 32 requests add where the CPU
+# multiplies bfloat16, as much as 12 where it does not and float32 is served. So a pool for ten leaves half of
+# what the former could do, which is what bounds large models on GPUs as well; and less of the latter.
+WIDE, NARROW = Shape(1024, 2), Shape(512, 2)
 
 
 class Way(NamedTuple):
@@ -35,6 +37,8 @@ STOCK, OURS, PUBLISHED = "stock FCFS", "absorbed + ours", "Apt-Serve, reproject"
 WAYS = {
     STOCK: Way(),
     "stock FCFS, fp8 KV": Way(kv_dtype="fp8"),
+    "ours, fp8 KV": Way({"cache": "kv", "caching": "ours-kv"}, "fp8"),
+    "ours, KV": Way({"cache": "kv", "caching": "ours-kv"}),
     "smallest first, KV": Way({"cache": "kv", "caching": "smallest-kv"}),
     "Apt-Serve, KV": Way({"cache": "kv", "caching": "apt-kv"}),
     PUBLISHED: Way({"cache": "hybrid", "caching": "apt", "absorbs": False}),
@@ -43,18 +47,42 @@ WAYS = {
 }
 
 
-def settings_of(way: Way, slo: Slo) -> dict[str, Any]:
-    """The way's settings, with the limits where its policy reads them."""
-    settings = dict(way.settings or {})
-    if "caching" in settings:
-        settings |= {"ttft_slo_s": slo.ttft_s, "tbt_slo_s": slo.tbt_s}
-    return settings
+class Numbers(NamedTuple):
+    """What engines here compute with.
+
+    Attributes:
+        shape: of the model.
+        dtype: of weights, and of keys and values.
+        kv_bytes: of one number of theirs.
+        has_fp8: whether vLLM can keep keys and values in fp8 on this CPU.
+    """
+
+    shape: Shape
+    dtype: str
+    kv_bytes: int
+    has_fp8: bool
+
+
+@cache
+def numbers() -> Numbers:
+    """As relserve would choose for this CPU."""
+    import torch
+
+    has_fp8 = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+    if cpu_dtype(str(folder_of(NARROW))) == "float32":
+        return Numbers(NARROW, "float32", 4, has_fp8)
+    return Numbers(WIDE, "bfloat16", 2, has_fp8)
+
+
+def ways_here() -> dict[str, Way]:
+    """The ways that this CPU can go."""
+    return {name: way for name, way in WAYS.items() if way.kv_dtype != "fp8" or numbers().has_fp8}
 
 
 def engine_of(way: Way, num_blocks: int, **limits: Any) -> Engine:
-    """The engine of a way with the bytes of so many blocks of bfloat16 keys and values."""
-    factor = 2 if way.kv_dtype == "fp8" else 1
+    """The engine of a way with the bytes of so many blocks of keys and values of the model's numbers."""
+    factor = numbers().kv_bytes if way.kv_dtype == "fp8" else 1
     return Engine(
-        own_model=str(folder_of(SHAPE)), own_kv_tokens=factor * num_blocks * BLOCK_SIZE, own_threads=1,
-        kv_dtype=way.kv_dtype, clock="busy", **limits,
+        own_model=str(folder_of(numbers().shape)), own_kv_tokens=factor * num_blocks * BLOCK_SIZE,
+        own_threads=1, kv_dtype=way.kv_dtype, clock="busy", **limits,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from relserve.call.answer_types import SCORE_STEP, AnswerType, Choice, Extract, Grammar, Number, Text, YesNo
 from relserve.call.checks import number, text, texts, whole
+from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
@@ -37,6 +38,7 @@ class Options:
     field_order: str = "given"
     thinking: int = 0  # most tokens of thoughts before an answer
     grammar: str = ""
+    deadline: float | None = None  # seconds
 
 
 class OptionSpec(NamedTuple):
@@ -141,11 +143,16 @@ OPTIONS: Mapping[str, OptionSpec] = {
         f"before an answer: 'off' (default), 'low' ({LOW} tokens), 'high' ({HIGH}) or a number",
         _thinking,
     ),
+    "deadline": OptionSpec(
+        "ANY",
+        "rows without an answer so long after the call began are NULL: seconds, or an interval",
+        seconds_of,
+    ),
 }
 
 _COMMON = (
     "max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "thinking",
-    "field_order",
+    "deadline", "field_order",
 )  # fmt: skip
 _GROUPS = tuple(name for name in _COMMON if name != "field_order")
 _TYPED = tuple(name for name in _COMMON if name != "stop")

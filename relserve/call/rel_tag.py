@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 logger = logging.getLogger(__name__)
 
 MOST = 10**7  # rows or tokens that a client is believed to speak of
-MAX_KIND = 64  # characters of a kind, which schedulers remember
+MAX_KIND = 64  # characters of a kind or a stage, which schedulers remember
 
 
 class Step(NamedTuple):
-    """A relQuery's place in a workflow; see `RelTag`.
+    """A relQuery's place in a workflow, and its deadline; see `RelTag`.
 
     At its deadline a row without an answer fails with FailureKind.DEADLINE, and its request is aborted.
     """
 
-    workflow_id: str
-    stage: str
+    workflow_id: str | None
+    stage: str | None
     deadline_s: float | None = None
 
 
@@ -84,15 +84,15 @@ def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
     if rel_id is None:
         return None
     cap = cap_of(max_tokens)
-    kind, likely = _name(args.get("rel_kind")), _positive(args, "rel_likely")
+    likely = _positive(args, "rel_likely")
     return RelTag(
         rel_id,
         _positive(args, "rel_rows") or 1,
         min(cap, _positive(args, "rel_ol") or cap),
         _name(args.get("rel_workflow")),
-        _name(args.get("rel_stage")),
+        _kept(args.get("rel_stage")),
         _time(args.get("rel_deadline_s")),
-        kind if kind is None or len(kind) <= MAX_KIND else None,
+        _kept(args.get("rel_kind")),
         None if likely is None else min(cap, likely),
     )
 
@@ -110,6 +110,12 @@ def _plain(text: str | None) -> Any:
 def _name(value: Any) -> str | None:
     """An id, also where a client wrote a number; else None."""
     return str(value) if isinstance(value, (str, int)) and value != "" else None
+
+
+def _kept(value: Any) -> str | None:
+    """A name that schedulers remember; None for one that is too long for that."""
+    name = _name(value)
+    return name if name is None or len(name) <= MAX_KIND else None
 
 
 def _positive(args: Mapping[Any, Any], name: str) -> int | None:

@@ -59,7 +59,13 @@ class CallSite:
         """
         sure = None if self.options.min_confidence is None else 0.0
         shaping = replace(
-            self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure
+            self.options,
+            model=None,
+            on_error="null",
+            seed=None,
+            field_order="given",
+            min_confidence=sure,
+            deadline=None,
         )
         text = repr((self.function, self.binding.template.text, shaping))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

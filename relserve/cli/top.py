@@ -91,8 +91,11 @@ def _table(engine: EngineStatus, now_s: float) -> Table:
     for name in ("priority", "left", "since arrival"):
         table.add_column(name, justify="right", no_wrap=True)
     passed_s = max(now_s - engine.written_s, 0.0)
+    has_deadlines = any(rel.deadline_s is not None for rel in engine.rels)
+    for name in ("deadline", "slack", "urgency") if has_deadlines else ():
+        table.add_column(name, justify="right", no_wrap=True)
     for rel in engine.rels:
-        table.add_row(*_cells(rel, passed_s))
+        table.add_row(*_cells(rel, passed_s), *(_to_deadline(rel, passed_s) if has_deadlines else ()))
     if engine.num_rels > len(engine.rels):
         table.add_row(Text(f"and {engine.num_rels - len(engine.rels):,} more", "dim"))
     return table
@@ -110,6 +113,19 @@ def _cells(rel: RelStatus, passed_s: float) -> list[Text]:
     left = "" if rel.left_s is None else clock_text(rel.left_s)
     cells = [plain(rel.rel_id, MAX_ID), rows, rel.phase, priority, left, clock_text(rel.age_s + passed_s)]
     return [Text(cell) for cell in cells]
+
+
+def _to_deadline(rel: RelStatus, passed_s: float) -> list[Text]:
+    """Time until the deadline, slack and urgency of a relQuery; nothing where it has none."""
+    if rel.deadline_s is None:
+        return [Text("")] * 3
+    left_s = rel.deadline_s - passed_s
+    ends = Text("missed", "red") if left_s < 0 else Text(clock_text(left_s))
+    if rel.slack_s is None or rel.urgency_s is None:
+        return [ends, Text(""), Text("")]
+    slack_s, urgency_s = rel.slack_s - passed_s, rel.urgency_s + passed_s
+    slack = Text(f"-{clock_text(-slack_s)}", "red") if slack_s < 0 else Text(clock_text(slack_s))
+    return [ends, slack, Text(f"{urgency_s:,.1f}")]
 
 
 def plain(text: str, longest: int) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from relserve.call.durations import seconds_of
 from relserve.cli.console import console
 from relserve.errors import UsageError
 from relserve.server.users.users import User, Users
@@ -41,6 +42,15 @@ Tokens = Annotated[
     ),
 ]
 
+Deadline = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="Rows without an answer after so long are NULL, of calls that give no deadline: seconds, or as "
+        "'2 minutes' (default: the server's own).",
+    ),
+]
+
 
 @app.command("add")
 def add_command(
@@ -51,6 +61,7 @@ def add_command(
     ] = False,
     models: Models = None,
     tokens_per_hour: Tokens = None,
+    deadline: Deadline = None,
     password_stdin: FromStdin = False,
 ) -> None:
     """Add a user, and make the file where there is none. Asks for a password.
@@ -59,10 +70,11 @@ def add_command(
 
     * `relserve user add ann`
     * `relserve user add ann --models tiny,http://127.0.0.1:8000/v1 --tokens-per-hour 100000`
+    * `relserve user add dashboard --deadline '20 s'`
     * `relserve user add root --admin --password-stdin < password.txt`
     """
     users = Users.load(file) if file.exists() else Users(file)
-    user = User(name, None, admin, _models(models), tokens_per_hour)
+    user = User(name, None, admin, _models(models), tokens_per_hour, _deadline(deadline))
     users.add(user)  # before anybody types a password for a name that cannot be
     users.put(replace(user, verifier=_verifier(password_stdin)))
     users.save()
@@ -73,13 +85,14 @@ def add_command(
 def list_command(file: File = Path(FILE_NAME)) -> None:
     """Show who is in the file, and what they may do."""
     table = Table(header_style="bold")
-    for column in ("user", "admin", "models", "tokens an hour"):
+    for column in ("user", "admin", "models", "tokens an hour", "deadline"):
         table.add_column(column)
     for user in Users.load(file).all():
         own = "any" if user.is_admin else "the server's own"
         models = own if user.models is None else ", ".join(sorted(user.models)) or "none"
         limit = "no limit" if user.tokens_per_hour is None else f"{user.tokens_per_hour:,}"
-        table.add_row(user.name, "yes" if user.is_admin else "", models, limit)
+        ends = "" if user.deadline_s is None else f"{user.deadline_s:g} s"
+        table.add_row(user.name, "yes" if user.is_admin else "", models, limit, ends)
     console().print(table, markup=False)
 
 
@@ -94,6 +107,10 @@ def change_command(
     ] = False,
     tokens_per_hour: Tokens = None,
     no_limit: Annotated[bool, typer.Option("--no-limit", help="As many tokens as they like.")] = False,
+    deadline: Deadline = None,
+    no_deadline: Annotated[
+        bool, typer.Option("--no-deadline", help="The server's own deadline again.")
+    ] = False,
 ) -> None:
     """Change what a user may do, from their next login on.
 
@@ -104,6 +121,8 @@ def change_command(
     """
     if (models is not None and any_model) or (tokens_per_hour is not None and no_limit):
         raise UsageError("give --models or --default-models, and --tokens-per-hour or --no-limit, not both")
+    if deadline is not None and no_deadline:
+        raise UsageError("give --deadline or --no-deadline, not both")
     users = Users.load(file)
     user = users.get(name)
     if admin is not None:
@@ -112,6 +131,8 @@ def change_command(
         user = replace(user, models=_models(models))
     if tokens_per_hour is not None or no_limit:
         user = replace(user, tokens_per_hour=tokens_per_hour)
+    if deadline is not None or no_deadline:
+        user = replace(user, deadline_s=_deadline(deadline))
     users.put(user)
     users.save()
     _say(f"{name} is changed in {file}")
@@ -137,6 +158,11 @@ def remove_command(name: Name, file: File = Path(FILE_NAME)) -> None:
 
 def _models(text: str | None) -> frozenset[str] | None:
     return None if text is None else frozenset(each for each in map(str.strip, text.split(",")) if each)
+
+
+def _deadline(text: str | None) -> float | None:
+    """Seconds; raises OptionError."""
+    return None if text is None else seconds_of("--deadline", text)
 
 
 def _verifier(from_stdin: bool) -> str:

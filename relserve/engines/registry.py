@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm.auto import tqdm
 
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.kv_cache import told_cache
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
@@ -48,7 +49,7 @@ class Engines:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._engines: dict[str, Engine] = {}
-        self._kv_caches: dict[str, str] = {}  # of those that were made here
+        self._asked: dict[str, str] = {}  # what those that were made here were to keep
 
     def find(self, name: str, settings: Settings, kv_cache: str | None = None) -> Engine:
         """The engine of a model, started when it is first asked.
@@ -60,15 +61,21 @@ class Engines:
 
         Raises:
             ModelError: the name leads to no model.
-            UsageError: the model's engine is there, or elsewhere, and does not keep that.
+            UsageError: the model's engine is there, or elsewhere, and does not keep that; or vLLM's arguments
+                say something else.
         """
         with self._lock:
             if name not in self._engines:
                 settings = settings if kv_cache is None else replace(settings, kv_cache=kv_cache)
+                if kv_cache is not None and is_local(name):
+                    _see_that_none_differs(settings)
                 self._engines[name] = _make(name, settings)
-                self._kv_caches[name] = settings.kv_cache if is_local(name) else KV_CACHES[0]
-            if kv_cache not in (None, self._kv_caches.get(name, KV_CACHES[0])):
-                raise UsageError(_why_not(name, str(kv_cache), self._kv_caches.get(name)))
+                if is_local(name):
+                    self._asked[name] = told_cache(settings.engine_args) or settings.kv_cache
+            asked = self._asked.get(name)
+            kept = None if asked is None else getattr(self._engines[name], "kv_cache", asked)
+            if kv_cache not in (None, asked or KV_CACHES[0], kept):
+                raise UsageError(_why_not(name, str(kv_cache), kept))
             return self._engines[name]
 
     def put(self, name: str, engine: Engine) -> None:
@@ -82,7 +89,7 @@ class Engines:
             names = [name for name in self._engines if model in (None, name)]
             engines = [self._engines.pop(name) for name in names]
             for name in names:
-                self._kv_caches.pop(name, None)
+                self._asked.pop(name, None)
         for closing in [spawn(engine.close()) for engine in engines]:
             closing.result()
         return names
@@ -98,12 +105,27 @@ def _why_not(name: str, wanted: str, kept: str | None) -> str:
 
 
 def engine_args_of(settings: Settings) -> Mapping[str, Any]:
-    """vLLM's arguments for a local model: the user's, with what its rows are to keep."""
-    given = settings.engine_args.get("additional_config")
-    if settings.kv_cache == KV_CACHES[0] or not isinstance(given, Mapping | None):
+    """vLLM's arguments for a local model: the user's, with what its rows are to keep.
+
+    Raises:
+        UsageError: they cannot be read, or say something else of that.
+    """
+    told_cache(settings.engine_args)
+    if settings.kv_cache == KV_CACHES[0]:
         return settings.engine_args
-    ours = {"cache": settings.kv_cache, **(given or {}).get(KEY, {})}
-    return {**settings.engine_args, "additional_config": {**(given or {}), KEY: ours}}
+    _see_that_none_differs(settings)
+    given = settings.engine_args.get("additional_config") or {}
+    ours = {**(given.get(KEY) or {}), "cache": settings.kv_cache}
+    return {**settings.engine_args, "additional_config": {**given, KEY: ours}}
+
+
+def _see_that_none_differs(settings: Settings) -> None:
+    told = told_cache(settings.engine_args)
+    if told not in (None, settings.kv_cache):
+        raise UsageError(
+            f"kv_cache is {settings.kv_cache!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
+            f"additional_config[{KEY!r}]['cache'] = {told!r}; leave one of them out"
+        )
 
 
 def _make(name: str, settings: Settings) -> Engine:

@@ -26,6 +26,11 @@ class RelStatus(NamedTuple):
             None where the order is that of arrival.
         left_s: predicted seconds of work left; None when nothing tells yet.
         age_s: seconds since its first row arrived, when the status was written.
+        workflow, stage: of the workflow that it is a step of; None for none.
+        deadline_s: seconds until its answers are of no more use, when the status was written; None: any time.
+        slack_s: seconds that its workflow may still wait and be in time, as far as can be foreseen.
+        urgency_s: of HexGen-Text2SQL's local queue: the seconds that the step takes, less its share of the
+            deadline, and what it has waited; the greater, the more urgent.
     """
 
     rel_id: str
@@ -36,6 +41,11 @@ class RelStatus(NamedTuple):
     priority: float | None
     left_s: float | None
     age_s: float
+    workflow: str | None = None
+    stage: str | None = None
+    deadline_s: float | None = None
+    slack_s: float | None = None
+    urgency_s: float | None = None
 
 
 class EngineStatus(NamedTuple):

@@ -56,7 +56,9 @@ class Database:
         session = self._session(history)
         find = metered_finder(session.find_engine, user, self._quota)
         judge = ForeignTables(client.notice, history) if session.foreign_tables else None
-        con = self._root.cursor_for(replace(session, find_engine=find, foreign_tables=judge), client)
+        ends = session.deadline_s if user.deadline_s is None else user.deadline_s
+        own = replace(session, find_engine=find, foreign_tables=judge, deadline_s=ends)
+        con = self._root.cursor_for(own, client)
         con.raw.execute("SET TimeZone = 'UTC'")
         return con
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ class Session:
         foreign_tables: looks at what calls that name no model are about; None: nobody does.
         sorts: send prompts in the order of their texts, so that those with a common beginning follow each
             other and the prefix cache serves it; off, in the order of the rows. Answers are the same.
+        deadline_s: seconds after which rows without an answer fail, of calls and workflows that say nothing
+            of a deadline; None: any time.
     """
 
     find_engine: Callable[[str | None], Engine]
@@ -42,6 +45,7 @@ class Session:
     cache: AnswerCache | None = None
     foreign_tables: ForeignTables | None = None
     sorts: bool = True
+    deadline_s: float | None = None
 
     def run(
         self,
@@ -59,7 +63,8 @@ class Session:
             cancel: when set, the requests are aborted in the engine and Cancelled is raised.
             progress, enough: see `OpenRelQuery.ask`.
             statement: number of the SQL statement that asks; None: a new one.
-            step: of the workflow that it is a part of; at its deadline rows without an answer fail.
+            step: of the workflow that it is a part of; at its deadline rows without an answer fail. The
+                relQuery's own is counted from now; the sooner one holds.
 
         Returns:
             Answers in input order; a NULL input gives Answer(None).
@@ -108,9 +113,22 @@ class Session:
             foreign_tables=self.foreign_tables,
             cancel=threading.Event() if cancel is None else cancel,
             statement=self.history.new_statement() if statement is None else statement,
-            rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers, step=step,
+            rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
+            step=self._in_time(site, step),
             is_whole=is_whole,
         )  # fmt: skip
+
+    def _in_time(self, site: CallSite, step: Step | None) -> Step | None:
+        """The step of a relQuery that begins now, with the sooner of its own deadline and the call's."""
+        seconds = site.options.deadline
+        if seconds is None and step is None:
+            seconds = self.deadline_s
+        if seconds is None:
+            return step
+        ends_s = time.time() + seconds
+        if step is None:
+            return Step(None, None, ends_s)
+        return step._replace(deadline_s=ends_s if step.deadline_s is None else min(step.deadline_s, ends_s))
 
     def submit(self, submission: Submission, model: str | None = None) -> PendingReplies:
         """Have given prompts answered, without folding, cache, answer types or record; returns at once.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import secrets
 import threading
+import time
 from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
@@ -14,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from relserve.call.relquery import Usage
+from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
 
 MAX_WORKFLOWS, MAX_STEPS = 10_000, 100_000
 
@@ -41,7 +45,7 @@ class WorkflowRecord:
         usage: tokens of the workflow's prompts and replies; None where it has several questions, for they are
             counted by step alone.
         deadline_s: seconds that it was given; None: any time.
-        met: whether it ended in that time; None: no deadline, or under way.
+        met: whether it ended in that time, with SQL; None: no deadline, or under way.
         error: why there is no SQL.
     """
 
@@ -88,7 +92,8 @@ WORKFLOW_SCHEMA = pa.schema(
         ("model", pa.string()), ("sql", pa.string()), ("stages", pa.list_(pa.string())),
         ("calls", pa.int64()), ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()),
         ("output_tokens", pa.int64()), ("started", pa.timestamp("us", "UTC")), ("seconds", pa.float64()),
-        ("deadline_s", pa.float64()), ("met", pa.bool_()), ("error", pa.string()),
+        ("deadline_s", pa.float64()), ("met", pa.bool_()), ("slack", pa.float64()),
+        ("urgency", pa.float64()), ("error", pa.string()),
     ]
 )  # fmt: skip
 
@@ -103,9 +108,14 @@ STEP_SCHEMA = pa.schema(
 
 
 class Workflows:
-    """The latest questions and steps of workflows, oldest dropped first; safe for several threads."""
+    """The latest questions and steps of workflows, oldest dropped first; safe for several threads.
 
-    def __init__(self) -> None:
+    Args:
+        find_engines: tells what this machine's engines are doing.
+    """
+
+    def __init__(self, find_engines: Callable[[], Iterable[EngineStatus]] | None = None) -> None:
+        self._find_engines = find_engines or _engines_here
         self._lock = threading.Lock()
         self._workflows: deque[WorkflowRecord] = deque(maxlen=MAX_WORKFLOWS)
         self._steps: deque[StepRecord] = deque(maxlen=MAX_STEPS)
@@ -131,19 +141,57 @@ class Workflows:
             return [each for each in self._steps if workflow_id in (None, each.workflow_id)]
 
     def workflows_table(self) -> pa.Table:
-        """llm_workflows(): one row a question."""
-        return pa.Table.from_pylist([_workflow_row(each) for each in self.workflows()], WORKFLOW_SCHEMA)
+        """llm_workflows(): one row a question.
+
+        `slack` is, of one that ended, what was left of its deadline; of one under way, how long it may still
+        wait and be in time, as the engine foresees that has a step of it. `urgency` is that engine's. Both
+        are NULL where nothing tells: without a deadline, between two steps, on a server elsewhere.
+        """
+        records, now_s = self.workflows(), time.time()
+        is_needed = any(each.seconds is None and each.deadline_s is not None for each in records)
+        standings = _standings(self._find_engines(), now_s) if is_needed else {}
+        rows = [_workflow_row(each, standings.get(each.workflow_id), now_s) for each in records]
+        return pa.Table.from_pylist(rows, WORKFLOW_SCHEMA)
 
     def steps_table(self) -> pa.Table:
         """llm_steps(): one row a relQuery of a workflow."""
         return pa.Table.from_pylist([_step_row(each) for each in self.steps()], STEP_SCHEMA)
 
 
-def _workflow_row(record: WorkflowRecord) -> dict[str, Any]:
+def _engines_here() -> list[EngineStatus]:
+    return read_engines(state_dir())
+
+
+def _standings(engines: Iterable[EngineStatus], now_s: float) -> dict[str, tuple[float, float]]:
+    """Slack and urgency now of each workflow that an engine has a step of: of its most urgent step."""
+    found: dict[str, tuple[float, float]] = {}
+    for engine in engines:
+        passed_s = max(now_s - engine.written_s, 0.0)
+        for rel in engine.rels:
+            if rel.workflow is None or rel.slack_s is None or rel.urgency_s is None:
+                continue
+            slack, urgency = found.get(rel.workflow, (math.inf, -math.inf))
+            own = rel.slack_s - passed_s, rel.urgency_s + passed_s
+            found[rel.workflow] = min(slack, own[0]), max(urgency, own[1])
+    return found
+
+
+def _workflow_row(
+    record: WorkflowRecord, standing: tuple[float, float] | None, now_s: float
+) -> dict[str, Any]:
+    slack = urgency = None
+    met = record.met
+    if record.deadline_s is not None and record.seconds is not None:
+        slack = record.deadline_s - record.seconds
+    elif record.deadline_s is not None:
+        slack, urgency = (None, None) if standing is None else standing
+        if now_s - record.started.timestamp() > record.deadline_s:
+            met = False
     return dict(
         workflow_id=record.workflow_id, number=record.number, question=record.question, model=record.model,
         sql=record.sql, stages=list(record.stages), calls=record.calls, **_tokens(record.usage),
-        started=record.started, seconds=record.seconds, deadline_s=record.deadline_s, met=record.met,
+        started=record.started, seconds=record.seconds, deadline_s=record.deadline_s, met=met,
+        slack=slack, urgency=urgency,
         error=record.error,
     )  # fmt: skip
 

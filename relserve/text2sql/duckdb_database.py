@@ -21,7 +21,7 @@ from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.guard.connection import GuardedConnection
 from relserve.text2sql.guard.limits import DEFAULT, Limits
 from relserve.text2sql.options import Text2SqlOptions
-from relserve.text2sql.pipeline import Outcome, run
+from relserve.text2sql.pipeline import Outcome, in_time, run
 from relserve.text2sql.retrieval.database_values import DatabaseValues
 from relserve.text2sql.retrieval.golden import GoldenExamples
 from relserve.text2sql.retrieval.library import ValueLibrary
@@ -146,6 +146,7 @@ def answer(
     Args:
         con: see `DuckDBDatabase`.
     """
+    options = in_time(options, session)
     database = DuckDBDatabase(con, options, cancel=cancel)
     return run(questions, database, session, options, evidence=evidence, cancel=cancel)
 

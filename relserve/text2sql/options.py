@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from relserve.call.checks import number, text, texts, whole
+from relserve.call.checks import text, texts, whole
+from relserve.call.durations import seconds_of
 from relserve.call.options import OptionSpec
 from relserve.errors import OptionError
 
@@ -38,7 +38,6 @@ EFFORTS: Mapping[str, Effort] = {
     "thorough": Effort(5, 10, asks_keywords=True, asks_schema=True, runs=True, tests=True),
 }
 MOST_CANDIDATES, MOST_REVISIONS = 5, 20
-LONGEST_S = 7 * 24 * 3600
 
 
 def _effort(name: str, value: Any) -> str:
@@ -47,9 +46,8 @@ def _effort(name: str, value: Any) -> str:
     return str(value)
 
 
-def _seconds(name: str, value: Any) -> float:
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    return number(0.001, LONGEST_S)(f"{name} (in seconds)", seconds)
+def _deadline(_: str, value: Any) -> float:
+    return seconds_of("deadline", value)
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -70,7 +68,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "max_revisions": OptionSpec(
         "BIGINT", "most revisions of a candidate (by effort: 1, 3, 10)", whole(0, MOST_REVISIONS)
     ),
-    "deadline_s": OptionSpec("INTERVAL", "the longest time for all of it", _seconds),
+    "deadline_s": OptionSpec("ANY", "the longest time for all of it: seconds, or an interval", _deadline),
     "seed": OptionSpec("BIGINT", "of what is done in an order of chance", whole(0, 2**63 - 1)),
     "examples": OptionSpec("VARCHAR", "your table of questions and their right SQL", text),
     "grammar": OptionSpec("BOOLEAN", "names that exist, by grammar (default: where the engine can)", _flag),

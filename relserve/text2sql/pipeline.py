@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import duckdb
@@ -104,7 +105,7 @@ def run(
         UsageError: an option is wrong for this database or model.
         Cancelled: `cancel` was set.
     """
-    options = options or Text2SqlOptions()
+    options = in_time(options or Text2SqlOptions(), session)
     cases = _cases(questions, evidence, options)
     workflow = Workflow(session.history.workflows, options.model or "", cases, options.deadline_s)
     try:
@@ -118,6 +119,13 @@ def run(
     finally:
         workflow.end()
     return [_outcome(case, workflow.workflow_id) for case in cases]
+
+
+def in_time(options: Text2SqlOptions, session: Session) -> Text2SqlOptions:
+    """The options, with the session's deadline where they have none."""
+    if options.deadline_s is not None or session.deadline_s is None:
+        return options
+    return replace(options, deadline_s=session.deadline_s)
 
 
 def _cases(

@@ -228,9 +228,9 @@ class RowLedger:
         lengths = self.lengths_of(identity.kind, identity.output_cap, identity.likely)
         num_rows = min(identity.rows, 1 + AT_FIRST + FOR_EACH)
         rel = RelRecord(identity.rel_id, now_s, num_rows, identity.output_cap, lengths=lengths)
-        rel.is_named = identity.is_named
+        rel.workflow_id, rel.stage, rel.deadline_s = identity.workflow_id, identity.stage, identity.deadline_s
+        rel.is_named, rel.seen_output = identity.is_named, lengths.seen
         rel.row_output, rel.longest_output = lengths.row, lengths.longest_left(0, num_rows)
-        rel.seen_output = lengths.seen
         self.active[identity.rel_id] = rel
         return rel
 
@@ -280,11 +280,11 @@ class RowLedger:
             return
         rel, given = row.rel, row.request.num_output_tokens
         if given:
+            rel.most_output = max(rel.most_output, given)
             rel.lengths.ended(given, is_whole=not aborted and given < row.request.max_tokens)
         self._take_out(row)
         rel.num_past_core += row.last_token_s is None
-        rel.num_aborted += aborted
-        rel.num_finished += not aborted
+        rel.num_aborted, rel.num_finished = rel.num_aborted + aborted, rel.num_finished + (not aborted)
         rel.last_active_s = now_s
         if rel.num_resident == 0:
             # After an abort no more rows come; else those announced may still be on their way.

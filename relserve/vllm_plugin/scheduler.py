@@ -54,7 +54,10 @@ class RelQueryScheduling(_Base):
 
     def add_request(self, request: Any) -> None:
         identity = identity_of(request, self.vllm_config.model_config.max_model_len)
-        self.ledger.arrive(request, part_of(identity, self._num_ranks), time.monotonic())
+        now_s = time.monotonic()
+        if identity.deadline_s is not None:  # of the wall clock, which may be set back and forth later
+            identity = identity._replace(deadline_s=now_s + identity.deadline_s - time.time())
+        self.ledger.arrive(request, part_of(identity, self._num_ranks), now_s)
         if self.steering is not None:
             self.steering.arrive(request)
         super().add_request(request)

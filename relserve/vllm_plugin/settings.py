@@ -44,6 +44,8 @@ class SchedulerSettings:
             `variant`.
         ttft_slo_s, tbt_slo_s: how long a request's first token, and each other one, may take, for `caching`;
             0 for any time. A request's own `extra_args` go before.
+        step_base: share of a step's time that may be its base while relQueries with deadlines are there, for
+            which steps are kept short; 0 leaves them as they are; None: as the variant has it.
     """
 
     variant: str = DEFAULT
@@ -59,6 +61,7 @@ class SchedulerSettings:
     ttft_slo_s: float = 0.0
     tbt_slo_s: float = 0.0
     absorbs: bool = True
+    step_base: float | None = None
 
     @property
     def first_cost(self) -> CostModel:
@@ -76,7 +79,10 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     Raises:
         UsageError: an unknown setting or variant.
     """
-    given = additional_config.get(KEY, {}) if isinstance(additional_config, Mapping) else {}
+    given = additional_config.get(KEY) if isinstance(additional_config, Mapping) else None
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise UsageError(f"relserve's settings are a mapping of names to values, not {given!r}")
     known = [f.name for f in fields(SchedulerSettings)]
     for name in given:
         if name not in known:
@@ -94,6 +100,9 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
     _check_caching(settings)
+    base = settings.step_base
+    if base is not None and not (as_slo(base) is not None and base < 1):
+        raise UsageError(f"step_base is a share of a step's time, from 0 to below 1, not {base!r}")
     if model and settings.variant != "stock":
         kept = str(lengths_path(model)) if keeps_lengths() else ""
         settings = replace(
@@ -122,5 +131,10 @@ def _check_caching(settings: SchedulerSettings) -> None:
 
 def as_slo(value: Any) -> float | None:
     """Seconds that a token may take, 0 for any time; None where the value is no such thing."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) and value >= 0 else None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        seconds = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None

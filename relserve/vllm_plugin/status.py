@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
 MAX_RELS = 32  # relQueries in a snapshot, which is made within a step
-MAX_ID = 200  # characters of a relQuery's id
+MAX_ID = 200  # characters of an id
 
 _numbers = itertools.count(1)
 
@@ -138,11 +138,17 @@ class Publisher:
 
 
 def _status_of(rel: RelRecord, outlook: Outlook | None, now_s: float) -> RelStatus:
-    priority, left_s = (None, _extrapolated_s(rel, now_s)) if outlook is None else outlook
+    priority, left_s, standing = (None, _extrapolated_s(rel, now_s), None) if outlook is None else outlook
+    slack_s, urgency_s = (None, None) if standing is None else standing
     return RelStatus(
         rel.rel_id[:MAX_ID], rel.num_announced, rel.num_finished, rel.num_aborted, rel.phase,
-        priority, left_s, now_s - rel.arrival_s,
+        priority, left_s, now_s - rel.arrival_s, _cut(rel.workflow_id), _cut(rel.stage),
+        None if rel.deadline_s is None else rel.deadline_s - now_s, slack_s, urgency_s,
     )  # fmt: skip
+
+
+def _cut(text: str | None) -> str | None:
+    return None if text is None else text[:MAX_ID]
 
 
 def _extrapolated_s(rel: RelRecord, now_s: float) -> float | None:

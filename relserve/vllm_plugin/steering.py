@@ -48,6 +48,8 @@ class Steering:
     ) -> None:
         self.scheduler, self.ledger, self.settings, self.types = scheduler, ledger, settings, types
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
+        if settings.step_base is not None:
+            policy.step_base = settings.step_base
         path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
         self.lengths = KeptLengths(path)
         self.driver = StepDriver(policy, OnlineCost(settings.first_cost), self.lengths.learner)
@@ -184,7 +186,7 @@ class Steering:
 
     def outlooks(self, rels: Sequence[RelRecord]) -> list[Outlook]:
         """How some of the relQueries stand that the queue's order holds."""
-        return self.driver.outlooks(rels, self.limits)
+        return self.driver.outlooks(rels, self.limits, time.monotonic())
 
     def report(self) -> dict[str, Any]:
         """Counters for benchmarks."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import types
 
-from benchmarks.clocks import BusyClock, WallClock
+import pytest
+
+from benchmarks.clocks import BusyClock, WallClock, lead
 
 
 def test_sleep_is_no_busy_time_and_waiting_costs_none() -> None:
@@ -33,3 +37,17 @@ def test_the_wall_clock_never_waits_past_its_time() -> None:
     began_s = clock.now()
     clock.wait(began_s - 1)
     assert clock.now() - began_s < 1
+
+
+def test_modules_of_a_package_read_the_clock_that_leads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    led = types.ModuleType("led.steps")
+    led.time = time  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, led.__name__, led)
+    clock = BusyClock()
+    lead("led", WallClock())
+    assert led.time is time
+    lead("led", clock)
+    clock.wait(clock.now() + 1000)
+    assert led.time.monotonic() == pytest.approx(clock.now(), abs=1)
+    assert led.time.monotonic is not time.monotonic
+    assert led.time.sleep is time.sleep

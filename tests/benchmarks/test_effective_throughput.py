@@ -10,18 +10,20 @@ import pytest
 from benchmarks.effective.attainment import Attainment, Slo
 from benchmarks.effective.lengths import Lengths
 from benchmarks.effective_throughput import (
+    BUDGETS,
     LEAST,
     MULTIPLES,
     Arrivals,
     Comparison,
     Measured,
     Regime,
+    budget_of,
     compare,
     headline,
     rows,
     told,
 )
-from benchmarks.hybrid.ways import OURS, STOCK, WAYS, settings_of
+from benchmarks.hybrid.ways import OURS, STOCK, WAYS, engine_of, numbers
 
 REACHES = {STOCK: (1.0, 0.8), "absorbed + FCFS": (1.5, 1.1), OURS: (3.0, 2.0)}  # P99, every gap
 
@@ -81,26 +83,39 @@ def test_rows_are_by_rate() -> None:
 
 
 def test_the_pool_is_a_share_of_the_load_but_holds_a_request() -> None:
-    regime: Any = Regime(Slo(1.0, 1.0), 10.0, 200, {}, 1.0)
+    regime: Any = Regime(Slo(1.0, 1.0), 10.0, 200, {}, 64, 1.0)
     assert regime.num_blocks == 80
     assert regime._replace(load_blocks=1).num_blocks == LEAST
-
-
-def test_limits_are_told_to_those_that_read_them() -> None:
-    slo = Slo(0.5, 0.25)
-    told = {name: settings_of(way, slo) for name, way in WAYS.items()}
-    assert told[OURS]["ttft_slo_s"] == 0.5
-    assert told[OURS]["tbt_slo_s"] == 0.25
-    assert told[STOCK] == {}
-    assert "ttft_slo_s" not in told["absorbed + FCFS"]
 
 
 def test_settings_are_such_as_the_scheduler_reads() -> None:
     from relserve.vllm_plugin.settings import read
 
     for way in WAYS.values():
-        settings = settings_of(way, Slo(0.5, 0.25))
+        settings = way.settings or {}
         assert read({"relserve": settings}).cache == settings.get("cache", "kv")
+
+
+def test_a_way_that_never_reaches_the_level_has_no_ratio() -> None:
+    comparison = played()
+    comparison.found[OURS] = {
+        rate: each._replace(attained=each.attained._replace(attained=0.2, strict=0.2))
+        for rate, each in comparison.found[OURS].items()
+    }
+    found = headline(comparison.found)
+    assert found["at_90"] is None
+    assert found["at_90_strict"] is None
+
+
+def test_the_budget_is_the_largest_whose_step_keeps_the_limit() -> None:
+    assert budget_of({"ttft": 30.0, "tbt": 10.0}, 40.0) == 32  # half a millisecond a token, twenty are left
+    assert budget_of({"ttft": 10.0, "tbt": 10.0}, 40.0) == BUDGETS[-1]
+    assert budget_of({"ttft": 900.0, "tbt": 10.0}, 40.0) == BUDGETS[0]
+
+
+def test_fp8_keeps_as_many_tokens_more_as_its_numbers_are_shorter() -> None:
+    kv, fp8 = (engine_of(way, 10).kv_tokens for way in (WAYS[STOCK], WAYS["ours, fp8 KV"]))
+    assert fp8 == numbers().kv_bytes * kv
 
 
 def test_everything_measured_is_told() -> None:

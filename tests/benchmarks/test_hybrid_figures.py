@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.effective.attainment import Attainment
-from benchmarks.hybrid.figures import crossing, draw, pooled
+from benchmarks.hybrid.figures import Crossing, crossing, draw, pooled
 
 
 def test_between_two_rates_it_is_on_their_line() -> None:
     found = crossing({1.0: 1.0, 3.0: 0.6, 2.0: 0.95}, 0.9)
-    assert found.is_exact
+    assert found.bound == "exact"
     assert found.rate == pytest.approx(2 + 0.05 / 0.35)
     assert str(found) == "2.14"
 
@@ -21,11 +21,20 @@ def test_the_first_fall_counts() -> None:
     assert crossing({1.0: 1.0, 2.0: 0.8, 3.0: 0.95}, 0.9).rate == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize(("attained", "rate"), [({2.0: 0.5, 4.0: 0.4}, 2.0), ({2.0: 0.9, 4.0: 0.9}, 4.0)])
-def test_beyond_what_was_measured(attained: dict[float, float], rate: float) -> None:
+@pytest.mark.parametrize(
+    ("attained", "rate", "bound"),
+    [({2.0: 0.5, 4.0: 0.4}, 2.0, "at most"), ({2.0: 0.9, 4.0: 0.9}, 4.0, "at least")],
+)
+def test_beyond_what_was_measured(attained: dict[float, float], rate: float, bound: str) -> None:
     found = crossing(attained, 0.9)
-    assert (found.rate, found.is_exact) == (rate, False)
-    assert str(found) == f"beyond {rate:g}"
+    assert (found.rate, found.bound) == (rate, bound)
+    assert str(found) == f"{bound} {rate:g}"
+
+
+def test_a_ratio_is_given_where_it_is_so_much_at_least() -> None:
+    exact, low, high = Crossing(2.0), Crossing(2.0, "at most"), Crossing(4.0, "at least")
+    assert [each.over(exact) for each in (exact, low, high)] == [1.0, None, 2.0]
+    assert [high.over(each) for each in (low, high)] == [2.0, None]
 
 
 def test_nothing_measured() -> None:

@@ -119,6 +119,13 @@ def test_a_tag_comes_back_as_it_went(function: str) -> None:
     assert tag.kind == submission.kind
 
 
+def test_a_stage_is_remembered_unless_its_name_is_too_long() -> None:
+    for length, stage in ((MAX_KIND, "s" * MAX_KIND), (MAX_KIND + 1, None)):
+        tag = read_tag({"rel_id": "r", "rel_workflow": "w", "rel_stage": "s" * length}, 16)
+        assert tag is not None
+        assert (tag.workflow_id, tag.stage) == ("w", stage)
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "likely"),
     [

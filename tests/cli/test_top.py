@@ -158,3 +158,16 @@ def test_ctrl_c_ends_it_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=PATIENCE_S)
     assert (child.returncode, errors) == (0, b"")
+
+
+def test_deadlines_are_shown_where_there_are_any() -> None:
+    assert "slack" not in drawn([status(7)])
+    flow = RelStatus("rel-7-2", 1, 0, 0, "waiting", 1.0, 2.0, 3.0, "wf-1", "revise", 65.0, 20.0, -4.0)
+    late = flow._replace(rel_id="rel-7-3", deadline_s=-1.0, slack_s=-9.0, urgency_s=31.25)
+    unknown = flow._replace(rel_id="rel-7-4", slack_s=None, urgency_s=None)
+    now_s = time.time()
+    lines = drawn([status(7, rels=[flow, late, unknown, RELS[0]], written_s=now_s - 5)], now_s).splitlines()
+    assert "deadline" in lines[1]
+    ends = [line.split("8.0 s")[-1].split() for line in lines[2:6]]
+    assert ends == [["1", "min", "00", "s", "15", "s", "1.0"], ["missed", "-14", "s", "36.2"],
+                    ["1", "min", "00", "s"], []]  # fmt: skip

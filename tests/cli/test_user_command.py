@@ -114,3 +114,20 @@ def test_an_empty_password_is_none(user, path):
 def test_there_is_no_file(user):
     with pytest.raises(UsageError, match="`relserve user add NAME` makes one"):
         user("list")
+
+
+def test_a_user_has_a_deadline_of_their_own(user, path):
+    add(user, "ann", "--deadline", "2 minutes")
+    assert Users.load(path).get("ann").deadline_s == 120
+    assert "120 s" in user("list")
+    user("change", "ann", "--deadline", "15")
+    assert Users.load(path).get("ann").deadline_s == 15
+    user("change", "ann", "--no-deadline")
+    assert Users.load(path).get("ann").deadline_s is None
+
+
+@pytest.mark.parametrize("deadline", ["0", "soon", "-3 s", "1 year"])
+def test_a_deadline_that_is_none_is_refused(user, path, deadline):
+    with pytest.raises(UsageError, match="--deadline must be"):
+        add(user, "ann", "--deadline", deadline)
+    assert not path.exists()

@@ -16,8 +16,11 @@ from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
         ({"candidates": 0}, "candidates must be from 1 to 5, not 0"),
         ({"candidates": 2.5}, "candidates must be a whole number"),
         ({"max_revisions": 21}, "max_revisions must be from 0 to 20"),
-        ({"deadline_s": -1}, r"deadline_s \(in seconds\) must be from 0.001 to"),
-        ({"deadline_s": "soon"}, r"deadline_s \(in seconds\) must be a number"),
+        (
+            {"deadline_s": -1},
+            "deadline must be from 0.001 seconds to 7 days, as in 30, '30 s' or INTERVAL 30 SECOND, not -1",
+        ),
+        ({"deadline_s": "soon"}, "deadline must be a length of time, in seconds or as in .*, not 'soon'"),
         ({"tables": []}, "tables must be a list of texts"),
         ({"tables": ["a", "a"]}, "tables holds 'a' more than once"),
         ({"grammar": "yes"}, "grammar must be true or false, not 'yes'"),

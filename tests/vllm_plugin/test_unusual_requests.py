@@ -9,11 +9,21 @@ import pytest
 pytest.importorskip("vllm", reason="vLLM is not installed")
 from vllm.v1.request import RequestStatus
 
+from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.testing import Arrival, Ran, Worker, deliver, run, scheduler_of
 
 pytestmark = pytest.mark.vllm
-VARIANTS = ("stock", "dpu+marginal")
+VARIANTS = ("stock", "dpu+marginal", *(f"caching {name}" for name in CACHING))
+MODEL = str(MODEL_DIR)
+SLOS = {"ttft_slo_s": 0.001, "tbt_slo_s": 0.001}
+
+
+def led_by(variant: str, num_blocks: int = 60, **settings: Any) -> Any:
+    """A scheduler under a variant, or under a caching policy."""
+    if variant.startswith("caching "):
+        variant, settings = "dpu+marginal", {"caching": variant.removeprefix("caching "), **settings}
+    return scheduler_of(MODEL, variant, False, num_blocks, **settings)
 
 
 def piece(request_id: str, is_last: bool = False) -> Any:
@@ -32,7 +42,7 @@ def work(scheduler: Any, worker: Worker, ran: Ran, num_steps: int) -> None:
 @pytest.mark.parametrize("is_early", [True, False], ids=["early", "late"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: str, is_early: bool) -> None:
-    scheduler = scheduler_of(str(MODEL_DIR), variant, False, 60)
+    scheduler = led_by(variant)
     worker, ran = Worker(), Ran()
     scheduler.add_request(piece("session"))
     if is_early:
@@ -51,7 +61,7 @@ def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: s
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_session_that_pauses_can_be_aborted(variant: str) -> None:
-    scheduler = scheduler_of(str(MODEL_DIR), variant, False, 60)
+    scheduler = led_by(variant)
     scheduler.add_request(piece("session"))
     work(scheduler, Worker(), Ran(), 5)
     assert scheduler.ledger.active["session"].num_resident == 1
@@ -61,7 +71,7 @@ def test_a_session_that_pauses_can_be_aborted(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(variant: str) -> None:
-    scheduler = scheduler_of(str(MODEL_DIR), variant, False, 60)
+    scheduler = led_by(variant)
     arrivals = [Arrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)]
     for arrival in arrivals:
         scheduler.add_request(arrival.request())
@@ -72,3 +82,28 @@ def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(va
     work(scheduler, worker, ran, 4)
     assert sorted(ran.finished_order) == ["q0-0", "q0-3"]
     assert not scheduler.ledger.active
+
+
+@pytest.mark.parametrize("variant", VARIANTS[1:])
+def test_others_are_served_beside_a_session_that_pauses(variant: str) -> None:
+    """It holds memory and a seat, cannot be planned, and goes on once more comes."""
+    scheduler = led_by(variant, 12, **(SLOS if variant.startswith("caching ") else {}))
+    worker, ran = Worker(), Ran()
+    scheduler.add_request(piece("session"))
+    work(scheduler, worker, ran, 6)
+    for number in range(6):
+        scheduler.add_request(Arrival(0, f"q{number}-0", [number] * 100, 30, {}).request())
+    if variant.startswith("caching "):
+        view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
+        assert "session" not in view.requests
+        assert (view.memory.num_blocks, view.limits.max_num_seqs) == (11 - 2, 24 - 1)
+    work(scheduler, worker, ran, 260)
+    assert sorted(ran.finished_order) == [*(f"q{number}-0" for number in range(6)), "session"]
+    scheduler.add_request(piece("session"))
+    work(scheduler, worker, ran, 6)
+    assert len(ran.tokens["session"]) == 6
+    scheduler.add_request(piece("session", is_last=True))
+    work(scheduler, worker, ran, 1)
+    assert not scheduler.requests
+    pool = scheduler.kv_cache_manager.block_pool
+    assert pool.get_num_free_blocks() == pool.num_gpu_blocks - 1

@@ -9,7 +9,7 @@ from typing import Any
 from relserve.errors import OptionError
 from relserve.text2sql.options import OPTIONS, Text2SqlOptions
 
-_FIELDS = {"deadline": "deadline_s"}  # an interval in SQL
+_FIELDS = {"deadline": "deadline_s"}
 _NAMES = {field: name for name, field in _FIELDS.items()}
 NAMES = tuple(_NAMES.get(name, name) for name in OPTIONS)
 ROW_NAMES = (*NAMES, "on_error")  # of text2sql_query()

@@ -104,7 +104,6 @@ def _signature(function: str, slots: Slots, udfs: Udfs) -> str:
 def _question_signature(udfs: Udfs) -> str:
     named = ", ".join(f"{name} := NULL" for name in ROW_NAMES)
     values = {name: name for name in ROW_NAMES if name != "evidence"}
-    values["deadline"] = "epoch(deadline::INTERVAL)"
     fields = ", ".join(f"'{name}': {value}" for name, value in values.items())
     given = f"{QUESTION}, to_json({{{fields}}})::VARCHAR, {KEY}, evidence::VARCHAR"
     call = f"{udfs.name_of(TEXT2SQL_QUERY)}({given})"

@@ -25,8 +25,8 @@ TIMEOUT_S = 300
 _OPTIONS = ["-O3", "-std=c++20", "-fPIC", "-fno-math-errno", "-fno-trapping-math"]
 _OPTIONS += ["-ffinite-math-only", "-fassociative-math", "-fno-signed-zeros"]
 _INSTRUCTIONS = {
-    "AVX512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"],
-    "AVX2": ["-mavx2", "-mfma"],
+    "AVX512": ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma", "-mf16c"],
+    "AVX2": ["-mavx2", "-mfma", "-mf16c"],
 }
 
 

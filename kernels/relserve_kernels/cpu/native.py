@@ -1,7 +1,9 @@
 """The CPU path with C++ kernels: pages are read where they lie, each once a query.
 
-Only what pays is done there: sequences with few queries, in number types and widths that oneDNN's products
-take. The rest is plain torch's.
+Only what pays is done there: sequences with few queries. Where the CPU multiplies bf16, AMX or oneDNN do, for
+the widths that they take; everything else runs in float32's vectors (AVX2, AVX-512), whatever X's number
+type, projections too: torch's own products of short numbers are slow on such CPUs. Without vectors it is
+plain torch's.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ import torch
 from torch import Tensor
 
 from relserve_kernels.cpu import plain
+from relserve_kernels.cpu.instructions import multiplies
 from relserve_kernels.cpu.plain import attend_reprojected, attend_value_absorbed
 from relserve_kernels.pages import PagedX, Span, spans
 
 __all__ = ["attend_absorbed", "attend_reprojected", "attend_value_absorbed", "store_x"]
 
 _EVEN_WIDTH = 32  # oneDNN's products take rows of X in steps of it
+_VECTOR_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def store_x(x: Tensor, pool: Tensor, slots: Tensor) -> None:
@@ -38,7 +42,7 @@ def attend_absorbed(
     """Attend with keys and values absorbed; see absorbed.attend_absorbed."""
     asking = list(spans(query_start, x))
     few = [span for span in asking if span.num_queries <= plain.most_absorbed(query)]
-    if x.width % _EVEN_WIDTH or query.dtype not in _number_types() or not few:
+    if not few or not (_in_vectors(query.dtype) or _by_products(query.dtype, x.width)):
         plain.attend_absorbed(query, query_start, x, wk, wv, value_bias, scale, out)
     elif len(few) == len(asking) and asking[-1].stop == query.shape[0]:
         _attend(query, query_start, x, wk, wv, value_bias, scale, out)
@@ -60,6 +64,16 @@ def _attend(
     out: Tensor,
 ) -> None:
     """Attend with everything absorbed; each row of the query belongs to a sequence."""
+    if not _by_products(query.dtype, x.width):
+        key, value = (weight.permute(1, 2, 0).contiguous() for weight in (wk, wv))
+        bias = None if value_bias is None else value_bias.contiguous()
+        found = out if out.is_contiguous() else torch.empty_like(query, memory_format=torch.contiguous_format)
+        torch.ops.relserve_kernels.attend_in_vectors(
+            query.contiguous(), query_start, x.pool, x.block_table, x.seq_lens, key, value, bias, scale, found
+        )
+        if found is not out:
+            out.copy_(found)
+        return
     asked = torch.bmm((query * scale).transpose(0, 1), wk.permute(1, 2, 0)).transpose(0, 1).contiguous()
     mixed = torch.empty_like(asked)
     torch.ops.relserve_kernels.mix_x(asked, query_start, x.pool, x.block_table, x.seq_lens, mixed)
@@ -90,8 +104,24 @@ def _attend_few(
     out[rows] = found
 
 
+def _by_products(dtype: torch.dtype, width: int) -> bool:
+    """Whether the CPU's products of short numbers attend: bf16, where it has them."""
+    wide_enough = width % _EVEN_WIDTH == 0
+    return dtype == torch.bfloat16 and wide_enough and multiplies(dtype) and _packs_bf16()
+
+
+def _in_vectors(dtype: torch.dtype) -> bool:
+    """Whether vectors of float32 can attend."""
+    return dtype in _VECTOR_TYPES and _has_vectors()
+
+
 @functools.cache
-def _number_types() -> frozenset[torch.dtype]:
-    """The number types of oneDNN's products on this CPU."""
-    paired = [torch.bfloat16] if torch.ops.relserve_kernels.has_bf16() else []
-    return frozenset([torch.float32, *paired])
+def _packs_bf16() -> bool:
+    found: bool = torch.ops.relserve_kernels.has_bf16()
+    return found
+
+
+@functools.cache
+def _has_vectors() -> bool:
+    found: bool = torch.ops.relserve_kernels.has_vectors()
+    return found

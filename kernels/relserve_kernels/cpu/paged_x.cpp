@@ -12,49 +12,21 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "amx.hpp"
 #include "brgemm.hpp"
-#include "pages.hpp"
+#include "tasks.hpp"
+#include "absorb.hpp"
 
 namespace {
 
 using at::BFloat16;
 using at::Tensor;
-using relserve::Pages;
-
-struct Task {
-  int64_t query, sequence, length, first_head;
-};
-
-std::vector<Task> tasks_of(const Tensor& query_start, const Tensor& seq_lens, int64_t holds, int64_t heads, int64_t at_once) {
-  const auto* starts = query_start.const_data_ptr<int32_t>();
-  const auto* lengths = seq_lens.const_data_ptr<int32_t>();
-  std::vector<Task> tasks;
-  for (int64_t s = 0; s < seq_lens.size(0); ++s) {
-    const int64_t queries = starts[s + 1] - starts[s], length = lengths[s];
-    TORCH_CHECK(0 <= queries && queries <= length && length <= holds, "sequence ", s, " has ", length, " tokens and ",
-                queries, " queries, and pages for ", holds, " tokens");
-    for (int64_t i = 0; i < queries; ++i)
-      for (int64_t head = 0; head < heads; head += at_once)
-        tasks.push_back({starts[s] + i, s, length - queries + i + 1, head});
-  }
-  return tasks;
-}
-
-template <typename T>
-Pages<T> pages_of(const Task& task, const Tensor& pool, const Tensor& block_table) {
-  const auto* table = block_table.const_data_ptr<int32_t>() + task.sequence * block_table.stride(0);
-  const T* start = pool.const_data_ptr<T>();
-  Pages<T> pages{{}, pool.size(1), pool.size(2), task.length};
-  for (int64_t at = 0; at < task.length; at += pages.per_page) {
-    const int64_t page = *table++;
-    TORCH_CHECK(0 <= page && page < pool.size(0), "page ", page, " of sequence ", task.sequence, " is not in the pool");
-    pages.starts.push_back(start + page * pool.stride(0));
-  }
-  return pages;
-}
+using relserve::pages_of;
+using relserve::Task;
+using relserve::tasks_of;
 
 template <typename Room, typename T>
 void run(const Tensor& asked, const Tensor& query_start, const Tensor& pool, const Tensor& block_table,
@@ -112,6 +84,31 @@ void store_x(const Tensor& x, Tensor pool, const Tensor& slots) {
   });
 }
 
+// Attention with keys and values absorbed and all products in float32's vectors, [t, heads, head_dim]; weights are
+// [heads, head_dim, d], contiguous.
+void attend_in_vectors(const Tensor& query, const Tensor& query_start, const Tensor& pool, const Tensor& block_table,
+                       const Tensor& seq_lens, const Tensor& wk, const Tensor& wv,
+                       const std::optional<Tensor>& value_bias, double scale, Tensor out) {
+#ifdef RELSERVE_LANES
+  const relserve::Absorbed call{query, query_start, pool, block_table, seq_lens, wk, wv, scale};
+  switch (pool.scalar_type()) {
+    case at::kFloat: return relserve::attend_in_vectors<float>(call, value_bias, out);
+    case at::kBFloat16: return relserve::attend_in_vectors<BFloat16>(call, value_bias, out);
+    case at::kHalf: return relserve::attend_in_vectors<at::Half>(call, value_bias, out);
+    default: TORCH_CHECK(false, "X of ", pool.scalar_type(), " is not in float32, bf16 or fp16");
+  }
+#endif
+  TORCH_CHECK(false, "this CPU has neither AVX2 nor AVX-512");
+}
+
+bool has_vectors() {
+#ifdef RELSERVE_LANES
+  return true;
+#else
+  return false;
+#endif
+}
+
 bool has_bf16() { return at::native::cpublas::could_pack(at::kBFloat16); }
 
 }  // namespace
@@ -120,5 +117,8 @@ TORCH_LIBRARY(relserve_kernels, library) {
   library.def("mix_x(Tensor asked, Tensor query_start, Tensor pool, Tensor block_table, Tensor seq_lens,"
               " Tensor(a!) mixed) -> ()", &mix_x);
   library.def("store_x(Tensor x, Tensor(a!) pool, Tensor slots) -> ()", &store_x);
+  library.def("attend_in_vectors(Tensor query, Tensor query_start, Tensor pool, Tensor block_table, Tensor seq_lens,"
+              " Tensor wk, Tensor wv, Tensor? value_bias, float scale, Tensor(a!) out) -> ()", &attend_in_vectors);
   library.def("has_bf16() -> bool", &has_bf16);
+  library.def("has_vectors() -> bool", &has_vectors);
 }

@@ -22,7 +22,7 @@ from relserve.engines import fingerprint
 from relserve.engines.local import cpu
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.flight import Flight
-from relserve.engines.local.kv_cache import refusal
+from relserve.engines.local.kv_cache import cache_of, refusal
 from relserve.engines.local.log import EngineGone, cause_of, grammar_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
@@ -73,6 +73,7 @@ class LocalEngine:
     ) -> None:
         self.model, self.path = model, path
         self._engine_args = dict(engine_args)
+        self.kv_cache = cache_of(self._engine_args.get("additional_config"))
         self._announce = announce or logger.info
         self._log_path, self._forks = log_path, forks
         self._running: RunningEngine | None = None
@@ -228,6 +229,7 @@ class LocalEngine:
         self._running = running
         _stop_at_exit()
         self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
+        self.kv_cache = cache_of(running.client.vllm_config.additional_config)
         if why := refusal(self._engine_args, running.client.vllm_config):
             self._announce(f"{self.model}: {why}")
         if not running.encoder.has_template:

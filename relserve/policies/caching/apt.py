@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.caching.fill import Needs, begun, fitting
+from relserve.policies.caching.fill import Needs, allowed, begun, fitting
 from relserve.policies.caching.greedy import Offers, choose
 from relserve.policies.caching.requests import HIDDEN, Bools, Floats, Ints
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
@@ -32,13 +32,17 @@ class _Choice:
     hidden_value: Floats
 
     def best(self, rows: Ints, capacity: int) -> tuple[Ints, Bools]:
-        """Those of the rows to run, and which of them are hidden, in so many blocks."""
+        """Those of the rows to run, and which of them are hidden, in so many blocks.
+
+        One that may hold one type only is one offer, of its blocks as that: no penalty makes it choose.
+        """
         needs, tie = self.needs, self.view.requests.order[rows]
         chosen = choose(
             Offers(self.value[rows], self.hidden_value[rows], needs.kv[rows], needs.hidden[rows], tie),
             capacity,
         )
-        return rows[chosen.which], chosen.hidden
+        rows = rows[chosen.which]
+        return rows, allowed(self.view.requests, rows, chosen.hidden)
 
     def of_started(self) -> _Picked:
         """R in the whole memory: what goes on; what changes its type, or finds no memory, is dropped."""

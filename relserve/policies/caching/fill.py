@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.caching.requests import HIDDEN, NOTHING, Bools, Ints
+from relserve.policies.caching.requests import HIDDEN, KV, NOTHING, Bools, Ints, Requests
 from relserve.policies.caching.state import CacheView
 
 
@@ -14,8 +14,10 @@ class Needs(NamedTuple):
     """What requests need, a row each.
 
     Attributes:
-        kv, hidden: blocks that all their tokens take, as keys and values or as hidden states.
+        kv, hidden: blocks that all their tokens take, as keys and values or as hidden states, without those
+            that others hold as well; where they may hold one type only, both are that type's.
         held: blocks that they take as what they hold; 0 for those that hold nothing.
+        shared: blocks of what they hold that others hold as well, and that are not among `held`.
         tokens: what they have still to compute, one for those that decode.
         waits: whether they hold nothing.
     """
@@ -23,6 +25,7 @@ class Needs(NamedTuple):
     kv: Ints
     hidden: Ints
     held: Ints
+    shared: Ints
     tokens: Ints
     waits: Bools
 
@@ -31,15 +34,24 @@ class Needs(NamedTuple):
         """The needs of a view's requests."""
         requests, memory = view.requests, view.memory
         num_tokens, holds = requests.num_tokens, requests.holds
-        kv = -(-num_tokens // memory.kv_tokens_per_block)
-        hidden = -(-num_tokens // memory.hidden_tokens_per_block)
+        kv = -(-num_tokens // memory.kv_tokens_per_block) - requests.shared_kv
+        hidden = -(-num_tokens // memory.hidden_tokens_per_block) - requests.shared_hidden
         waits = holds == NOTHING
         held = np.where(waits, 0, np.where(holds == HIDDEN, hidden, kv))
-        return cls(kv, hidden, held, num_tokens - np.where(waits, 0, requests.num_computed), waits)
+        shared = np.where(holds == HIDDEN, requests.shared_hidden, requests.shared_kv)
+        only = requests.only
+        kv, hidden = np.where(only == HIDDEN, hidden, kv), np.where(only == KV, kv, hidden)
+        return cls(kv, hidden, held, shared, num_tokens - requests.num_computed, waits)
 
     def blocks(self, hidden: bool) -> Ints:
         """Blocks that all tokens take as one of the types."""
         return self.hidden if hidden else self.kv
+
+
+def allowed(requests: Requests, rows: Ints, hidden: Bools) -> Bools:
+    """Which rows are hidden: as a policy would have it, but for those that may hold one type only."""
+    only = requests.only[rows]
+    return np.where(only == NOTHING, hidden, only == HIDDEN)
 
 
 def fitting(costs: Ints, capacity: int) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relserve.policies.caching.fill import Needs, begun, fitting
+from relserve.policies.caching.fill import Needs, allowed, begun, fitting
 from relserve.policies.caching.requests import HIDDEN
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
 
@@ -36,4 +36,5 @@ class FirstCome:
             run = np.concatenate([run, waiting[:come]])
         run = run[: begun(needs.tokens[run], view.limits.max_num_batched_tokens)]
         hidden = np.where(needs.waits[run], self.hidden, requests.holds[run] == HIDDEN)
+        hidden = allowed(requests, run, hidden)
         return plan_of(requests, run, hidden, dropped[::-1], "mixed", "arrival")

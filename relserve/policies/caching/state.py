@@ -22,7 +22,7 @@ class Memory(NamedTuple):
     """The pool of blocks: a block holds keys and values of some tokens, or hidden states of more.
 
     Attributes:
-        num_blocks: blocks of requests, the null block not counted.
+        num_blocks: blocks of requests, without the null block and those that several hold.
         kv_tokens_per_block: tokens whose keys and values fill a block.
         hidden_tokens_per_block: tokens whose hidden states fill a block, mostly twice as many.
     """
@@ -91,12 +91,14 @@ class CachePlan:
             in this order. Those that do not run in the same step wait.
         phase: "prefill" computes prompts only, "decode" one token each, "mixed" both.
         reason: the decision in a few words, for logs.
+        most_tokens: of the step, where that is less than the engine's limit; None: as many as that.
     """
 
     run: tuple[tuple[str, CacheType], ...]
     drop: tuple[str, ...]
     phase: Phase
     reason: str
+    most_tokens: int | None = None
 
     @property
     def types(self) -> dict[str, CacheType]:

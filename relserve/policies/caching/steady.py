@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.caching.fill import Needs, begun, fitting
+from relserve.policies.caching.fill import Needs, allowed, begun, fitting
 from relserve.policies.caching.requests import HIDDEN, Bools, Ints, Requests
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
 from relserve.policies.caching.types import Pressure, hidden_pays
 from relserve.policies.caching.value import awaited_slo_s, pending_s
+
+OF_SLO = 0.9  # of the time between two tokens, that a step is planned to take at most
 
 
 class Going(NamedTuple):
@@ -29,8 +31,9 @@ class Steady:
     those without memory for their next token pause until another ends. One that is too late for its SLO must
     leave more, so that those that can still meet theirs find memory when they come. One request at a time
     comes in because it has waited longest, however unurgent, late or large it is, so that nothing starves.
-    It is asked for by `yields_to` that the largest at work give way: more first tokens come in time then, for
-    one long pause each in the middle of others, which the 99th percentile of a request's gaps does not see.
+    It is asked for by `pauses` that requests at work give way to those that can still meet their SLO: first
+    those whose own first token came too late, which have nothing to lose, then the largest ones that may have
+    a long pause. More first tokens come in time then.
 
     Attributes:
         reserve: share of the memory that stays free when requests come in. Without it three times as many
@@ -38,8 +41,12 @@ class Steady:
         late_reserve: the same for those that are too late. Simulated (OPT-13B, absorbed, the lengths drawn
             for ShareGPT, 2.6 times the rate of first come, first served at 90 %): 60 % meet their SLOs with
             0.02, 82 % with 0.2 and with 0.3.
-        yields_to: one at work is dropped, the largest first, if that makes room for so many others that can
-            still meet their SLO and have used half of it; 0: never.
+        pauses: the share of a request's gaps between tokens that may be longer than their SLO: 0.01 where
+            their 99th percentile counts, 0 where every gap does. One at work that has such a gap to spare by
+            what it has said so far, or that nothing can save, is dropped if that makes room for another that
+            can still meet its SLO and has used half of it. None: nobody is.
+        overload: nobody gives way before those whose first token is already too late, and who still wait for
+            it, would fill so much of the memory. At loads that pass, pauses would cost more than they bring.
         patience: how many times its SLO for the first token a request waits before it can have the turn of
             the one that has waited longest.
         patience_s: the same in seconds for those without an SLO.
@@ -49,7 +56,8 @@ class Steady:
     name: str
     reserve: float = 0.02
     late_reserve: float = 0.2
-    yields_to: int = 0
+    pauses: float | None = None
+    overload: float = 0.15
     patience: float = 10.0
     patience_s: float = 60.0
     hybrid: bool = True
@@ -68,8 +76,11 @@ class Steady:
             run, drop = self._yielding(view, needs, started, waiting[~late])
             coming, hidden_too = self._coming_in(view, needs, run, waiting, late)
             run, hidden[coming] = np.concatenate([run, coming]), hidden_too
-        run = run[: begun(needs.tokens[run], view.limits.max_num_batched_tokens)]
-        return plan_of(requests, run, hidden[run], drop, "mixed", "urgency")
+        run = decodes_first(needs, run)
+        most = most_tokens(view, needs, run)
+        run = run[: begun(needs.tokens[run], most)]
+        plan = plan_of(requests, run, hidden[run], drop, "mixed", "urgency")
+        return plan if most == view.limits.max_num_batched_tokens else replace(plan, most_tokens=most)
 
     def _with_turn(self, view: CacheView, waiting: Ints, late: Bools) -> tuple[Ints, Bools]:
         """Those that wait, first the one whose turn it is for having waited longest; and who is too late."""
@@ -87,25 +98,46 @@ class Steady:
         )
 
     def _yielding(self, view: CacheView, needs: Needs, started: Ints, in_time: Ints) -> Going:
-        """Those at work less the largest ones that give way to enough of those that come in time."""
+        """Those at work less the ones that give way, each to at least one of those that come in time."""
         requests = view.requests
-        stays = np.ones(len(started), np.bool_)
         soon = pending_s(view)[in_time] > awaited_slo_s(requests)[in_time] / 2
-        pressing = in_time[soon] if self.yields_to else in_time[:0]
+        pressing = in_time[soon] if self.pauses is not None else in_time[:0]
+        if not len(pressing) or not self._is_overloaded(view, needs):
+            return Going(started, started[:0])
         free = int(view.memory.num_blocks * (1 - self.reserve)) - int(needs.held[started].sum())
         hidden = self._hidden(view, needs, len(started), pressing, free)
         ends = np.cumsum(np.where(hidden, needs.hidden[pressing], needs.kv[pressing]))
         fit = int(np.searchsorted(ends, free, side="right"))
-        for at in np.lexsort((requests.order[started], -needs.held[started])) if len(pressing) else ():
+        stays = np.ones(len(started), np.bool_)
+        for at in self._may_yield(view, needs, started):
             row, before = started[at], fit
-            if needs.tokens[row] > 1 or requests.ids[row] == self._turn:
-                continue
             free += int(needs.held[row])
             fit = int(np.searchsorted(ends, free, side="right"))
-            if fit - before < self.yields_to or requests.rank[pressing[fit - 1]] > requests.rank[row]:
+            if fit == before or requests.rank[pressing[fit - 1]] > requests.rank[row]:
                 break
             stays[at] = False
         return Going(started[stays], started[~stays])
+
+    def _is_overloaded(self, view: CacheView, needs: Needs) -> bool:
+        requests = view.requests
+        first = needs.waits & np.isnan(requests.last_token_s)
+        lost = first & (pending_s(view) > requests.ttft_slo_s)
+        blocks = needs.blocks(self.hybrid)[lost]
+        return int(blocks.sum()) >= self.overload * view.memory.num_blocks
+
+    def _may_yield(self, view: CacheView, needs: Needs, started: Ints) -> Ints:
+        """Places in `started` of those that may give way: who has nothing to lose, then the largest."""
+        requests = view.requests
+        said = requests.num_tokens[started] - requests.num_prompt[started]
+        spare = np.floor((self.pauses or 0.0) * (said - 1)) - requests.long_gaps[started]
+        lost = requests.missed_first[started] | (spare < 0)
+        may = (lost | (spare >= 1)) & (needs.tokens[started] <= 1)
+        if self._turn in requests:
+            may &= started != requests.row(self._turn)
+        places = np.flatnonzero(may)
+        rows = started[places]
+        best: Ints = places[np.lexsort((requests.order[rows], -needs.held[rows], ~lost[places]))]
+        return best
 
     def _coming_in(
         self, view: CacheView, needs: Needs, started: Ints, waiting: Ints, late: Bools
@@ -123,12 +155,45 @@ class Steady:
         return waiting[:come], hidden[:come]
 
     def _hidden(self, view: CacheView, needs: Needs, num_started: int, waiting: Ints, free: int) -> Bools:
+        requests = view.requests
         if not self.hybrid:
-            return np.zeros(len(waiting), np.bool_)
+            return allowed(requests, waiting, np.zeros(len(waiting), np.bool_))
         at_once = fitting(needs.kv[waiting], free)
         pressure = Pressure(num_started + at_once, len(waiting) - at_once)
-        pays = hidden_pays(view.requests.num_tokens[waiting], pressure, view.memory, view.costs)
-        return pays | (needs.kv[waiting] > view.memory.num_blocks)
+        freed = needs.kv[waiting] - needs.hidden[waiting]
+        pays = hidden_pays(requests.num_tokens[waiting], pressure, view.memory, view.costs, freed)
+        return allowed(requests, waiting, pays | (needs.kv[waiting] > view.memory.num_blocks))
+
+
+def decodes_first(needs: Needs, rows: Ints) -> Ints:
+    """Rows in the order in which they get a step's tokens: decodes, prompts that are under way, new ones.
+
+    A prompt before them can take all of a step's tokens; a decode that gets none waits two steps for its next
+    one, which is all that a tight SLO allows.
+    """
+    place = np.where(needs.waits[rows], 2, needs.tokens[rows] > 1)
+    found: Ints = rows[np.argsort(place, kind="stable")]
+    return found
+
+
+def most_tokens(view: CacheView, needs: Needs, run: Ints) -> int:
+    """Tokens of a step that still ends within the SLO between two tokens of each one that decodes in it.
+
+    By what steps cost, as far as that is known. Prompts get a quarter of the engine's tokens in any case, and
+    all of them where decodes alone take longer than the SLO.
+    """
+    requests, costs, most = view.requests, view.costs, view.limits.max_num_batched_tokens
+    decodes = run[needs.tokens[run] <= 1]
+    if not len(decodes) or len(decodes) == len(run):
+        return most
+    is_hidden = requests.holds[decodes] == HIDDEN
+    read_s = np.where(is_hidden, costs.hidden_token_s, costs.kv_token_s) * requests.num_tokens[decodes]
+    left_s = OF_SLO * float(requests.tbt_slo_s[decodes].min())
+    left_s -= costs.steps.step(1, len(decodes)) + float(read_s.sum())
+    if left_s <= 0 or np.isinf(left_s):
+        return most
+    prompts = int(min(left_s / costs.steps.prefill_per_token_s, most))
+    return min(len(decodes) + max(prompts, most // 4), most)
 
 
 def too_late(view: CacheView, needs: Needs) -> Bools:
@@ -158,7 +223,7 @@ def going_on(view: CacheView, needs: Needs, started: Ints) -> Going:
     """
     requests, memory = view.requests, view.memory
     per_block = np.where(requests.holds == HIDDEN, memory.hidden_tokens_per_block, memory.kv_tokens_per_block)
-    have = np.where(needs.tokens > 1, needs.held, -(-requests.num_computed // per_block))
+    have = np.where(needs.tokens > 1, needs.held, -(-requests.num_computed // per_block) - needs.shared)
     pressing = pending_s(view) > requests.tbt_slo_s / 2
     for number in range(len(started), 0, -1):
         rows = started[:number]

@@ -22,7 +22,9 @@ def type_of(num_tokens: int, pressure: Pressure, memory: Memory, costs: CacheCos
     return "hidden" if hidden_pays(np.array([num_tokens]), pressure, memory, costs)[0] else "kv"
 
 
-def hidden_pays(num_tokens: Ints, pressure: Pressure, memory: Memory, costs: CacheCosts) -> Bools:
+def hidden_pays(
+    num_tokens: Ints, pressure: Pressure, memory: Memory, costs: CacheCosts, freed: Ints | None = None
+) -> Bools:
     """Where a request should be hidden: what it lets in gains more than its slower steps lose.
 
     As a hidden one it frees f of the M blocks, so that f/M more requests share the weights that a step reads
@@ -32,8 +34,14 @@ def hidden_pays(num_tokens: Ints, pressure: Pressure, memory: Memory, costs: Cac
     so it hides what then runs slower for hundreds of steps).
 
     Where hidden states are read as fast as keys and values, as on the absorbed path, they always pay.
+
+    Args:
+        freed: blocks that each takes less; None: as its tokens say, where it shares none with others.
     """
-    freed = -(-num_tokens // memory.kv_tokens_per_block) - -(-num_tokens // memory.hidden_tokens_per_block)
+    if freed is None:
+        freed = -(-num_tokens // memory.kv_tokens_per_block) - -(
+            -num_tokens // memory.hidden_tokens_per_block
+        )
     slower_s = (costs.hidden_token_s - costs.kv_token_s) * num_tokens.astype(np.float64)
     everyone = max(pressure.num_running + pressure.num_waiting, 1)
     gained_s = costs.steps.decode_base_s * freed / memory.num_blocks * pressure.num_waiting / everyone

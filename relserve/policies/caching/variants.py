@@ -21,9 +21,9 @@ _VARIANTS: dict[str, Callable[[str], CachingPolicy]] = {
     "smallest": lambda name: AptServe(name, Alike()),
     "smallest-kv": lambda name: AptServe(name, Alike(), hybrid=False),
     "ours": Steady,
-    "ours-yield": lambda name: Steady(name, yields_to=1),
+    "ours-yield": lambda name: Steady(name, pauses=0.01),
     "ours-kv": lambda name: Steady(name, hybrid=False),
-    "ours-yield-kv": lambda name: Steady(name, yields_to=1, hybrid=False),
+    "ours-yield-kv": lambda name: Steady(name, pauses=0.01, hybrid=False),
 }
 NAMES = tuple(_VARIANTS)
 

@@ -6,6 +6,8 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
+DUE = "due_s"  # the book's column of when a relQuery with a deadline has to be done; infinite without one
+
 
 class Job(NamedTuple):
     """Something to be done: the less its value, the sooner it is wanted.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from relserve.policies.cost import CostModel, CostSource, StepSample
 from relserve.policies.scheduling.decompose import pem
+from relserve.policies.scheduling.due import Standing
 from relserve.policies.scheduling.lengths import CapLengths, LengthLearner, RelLengths
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import miss_ratio_of
@@ -20,11 +21,13 @@ EVERYTHING = StepDecision(None, None, None, "everything")
 class Outlook(NamedTuple):
     """How a relQuery stands: the value that it is ordered by, and the predicted seconds that it has left.
 
-    `priority` is None where the order is that of arrival, as among ordinary requests.
+    `priority` is None where the order is that of arrival, as among ordinary requests. `standing` is that of a
+    relQuery with a deadline, under a variant that looks at deadlines.
     """
 
     priority: float | None
     left_s: float
+    standing: Standing | None = None
 
 
 class StepDriver:
@@ -84,13 +87,20 @@ class StepDriver:
         """A step is over: learn how long it took."""
         self.cost.add(sample)
 
-    def outlooks(self, states: Sequence[RelState], limits: Limits) -> list[Outlook]:
-        """How some relQueries stand that the latest view knew of."""
+    def outlooks(self, states: Sequence[RelState], limits: Limits, now_s: float) -> list[Outlook]:
+        """How some relQueries stand that the latest view knew of.
+
+        Args:
+            now_s: on the clock of the views.
+        """
         urgencies = [self._latest.order.urgency(state) for state in states]
         ratios = [miss_ratio_of(self.policy.book, state.rel_id) for state in states]
         works = [pem(state, ratio, limits) for state, ratio in zip(states, ratios, strict=True)]
         left = [float(work.seconds(self.model.linear).alone_s) for work in works]
+        standings = [self.policy.standing(state, self.model.linear, now_s) for state in states]
         return [
-            Outlook(None if state.is_ordinary or value == arrival_s else value, left_s)
-            for state, (value, arrival_s, _), left_s in zip(states, urgencies, left, strict=True)
+            Outlook(None if state.is_ordinary or value == arrival_s else value, left_s, standing)
+            for state, (value, arrival_s, _), left_s, standing in zip(
+                states, urgencies, left, standings, strict=True
+            )
         ]

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from relserve.policies.scheduling.book import RelBook, vector
-from relserve.policies.scheduling.deadlines import Job, shortest_in_time
+from relserve.policies.scheduling.deadlines import DUE, Job, shortest_in_time
 from relserve.policies.scheduling.order import Numbers
 from relserve.policies.scheduling.priority import alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.shadow import FcfsShadow
@@ -79,7 +79,7 @@ class PatienceGuard:
     A shadow serves the same relQueries first come, first served. Once it is done with one, the deadline of
     that one is known; before, it is forecast. The shadow meets all deadlines, so there is an order of least
     total latency that meets them (Smith 1956), and it is taken: the priorities decide as long as everybody
-    behind is in time.
+    behind is in time. What has a deadline of its own is held to that instead.
 
     The promise is as good as the cost model, and as what is known of output lengths. It cannot be kept where
     work turns out longer than it was taken for after others were let past, nor where rows that run hold up a
@@ -128,6 +128,8 @@ class PatienceGuard:
         latencies_s = self.shadow.forecast(view.cost.linear, view.limits) | self.shadow.latency_s
         fcfs_s = np.array([latencies_s.get(state.rel_id, INFINITE) for state in book.states])
         latest_s = vector(book.arrival_s) + HASTE * self.patience * fcfs_s + self.grace_s - view.now_s
+        due_s = vector(book.column(DUE, blank=INFINITE))
+        latest_s = np.where(np.isinf(due_s), latest_s, due_s - view.now_s)
         own_steps_s = np.minimum(self._pace_s * vector(book.column("decodes")), fcfs_s)
         own_steps_s = np.maximum(own_steps_s, vector(alone_s(book)))
         latest_s -= np.maximum(own_steps_s - shared, 0.0)  # they come one after the other, whoever goes first

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepChoices
 from relserve.policies.scheduling.book import RelBook
+from relserve.policies.scheduling.due import DueTimes, Standing, standing_of
 from relserve.policies.scheduling.guard import Guard
 from relserve.policies.scheduling.load import ArrivingLoad
 from relserve.policies.scheduling.order import Order
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.priority import Priority, alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
+from relserve.policies.workflows.budget import StepBudget
 
 
 @dataclass
@@ -22,7 +25,10 @@ class SchedulingPolicy:
         reserve_share: admit a row only if this share of the outputs still to come fits too; None admits
             whatever fits now, as vLLM does.
         ordinary: keeps the latency of requests without a relQuery; None treats them like relQueries.
+        due: puts relQueries with deadlines where they belong; None does not look at deadlines.
         learns: whether outputs are taken to be as long as those before were; else as their caps allow.
+        step_base: share of a step's time that may be its base while there are deadlines; see
+            `StepBudget`. 0 leaves steps as long as they are.
         book: what it remembers of each relQuery between steps.
     """
 
@@ -33,6 +39,8 @@ class SchedulingPolicy:
     reserve_share: float | None = None
     learns: bool = False
     ordinary: OrdinaryTraffic | None = None
+    due: DueTimes | None = None
+    step_base: float = 0.0
     book: RelBook = field(default_factory=RelBook, repr=False)
     load: ArrivingLoad = field(default_factory=ArrivingLoad, repr=False)
     _later: float = field(default=1.0, repr=False)
@@ -48,6 +56,8 @@ class SchedulingPolicy:
         values = self.priority.values(view, book)
         if self.learns:
             self._count_load(view)
+        if self.due is not None:
+            values = self.due.place(values, view, book)
         values = self.guard.put_first(values, view, book)
         if self.ordinary is not None:
             values = self.ordinary.put_first(values, view, book)
@@ -55,9 +65,36 @@ class SchedulingPolicy:
 
     def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
         """What the next step computes, in an order that `order` gave for the same view."""
+        budget = self._budget(view)
+        if budget is None:
+            return self._plan(view, order)
+        limits = replace(view.limits, max_num_batched_tokens=budget)
+        decision = self._plan(replace(view, limits=limits), order)
+        least = budget if decision.token_budget is None else min(budget, decision.token_budget)
+        return replace(decision, token_budget=least)
+
+    def _plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
         if self.ordinary is not None:
             return self.ordinary.plan(view, order, self._arranged)
         return self._arranged(view, order)
+
+    def _budget(self, view: StepView) -> int | None:
+        """The most tokens of the next step, where a deadline makes it shorter than the engine's limits do."""
+        if not self.step_base or self.due is None or not self.due.steps.with_deadline:
+            return None
+        balanced = StepBudget(self.step_base, self.step_base)
+        tokens = self.book.totals.num_decoding + balanced.tokens(view.cost.linear, 0.0)
+        return tokens if tokens < view.limits.max_num_batched_tokens else None
+
+    def standing(self, state: RelState, cost: CostModel, now_s: float) -> Standing | None:
+        """How a relQuery of the latest view stands to its deadline.
+
+        None where it has none, or where the variant does not look at deadlines.
+        """
+        steps = self.due.steps if self.due is not None else getattr(self.priority, "steps", None)
+        if steps is None or state.deadline_s is None or state.rel_id not in self.book.slot_of:
+            return None
+        return standing_of(steps.step(state, self.book, cost), now_s)
 
     def _arranged(self, view: StepView, order: Order[RelState]) -> StepDecision:
         totals = self.book.totals

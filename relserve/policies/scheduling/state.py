@@ -45,6 +45,9 @@ class RelState:
         first_scheduled_s: when its first row was admitted; None before.
         waiting_row_tokens: the waiting rows one by one, for Algorithm 1 as published.
         is_named: whether its requests name it; else it is a relQuery only for want of one.
+        workflow_id, stage: of the workflow that it is a step of, and the step's kind; None for none.
+        deadline_s: when its answers are of no more use, on the clock of `arrival_s`; None: never.
+        most_output: the most tokens that one of its rows that ended has given.
     """
 
     rel_id: str
@@ -67,6 +70,10 @@ class RelState:
     waiting_row_tokens: Callable[[], Iterable[int]] | None = None
     num_unannounced: int = 0
     is_named: bool = True
+    workflow_id: str | None = None
+    stage: str | None = None
+    deadline_s: float | None = None
+    most_output: int = 0
 
     def __post_init__(self) -> None:
         if not self.row_output:

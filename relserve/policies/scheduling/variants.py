@@ -12,6 +12,7 @@ from relserve.policies.scheduling.arrange import (
     always_prefill,
     by_total_latency,
 )
+from relserve.policies.scheduling.due import DueTimes, Urgency
 from relserve.policies.scheduling.guard import Guard, NoGuard, PatienceGuard, StarvationGuard
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.policy import SchedulingPolicy
@@ -50,7 +51,9 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
         RESERVE_SHARE,
         learns=True,
         ordinary=OrdinaryTraffic(),
+        due=DueTimes(),
     ),
+    "hexgen": lambda _: SchedulingPolicy("hexgen", Urgency(), Mixed(), NO_GUARD, learns=True),
 }
 NAMES = tuple(_MAKERS)
 

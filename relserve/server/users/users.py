@@ -1,7 +1,7 @@
 """The users of a server, in one JSON file that only its owner may read.
 
     {"users": [{"name": "ann", "verifier": "SCRAM-SHA-256$4096:..", "is_admin": false,
-                "models": ["tiny"], "tokens_per_hour": 100000}]}
+                "models": ["tiny"], "tokens_per_hour": 100000, "deadline_s": 60}]}
 
 A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told.
 """
@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relserve.errors import UsageError
+from relserve.call.durations import seconds_of
+from relserve.errors import OptionError, UsageError
 
 MODE = 0o600
 VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
@@ -35,6 +36,7 @@ class User:
         is_admin: may see and stop everybody's statements, and run CHECKPOINT, ATTACH and their like.
         models: whose answers they may ask for; None: an admin any, anybody else the server's own model.
         tokens_per_hour: of prompts and replies together, in any 60 minutes; None: no limit.
+        deadline_s: of their calls and questions that give none, in seconds; None: the server's own.
     """
 
     name: str
@@ -42,6 +44,7 @@ class User:
     is_admin: bool = False
     models: frozenset[str] | None = None
     tokens_per_hour: int | None = None
+    deadline_s: float | None = None
 
 
 class Users:
@@ -191,15 +194,21 @@ def _user(entry: dict[str, Any]) -> User:
         raise ValueError(f"tokens_per_hour of {name!r} is {limit!r}, not a whole number from 0")
     if models is not None and not (type(models) is list and all(type(each) is str for each in models)):
         raise ValueError(f"models of {name!r} is {models!r}, not a list of names")
+    deadline_s = entry.get("deadline_s")
+    try:
+        deadline_s = None if deadline_s is None else seconds_of(f"deadline_s of {name!r}", deadline_s)
+    except OptionError as error:
+        raise ValueError(str(error)) from None
     is_admin = entry.get("is_admin", False)
     if type(is_admin) is not bool:
         raise ValueError(f"is_admin of {name!r} is {is_admin!r}, not true or false")
-    return User(name, verifier, is_admin, None if models is None else frozenset(models), limit)
+    own = None if models is None else frozenset(models)
+    return User(name, verifier, is_admin, own, limit, deadline_s)
 
 
 def _as_json(user: User) -> dict[str, Any]:
     models = None if user.models is None else sorted(user.models)
     return {
         "name": user.name, "verifier": user.verifier, "is_admin": user.is_admin,
-        "models": models, "tokens_per_hour": user.tokens_per_hour,
+        "models": models, "tokens_per_hour": user.tokens_per_hour, "deadline_s": user.deadline_s,
     }  # fmt: skip

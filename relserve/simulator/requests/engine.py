@@ -104,7 +104,8 @@ class SimEngine:
         run = [(self.live[request_id], cache) for request_id, cache in plan.run]
         if self.spec.exclusive and plan.phase == "mixed":
             run = self._prompts_alone(run)
-        self._compute(run, step)
+        most = self.spec.limits.max_num_batched_tokens
+        self._compute(run, step, most if plan.most_tokens is None else min(plan.most_tokens, most))
         if self.used_blocks > (blocks := self.spec.memory.num_blocks):
             raise RuntimeError(
                 f"the plan ({plan.reason}) needs {self.used_blocks} blocks, there are {blocks}"
@@ -128,9 +129,8 @@ class SimEngine:
             whole += 1
         return prompts[:whole] or run
 
-    def _compute(self, run: list[tuple[SimRequest, CacheType]], step: Step) -> None:
-        budget, pairs, contexts = self.spec.limits.max_num_batched_tokens, 0.0, {"kv": 0, "hidden": 0}
-        left = budget
+    def _compute(self, run: list[tuple[SimRequest, CacheType]], step: Step, budget: int) -> None:
+        pairs, contexts, left = 0.0, {"kv": 0, "hidden": 0}, budget
         for request, cache in run:
             if left <= 0:
                 break

@@ -103,7 +103,7 @@ def _stands_until(policy: CachingPolicy, engine: SimEngine, step: Step, next_s: 
     somebody_waits = len(engine.live) > engine.num_holding
     if isinstance(policy, FirstCome):
         return inf if somebody_waits else next_s
-    if isinstance(policy, Steady) and policy.yields_to and somebody_waits:
+    if isinstance(policy, Steady) and policy.pauses is not None and somebody_waits:
         return 0.0
     types = {request.cache for request in step.done}
     is_settled = types == {"kv"} or (types == {"hidden"} and not engine.spec.times.costs.rho)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from relserve_kernels.pages import PagedX
 from torch import Tensor
 
-from relserve.vllm_plugin.cache.batch import HiddenRows, HybridMetadata, Rows, part_hidden
+from relserve.vllm_plugin.cache.attending import Shape, absorbs
+from relserve.vllm_plugin.cache.batch import HybridMetadata, Made, Rows, grouped
 from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
 from relserve.vllm_plugin.cache.vllm_parts import (
     CPUAttentionBackend,
     CPUAttentionBackendImpl,
     CPUAttentionMetadataBuilder,
 )
+from relserve.vllm_plugin.settings import read
+
+MOST_TOKENS_MADE = 8192  # whose keys and values are made at once, unless one request has more
 
 
 class HybridBackend(CPUAttentionBackend):
@@ -37,6 +39,8 @@ class HybridBackend(CPUAttentionBackend):
 class HybridBuilder(CPUAttentionMetadataBuilder):
     """Makes a step's metadata; without hidden requests, vLLM's own."""
 
+    _held = torch.empty(0)
+
     def build(self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False) -> Any:
         batch = common_attn_metadata
         rows = Rows(
@@ -47,11 +51,47 @@ class HybridBuilder(CPUAttentionMetadataBuilder):
         is_hidden = rows.is_hidden()
         if not is_hidden.any():
             return super().build(common_prefix_len, batch, fast_build)
-        others = np.flatnonzero(~is_hidden)
-        kv = super().build(0, _only(batch, rows, others), fast_build) if len(others) else None
-        spec: Any = self.kv_cache_spec
-        # As many queries as a head is wide cost the same absorbed as with keys and values made again.
-        return part_hidden(rows, np.flatnonzero(is_hidden), spec.hidden_tokens_per_block, spec.head_size, kv)
+        others, hidden = np.flatnonzero(~is_hidden), np.flatnonzero(is_hidden)
+        over_x = self._absorbed(rows, hidden)
+        return HybridMetadata(
+            super().build(0, _only(batch, rows, others), fast_build) if len(others) else None,
+            torch.from_numpy(rows.tokens_of(others)) if len(others) else torch.empty(0, dtype=torch.int64),
+            rows.hidden(hidden[over_x]),
+            [self._made(batch, rows, group) for group in self._groups(rows, hidden[~over_x])],
+            torch.from_numpy(rows.tokens_of(hidden)),
+            torch.from_numpy(rows.slots(hidden, self._spec.hidden_tokens_per_block)),
+        )
+
+    @property
+    def _spec(self) -> Any:
+        return self.kv_cache_spec
+
+    def _absorbed(self, rows: Rows, hidden: np.ndarray) -> np.ndarray:
+        """Which of the hidden requests attend over X."""
+        if not read(self.vllm_config.additional_config).absorbs:
+            return np.zeros(len(hidden), bool)
+        shape: Shape = self.vllm_config.compilation_config.static_forward_context[
+            self.layer_names[0]
+        ].impl.over_x.shape
+        return absorbs(rows.num_queries[hidden], rows.seq_lens[hidden], shape)
+
+    def _groups(self, rows: Rows, which: np.ndarray) -> list[np.ndarray]:
+        return grouped(which, rows.seq_lens[which], MOST_TOKENS_MADE)
+
+    def _made(self, batch: Any, rows: Rows, which: np.ndarray) -> Made:
+        made = rows.made(which, self._spec.hidden_tokens_per_block, self.block_size)
+        described = _only(batch, rows, which).replace(
+            block_table_tensor=made.block_table, slot_mapping=made.slots
+        )
+        return Made(made, super().build(0, described), self._blocks(made.num_blocks))
+
+    def _blocks(self, num_blocks: int) -> Tensor:
+        """Memory for keys and values of one layer; never NaN, which vLLM's kernel would take in."""
+        if len(self._held) < num_blocks:
+            shape = (num_blocks, self.num_kv_heads, self.block_size, 2 * self.head_dim)
+            dtype: Any = self.dtype
+            self._held = torch.zeros(shape, dtype=dtype)
+        return self._held[:num_blocks]
 
 
 def _only(batch: Any, rows: Rows, which: np.ndarray) -> Any:
@@ -99,32 +139,29 @@ class HybridAttention(CPUAttentionBackendImpl):
             answer = torch.empty_like(query)
             super().forward(layer, query, key, value, kv_cache, batch.kv, answer)
             output[batch.kv_tokens] = answer
-        if batch.whole is not None:
-            attend_whole(qkv, batch.whole, self.scale, output)
         pool = x_pool(kv_cache, self.x_width)
-        for rows, attend in ((batch.few, self.over_x.few), (batch.many, self.over_x.many)):
-            if rows is not None:
-                self._attend(attend, qkv[0], pool, rows, output)
+        if batch.absorbed is not None:
+            rows = batch.absorbed
+            asked = qkv[0][rows.tokens]
+            answer = torch.empty_like(asked)
+            x = PagedX(pool, rows.block_table, rows.seq_lens)
+            self.over_x.attend(asked, rows.query_start, x, self.scale, answer)
+            output[rows.tokens] = answer
+        for made in batch.made:
+            self._attend_made(layer, qkv, pool, made, output)
 
-    def _attend(self, attend: Any, query: Tensor, pool: Tensor, rows: HiddenRows, output: Tensor) -> None:
-        asked = query[rows.tokens]
-        answer = torch.empty_like(asked)
-        attend(asked, rows.query_start, PagedX(pool, rows.block_table, rows.seq_lens), self.scale, answer)
+    def _attend_made(
+        self, layer: Any, qkv: tuple[Tensor, ...], pool: Tensor, made: Made, output: Tensor
+    ) -> None:
+        rows = made.rows
+        if len(rows.positions):
+            key, value = self.over_x.project(rows.positions, pool[rows.x_block, rows.x_place])
+            self.do_kv_cache_update(layer, key, value, made.blocks, rows.earlier_slots)
+        query, key, value = (each[rows.tokens] for each in qkv)
+        self.do_kv_cache_update(layer, key, value, made.blocks, rows.slots)
+        answer = torch.empty_like(query)
+        super().forward(layer, query, key, value, made.blocks, made.attention, answer)
         output[rows.tokens] = answer
-
-
-def attend_whole(qkv: tuple[Tensor, ...], rows: HiddenRows, scale: float, output: Tensor) -> None:
-    """Answer requests all of whose tokens are in this step with the keys and values that were just made.
-
-    Args:
-        qkv: each [t, heads, head_dim], of the whole batch.
-    """
-    starts = rows.query_start.tolist()
-    for start, stop in pairwise(starts):
-        tokens = rows.tokens[start:stop]
-        query, key, value = (each[tokens].transpose(0, 1)[None] for each in qkv)
-        found = F.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale)
-        output[tokens] = found[0].transpose(0, 1)
 
 
 def x_pool(kv_cache: Tensor, x_width: int) -> Tensor:

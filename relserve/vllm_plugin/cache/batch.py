@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class HiddenRows(NamedTuple):
-    """Hidden requests that attend in the same way.
+    """Hidden requests that attend over X.
 
     Attributes:
         tokens: int64 [t], where their tokens are in the batch.
@@ -26,6 +26,40 @@ class HiddenRows(NamedTuple):
     seq_lens: Tensor
 
 
+class MadeRows(NamedTuple):
+    """Hidden requests that attend over keys and values, in blocks that are theirs for one layer.
+
+    Those of this step's tokens are at hand; those of earlier tokens are made again of X.
+
+    Attributes:
+        which: the requests' places in the batch.
+        tokens: int64 [t], where their tokens are in the batch.
+        x_block, x_place: int64 [e], where the X of their earlier tokens lies.
+        positions: int64 [e], the earlier tokens' places in their texts.
+        earlier_slots, slots: int64 [e] and [t], where keys and values of both are put.
+        block_table: int32 [n, max_blocks], of the blocks for one layer.
+        num_blocks: of them.
+    """
+
+    which: np.ndarray
+    tokens: Tensor
+    x_block: Tensor
+    x_place: Tensor
+    positions: Tensor
+    earlier_slots: Tensor
+    slots: Tensor
+    block_table: Tensor
+    num_blocks: int
+
+
+class Made(NamedTuple):
+    """What a layer needs to answer `rows`: vLLM's metadata of them, and the blocks for one layer."""
+
+    rows: MadeRows
+    attention: Any
+    blocks: Tensor
+
+
 @dataclass(frozen=True)
 class HybridMetadata:
     """A batch with hidden requests in it.
@@ -33,16 +67,15 @@ class HybridMetadata:
     Attributes:
         kv: vLLM's own metadata for the requests that hold keys and values; None: there are none.
         kv_tokens: int64, where their tokens are in the batch.
-        whole: hidden requests with all tokens in this step, whose keys and values are at hand.
-        few, many: others with few queries each, which absorb, and with many, which reproject.
+        absorbed: hidden requests that attend over X; None: none do.
+        made: hidden requests that attend over keys and values, in groups that share the blocks for one layer.
         x_tokens, x_slots: int64, tokens whose X is to be kept, and where: block * tokens per block + place.
     """
 
     kv: Any
     kv_tokens: Tensor
-    whole: HiddenRows | None
-    few: HiddenRows | None
-    many: HiddenRows | None
+    absorbed: HiddenRows | None
+    made: list[Made]
     x_tokens: Tensor
     x_slots: Tensor
 
@@ -75,7 +108,7 @@ class Rows(NamedTuple):
         return np.concatenate(([0], np.cumsum(self.num_queries[which]))).astype(np.int32)
 
     def hidden(self, which: np.ndarray) -> HiddenRows | None:
-        """Some hidden requests; None for none."""
+        """Some hidden requests that attend over X; None for none."""
         if not len(which):
             return None
         return HiddenRows(
@@ -83,6 +116,26 @@ class Rows(NamedTuple):
             torch.from_numpy(self.start_among(which)),
             torch.from_numpy(np.ascontiguousarray(self.block_table[which, 1:], np.int32)),
             torch.from_numpy(self.seq_lens[which].astype(np.int32)),
+        )
+
+    def made(self, which: np.ndarray, tokens_per_block: int, block_size: int) -> MadeRows:
+        """Some hidden requests that attend over keys and values, in blocks of their own from 0 on."""
+        lengths, queries = self.seq_lens[which].astype(np.int64), self.num_queries[which].astype(np.int64)
+        num_blocks = -(-lengths // block_size)
+        first_block = np.cumsum(num_blocks) - num_blocks
+        request, place = _places(np.zeros_like(lengths), lengths - queries)
+        of_new, new_place = _places(lengths - queries, lengths)
+        block = self.block_table[which[request], 1 + place // tokens_per_block]
+        return MadeRows(
+            which,
+            torch.from_numpy(self.tokens_of(which)),
+            torch.from_numpy(block.astype(np.int64)),
+            torch.from_numpy(place % tokens_per_block),
+            torch.from_numpy(place),
+            torch.from_numpy(first_block[request] * block_size + place),
+            torch.from_numpy(first_block[of_new] * block_size + new_place),
+            torch.from_numpy((first_block[:, None] + np.arange(num_blocks.max())).astype(np.int32)),
+            int(num_blocks.sum()),
         )
 
     def slots(self, which: np.ndarray, tokens_per_block: int) -> np.ndarray:
@@ -95,25 +148,26 @@ class Rows(NamedTuple):
         return slots
 
 
-def part_hidden(
-    rows: Rows, hidden: np.ndarray, tokens_per_block: int, most_few: int, kv: Any
-) -> HybridMetadata:
-    """The batch in its parts.
+def _places(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The whole numbers from each begin to each end, and for each of them which of the ranges it is of."""
+    counts = end - begin
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts - begin, counts)
+
+
+def grouped(which: np.ndarray, num_tokens: np.ndarray, most_tokens: int) -> list[np.ndarray]:
+    """Requests in order, parted so that no group has more tokens than most_tokens, unless it is one request.
 
     Args:
-        hidden: the hidden requests, in order.
-        most_few: queries of a request that still count as few.
-        kv: metadata of the others.
+        which: the requests.
+        num_tokens: of each of them.
     """
-    is_whole = rows.num_queries[hidden] == rows.seq_lens[hidden]
-    is_few = ~is_whole & (rows.num_queries[hidden] <= most_few)
-    others = np.setdiff1d(np.arange(len(rows.seq_lens)), hidden)
-    return HybridMetadata(
-        kv,
-        torch.from_numpy(rows.tokens_of(others)) if kv is not None else torch.empty(0, dtype=torch.int64),
-        rows.hidden(hidden[is_whole]),
-        rows.hidden(hidden[is_few]),
-        rows.hidden(hidden[~is_whole & ~is_few]),
-        torch.from_numpy(rows.tokens_of(hidden)),
-        torch.from_numpy(rows.slots(hidden, tokens_per_block)),
-    )
+    groups: list[list[int]] = []
+    room = 0
+    for request, tokens in zip(which.tolist(), num_tokens.tolist(), strict=True):
+        if not groups or tokens > room:
+            groups.append([])
+            room = most_tokens
+        groups[-1].append(request)
+        room -= tokens
+    return [np.array(group) for group in groups]

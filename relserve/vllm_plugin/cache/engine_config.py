@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 MODELS = "relserve.vllm_plugin.cache.models"
 SCHEDULER = "relserve.vllm_plugin.cache.scheduling.make"
+WATCHED = "_relserve_watches"  # on our wrapper, and on those that others put around it by `functools.wraps`
 
 
 def install() -> None:
@@ -27,7 +28,7 @@ def install() -> None:
     vLLM has no hook for the first: its plug-ins are called before it reads its arguments. Where the cache is
     not asked for, a configuration stays as vLLM made it. Does nothing in a process without vLLM.
     """
-    if "vllm" not in sys.modules or hasattr(vllm_parts.EngineArgs.create_engine_config, "__wrapped__"):
+    if "vllm" not in sys.modules or hasattr(vllm_parts.EngineArgs.create_engine_config, WATCHED):
         return
     names = (f"{MODELS}:HybridOPT", f"{MODELS}:HybridLlama")
     for name, place in zip(HYBRID_NAMES.values(), names, strict=True):
@@ -40,6 +41,7 @@ def install() -> None:
         prepare(config)
         return config
 
+    setattr(create_engine_config, WATCHED, True)
     vllm_parts.EngineArgs.create_engine_config = create_engine_config  # type: ignore[method-assign]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from relserve_kernels.dispatch import path_for
 from torch import Tensor, nn
 
 from relserve.vllm_plugin.cache.attending import OverX
@@ -18,7 +19,6 @@ from relserve.vllm_plugin.cache.vllm_parts import (
     OPTForCausalLM,
     replace_as,
 )
-from relserve.vllm_plugin.settings import read
 
 
 class HybridLayer(Attention):
@@ -59,20 +59,21 @@ class HybridLlamaAttention(LlamaAttention):
 def make_hybrid(model: nn.Module, vllm_config: Any, stock: type, hybrid: type) -> None:
     """Have every attention block of a model keep X.
 
-    The blocks change their class in place: they stay where vLLM knows them, with their parameters.
+    The blocks change their class in place: they stay where vLLM knows them, with their parameters. The
+    kernels are compiled now, if they have to be, for in a step all rows would wait for them.
 
     Args:
         stock, hybrid: vLLM's class of the blocks, and ours.
     """
     x_width = vllm_config.model_config.get_hidden_size()
-    absorbs = read(vllm_config.additional_config).absorbs
+    path_for(next(model.parameters()).device)
     for block in model.modules():
         if type(block) is stock:
             block.__class__ = hybrid
             layer: Any = block.attn
             layer.__class__, layer.attn_backend, layer.x_width = HybridLayer, HybridBackend, x_width
             layer.impl.__class__, layer.impl.x_width = HybridAttention, x_width
-            layer.impl.over_x = OverX(block, x_width, absorbs)
+            layer.impl.over_x = OverX(block, x_width)
 
 
 class HybridOPT(OPTForCausalLM):

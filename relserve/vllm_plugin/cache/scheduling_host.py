@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from relserve.vllm_plugin.host import Host, Request
+from relserve.policies.caching.requests import CacheType
+from relserve.vllm_plugin.host import Host, KvCacheManager, Request
 
 
 def num_blocks(scheduler: Host) -> int:
     """Blocks of memory for rows; vLLM keeps one for itself."""
     pool: Any = scheduler.kv_cache_manager.block_pool
     return int(pool.num_gpu_blocks) - 1
+
+
+def num_free_blocks(scheduler: Host) -> int:
+    """Blocks that no request holds; where layers are of several kinds, for each of them."""
+    manager: KvCacheManager = scheduler.kv_cache_manager
+    return manager.block_pool.get_num_free_blocks() // manager.num_kv_cache_groups
+
+
+def blocks_of(scheduler: Host, request_id: str) -> Sequence[Any]:
+    """The blocks that a request holds, of one kind of layers."""
+    blocks: Sequence[Any] = scheduler.kv_cache_manager.coordinator.single_type_managers[0].req_to_blocks.get(
+        request_id, ()
+    )
+    return blocks
+
+
+def block_lists(scheduler: Host, request_ids: Iterable[str]) -> Iterator[Sequence[Any]]:
+    """The blocks that each of these requests holds, of one kind of layers."""
+    held = scheduler.kv_cache_manager.coordinator.single_type_managers[0].req_to_blocks
+    return (held.get(request_id, ()) for request_id in request_ids)
+
+
+def found_prefix(scheduler: Host, request: Request, cache: CacheType) -> tuple[Sequence[Any], int]:
+    """The blocks in the prefix cache that a waiting row can begin with as one type, and their tokens."""
+    manager: KvCacheManager = scheduler.kv_cache_manager
+    if not manager.enable_caching or getattr(request, "skip_reading_prefix_cache", False):
+        return (), 0
+    if cache == "hidden":
+        hybrid = hybrid_manager(scheduler)
+        found: tuple[Sequence[Any], int] = ((), 0) if hybrid is None else hybrid.find_hidden_prefix(request)
+        return found
+    hit = manager.coordinator.find_longest_cache_hit(request.block_hashes, request.num_tokens - 1)
+    return hit[0][0], int(hit[1])
 
 
 class ModelShape(NamedTuple):

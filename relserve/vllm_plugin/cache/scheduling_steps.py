@@ -87,15 +87,10 @@ class PlannedSteering:
         return output
 
     def _drop(self, plan: CachePlan) -> None:
-        """Take memory from those that the plan drops, but for one that would come back as what it is."""
-        requests, types, runs = self.scheduler.requests, self.types, plan.types
+        """Take memory from those that the plan drops."""
         for request_id in plan.drop:
-            request = requests[request_id]
-            if cache := runs.get(request_id):
-                types.plan(request_id, cache)
-                if types.of_admission(request) == types.held(request):
-                    continue
-            scheduling_host.preempt(self.scheduler, request)
+            scheduling_host.preempt(self.scheduler, self.scheduler.requests[request_id])
+            self.table.requests.hold(request_id, None, 0)  # it may run in this very step, as the other type
             self.num_dropped += 1
 
     def _planned(self, step: Callable[[], Any], plan: CachePlan) -> Any:
@@ -110,7 +105,7 @@ class PlannedSteering:
         shown = [running.pop(request_id) for request_id in order if request_id in running]
         self.queue.show(order)
         try:
-            return narrowed(scheduler, step, shown, list(running.values()))
+            return narrowed(scheduler, step, shown, list(running.values()), token_budget=plan.most_tokens)
         finally:
             self.queue.show_all()
             self.types.forget_plans()

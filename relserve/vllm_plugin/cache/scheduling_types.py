@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import lru_cache
 from typing import Protocol
 
 from relserve.policies.caching.requests import CacheType
@@ -17,7 +16,7 @@ CACHE_ARGUMENT = "rel_cache"  # of a request's extra_args: "kv" or "hidden"
 TYPES: tuple[CacheType, ...] = ("kv", "hidden")
 
 
-class HybridManager(Protocol):
+class TypedBlocks(Protocol):
     """The manager of a pool whose blocks hold either type; see `relserve.vllm_plugin.cache.manager`."""
 
     hidden_tokens_per_block: int
@@ -43,7 +42,7 @@ class RowTypes:
     """
 
     def __init__(self, scheduler: Host, mode: str) -> None:
-        manager: HybridManager | None = None if mode == "kv" else scheduling_host.hybrid_manager(scheduler)
+        manager: TypedBlocks | None = None if mode == "kv" else scheduling_host.hybrid_manager(scheduler)
         self._scheduler, self._manager = scheduler, manager
         self.is_free = manager is not None and mode == "hybrid"
         self.only: CacheType = "hidden" if manager is not None and mode == "hidden" else "kv"
@@ -52,6 +51,7 @@ class RowTypes:
         self._insisted: dict[str, CacheType] = {}
         self._dropped: dict[str, CacheType] = {}
         self.num_switched = 0
+        self._has_warned = False
 
     def insist(self, request_id: str, cache: CacheType) -> None:
         """Have a request be admitted with this type from now on, whatever else is said."""
@@ -81,12 +81,14 @@ class RowTypes:
 
     def of_admission(self, request: Request) -> CacheType:
         """The type with which a row would be admitted now."""
+        return self.fixed(request) or self._planned.get(request.request_id, self.default)
+
+    def fixed(self, request: Request) -> CacheType | None:
+        """The type that a row has to have, whatever a plan says; None where a plan decides."""
         if self._manager is None:
             return self.only
-        wanted = self._insisted.get(request.request_id) or _wanted(request)
-        if wanted is None and not self.is_free:
-            return self.only
-        return wanted or self._planned.get(request.request_id, self.default)
+        wanted = self._insisted.get(request.request_id) or self._wanted(request)
+        return self.only if wanted is None and not self.is_free else wanted
 
     def held(self, request: Request) -> CacheType:
         """The type of a running row."""
@@ -115,24 +117,17 @@ class RowTypes:
             return self._manager.find_hidden_prefix(request)[1]
         return host.num_cached_tokens(self._scheduler, request)
 
-
-def _wanted(request: Request) -> CacheType | None:
-    """The type that a request asks for; nonsense is logged once and counts as none."""
-    params = request.sampling_params
-    wanted = None if params is None or not params.extra_args else params.extra_args.get(CACHE_ARGUMENT)
-    for cache in TYPES:
-        if wanted == cache:
-            return cache
-    if wanted is not None:
-        _log_unknown(str(wanted)[:40])
-    return None
-
-
-@lru_cache(maxsize=8)
-def _log_unknown(wanted: str) -> None:
-    logger.warning(
-        "a request asks for %s %r; there are: %s; it is served as others",
-        CACHE_ARGUMENT,
-        wanted,
-        ", ".join(TYPES),
-    )
+    def _wanted(self, request: Request) -> CacheType | None:
+        """The type that a request asks for; nonsense counts as none, and the first of an engine is logged."""
+        params = request.sampling_params
+        wanted = None if params is None or not params.extra_args else params.extra_args.get(CACHE_ARGUMENT)
+        for cache in TYPES:
+            if wanted == cache:
+                return cache
+        if wanted is not None and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "a request asks for %s %r; there are: %s; it is served as others, and so are more like it",
+                CACHE_ARGUMENT, str(wanted)[:40], ", ".join(TYPES),
+            )  # fmt: skip
+        return None

@@ -74,7 +74,8 @@ def check_pool(num_blocks: int, tokens_per_block: int, max_model_len: int) -> No
     if num_blocks < needed:
         raise EngineStartError(
             f"the KV cache has {num_blocks} blocks of {tokens_per_block} tokens, a request of max_model_len"
-            f" ({max_model_len} tokens) needs {needed}; give it more memory, or lower max_model_len to"
+            f" ({max_model_len} tokens) needs {needed} (any request may ask to keep"
+            f" keys and values); give it more memory, or lower max_model_len to"
             f" {num_blocks * tokens_per_block}"
         )
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
-from asking import ask, texts
+from asking import ask, collect, submission_of, texts
 from http_fakes import Answered, said
 
 from relserve.call.answer_types import Grammar
 from relserve.call.schema import shape_of
 from relserve.engines.http.engine import HttpEngine
+from relserve.engines.loop import spawn
 from relserve.errors import EngineStartError, FailureKind, ModelError
 
 YES_NO = Grammar(choices=("yes", "no"))
@@ -283,3 +285,12 @@ def test_no_model_and_no_list(fake):
 def test_v1_may_be_left_out(fake, suffix):
     server = fake(yes)
     assert texts(ask(HttpEngine(server.url.removesuffix("/v1") + suffix), ["a"])) == ["yes"]
+
+
+def test_vllm_gets_the_deadline_and_the_place_in_the_workflow(fake):
+    server = fake(yes, models=VLLM)
+    asked = replace(submission_of(["a"]), workflow_id="wf-1", stage="revise", deadline_s=9e9)
+    spawn(collect(HttpEngine(server.url), asked)).result(timeout=60)
+    xargs = last(server)["vllm_xargs"]
+    told = (xargs["rel_workflow"], xargs["rel_stage"], xargs["rel_deadline_s"])
+    assert told == ("wf-1", "revise", 9e9)

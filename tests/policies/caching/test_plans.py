@@ -132,3 +132,14 @@ def test_an_unknown_name_lists_the_known():
     """In the message."""
     with pytest.raises(ValueError, match="no caching variant 'fifo'; there are: fcfs, "):
         make("fifo")
+
+
+@EVERY
+def test_shared_blocks_are_neither_taken_nor_freed(name: str):
+    """Three that begin alike, in ten blocks beside the eight that they share; each takes three of its own."""
+    started = [decoding(f"r{i}", 170)._replace(shared_kv=8) for i in range(2)]
+    comes = waiting("w", 170)._replace(shared_kv=8, num_computed=128)
+    assert {"r0", "r1"} <= set(make(name).plan(view(started, 10)).types)
+    together = view([decoding("r", 170, last_s=1.0)._replace(shared_kv=8), comes], 10)
+    assert "w" in make(name).plan(together).types
+    assert not make(name).plan(view(started, 6)).drop, "nor is one dropped where they just fit"

@@ -1,11 +1,14 @@
 """When a request is hidden."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.caching.state import CacheCosts, Memory
 from relserve.policies.caching.types import Pressure, type_of
+from relserve.policies.caching.variants import NAMES, make
 from relserve.policies.cost import CostModel
+from tests.policies.caching.views import view, waiting
 
 POOL = Memory(1000, 16, 32)
 STEPS = CostModel(1e-4, 3e-3, 3e-5, 2.2e-2)
@@ -58,3 +61,16 @@ def test_larger_hidden_states_never_pay(num_tokens: int, running: int, waiting: 
     """Grouped-query heads: X is larger than keys and values."""
     grouped = Memory(1000, 32, 16)
     assert type_of(num_tokens, Pressure(running, waiting), grouped, costs(0.0)) == "kv"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_who_may_hold_one_type_only_is_planned_as_that(name: str):
+    """Though the other would gain more, or costs nothing; and it takes that type's blocks."""
+    rows = [waiting(f"r{i}", 64)._replace(only=only) for i, only in enumerate(("kv", "hidden", None))]
+    for rho in (0.0, 1e-1):
+        plan = make(name).plan(view(rows, 100, rho=rho))
+        assert plan.types["r0"] == "kv"
+        assert plan.types["r1"] == "hidden"
+    least = make(name).plan(view([rows[1]], 2, rho=1e-1))
+    assert least.types == {"r1": "hidden"}, "it fits as hidden states alone"
+    assert not make(name).plan(view([rows[0]], 3, rho=0.0)).run, "keys and values of 64 tokens take 4 blocks"

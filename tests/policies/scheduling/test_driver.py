@@ -62,6 +62,8 @@ def test_the_outlook_tells_the_value_of_the_order_and_what_is_left() -> None:
     dynamic, arrival = (StepDriver(make(name), FixedCost(COST)) for name in ("dpu+aba", "fcfs"))
     for driver in (dynamic, arrival):
         driver.decide(view)
-    found = dynamic.outlooks(states, view.limits)
+    found = dynamic.outlooks(states, view.limits, view.now_s)
     assert all(outlook.priority == outlook.left_s > 0 for outlook in found)
-    assert arrival.outlooks(states, view.limits) == [(None, outlook.left_s) for outlook in found]
+    assert arrival.outlooks(states, view.limits, view.now_s) == [
+        (None, outlook.left_s, None) for outlook in found
+    ]

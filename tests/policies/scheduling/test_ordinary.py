@@ -189,7 +189,7 @@ def test_no_priority_is_shown_of_them() -> None:
     driver = StepDriver(make(DEFAULT, patience=2.5), FixedCost(COST))
     states = [relation("big", 500), chat("c")]
     driver.decide(view_of(states))
-    big, ordinary = driver.outlooks(states, LIMITS)
+    big, ordinary = driver.outlooks(states, LIMITS, 0.0)
     assert big.priority is not None
     assert ordinary.priority is None
     assert ordinary.left_s > 0

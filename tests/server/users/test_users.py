@@ -140,3 +140,12 @@ def test_a_name_twice(path):
 def test_a_file_that_is_not_there(path):
     with pytest.raises(UsageError, match="relserve user add NAME"):
         Users.load(path)
+
+
+@pytest.mark.parametrize("deadline", [0, "soon", True, 1e300, [1]])
+def test_a_deadline_in_the_file_that_is_none_is_refused(tmp_path, deadline):
+    path = tmp_path / "users.json"
+    path.write_text(json.dumps({"users": [{"name": "ann", "deadline_s": deadline}]}))
+    path.chmod(0o600)
+    with pytest.raises(UsageError, match="deadline_s of 'ann' must be"):
+        Users.load(path)

@@ -24,6 +24,20 @@ LENGTHS = (1, 5, 31, 32, 33, 64, 65, 97, 150, 200)  # of prompts: about the bord
 SPREAD = 0.15  # of made-up weights: so large that what is said depends on the prompt
 NUM_BLOCKS = 30  # a third of what the requests want at once
 NUM_NEW = 24
+FORMS: dict[str, dict[str, Any]] = {  # of grammars, as vLLM takes them
+    "regex": {"regex": r"[a-z]{9,30}"},
+    "schema": {
+        "json": {
+            "type": "object", "required": ["name", "stars", "good"], "additionalProperties": False,
+            "properties": {
+                "name": {"type": "string", "minLength": 3, "maxLength": 12},
+                "stars": {"type": "integer"}, "good": {"type": "boolean"},
+            },
+        }
+    },
+    "choice": {"choice": [f"the {dish} was warm and we stayed late" for dish in ("soup", "pie", "steak")]},
+    "ebnf": {"grammar": 'root ::= dish ("; " dish)*\ndish ::= [a-z]+ " = " [0-9]+'},
+}  # fmt: skip
 
 
 def build_model(name: str, folder: Path) -> Path:
@@ -85,11 +99,18 @@ class Work(NamedTuple):
     params: list[Any]
 
 
-def work(kinds: Sequence[str] = (), num: int = 20, max_tokens: int = NUM_NEW, seed: int = 17) -> Work:
-    """Requests of odd lengths, a third of which begin alike; every fourth has a grammar.
+def work(
+    kinds: Sequence[str] = (),
+    num: int = 20,
+    max_tokens: int = NUM_NEW,
+    seed: int = 17,
+    forms: Sequence[str] = ("", "regex", "", ""),
+) -> Work:
+    """Requests of odd lengths, a third of which begin alike.
 
     Args:
         kinds: what each in turn says of its cache; (): nothing.
+        forms: the form of each one's grammar in turn (see `FORMS`); "": none.
     """
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
@@ -100,7 +121,8 @@ def work(kinds: Sequence[str] = (), num: int = 20, max_tokens: int = NUM_NEW, se
     for i in range(num):
         own = [drawn.randrange(3, VOCABULARY) for _ in range(drawn.choice(LENGTHS))]
         prompts.append({"prompt_token_ids": (common if i % 3 == 0 else []) + own})
-        grammar = StructuredOutputsParams(regex=r"[a-z]{9,30}") if i % 4 == 1 else None
+        form = forms[i % len(forms)]
+        grammar = StructuredOutputsParams(**FORMS[form]) if form else None
         said = {"rel_cache": kinds[i % len(kinds)]} if kinds else None
         params.append(
             SamplingParams(
@@ -131,6 +153,8 @@ def check_idle(llm: Any) -> None:
     assert not scheduler.requests
     assert not scheduler.kinds._hidden
     assert not any(scheduler.kinds.req_to_blocks.values())
+    types = scheduler.types
+    assert not any((types._planned, types._insisted, types._dropped))
 
 
 class Watched(NamedTuple):

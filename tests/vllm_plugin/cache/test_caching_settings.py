@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -34,8 +35,42 @@ def test_every_combination_can_be_said(cache: str, caching: str) -> None:
         ({"tbt_slo_s": -1}, "tbt_slo_s is a number of seconds"),
         ({"tbt_slo_s": float("nan")}, "tbt_slo_s is a number of seconds"),
         ({"tbt_slo_s": True}, "tbt_slo_s is a number of seconds"),
+        ({"tbt_slo_s": 10**400}, "tbt_slo_s is a number of seconds"),
+        (5, "relserve's settings are a mapping of names to values, not 5"),
+        ([], "relserve's settings are a mapping"),
     ],
 )
-def test_nonsense_is_refused(said: dict[str, Any], complaint: str) -> None:
+def test_nonsense_is_refused(said: Any, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         read({"relserve": said})
+
+
+@pytest.mark.vllm
+def test_a_wrapper_of_others_does_not_keep_ours_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another plug-in that wrapped vLLM's function first; and one around ours, which stays alone."""
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    from relserve.vllm_plugin.cache import engine_config, vllm_parts
+
+    looked: list[Any] = []
+    monkeypatch.setattr(engine_config, "prepare", looked.append)
+    monkeypatch.setattr(vllm_parts.ModelRegistry, "register_model", lambda *_: None)
+
+    def stock(_self: Any) -> str:
+        return "a configuration"
+
+    def around(inner: Any) -> Any:
+        @wraps(inner)
+        def others(*args: Any) -> Any:
+            return inner(*args)
+
+        return others
+
+    monkeypatch.setattr(vllm_parts.EngineArgs, "create_engine_config", around(stock))
+    engine_config.install()
+    monkeypatch.setattr(
+        vllm_parts.EngineArgs, "create_engine_config", around(vllm_parts.EngineArgs.create_engine_config)
+    )
+    engine_config.install()
+    made: Any = vllm_parts.EngineArgs.create_engine_config
+    assert made(None) == "a configuration"
+    assert looked == ["a configuration"]

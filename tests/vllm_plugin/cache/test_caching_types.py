@@ -120,3 +120,14 @@ def test_rows_come_in_hidden_where_that_pays(num_waiting: int, hidden_s: float, 
 def test_the_clock_begins_with_what_it_is_given() -> None:
     first = CacheCosts(STEPS, 1e-7, 2e-7)
     assert CacheClock(first, lambda _: "kv").costs.latest == MeasuredCosts(first).latest == first
+
+
+def test_nonsense_is_logged_once_an_engine(caplog: pytest.LogCaptureFixture) -> None:
+    """Not once a request, nor once a text: a client may send as many of them as it likes."""
+    caplog.set_level("WARNING", logger=RowTypes.__module__)
+    for engine in (1, 2):
+        types = RowTypes(scheduler_of(), "hybrid")
+        for number in range(40):
+            assert types.of_admission(request(f"nonsense {number % 9}")) == "kv"
+        assert len(caplog.records) == engine
+    assert "a request asks for rel_cache 'nonsense 0'; there are: kv, hidden" in caplog.text

@@ -1,6 +1,6 @@
 """Both kinds of requests in vLLM's real schedulers, with a made-up worker: right tokens, no leak, no stall.
 
-vLLM on a CPU plans no step ahead, so what asynchronous scheduling does to a change of kind is tested here.
+On each release of `make releases`; `test_hidden_ahead.py` has engines that plan ahead with a model.
 """
 
 from __future__ import annotations

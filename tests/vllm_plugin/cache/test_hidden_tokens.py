@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
@@ -10,6 +12,7 @@ import pytest
 
 from tests.vllm_plugin.cache.hybrid_engines import (
     BLOCK,
+    FORMS,
     NUM_NEW,
     Work,
     build_model,
@@ -26,6 +29,7 @@ from tests.vllm_plugin.cache.hybrid_engines import (
 pytestmark = pytest.mark.vllm
 
 KINDS = {"hidden": ("hidden",), "mixed": ("kv", "hidden"), "keys and values": ("kv",)}
+GRAMMARS: dict[str, Any] = {"forms": ("", *FORMS), "max_tokens": 40}  # five: each form meets each kind
 MODELS = ("opt", "tiny", pytest.param("llama", marks=pytest.mark.long))
 
 
@@ -37,6 +41,7 @@ class Pair:
         stock = start(path, None)
         self.expected = said(stock, work())
         self.others = said(stock, work(seed=3, max_tokens=60))
+        self.in_forms = said(stock, work(**GRAMMARS))
         stock.llm_engine.engine_core.shutdown()
         self.name, self.hybrid = name, start(path, "hybrid")
 
@@ -80,6 +85,57 @@ def test_requests_change_their_kind_again_and_again_in_a_full_pool(pair: Pair) -
     with watched(pair.hybrid, every(5)) as seen:
         assert said(pair.hybrid, requests) == pair.others
     check_idle(pair.hybrid)
+    assert len(seen.when_full) > 100
+
+
+def keeps_form(form: str, text: str) -> bool:
+    """Whether a whole answer is what its grammar allows."""
+    given = FORMS[form]
+    if form == "schema":
+        return json.loads(text).keys() == {"name", "stars", "good"}
+    if form == "choice":
+        return text in given["choice"]
+    return re.fullmatch(given.get("regex", r"[a-z]+ = \d+(; [a-z]+ = \d+)*"), text) is not None
+
+
+def form_of(params: Any) -> str:
+    """The form of a request's grammar: vLLM has made one in EBNF of a choice."""
+    asked = params.structured_outputs
+    if asked is None:
+        return ""
+    if asked.grammar:
+        return "ebnf" if asked.grammar == FORMS["ebnf"]["grammar"] else "choice"
+    return "schema" if asked.json else "regex"
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_answers_in_a_form_are_stocks(pair: Pair, kinds: str) -> None:
+    pair.hybrid.reset_prefix_cache()
+    assert said(pair.hybrid, work(KINDS[kinds], **GRAMMARS)) == pair.in_forms
+    check_idle(pair.hybrid)
+    tokenizer, whole = pair.hybrid.get_tokenizer(), set()
+    for i, tokens in enumerate(pair.in_forms):
+        form = GRAMMARS["forms"][i % 5]
+        if form and tokens[-1] == tokenizer.eos_token_id:
+            assert keeps_form(form, tokenizer.decode(tokens, skip_special_tokens=True))
+            whole.add(form)
+    assert whole >= {"regex", "choice"}  # the others may go on for ever
+
+
+def test_kinds_change_amid_answers_in_a_form(pair: Pair) -> None:
+    pair.hybrid.reset_prefix_cache()
+    picks, amid = every(3), set()
+
+    def picked(request: Any) -> bool:
+        is_picked = picks(request)
+        if is_picked and request.num_output_tokens:
+            amid.add(form_of(request.sampling_params))
+        return is_picked
+
+    with watched(pair.hybrid, picked) as seen:
+        assert said(pair.hybrid, work(KINDS["mixed"], **GRAMMARS)) == pair.in_forms
+    check_idle(pair.hybrid)
+    assert amid == {"", *FORMS}
     assert len(seen.when_full) > 100
 
 

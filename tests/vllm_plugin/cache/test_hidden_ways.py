@@ -14,9 +14,11 @@ from tests.vllm_plugin.cache.hybrid_engines import (
     build_model,
     check_idle,
     environment,
+    every,
     said,
     scheduler_of,
     start,
+    watched,
     work,
 )
 from tests.vllm_plugin.cache.switching_scheduler import REPORT_VARIABLE
@@ -45,7 +47,7 @@ class Model:
         stock.llm_engine.engine_core.shutdown()
 
 
-@pytest.fixture(scope="module", params=["opt", "llama"])
+@pytest.fixture(scope="module", params=["opt", "tiny", "llama"])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
     with environment():
         yield Model(request.param, tmp_path_factory.mktemp("models"))
@@ -59,6 +61,10 @@ def test_tokens_are_stocks(model: Model, way: str) -> None:
             for kinds in (("hidden",), MIXED):
                 assert said(llm, work(kinds)) == model.expected
                 check_idle(llm)
+            with watched(llm, every(5)) as seen:
+                assert said(llm, work(MIXED)) == model.expected
+            check_idle(llm)
+            assert len(seen.switches) > 50
         finally:
             llm.llm_engine.engine_core.shutdown()
 

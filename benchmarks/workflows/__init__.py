@@ -1,0 +1,1 @@
+"""Parts of `text2sql_simulated`: traces, engines, systems, the paper's numbers, runs."""

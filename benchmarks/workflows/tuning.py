@@ -1,0 +1,46 @@
+"""Table 3: what tuning alpha takes, on the first 100 seconds of a cell, and which alpha it finds."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import NamedTuple
+
+from benchmarks.workflows.hardware import BUDGET, RATIO, engines
+from benchmarks.workflows.runs import ONE, Cell, typical_s
+from benchmarks.workflows.traces import workload
+from relserve.policies.workflows.dispatch import EngineState, WorkloadBalanced
+from relserve.policies.workflows.replay import PastWorkflow, replay
+from relserve.policies.workflows.stages import DoneStep
+from relserve.policies.workflows.tuning import WINDOW_S, best_alpha
+
+
+class Tuned(NamedTuple):
+    """The alpha that was found, real seconds, and how many queries were replayed how often."""
+
+    alpha: float
+    seconds: float
+    num_queries: int
+    num_replays: int
+
+
+def tune(cell: Cell, seed: int) -> Tuned:
+    """Tune on the queries of the first window."""
+    flows = workload(cell.trace, cell.rate, seed, typical_s(cell.setup, cell.trace, RATIO), ONE)
+    past = [
+        PastWorkflow(
+            flow.arrival_s,
+            [[DoneStep(s.stage, s.prompt_tokens, s.output_tokens) for s in level] for level in flow.levels],
+        )
+        for flow in flows if flow.arrival_s <= WINDOW_S
+    ]  # fmt: skip
+    states = [EngineState(e.name, e.cost, BUDGET) for e in engines(cell.setup, RATIO, BUDGET, False)]
+    tried: list[float] = []
+
+    def mean_latency_s(alpha: float) -> float:
+        tried.append(alpha)
+        return statistics.fmean(replay(past, states, WorkloadBalanced(alpha)))
+
+    started = time.perf_counter()
+    alpha = best_alpha(mean_latency_s)
+    return Tuned(alpha, time.perf_counter() - started, len(past), len(tried))

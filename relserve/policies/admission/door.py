@@ -1,0 +1,260 @@
+"""The door of one engine: who waits, who runs, what is learnt of speeds and classes. It owns no clock.
+
+An engine, `relserve serve` or a gateway calls `offered` for a request that comes, `progress` now and then
+with the tokens that those inside have said, `poll` to learn who starts, and `done` for one that has ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from math import exp, inf, log, sqrt
+from statistics import median
+from typing import Literal, NamedTuple
+
+from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.online import OnlineCurve
+from relserve.policies.admission.policy import AdmissionPolicy, Choice, Learnt, Running, View
+from relserve.policies.admission.request import Admit, Decision, Refuse, Request, Wait
+from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.static import best_limit
+
+SAMPLE_S = 0.2  # between two measured speeds
+BLIND_S = 1.0  # without one, whole requests tell the speed
+ARRIVALS_S = 5.0  # over how long arrivals are counted
+FIRST_S = 0.5  # that the door is taken to have been open before its first request
+RENEWS = 0.05  # weight of the newest in what is learnt of a class
+LEAST_SPREAD = 0.05
+
+
+class Turn(NamedTuple):
+    """What a poll decided: who starts now, and who is turned away, each with its line."""
+
+    started: tuple[Request, ...]
+    refused: tuple[tuple[Request, Refuse], ...]
+
+
+class Door:
+    """One engine's admission.
+
+    Args:
+        policy: decides.
+        curve: the speeds by load, measured before or from nothing.
+        late: what becomes of a request that waits past its deadline: it runs last, or is an error.
+        shares: fair shares between users; None: all are alike.
+        fallback: the static limit where the curve is poor; None: what measured speeds allow.
+    """
+
+    def __init__(
+        self,
+        policy: AdmissionPolicy,
+        curve: OnlineCurve | None = None,
+        late: Literal["last", "error"] = "last",
+        shares: Shares | None = None,
+        fallback: int | None = None,
+    ) -> None:
+        self.policy, self.curve = policy, OnlineCurve() if curve is None else curve
+        self.late, self.shares, self._fallback = late, shares, fallback
+        self.reasons: Counter[str] = Counter()
+        self.learnt: dict[str, Learnt] = {}
+        self._waiting: dict[str, Request] = {}
+        self._inside: dict[str, Running] = {}
+        self._ready: list[Request] = []
+        self._served = self._load_s = 0.0  # tokens that each inside has got; requests times seconds
+        self._now_s: float | None = None
+        self._opened_s: float | None = None
+        self._sampled_s: float | None = None
+        self._mark: tuple[float, float, dict[str, float]] | None = None
+
+    @property
+    def waiting(self) -> tuple[Request, ...]:
+        """Those that wait, in order of arrival."""
+        return tuple(self._waiting.values())
+
+    @property
+    def load(self) -> int:
+        """How many run."""
+        return len(self._inside)
+
+    def offered(self, request: Request, now_s: float) -> Decision:
+        """A request comes: it starts, waits, or is refused, for its deadline has passed or makes no sense.
+
+        Others that start at the same moment are given by the next `poll`.
+
+        Raises:
+            ValueError: a request of that id is there already.
+        """
+        if request.request_id in self._waiting or request.request_id in self._inside:
+            raise ValueError(f"the request {request.request_id!r} is there already")
+        if not request.tokens > 0 or request.tokens == inf:
+            return Refuse(f"it expects {request.tokens} tokens; that must be a positive number")
+        if request.deadline_s != request.deadline_s or request.deadline_s <= now_s:
+            return Refuse("its limit is over before it begins")
+        self._pass(now_s)
+        self._opened_s = now_s if self._opened_s is None else self._opened_s
+        self._comes(request)
+        self._waiting[request.request_id] = request
+        reason = self._admit(now_s)
+        if request.request_id in self._inside:
+            self._ready = [ready for ready in self._ready if ready.request_id != request.request_id]
+            return Admit(reason)
+        estimate_s = self.estimate_s(request, now_s)
+        keeps = now_s + estimate_s <= request.deadline_s
+        return Wait(estimate_s, keeps, self._line(request, now_s, estimate_s, keeps))
+
+    def poll(self, now_s: float) -> Turn:
+        """Who starts now, with those that started since the last poll; and who is refused."""
+        self._pass(now_s)
+        refused = []
+        if self.late == "error":
+            over = [request for request in self._waiting.values() if request.deadline_s <= now_s]
+            for request in over:
+                del self._waiting[request.request_id]
+                waited_s = now_s - request.arrival_s
+                refused.append((request, Refuse(f"its limit is over; it has waited {waited_s:.3g} s")))
+        self._admit(now_s)
+        started, self._ready = tuple(self._ready), []
+        return Turn(started, tuple(refused))
+
+    def progress(self, said: Mapping[str, float], now_s: float) -> None:
+        """Tokens that those inside have said; from two of these a speed is measured."""
+        self._pass(now_s)
+        for request_id, tokens in said.items():
+            if request_id in self._inside:
+                self._inside[request_id].said = tokens
+        if self._mark is None:
+            self._mark = (now_s, self._load_s, dict(said))
+        elif now_s - self._mark[0] >= SAMPLE_S:
+            then_s, load_s, before = self._mark
+            grown = [said[name] - tokens for name, tokens in before.items() if tokens > 0 and name in said]
+            if grown and min(grown) > 0:
+                passed_s = now_s - then_s
+                self.curve.add(Sample((self._load_s - load_s) / passed_s, median(grown) / passed_s))
+                self._sampled_s = now_s
+            self._mark = (now_s, self._load_s, dict(said))
+
+    def done(self, request_id: str, now_s: float, tokens: float) -> Turn:
+        """A request has ended, having said so many tokens; who starts in its place.
+
+        Raises:
+            KeyError: it does not run.
+        """
+        self._pass(now_s)
+        inside = self._inside.pop(request_id)
+        request, passed_s = inside.request, now_s - inside.admitted_s
+        if self._mark is not None:
+            self._mark[2].pop(request_id, None)
+        if self.shares is not None:
+            self.shares.corrected(request.user, tokens - request.tokens)
+        is_blind = self._sampled_s is None or now_s - self._sampled_s > BLIND_S
+        if is_blind and passed_s > 0 and tokens > 0:
+            self.curve.add(Sample((self._load_s - inside.load_s) / passed_s, tokens / passed_s))
+        if self.curve.curve is not None and self._served > inside.began:
+            self.learn(request, self._served - inside.began)
+        return self.poll(now_s)
+
+    def gone(self, request_id: str, now_s: float) -> None:
+        """A request was cancelled, wherever it is; unknown ones are none of the door's business."""
+        self._pass(now_s)
+        self._waiting.pop(request_id, None)
+        self._inside.pop(request_id, None)
+        self._ready = [request for request in self._ready if request.request_id != request_id]
+
+    def learn(self, request: Request, work: float) -> None:
+        """A request of this class took this much work, in tokens of an answer."""
+        known = self.learnt.setdefault(request.slo_class, Learnt())
+        found = min(max(work / request.tokens, 1e-3), 1e3)
+        weight = RENEWS if known.work else 1.0
+        known.work_per_token += weight * (found - known.work_per_token)
+        off = log(found / known.work_per_token)
+        known.spread = max(sqrt(known.spread**2 * (1 - RENEWS) + off * off * RENEWS), LEAST_SPREAD)
+        known.work += weight * (work - known.work)
+
+    def estimate_s(self, request: Request, now_s: float) -> float:
+        """Seconds until a request that waits has probably ended: those before it, then itself."""
+        if (curve := self.curve.curve) is None:
+            return 0.0
+        view = self._view(now_s)
+        own = view.work(request)
+        inside = sum([max(view.work(r.request) - view.attained(r), 0.0) for r in view.running])
+        before = sum([work for r in view.waiting if r is not request and (work := view.work(r)) <= own])
+        load = max(len(view.running), 1)
+        speed = curve.speed(load)
+        return float((before + inside * before / (inside + before + own)) / (speed * load) + own / speed)
+
+    def _line(self, request: Request, now_s: float, estimate_s: float, keeps: bool) -> str:
+        if keeps:
+            return f"it waits, about {estimate_s:.3g} s to its end"
+        limit_s, curve = request.deadline_s - now_s, self.curve.curve
+        alone_s = self._view(now_s).work(request) / curve.speed(1) if curve else 0.0
+        if alone_s > limit_s:
+            return f"its limit of {limit_s:.3g} s cannot be kept: it takes {alone_s:.3g} s on an idle engine"
+        return f"its limit of {limit_s:.3g} s will probably be missed: about {estimate_s:.3g} s to its end"
+
+    def _admit(self, now_s: float) -> str:
+        """Ask the policy until nobody starts; its last reason for somebody, or else for nobody."""
+        reason = ""
+        while self._waiting:
+            choice = self._choose(now_s)
+            self.reasons[choice.reason] += 1
+            if choice.request is None:
+                return reason or choice.reason
+            request = self._waiting.pop(choice.request.request_id)
+            reason = choice.reason
+            self._ready.append(request)
+            needed = request.needed_speed(now_s) if request.deadline_s > now_s else 0.0
+            self._inside[request.request_id] = Running(request, now_s, needed, self._served, self._load_s)
+            if self.shares is not None:
+                self.shares.took(request.user, request.tokens)
+        return reason
+
+    def _choose(self, now_s: float) -> Choice:
+        """The policy's choice; with shares, among those of the user who has got least, then the next."""
+        view = self._view(now_s)
+        if self.shares is None:
+            return self.policy.choose(view)
+        choice = Choice(None, "nobody waits")
+        for requests in self.shares.by_user(view.waiting):
+            found = self.policy.choose(view._replace(waiting=requests))
+            if found.request is not None and not found.late:
+                return found
+            if choice.request is None:
+                choice = found
+        return choice
+
+    def _view(self, now_s: float) -> View:
+        is_poor = self.curve.is_poor
+        return View(
+            now_s, self.waiting, list(self._inside.values()), self.curve.curve, is_poor,
+            self._limit() if is_poor else 1, self.learnt, self._served, self._unseen(now_s),
+        )  # fmt: skip
+
+    def _unseen(self, now_s: float) -> float:
+        """Arrivals are counted over some seconds; before these have passed, a part of them was not seen."""
+        open_s = 0.0 if self._opened_s is None else now_s - self._opened_s
+        return 1.0 / (1.0 - exp(-(open_s + FIRST_S) / ARRIVALS_S))
+
+    def _limit(self) -> int:
+        if self._fallback is not None:
+            return self._fallback
+        known = [k for k in self.learnt.values() if k.limit_s and k.work]
+        needed = [k.work / k.work_per_token / k.limit_s for k in known]  # work is counted by the poor curve
+        return best_limit(self.curve.measured, min(needed, default=0.0))
+
+    def _comes(self, request: Request) -> None:
+        known = self.learnt.setdefault(request.slo_class, Learnt())
+        known.per_s += 1 / ARRIVALS_S
+        known.limit_s = request.deadline_s - request.arrival_s
+
+    def _pass(self, now_s: float) -> None:
+        """Time has passed: counters of tokens and load, and arrivals are forgotten."""
+        passed_s = 0.0 if self._now_s is None else max(now_s - self._now_s, 0.0)
+        self._now_s = now_s if self._now_s is None else max(now_s, self._now_s)
+        if not passed_s:
+            return
+        self._load_s += passed_s * self.load
+        if self.load and self.curve.curve is not None:
+            self._served += passed_s * self.curve.curve.speed(self.load)
+        kept = exp(-passed_s / ARRIVALS_S)
+        for known in self.learnt.values():
+            known.per_s *= kept

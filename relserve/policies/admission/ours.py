@@ -1,0 +1,141 @@
+"""Ours: a request starts if that makes the number of requests to be expected in time larger.
+
+What differs from SABER's Algorithm 1. (1) A forecast in place of one speed: those that run end one after
+another and the others get faster; who has attained much is not held to the speed needed at its start. (2)
+Chances in place of yes and no: lengths vary about what is expected, so each request is in time with a chance,
+and starts if its own is more than what it takes from those that run and from those that will probably come
+while it runs. (3) The least work first: for the place that it takes it ends the most requests in time. (4)
+Hopeless requests block nobody: they run where they take little from others, and one at a time at least. (5)
+Where the curve tells little, first come, first served up to the static limit that measured speeds allow.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from relserve.policies.admission.forecast import below, chance_below, forecast, in_time
+from relserve.policies.admission.policy import Choice, View
+from relserve.policies.admission.request import Request
+from relserve.policies.admission.scalability import Array
+
+LEAST_LEFT = 0.15  # of its work, that a request is taken to have left when it has said more than expected
+HOPELESS = 0.05  # a chance to be in time alone on the engine; below it a request is hopeless
+LOOKED_AT = 3  # requests of a class, those with the earliest deadlines
+
+
+class Ours:
+    """See the module.
+
+    Args:
+        foresees: how much of what probably comes counts, 0 to 1.
+        late_costs: how much expected goodput a hopeless request may take from others.
+    """
+
+    def __init__(self, name: str, foresees: float = 1.0, late_costs: float = 0.2) -> None:
+        self.name, self.foresees, self.late_costs = name, foresees, late_costs
+
+    def choose(self, view: View) -> Choice:
+        """See `AdmissionPolicy.choose`."""
+        if not view.waiting:
+            return Choice(None, "nobody waits")
+        if view.curve is None or view.is_poor:
+            return _static(view)
+        state = _State(view, view.curve.table)
+        hopeless = []
+        for requests in _by_class(view):
+            able = [request for request in requests if state.alone(request) >= HOPELESS]
+            hopeless += requests[: len(requests) - len(able)]
+            for request in able[:LOOKED_AT]:
+                own, taken = state.start(request, self.foresees)
+                if own > taken:
+                    return Choice(request, "more are in time with it")
+        return self._late(view, state, hopeless)
+
+    def _late(self, view: View, state: _State, hopeless: list[Request]) -> Choice:
+        if not hopeless:
+            return Choice(None, "fewer would be in time")
+        request = min(hopeless, key=lambda each: (view.work(each), each.arrival_s))
+        if not any(running.request.deadline_s <= view.now_s for running in view.running):
+            return Choice(request, "late: one at least at a time", late=True)
+        if state.start(request, self.foresees)[1] <= self.late_costs:
+            return Choice(request, "late: others lose little by it", late=True)
+        return Choice(None, "late: others would lose by it")
+
+
+def _static(view: View) -> Choice:
+    """First come, first served within the fallback's limit, those past their deadline last."""
+    if len(view.running) >= view.fallback:
+        return Choice(None, "the fallback's limit")
+    able = [request for request in view.waiting if request.deadline_s > view.now_s]
+    request = (able or view.waiting)[0]
+    return Choice(request, "the curve is poor: a place under the fallback's limit", late=not able)
+
+
+class _State:
+    """Those that run, by work left, and the chance of each to be in time if nobody starts."""
+
+    def __init__(self, view: View, speeds: Array) -> None:
+        self._view, self._speeds = view, speeds
+        rows = np.array([
+            (view.work(its), view.attained(r), its.deadline_s - view.now_s, view.spread(its))
+            for r in view.running for its in [r.request]
+        ]).reshape(-1, 4)  # fmt: skip
+        left = np.maximum(rows[:, 0] - rows[:, 1], LEAST_LEFT * rows[:, 0])
+        order = np.argsort(left, kind="stable")
+        self._left = left[order]
+        self._middle, self._attained, self._slack_s, self._spread = rows[order].T
+        self._before = below(self._attained, self._middle, self._spread)
+        self._alone = float(speeds[1])
+        self._coming: list[tuple[float, float]] | None = None
+        self._chance = float(self._chances(self._left).sum())
+
+    def alone(self, request: Request) -> float:
+        """The chance of a request to be in time if it had the engine to itself from now on."""
+        left_s = request.deadline_s - self._view.now_s
+        if left_s <= 0:
+            return 0.0
+        most = self._alone * left_s
+        return chance_below(most, self._view.work(request), self._view.spread(request))
+
+    def start(self, request: Request, foresees: float) -> tuple[float, float]:
+        """A request's chance to be in time if it starts now, and what it takes from all others' chances."""
+        work, left_s = self._view.work(request), request.deadline_s - self._view.now_s
+        at = int(self._left.searchsorted(work, side="right"))
+        together = np.concatenate([self._left[:at], [work], self._left[at:]])
+        got = forecast(together, self._speeds)
+        more = got.got(np.concatenate([self._slack_s, [left_s]]))
+        own = chance_below(float(more[-1]), work, self._view.spread(request)) if left_s > 0 else 0.0
+        with_it = in_time(self._attained, more[:-1], self._middle, self._spread, self._before)
+        taken = self._chance - float(with_it.sum())
+        if foresees:
+            taken += foresees * float(got.end_s[at]) * self._from_coming(work)
+        return own, taken
+
+    def _from_coming(self, work: float) -> float:
+        """What one more takes in a second from those with less work that probably come, by the load now."""
+        if self._coming is None:
+            view, number, last = self._view, len(self._left) + 1, len(self._speeds) - 1
+            faster, slower = (float(self._speeds[min(load, last)]) for load in (number, number + 1))
+            self._coming = [
+                (k.work, view.unseen * k.per_s * (chance_below(k.limit_s * faster, k.work, k.spread)
+                                    - chance_below(k.limit_s * slower, k.work, k.spread)))
+                for k in view.learnt.values() if k.per_s and k.work and 0 < k.limit_s < inf
+            ]  # fmt: skip
+        return sum([loss for its_work, loss in self._coming if its_work < work])
+
+    def _chances(self, left: Array) -> Array:
+        if not len(left):
+            return left
+        more = forecast(left, self._speeds).got(self._slack_s)
+        return in_time(self._attained, more, self._middle, self._spread, self._before)
+
+
+def _by_class(view: View) -> list[list[Request]]:
+    """Those that wait by class, that with the least work first; of each by deadline."""
+    groups: dict[str, list[Request]] = {}
+    for request in view.waiting:
+        groups.setdefault(request.slo_class, []).append(request)
+    by_work = sorted(groups.values(), key=lambda each: min(map(view.work, each)))
+    return [sorted(each, key=lambda request: request.deadline_s) for each in by_work]

@@ -1,0 +1,107 @@
+"""What an admission policy is: one pure decision at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from relserve.policies.admission.request import Request
+from relserve.policies.admission.scalability import Fit
+
+UNKNOWN_SPREAD = 0.5  # of the logarithm of lengths of a class that was not seen before
+
+
+@dataclass(slots=True)
+class Running:
+    """A request that has started; the door's own record, which policies only read.
+
+    Attributes:
+        admitted_s: when it started.
+        needed_speed: the speed that it needed then, tokens a second.
+        began, load_s: the door's counters of tokens and of load over time, as of then.
+        said: tokens that it has said, as far as the engine has told.
+    """
+
+    request: Request
+    admitted_s: float
+    needed_speed: float
+    began: float = 0.0
+    load_s: float = 0.0
+    said: float = 0.0
+
+
+@dataclass(slots=True)
+class Learnt:
+    """What is known of a class; the door's own record, which policies only read.
+
+    Attributes:
+        work_per_token: tokens' worth of work for each token that its requests are expected to say, with
+            their prompts; 1 where nothing is known.
+        spread: standard deviation of the logarithm of that.
+        per_s: requests of it that come in a second, lately.
+        limit_s: the limit on latency of its latest request; 0 before the first.
+        work: of its latest requests, a mean; 0 before the first.
+    """
+
+    work_per_token: float = 1.0
+    spread: float = UNKNOWN_SPREAD
+    per_s: float = 0.0
+    limit_s: float = 0.0
+    work: float = 0.0
+
+
+class View(NamedTuple):
+    """All that a policy knows.
+
+    Attributes:
+        waiting: in the order in which they may be taken where nothing else counts: of arrival, or of shares.
+        curve: the speed by load; None while nothing is measured.
+        is_poor: whether the curve tells little about this engine.
+        fallback: the static limit to hold to where it does.
+        served: the door's counter of tokens that each of those inside has got by the curve.
+        unseen: what the arrivals counted are to be multiplied by, more than 1 soon after the door opened.
+    """
+
+    now_s: float
+    waiting: Sequence[Request]
+    running: Sequence[Running]
+    curve: Fit | None
+    is_poor: bool
+    fallback: int
+    learnt: Mapping[str, Learnt]
+    served: float = 0.0
+    unseen: float = 1.0
+
+    def attained(self, running: Running) -> float:
+        """Tokens that one inside has got, or would have by the curve, its prompt's work among them."""
+        return max(self.served - running.began, running.said)
+
+    def work(self, request: Request) -> float:
+        """What a request takes in all, in tokens of an answer."""
+        known = self.learnt.get(request.slo_class)
+        return max(request.tokens * (known.work_per_token if known else 1.0), 1.0)
+
+    def spread(self, request: Request) -> float:
+        """Standard deviation of the logarithm of what it takes."""
+        known = self.learnt.get(request.slo_class)
+        return known.spread if known else UNKNOWN_SPREAD
+
+
+class Choice(NamedTuple):
+    """Who starts next; None for nobody now. `reason` in a few words, for logs; `late`: its limit is lost."""
+
+    request: Request | None
+    reason: str
+    late: bool = False
+
+
+class AdmissionPolicy(Protocol):
+    """Chooses one request at a time; owns no queue and no clock."""
+
+    @property
+    def name(self) -> str:
+        """The variant's name."""
+
+    def choose(self, view: View) -> Choice:
+        """Who of those that wait starts now. It is asked again after each that starts, until nobody does."""

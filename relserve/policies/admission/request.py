@@ -1,0 +1,99 @@
+"""What admission is told of a request, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, isfinite, isnan
+from typing import NamedTuple
+
+from relserve.errors import OptionError
+
+LONGEST_S = 7 * 24 * 3600.0
+
+
+class Request(NamedTuple):
+    """One request, or one relQuery where its rows start together.
+
+    Attributes:
+        slo_class: the name of its class of limits; what is learnt of lengths is learnt by class.
+        user: whose share it counts against.
+        arrival_s, deadline_s: by the caller's clock; a deadline of infinity is none.
+        tokens: that it is expected to say, or may say at most; at least one.
+    """
+
+    request_id: str
+    slo_class: str
+    user: str
+    arrival_s: float
+    deadline_s: float
+    tokens: float
+
+    def needed_speed(self, now_s: float) -> float:
+        """Required speed, tokens a second (SABER, section IV-C); infinite past the deadline."""
+        left_s = self.deadline_s - now_s
+        return self.tokens / left_s if left_s > 0 else inf
+
+
+class Admit(NamedTuple):
+    """It may start."""
+
+    reason: str
+
+
+class Wait(NamedTuple):
+    """It waits.
+
+    Attributes:
+        estimate_s: seconds from now until it will probably have ended.
+        keeps_limit: whether that is before its deadline.
+    """
+
+    estimate_s: float
+    keeps_limit: bool
+    reason: str
+
+
+class Refuse(NamedTuple):
+    """It will not run; `reason` is a line for its user."""
+
+    reason: str
+
+
+Decision = Admit | Wait | Refuse
+
+
+class SloClasses:
+    """Limits by name: seconds from a request's arrival to its end.
+
+    Raises:
+        OptionError: a limit is no positive number of seconds, or longer than a week.
+    """
+
+    def __init__(self, limits_s: Mapping[str, float]) -> None:
+        for name, limit_s in limits_s.items():
+            checked_limit(limit_s, f"the limit of the class {name!r}")
+        self.limits_s = dict(limits_s)
+
+    def limit_s(self, name: str) -> float:
+        """The limit of a class.
+
+        Raises:
+            OptionError: there is no such class; the message lists them.
+        """
+        if name not in self.limits_s:
+            known = ", ".join(sorted(self.limits_s)) or "none"
+            raise OptionError(f"no class of limits {name!r}; there are: {known}")
+        return self.limits_s[name]
+
+
+def checked_limit(limit_s: float, what: str = "the limit") -> float:
+    """A limit as it was given; infinity is none.
+
+    Raises:
+        OptionError: it is no positive number of seconds, or longer than a week.
+    """
+    if isinstance(limit_s, bool) or not isinstance(limit_s, (int, float)) or isnan(limit_s) or limit_s <= 0:
+        raise OptionError(f"{what} is {limit_s!r}; it must be a positive number of seconds")
+    if isfinite(limit_s) and limit_s > LONGEST_S:
+        raise OptionError(f"{what} is {limit_s:g} s, more than a week; leave it out to have none")
+    return float(limit_s)

@@ -1,0 +1,29 @@
+"""Every admission policy by name."""
+
+from __future__ import annotations
+
+from relserve.policies.admission.ours import Ours
+from relserve.policies.admission.policy import AdmissionPolicy
+from relserve.policies.admission.saber import Saber
+from relserve.policies.admission.static import LIMITS, StaticLimit
+
+NAMES = ("ours", "saber", *[f"static-{limit}" for limit in LIMITS])
+
+
+def make(name: str, seed: int = 0) -> AdmissionPolicy:
+    """A policy of that name, for one engine; `static-N` for any limit N.
+
+    Args:
+        seed: of SABER's random window.
+
+    Raises:
+        ValueError: there is none; the message lists them.
+    """
+    if name == "ours":
+        return Ours(name)
+    if name == "saber":
+        return Saber(name, seed=seed)
+    kind, _, limit = name.partition("-")
+    if kind == "static" and limit.isdecimal() and int(limit):
+        return StaticLimit(name, int(limit))
+    raise ValueError(f"no admission policy {name!r}; there are: {', '.join(NAMES)} and any static-N")

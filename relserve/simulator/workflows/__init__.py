@@ -1,0 +1,1 @@
+"""Workflows of several steps on several unequal engines in virtual time."""

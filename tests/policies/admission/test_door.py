@@ -1,0 +1,183 @@
+"""The door: decisions with their lines, estimates, refusals past the deadline only, and what is learnt."""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relserve.errors import OptionError
+from relserve.policies.admission.door import Door
+from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.online import OnlineCurve
+from relserve.policies.admission.request import Admit, Refuse, SloClasses, Wait, checked_limit
+from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.variants import make
+from tests.policies.admission.views import CURVE, request
+
+
+def door(name: str = "ours", **options: object) -> Door:
+    """A door before an engine whose speeds are known."""
+    samples = [Sample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100) for _ in range(10)]
+    return Door(make(name), OnlineCurve(samples), **options)  # type: ignore[arg-type]
+
+
+def test_it_admits_tells_an_estimate_and_starts_who_waited() -> None:
+    its = door("static-1")
+    assert isinstance(its.offered(request("a", 100, 10), 0.0), Admit)
+    second = its.offered(request("b", 100, 10), 0.0)
+    assert isinstance(second, Wait)
+    assert second.keeps_limit
+    assert 1.0 <= second.estimate_s <= 3.0
+    assert its.load == 1
+    assert [r.request_id for r in its.done("a", 1.0, 100).started] == ["b"]
+    assert its.waiting == ()
+
+
+def test_past_its_deadline_and_only_then_a_request_is_refused() -> None:
+    its = door("static-1", late="error")
+    its.offered(request("a", 100, 100), 0.0)
+    its.offered(request("b", 100, 5), 0.0)
+    assert its.poll(4.9).refused == ()
+    ((refused, line),) = its.poll(5.0).refused
+    assert refused.request_id == "b"
+    assert line.reason == "its limit is over; it has waited 5 s"
+    assert its.waiting == ()
+
+
+def test_late_requests_run_last_where_that_is_wanted() -> None:
+    its = door()
+    its.offered(request("a", 100, 1.2), 0.0)
+    its.offered(request("b", 5000, 2), 0.0)
+    its.done("a", 1.0, 100)
+    started = [r.request_id for r in its.poll(60.0).started]
+    assert started == ["b"] or its.load == 1
+
+
+@pytest.mark.parametrize("limit_s", [0, -1, nan, "5", True, None])
+def test_a_limit_is_a_positive_number(limit_s: object) -> None:
+    with pytest.raises(OptionError, match="it must be a positive number of seconds"):
+        checked_limit(limit_s)  # type: ignore[arg-type]
+
+
+def test_an_absurd_limit_and_an_unknown_class_are_clear_errors() -> None:
+    with pytest.raises(OptionError, match=r"the limit of the class 'x' is 1e\+09 s, more than a week"):
+        SloClasses({"x": 1e9})
+    classes = SloClasses({"fast": 0.5, "batch": inf})
+    assert classes.limit_s("fast") == 0.5
+    with pytest.raises(OptionError, match="no class of limits 'quick'; there are: batch, fast"):
+        classes.limit_s("quick")
+
+
+def test_a_limit_below_what_one_step_takes_is_told_and_blocks_nobody() -> None:
+    its = door()
+    for i in range(20):
+        its.offered(request(f"r{i}", 660, 12), 0.0)
+    told = its.offered(request("absurd", 100, 1e-6), 0.0)
+    if isinstance(told, Wait):
+        assert not told.keeps_limit
+        assert "cannot be kept: it takes" in told.reason
+    assert isinstance(its.offered(request("small", 1, 5), 0.0), Admit)
+
+
+@pytest.mark.parametrize("tokens", [0, -1, nan, inf])
+def test_lengths_that_are_none_are_refused(tokens: float) -> None:
+    assert isinstance(door().offered(request("a", tokens, 5, kind="k"), 0.0), Refuse)
+
+
+def test_what_is_over_before_it_begins_is_refused() -> None:
+    assert door().offered(request("a", 5, 1), 2.0) == Refuse("its limit is over before it begins")
+
+
+def test_an_id_comes_once() -> None:
+    its = door()
+    its.offered(request("a"), 0.0)
+    with pytest.raises(ValueError, match="'a' is there already"):
+        its.offered(request("a"), 0.0)
+
+
+def test_cancelled_requests_are_forgotten() -> None:
+    its = door("static-1")
+    its.offered(request("a"), 0.0)
+    its.offered(request("b"), 0.0)
+    its.gone("b", 0.1)
+    its.gone("nobody", 0.1)
+    assert its.waiting == ()
+    its.gone("a", 0.2)
+    assert its.load == 0
+
+
+def test_progress_teaches_the_speed() -> None:
+    its = Door(make("static-100"))
+    for i in range(10):
+        its.offered(request(f"r{i}", 1000, inf), 0.0)
+    for step in range(1, 40):
+        its.progress({f"r{i}": 60.0 * step * 0.25 for i in range(10)}, step * 0.25)
+    assert its.curve.curve is not None
+    assert its.curve.curve.speed(10) == pytest.approx(60, rel=0.01)
+
+
+def test_without_progress_whole_requests_teach_it() -> None:
+    its = Door(make("ours"))
+    for i in range(6):
+        assert isinstance(its.offered(request(f"r{i}", 100, inf), 2.0 * i), Admit)
+        its.done(f"r{i}", 2.0 * i + 2, 100)
+    assert its.curve.curve is not None
+    assert its.curve.curve.speed(1) == pytest.approx(50, rel=0.01)
+
+
+def test_it_learns_how_much_a_class_takes() -> None:
+    its = door()
+    for i in range(60):
+        its.offered(request(f"r{i}", 100, 100, arrival_s=10.0 * i, kind="k"), 10.0 * i)
+        its.progress({f"r{i}": 1}, 10.0 * i + 1.01)  # its prompt took a second
+        its.progress({f"r{i}": 99}, 10.0 * i + 1.99)
+        its.done(f"r{i}", 10.0 * i + 2.0, 100)  # two seconds alone are 200 tokens' worth
+    assert its.learnt["k"].work_per_token == pytest.approx(2.0, rel=0.05)
+    assert its.learnt["k"].spread < 0.2
+
+
+def test_shares_decide_between_users() -> None:
+    its = door("static-1", shares=Shares())
+    its.offered(request("a0", user="a"), 0.0)
+    for i in range(1, 30):
+        its.offered(request(f"a{i}", user="a"), 0.0)
+    its.offered(request("b0", user="b"), 0.0)
+    assert [r.request_id for r in its.done("a0", 1.0, 100).started] == ["b0"]
+
+
+@given(st.data(), st.sampled_from(["ours", "saber", "static-3"]), st.sampled_from(["last", "error"]))
+def test_everybody_starts_or_is_refused_once(data: st.DataObject, name: str, late: str) -> None:
+    its = door(name, late=late, shares=data.draw(st.sampled_from([None, Shares()])))
+    now_s, started, refused, running, offered = 0.0, [], [], [], 0
+    for i in range(data.draw(st.integers(1, 25))):
+        now_s += data.draw(st.floats(0, 3))
+        limit_s = data.draw(st.floats(0.01, 30))
+        user = data.draw(st.sampled_from("ab"))
+        told = its.offered(request(f"r{i}", data.draw(st.floats(1, 500)), limit_s, now_s, "k", user), now_s)
+        offered += 1
+        assert isinstance(told, (Admit, Wait))
+        if isinstance(told, Admit):
+            started.append(f"r{i}")
+            running.append(f"r{i}")
+        else:
+            assert 0 <= told.estimate_s < inf
+        turns = [its.poll(now_s)]
+        if running and data.draw(st.booleans()):
+            turns.append(its.done(running.pop(0), now_s, 50))
+        for turn in turns:
+            started += [r.request_id for r in turn.started]
+            running += [r.request_id for r in turn.started]
+            refused += [r.request_id for r, _ in turn.refused]
+    for _ in range(500):
+        if not running and not its.waiting:
+            break
+        now_s += 1.0
+        turn = its.done(running.pop(0), now_s, 50) if running else its.poll(now_s)
+        started += [r.request_id for r in turn.started]
+        running += [r.request_id for r in turn.started]
+        refused += [r.request_id for r, _ in turn.refused]
+    assert sorted(started + refused) == sorted(f"r{i}" for i in range(offered))
+    assert late == "error" or not refused

@@ -1,0 +1,75 @@
+"""Fair shares between users, which splitting one's work does not change."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.request import Request
+
+
+def serve(queues: dict[str, list[float]], weights: dict[str, float], budget: float) -> dict[str, float]:
+    """Serve one after another until so many tokens are given; what each user got."""
+    shares, got, left = Shares(weights), dict.fromkeys(queues, 0.0), {u: list(q) for u, q in queues.items()}
+    while budget > 0 and any(left.values()):
+        waiting = [
+            Request(f"{user}{i}", "c", user, 0, 1, tokens)
+            for user, queue in left.items()
+            for i, tokens in enumerate(queue)
+        ]
+        first = shares.by_user(waiting)[0][0]
+        shares.took(first.user, first.tokens)
+        got[first.user] += first.tokens
+        left[first.user].pop(0)
+        budget -= first.tokens
+    return got
+
+
+@given(st.lists(st.floats(0.05, 1.0), min_size=1, max_size=30), st.sampled_from([0.5, 1.0, 3.0]))
+def test_splitting_ones_work_gains_no_more_than_one_request(cuts: list[float], weight: float) -> None:
+    """One user asks 20 requests of 100; the other the same work whole, or in as many pieces as it likes."""
+    pieces = [100 * cut / sum(cuts) for _ in range(20) for cut in cuts]
+    steady, weights = [100.0] * 20, {"splits": weight}
+    whole = serve({"steady": steady, "splits": [100.0] * 20}, weights, 2000)
+    split = serve({"steady": steady, "splits": pieces}, weights, 2000)
+    assert split["splits"] <= whole["splits"] + 100 * (1 + weight) + 1e-6
+    assert split["steady"] >= whole["steady"] - 100 * (1 + 1 / weight) - 1e-6
+
+
+@given(st.lists(st.floats(1, 100), min_size=40, max_size=60), st.floats(0.2, 5))
+def test_shares_are_as_the_weights_within_one_request(lengths: list[float], weight: float) -> None:
+    got = serve({"a": lengths, "b": lengths}, {"a": weight}, 0.3 * sum(lengths))
+    assert abs(got["a"] / weight - got["b"]) <= 100 * max(1, 1 / weight) + 1e-6
+
+
+def test_five_hundred_relqueries_do_not_halve_anothers_share() -> None:
+    """The issue's line: one user with 500 relQueries against one with a single stream."""
+    alone = serve({"one": [50.0] * 100, "many": [50.0] * 100}, {}, 4000)
+    beside = serve({"one": [50.0] * 100, "many": [50.0] * 500}, {}, 4000)
+    assert beside["one"] == alone["one"] == 2000
+
+
+def test_who_was_away_has_saved_up_nothing() -> None:
+    shares = Shares()
+    for _ in range(100):
+        shares.took("busy", 100)
+        shares.by_user([Request("b", "c", "busy", 0, 1, 100)])
+    both = [Request("b", "c", "busy", 0, 1, 100), Request("n", "c", "new", 0, 1, 100)]
+    assert shares.got("new") >= shares.got("busy") - 100
+    assert shares.by_user(both)[0][0].user == "new" or shares.got("new") == shares.got("busy")
+
+
+def test_what_was_said_counts_and_not_what_was_expected() -> None:
+    shares = Shares()
+    shares.took("a", 1000)
+    shares.took("b", 100)
+    shares.corrected("a", -990)
+    assert shares.got("a") == 10 < shares.got("b")
+
+
+@pytest.mark.parametrize("weight", [0, -1, float("inf"), float("nan")])
+def test_a_weight_is_a_positive_number(weight: float) -> None:
+    with pytest.raises(ValueError, match=r"the weight of 'a' is .*; it must be a positive number"):
+        Shares({"a": weight})

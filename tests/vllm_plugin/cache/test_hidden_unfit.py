@@ -1,0 +1,109 @@
+"""Real engines that cannot keep hidden states: one line says why, and they are vLLM's own in all they do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from relserve.errors import EngineStartError
+from relserve.vllm_plugin.cache.engine_config import prepare
+from tests.vllm_plugin.cache.hybrid_engines import build_model, environment, said, scheduler_of, start, work
+from tests.vllm_plugin.cache.unfit_models import build_unfit
+
+pytestmark = pytest.mark.vllm
+
+
+class Unfit(NamedTuple):
+    """A model, arguments of its engine, and what the line says."""
+
+    model: str
+    arguments: dict[str, Any]
+    words: str
+
+
+UNFIT = {
+    "grouped heads": Unfit(
+        "grouped", {},
+        "2 heads of keys: a token's keys and values are 128 numbers, a layer's input is 128, not half as many"
+        " or fewer",
+    ),
+    "blocks of 48": Unfit("opt", {"block_size": 48}, "blocks of 48 tokens (a multiple of 32 is needed)"),
+    "blocks of 33": Unfit("opt", {"block_size": 33}, "blocks of 33 tokens (a multiple of 32 is needed)"),
+    "weights in int8": Unfit("int8", {}, "weights quantised"),
+    "a cache in fp8": Unfit("opt", {"kv_cache_dtype": "fp8"}, "a KV cache in fp8"),
+    "sliding windows": Unfit("sliding", {}, "sliding windows"),
+    "LoRA": Unfit("opt", {"enable_lora": True}, "LoRA"),
+    "two devices": Unfit("opt", {"tensor_parallel_size": 2}, "tensor parallelism"),
+}  # fmt: skip
+REFUSED = ("blocks of 48", "blocks of 33")  # by vLLM itself, as fp8 on CPUs without AVX-512
+QUICK = ("grouped heads", "blocks of 33")
+
+
+@contextmanager
+def engine(model: Path, cache: str | None, **given: Any) -> Iterator[Any]:
+    """An engine, which ends."""
+    with environment():
+        llm = start(model, cache, **given)
+        try:
+            yield llm
+        finally:
+            llm.llm_engine.engine_core.shutdown()
+
+
+class Outcome(NamedTuple):
+    """What an engine said, with what scheduler; or why it did not start."""
+
+    tokens: list[tuple[int, ...]]
+    scheduler: type | None
+    error: str
+
+
+def outcome(model: Path, cache: str | None, given: dict[str, Any]) -> Outcome:
+    """Start an engine and ask it."""
+    kinds = ("hidden", "kv") if cache else ()
+    try:
+        with engine(model, cache, **given) as llm:
+            return Outcome(said(llm, work(kinds, num=10)), type(scheduler_of(llm)), "")
+    except (ValueError, NotImplementedError) as error:
+        return Outcome([], None, f"{type(error).__name__}: {error}")
+
+
+@pytest.mark.timeout(900)  # two devices are four processes
+@pytest.mark.parametrize(
+    "case", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in UNFIT]
+)
+def test_it_says_why_in_one_line_and_is_stock(
+    case: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, given, words = UNFIT[case]
+    path = build_unfit(model, tmp_path)
+    stock = outcome(path, None, given)
+    caplog.set_level(logging.WARNING, logger=prepare.__module__)
+    caplog.clear()
+    asked = outcome(path, "hidden", given)
+    lines = [record.getMessage() for record in caplog.records if record.name == prepare.__module__]
+    assert lines == [f"the cache holds keys and values only, not 'hidden', because of {words}"]
+    assert asked == stock
+    if case in REFUSED:
+        assert "block size" in stock.error
+    elif not stock.error:
+        assert len(set(stock.tokens)) == 10
+    else:
+        assert case == "a cache in fp8"
+        assert "AVX-512" in stock.error
+
+
+@pytest.mark.parametrize("cache", ["hidden", "hybrid"])
+def test_memory_for_less_than_one_request_is_an_error_at_start(tmp_path: Path, cache: str) -> None:
+    path = build_model("opt", tmp_path)
+    with (
+        pytest.raises((EngineStartError, ValueError), match=r"max.model.len") as raised,
+        engine(path, cache, num_gpu_blocks_override=9),
+    ):
+        pass
+    assert "512" in str(raised.value)

@@ -1,0 +1,120 @@
+"""Deadlines inside vLLM's scheduler, without a model: what a request says is what is ordered by and shown."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relserve.call.rel_tag import RelTag
+from relserve.errors import UsageError
+from relserve.machine.engine_status import EngineStatus
+from relserve.tiny import MODEL_DIR
+
+pytest.importorskip("vllm", reason="vLLM is not installed")
+from relserve.vllm_plugin.settings import read
+from relserve.vllm_plugin.testing import Arrival, Worker, run, scheduler_of, workload
+
+MODEL = str(MODEL_DIR)
+OURS = "dpu+marginal"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+
+
+def with_deadlines(seed: int) -> list[Arrival]:
+    """A workload of which every other relQuery is a step of a workflow with a deadline, some long past."""
+    arrivals = workload(seed)
+    for arrival in arrivals:
+        number = int(arrival.extra_args["rel_id"][1:])
+        if number % 2:
+            seconds = (-5.0, 0.05, 60.0, 1e6)[number // 2 % 4]
+            arrival.extra_args |= {
+                "rel_workflow": f"w{number // 4}", "rel_stage": "s", "rel_deadline_s": time.time() + seconds
+            }  # fmt: skip
+    return arrivals
+
+
+def step_once(scheduler: Any) -> list[str]:
+    """One step; the rows that it computes."""
+    output = scheduler.schedule()
+    scheduler.update_from_output(output, Worker().execute(output))
+    return list(output.num_scheduled_tokens)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
+@pytest.mark.parametrize(("variant", "settings"), [("hexgen", {}), (OURS, {}), (OURS, {"step_base": 0.3})])
+def test_every_row_gives_its_tokens(
+    variant: str, settings: dict[str, Any], num_blocks: int, is_async: bool
+) -> None:
+    arrivals = with_deadlines(4)
+    scheduler = scheduler_of(MODEL, variant, is_async, num_blocks, **settings)
+    ran = run(scheduler, arrivals, is_async)
+    assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
+    assert ran.leaked_blocks == 0
+    scheduler.shutdown()
+
+
+@pytest.mark.parametrize("variant", ["hexgen", OURS])
+def test_the_tight_one_runs_first_and_the_one_that_is_late_last(variant: str) -> None:
+    scheduler = scheduler_of(MODEL, variant, False, 400)
+    for name, seconds in (("loose", 9000.0), ("tight", 30.0)):
+        tag = RelTag(name, 1, 5, f"w {name}", "s", time.time() + seconds).args()
+        scheduler.add_request(Arrival(0, f"{name}-0", [1 + len(name)] * 250, 5, tag).request())
+    assert step_once(scheduler)[0] == "tight-0"
+    scheduler.shutdown()
+
+
+def test_a_snapshot_tells_deadline_slack_and_urgency() -> None:
+    scheduler = scheduler_of(MODEL, OURS, False, 400)
+    tag = RelTag("r", 1, 5, "wf-1", "revise", time.time() + 60.0).args()
+    scheduler.add_request(Arrival(0, "r-0", [3] * 100, 5, tag).request())
+    scheduler.add_request(Arrival(0, "p-0", [4] * 100, 5, RelTag("p", 1, 5).args()).request())
+    step_once(scheduler)
+    found = scheduler.publisher.snapshot(scheduler, time.monotonic())
+    rels = {rel.rel_id: rel for rel in found.rels}
+    assert (rels["r"].workflow, rels["r"].stage) == ("wf-1", "revise")
+    assert rels["r"].deadline_s == pytest.approx(60, abs=10)
+    assert rels["r"].slack_s is not None
+    assert rels["r"].slack_s < rels["r"].deadline_s
+    assert rels["r"].urgency_s is not None
+    assert rels["r"].urgency_s < 0
+    assert rels["p"][8:] == (None,) * 5
+    assert EngineStatus.of_dict(json.loads(json.dumps(found.as_dict()))) == found
+    scheduler.shutdown()
+
+
+@pytest.mark.parametrize("said", ["soon", None, True, float("nan"), float("inf"), [], {}])
+def test_what_is_no_time_is_no_deadline(said: Any) -> None:
+    scheduler = scheduler_of(MODEL, OURS, False, 400)
+    tag = {"rel_id": "r", "rel_rows": 1, "rel_deadline_s": said}
+    scheduler.add_request(Arrival(0, "r-0", [3] * 100, 5, tag).request())
+    assert scheduler.ledger.active["r"].deadline_s is None
+    assert step_once(scheduler) == ["r-0"]
+    scheduler.shutdown()
+
+
+@pytest.mark.parametrize("base", [-0.1, 1, 1.5, "a", True, float("nan")])
+def test_a_share_that_is_none_is_refused(base: Any) -> None:
+    with pytest.raises(UsageError, match="step_base is a share of a step's time, from 0 to below 1, not"):
+        read({"relserve": {"step_base": base}})
+
+
+def test_steps_are_short_only_while_there_are_deadlines() -> None:
+    scheduler = scheduler_of(MODEL, OURS, False, 400, step_base=0.5)
+    scheduler.add_request(Arrival(0, "p-0", [4] * 600, 5, RelTag("p", 1, 5).args()).request())
+    step_once(scheduler)
+    assert scheduler.steering.driver._latest.token_budget is None
+    tag = RelTag("r", 1, 5, None, None, time.time() + 60.0).args()
+    scheduler.add_request(Arrival(0, "r-0", [3] * 600, 5, tag).request())
+    scheduler.schedule()
+    budget = scheduler.steering.driver._latest.token_budget
+    assert budget is not None
+    assert 128 <= budget < scheduler.max_num_scheduled_tokens
+    scheduler.shutdown()
