@@ -272,7 +272,7 @@ def test_a_compiler_that_fails_is_quoted(
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shape", [*SHAPES, {"num_heads": 17, "head_dim": 5, "width": 85}, {"width": 1000}])
-def test_vectors_attend_whatever_else_the_cpu_can_do(dtype: torch.dtype, threads: int, shape: Any) -> None:
+def test_the_compiled_attention_takes_any_shape(dtype: torch.dtype, threads: int, shape: Any) -> None:
     if not build.load() or not torch.ops.relserve_kernels.has_vectors():
         pytest.skip("no C++ compiler built the kernels here, or for a CPU without vectors")
     batch = batch_of([(1, 1), (2, 63), (1, 300), (0, 7), (5, 20)], dtype, **shape)
@@ -280,7 +280,7 @@ def test_vectors_attend_whatever_else_the_cpu_can_do(dtype: torch.dtype, threads
     x, out, before = batch.x, batch.poisoned(), torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        torch.ops.relserve_kernels.attend_in_vectors(
+        torch.ops.relserve_kernels.attend_absorbed(
             batch.query, batch.query_start, x.pool, x.block_table, x.seq_lens, *weights, batch.value_bias,
             batch.scale, out,
         )  # fmt: skip

@@ -1,8 +1,8 @@
-// A whole call of absorbed attention in float32's vectors: absorb the queries, attend, project what they found.
+// A whole call of absorbed attention: absorb the queries, attend, project what they found.
 
 #pragma once
 
-#include "vectors.hpp"
+#include "lanes.hpp"
 
 #ifdef RELSERVE_LANES
 
@@ -46,45 +46,48 @@ inline int64_t heads_at_once(int64_t heads, int64_t queries) {
   return std::min(heads, std::max(up_to(heads * queries / pieces, kTileHeads), 2 * kTileHeads));
 }
 
-template <typename T>
-void attend_in_vectors(const Absorbed& call, const std::optional<at::Tensor>& value_bias, at::Tensor& out) {
+// T is the number type of X, of the queries and of the weights.
+template <typename T, typename Room, typename Weight>
+void attend(const Absorbed& call, const std::optional<at::Tensor>& value_bias, at::Tensor& out) {
   const int64_t t = call.queries(), heads = call.heads(), e = call.head_dim(), width = call.width();
-  const int64_t stride = stride_of(width), row = heads * stride, padded = up_to(t, kTileHeads);
+  const int64_t stride = Room::stride(width), row = heads * stride;
+  using Number = typename Room::Number;
+  constexpr int64_t floats = sizeof(float) / sizeof(Number);
   static thread_local Floats held(0);  // kept: pages of memory that are new to the process cost more than the products
   static thread_local int64_t has = 0;
-  if (has < 2 * t * row) held = Floats(has = 2 * t * row);
-  float *asked = held.get(), *mixed = asked + t * row;
+  if (has < 2 * t * row / floats + 1) held = Floats(has = 2 * t * row / floats + 1);
+  auto* asked = reinterpret_cast<Number*>(held.get());
+  Number* mixed = asked + t * row;
   const T *query = call.query.const_data_ptr<T>(), *wk = call.wk.const_data_ptr<T>(), *wv = call.wv.const_data_ptr<T>();
   const T* bias = value_bias.has_value() ? value_bias->const_data_ptr<T>() : nullptr;
   T* to = out.mutable_data_ptr<T>();
+  const auto scale = static_cast<float>(call.scale);
 
   share_out(heads, [&] {
-    return [&, weight = HeadWeight<T>(width), own = std::vector<float>(e * padded)](int64_t h) mutable {
-      for (int64_t q = 0; q < t; ++q)
-        for (int64_t i = 0; i < e; ++i)
-          own[i * padded + q] = static_cast<float>(query[(q * heads + h) * e + i]) * static_cast<float>(call.scale);
-      weight.absorb(wk + h * e * width, e, own.data(), padded, t, asked + h * stride, row);
+    return [&, weight = Weight(width, e, t)](int64_t h) mutable {
+      weight.absorb(wk + h * e * width, query + h * e, heads * e, scale, t, asked + h * stride, row);
     };
   });
 
-  const int64_t at_once = heads_at_once(heads, t), holds = call.block_table.size(1) * call.pool.size(1);
+  const int64_t at_once = std::min(heads_at_once(heads, t), Room::kHeads);
+  const int64_t holds = call.block_table.size(1) * call.pool.size(1);
   const auto tasks = tasks_of(call.query_start, call.seq_lens, holds, heads, at_once);
+  const auto pages_at = [&](size_t i) {
+    return i < tasks.size() ? pages_of<T>(tasks[i], call.pool, call.block_table) : Pages<T>{{}, 1, width, 0};
+  };
   share_out(tasks.size(), [&] {
-    return [&, room = VectorRoom<T>(at_once, width)](int64_t i) mutable {
+    return [&, room = Room(at_once, width)](int64_t i) mutable {
       const Task& task = tasks[i];
       const int64_t at = task.query * row + task.first_head * stride;
-      const auto pages = pages_of<T>(task, call.pool, call.block_table);
-      room.attend(asked + at, std::min(at_once, heads - task.first_head), pages, mixed + at);
+      room.attend(asked + at, std::min(at_once, heads - task.first_head), pages_at(i),
+                  pages_at(i + at::get_num_threads()), mixed + at);
     };
   });
 
   share_out(heads, [&] {
-    return [&, weight = HeadWeight<T>(width), own = std::vector<float>(e * padded)](int64_t h) mutable {
-      weight.project(wv + h * e * width, e, mixed + h * stride, row, t, own.data(), padded);
-      for (int64_t q = 0; q < t; ++q)
-        for (int64_t i = 0; i < e; ++i)
-          to[(q * heads + h) * e + i] =
-              static_cast<T>(own[i * padded + q] + (bias == nullptr ? 0.0f : static_cast<float>(bias[h * e + i])));
+    return [&, weight = Weight(width, e, t)](int64_t h) mutable {
+      weight.project(wv + h * e * width, mixed + h * stride, row, t, bias == nullptr ? nullptr : bias + h * e,
+                     to + h * e, heads * e);
     };
   });
 }

@@ -22,6 +22,8 @@ namespace relserve {
 
 class AmxRoom {
  public:
+  using Number = c10::BFloat16;          // of absorbed queries and of what attention finds, [heads, stride]
+  static int64_t stride(int64_t width) { return width; }
   static constexpr int64_t kHeads = 16;  // at once: the columns of a tile
   static constexpr int64_t kTile = 16;   // rows of a tile; pages must hold a multiple of them
   static constexpr int64_t kWide = 32;   // numbers in a tile's row; X must be a multiple of it wide
@@ -41,7 +43,7 @@ class AmxRoom {
 
   // The weighted sum of X [heads, width] of an absorbed query [heads, width].
   void attend(const c10::BFloat16* query, int64_t heads, const Pages<c10::BFloat16>& pages,
-              c10::BFloat16* out) {
+              const Pages<c10::BFloat16>& /*after*/, c10::BFloat16* out) {
     ask(query, heads);
     for (int64_t at = 0; at < pages.length; at += kRows) take(pages, at, std::min(kRows, pages.length - at));
     give(out, heads);

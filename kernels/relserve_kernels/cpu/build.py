@@ -68,8 +68,10 @@ def compiled() -> Path:
 def _flags() -> list[str]:
     """The compiler's options for the instructions of this CPU."""
     flags = [*_OPTIONS, *_INSTRUCTIONS.get(torch.backends.cpu.get_cpu_capability(), [])]
+    if torch.cpu._is_avx512_bf16_supported():
+        flags.append("-mavx512bf16")
     if torch.cpu._is_amx_tile_supported() and torch.cpu._init_amx():
-        flags += ["-mavx512bf16", "-mamx-tile", "-mamx-bf16"]
+        flags += ["-mamx-tile", "-mamx-bf16"]
     return flags
 
 

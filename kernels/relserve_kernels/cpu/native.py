@@ -1,9 +1,8 @@
 """The CPU path with C++ kernels: pages are read where they lie, each once a query.
 
-Only what pays is done there: sequences with few queries. Where the CPU multiplies bf16, AMX or oneDNN do, for
-the widths that they take; everything else runs in float32's vectors (AVX2, AVX-512), whatever X's number
-type, projections too: torch's own products of short numbers are slow on such CPUs. Without vectors it is
-plain torch's.
+Only what pays is done there: sequences with few queries, projections included. Where the CPU multiplies bf16,
+AMX or AVX-512 do, for the widths that they take; everything else runs in float32's vectors (AVX2, AVX-512),
+whatever X's number type. Without vectors it is plain torch's.
 """
 
 from __future__ import annotations
@@ -14,13 +13,11 @@ import torch
 from torch import Tensor
 
 from relserve_kernels.cpu import plain
-from relserve_kernels.cpu.instructions import multiplies
 from relserve_kernels.cpu.plain import attend_reprojected, attend_value_absorbed
 from relserve_kernels.pages import PagedX, Span, spans
 
 __all__ = ["attend_absorbed", "attend_reprojected", "attend_value_absorbed", "store_x"]
 
-_EVEN_WIDTH = 32  # oneDNN's products take rows of X in steps of it
 _VECTOR_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
@@ -42,7 +39,7 @@ def attend_absorbed(
     """Attend with keys and values absorbed; see absorbed.attend_absorbed."""
     asking = list(spans(query_start, x))
     few = [span for span in asking if span.num_queries <= plain.most_absorbed(query)]
-    if not few or not (_in_vectors(query.dtype) or _by_products(query.dtype, x.width)):
+    if not few or not _in_vectors(query.dtype):
         plain.attend_absorbed(query, query_start, x, wk, wv, value_bias, scale, out)
     elif len(few) == len(asking) and asking[-1].stop == query.shape[0]:
         _attend(query, query_start, x, wk, wv, value_bias, scale, out)
@@ -64,24 +61,14 @@ def _attend(
     out: Tensor,
 ) -> None:
     """Attend with everything absorbed; each row of the query belongs to a sequence."""
-    if not _by_products(query.dtype, x.width):
-        key, value = (weight.permute(1, 2, 0).contiguous() for weight in (wk, wv))
-        bias = None if value_bias is None else value_bias.contiguous()
-        found = out if out.is_contiguous() else torch.empty_like(query, memory_format=torch.contiguous_format)
-        torch.ops.relserve_kernels.attend_in_vectors(
-            query.contiguous(), query_start, x.pool, x.block_table, x.seq_lens, key, value, bias, scale, found
-        )
-        if found is not out:
-            out.copy_(found)
-        return
-    asked = torch.bmm((query * scale).transpose(0, 1), wk.permute(1, 2, 0)).transpose(0, 1).contiguous()
-    mixed = torch.empty_like(asked)
-    torch.ops.relserve_kernels.mix_x(asked, query_start, x.pool, x.block_table, x.seq_lens, mixed)
-    found = torch.bmm(mixed.transpose(0, 1), wv.transpose(0, 1)).transpose(0, 1)
-    if value_bias is None:
+    key, value = (weight.permute(1, 2, 0).contiguous() for weight in (wk, wv))
+    bias = None if value_bias is None else value_bias.contiguous()
+    found = out if out.is_contiguous() else torch.empty_like(query, memory_format=torch.contiguous_format)
+    torch.ops.relserve_kernels.attend_absorbed(
+        query.contiguous(), query_start, x.pool, x.block_table, x.seq_lens, key, value, bias, scale, found
+    )
+    if found is not out:
         out.copy_(found)
-    else:
-        torch.add(found, value_bias, out=out)
 
 
 def _attend_few(
@@ -104,21 +91,9 @@ def _attend_few(
     out[rows] = found
 
 
-def _by_products(dtype: torch.dtype, width: int) -> bool:
-    """Whether the CPU's products of short numbers attend: bf16, where it has them."""
-    wide_enough = width % _EVEN_WIDTH == 0
-    return dtype == torch.bfloat16 and wide_enough and multiplies(dtype) and _packs_bf16()
-
-
 def _in_vectors(dtype: torch.dtype) -> bool:
-    """Whether vectors of float32 can attend."""
+    """Whether the CPU's vectors can attend."""
     return dtype in _VECTOR_TYPES and _has_vectors()
-
-
-@functools.cache
-def _packs_bf16() -> bool:
-    found: bool = torch.ops.relserve_kernels.has_bf16()
-    return found
 
 
 @functools.cache

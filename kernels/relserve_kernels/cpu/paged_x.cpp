@@ -8,65 +8,26 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <vector>
 
-#include "amx.hpp"
-#include "brgemm.hpp"
-#include "tasks.hpp"
 #include "absorb.hpp"
+#include "amx.hpp"
+#include "pairs.hpp"
+#include "vectors.hpp"
 
 namespace {
 
 using at::BFloat16;
 using at::Tensor;
-using relserve::pages_of;
-using relserve::Task;
-using relserve::tasks_of;
 
-template <typename Room, typename T>
-void run(const Tensor& asked, const Tensor& query_start, const Tensor& pool, const Tensor& block_table,
-         const Tensor& seq_lens, Tensor& mixed) {
-  const int64_t heads = asked.size(1), width = asked.size(2), at_once = std::min(heads, Room::kHeads);
-  const auto tasks = tasks_of(query_start, seq_lens, block_table.size(1) * pool.size(1), heads, at_once);
-  const T* queries = asked.const_data_ptr<T>();
-  T* out = mixed.mutable_data_ptr<T>();
-  std::atomic<size_t> claimed{0};
-  at::parallel_for(0, std::min<int64_t>(at::get_num_threads(), tasks.size()), 1, [&](int64_t, int64_t) {
-    Room room(at_once, width);
-    for (size_t i = claimed++; i < tasks.size(); i = claimed++) {
-      const Task& task = tasks[i];
-      const int64_t at = (task.query * heads + task.first_head) * width;
-      const auto pages = pages_of<T>(task, pool, block_table);
-      room.attend(queries + at, std::min(at_once, heads - task.first_head), pages, out + at);
-    }
-  });
+#ifdef RELSERVE_LANES
+template <typename T>
+void in_vectors(const relserve::Absorbed& call, const std::optional<Tensor>& value_bias, Tensor& out) {
+  relserve::attend<T, relserve::VectorRoom<T>, relserve::VectorWeight<T>>(call, value_bias, out);
 }
-
-// Whether tiles of AMX take it; else oneDNN's products do.
-bool fits_amx(const Tensor& pool) {
-#ifdef __AMX_BF16__
-  return pool.scalar_type() == at::kBFloat16 && pool.size(1) % relserve::AmxRoom::kTile == 0 &&
-         pool.size(2) % relserve::AmxRoom::kWide == 0;
-#else
-  return false;
 #endif
-}
-
-// The weighted sums of X, [t, heads, d], of all queries.
-void mix_x(const Tensor& asked, const Tensor& query_start, const Tensor& pool, const Tensor& block_table,
-           const Tensor& seq_lens, Tensor mixed) {
-  auto with = run<relserve::BrgemmRoom<float>, float>;
-  if (pool.scalar_type() == at::kBFloat16) with = run<relserve::BrgemmRoom<BFloat16>, BFloat16>;
-#ifdef __AMX_BF16__
-  if (fits_amx(pool)) with = run<relserve::AmxRoom, BFloat16>;
-#endif
-  with(asked, query_start, pool, block_table, seq_lens, mixed);
-}
 
 void store_x(const Tensor& x, Tensor pool, const Tensor& slots) {
   const int64_t per_page = pool.size(1), size = pool.element_size(), row = pool.size(2) * size;
@@ -84,18 +45,28 @@ void store_x(const Tensor& x, Tensor pool, const Tensor& slots) {
   });
 }
 
-// Attention with keys and values absorbed and all products in float32's vectors, [t, heads, head_dim]; weights are
-// [heads, head_dim, d], contiguous.
-void attend_in_vectors(const Tensor& query, const Tensor& query_start, const Tensor& pool, const Tensor& block_table,
-                       const Tensor& seq_lens, const Tensor& wk, const Tensor& wv,
-                       const std::optional<Tensor>& value_bias, double scale, Tensor out) {
+// Attention with keys and values absorbed, [t, heads, head_dim]; weights are [heads, head_dim, d], contiguous. bf16 is
+// multiplied by tiles of AMX or by AVX-512 where they fit, anything else in float32's vectors.
+void attend_absorbed(const Tensor& query, const Tensor& query_start, const Tensor& pool, const Tensor& block_table,
+                     const Tensor& seq_lens, const Tensor& wk, const Tensor& wv,
+                     const std::optional<Tensor>& value_bias, double scale, Tensor out) {
 #ifdef RELSERVE_LANES
   const relserve::Absorbed call{query, query_start, pool, block_table, seq_lens, wk, wv, scale};
-  switch (pool.scalar_type()) {
-    case at::kFloat: return relserve::attend_in_vectors<float>(call, value_bias, out);
-    case at::kBFloat16: return relserve::attend_in_vectors<BFloat16>(call, value_bias, out);
-    case at::kHalf: return relserve::attend_in_vectors<at::Half>(call, value_bias, out);
-    default: TORCH_CHECK(false, "X of ", pool.scalar_type(), " is not in float32, bf16 or fp16");
+  const auto type = pool.scalar_type();
+#ifdef __AVX512BF16__
+  if (type == at::kBFloat16 && pool.size(2) % relserve::kWide == 0) {
+#ifdef __AMX_BF16__
+    if (pool.size(1) % relserve::AmxRoom::kTile == 0)
+      return relserve::attend<BFloat16, relserve::AmxRoom, relserve::PairWeight>(call, value_bias, out);
+#endif
+    return relserve::attend<BFloat16, relserve::PairRoom, relserve::PairWeight>(call, value_bias, out);
+  }
+#endif
+  switch (type) {
+    case at::kFloat: return in_vectors<float>(call, value_bias, out);
+    case at::kBFloat16: return in_vectors<BFloat16>(call, value_bias, out);
+    case at::kHalf: return in_vectors<at::Half>(call, value_bias, out);
+    default: TORCH_CHECK(false, "X of ", type, " is not in float32, bf16 or fp16");
   }
 #endif
   TORCH_CHECK(false, "this CPU has neither AVX2 nor AVX-512");
@@ -109,16 +80,11 @@ bool has_vectors() {
 #endif
 }
 
-bool has_bf16() { return at::native::cpublas::could_pack(at::kBFloat16); }
-
 }  // namespace
 
 TORCH_LIBRARY(relserve_kernels, library) {
-  library.def("mix_x(Tensor asked, Tensor query_start, Tensor pool, Tensor block_table, Tensor seq_lens,"
-              " Tensor(a!) mixed) -> ()", &mix_x);
   library.def("store_x(Tensor x, Tensor(a!) pool, Tensor slots) -> ()", &store_x);
-  library.def("attend_in_vectors(Tensor query, Tensor query_start, Tensor pool, Tensor block_table, Tensor seq_lens,"
-              " Tensor wk, Tensor wv, Tensor? value_bias, float scale, Tensor(a!) out) -> ()", &attend_in_vectors);
-  library.def("has_bf16() -> bool", &has_bf16);
+  library.def("attend_absorbed(Tensor query, Tensor query_start, Tensor pool, Tensor block_table, Tensor seq_lens,"
+              " Tensor wk, Tensor wv, Tensor? value_bias, float scale, Tensor(a!) out) -> ()", &attend_absorbed);
   library.def("has_vectors() -> bool", &has_vectors);
 }

@@ -16,4 +16,11 @@ struct Pages {
   const T* row(int64_t at) const { return starts[at / per_page] + at % per_page * width; }
 };
 
+// Row `at` of one sequence's pages followed by another's; null past both.
+template <typename T>
+const T* row_of(const Pages<T>& pages, const Pages<T>& after, int64_t at) {
+  if (at < pages.length) return pages.row(at);
+  return at - pages.length < after.length ? after.row(at - pages.length) : nullptr;
+}
+
 }  // namespace relserve

@@ -1,4 +1,4 @@
-// The exponential of softmax, for loops that become vectors.
+// Softmax over blocks of scores (online softmax), in loops that become vectors.
 
 #pragma once
 
@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 namespace relserve {
 
@@ -26,5 +28,39 @@ inline float exp_of(float x) {
   std::memcpy(&power, &bits, sizeof(power));
   return p * power;
 }
+
+// Of some heads side by side: the greatest score so far and the sum of exponentials against it.
+class Softmax {
+ public:
+  explicit Softmax(int64_t heads) : heads_(heads), greatest_(heads), sum_(heads), less_(heads) {}
+
+  void begin() {
+    std::fill(sum_.begin(), sum_.end(), 0.0f);
+    std::fill(greatest_.begin(), greatest_.end(), std::numeric_limits<float>::lowest());
+  }
+
+  // Make exponentials of a block's scores [row][head], in place. Returns by how much sums so far become less, of each
+  // head, or null where none does.
+  const float* take(float* scores, int64_t count) {
+    std::copy(greatest_.begin(), greatest_.end(), less_.begin());
+    for (int64_t r = 0; r < count; ++r)
+      for (int64_t h = 0; h < heads_; ++h) greatest_[h] = std::max(greatest_[h], scores[r * heads_ + h]);
+    const bool grows = sum_[0] > 0.0f && less_ != greatest_;
+    for (int64_t h = 0; h < heads_; ++h) less_[h] = exp_of(less_[h] - greatest_[h]);
+    for (int64_t h = 0; h < heads_; ++h) sum_[h] *= less_[h];
+    for (int64_t r = 0; r < count; ++r) {
+      float* own = scores + r * heads_;
+      for (int64_t h = 0; h < heads_; ++h) own[h] = exp_of(own[h] - greatest_[h]);
+      for (int64_t h = 0; h < heads_; ++h) sum_[h] += own[h];
+    }
+    return grows ? less_.data() : nullptr;
+  }
+
+  float sum(int64_t head) const { return sum_[head]; }
+
+ private:
+  int64_t heads_;
+  std::vector<float> greatest_, sum_, less_;
+};
 
 }  // namespace relserve
