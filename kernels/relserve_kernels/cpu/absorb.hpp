@@ -63,9 +63,12 @@ void attend(const Absorbed& call, const std::optional<at::Tensor>& value_bias, a
   T* to = out.mutable_data_ptr<T>();
   const auto scale = static_cast<float>(call.scale);
 
+  const auto of_head = [&](const T* weight, int64_t h) { return h < heads ? weight + h * e * width : nullptr; };
+  const int64_t threads = at::get_num_threads();
   share_out(heads, [&] {
     return [&, weight = Weight(width, e, t)](int64_t h) mutable {
-      weight.absorb(wk + h * e * width, query + h * e, heads * e, scale, t, asked + h * stride, row);
+      weight.absorb(of_head(wk, h), of_head(wk, h + threads), query + h * e, heads * e, scale, t, asked + h * stride,
+                    row);
     };
   });
 
@@ -79,15 +82,15 @@ void attend(const Absorbed& call, const std::optional<at::Tensor>& value_bias, a
     return [&, room = Room(at_once, width)](int64_t i) mutable {
       const Task& task = tasks[i];
       const int64_t at = task.query * row + task.first_head * stride;
-      room.attend(asked + at, std::min(at_once, heads - task.first_head), pages_at(i),
-                  pages_at(i + at::get_num_threads()), mixed + at);
+      room.attend(asked + at, std::min(at_once, heads - task.first_head), pages_at(i), pages_at(i + threads),
+                  mixed + at);
     };
   });
 
   share_out(heads, [&] {
     return [&, weight = Weight(width, e, t)](int64_t h) mutable {
-      weight.project(wv + h * e * width, mixed + h * stride, row, t, bias == nullptr ? nullptr : bias + h * e,
-                     to + h * e, heads * e);
+      weight.project(of_head(wv, h), of_head(wv, h + threads), mixed + h * stride, row, t,
+                     bias == nullptr ? nullptr : bias + h * e, to + h * e, heads * e);
     };
   });
 }

@@ -37,12 +37,13 @@ def attend_absorbed(
     out: Tensor,
 ) -> None:
     """Attend with keys and values absorbed; see absorbed.attend_absorbed."""
+    if _in_vectors(query.dtype) and _are_few(query, query_start):
+        _attend(query, query_start, x, wk, wv, value_bias, scale, out)
+        return
     asking = list(spans(query_start, x))
     few = [span for span in asking if span.num_queries <= plain.most_absorbed(query)]
     if not few or not _in_vectors(query.dtype):
         plain.attend_absorbed(query, query_start, x, wk, wv, value_bias, scale, out)
-    elif len(few) == len(asking) and asking[-1].stop == query.shape[0]:
-        _attend(query, query_start, x, wk, wv, value_bias, scale, out)
     else:
         _attend_few(few, query, x, wk, wv, value_bias, scale, out)
         for span in asking:
@@ -89,6 +90,12 @@ def _attend_few(
     theirs = PagedX(x.pool, x.block_table[own], x.seq_lens[own])
     _attend(query[rows], starts, theirs, wk, wv, value_bias, scale, found)
     out[rows] = found
+
+
+def _are_few(query: Tensor, query_start: Tensor) -> bool:
+    """Whether each row of the query belongs to a sequence, and none has too many."""
+    most = int(query_start.diff().max()) if query_start.shape[0] > 1 else 0
+    return 0 < most <= plain.most_absorbed(query) and int(query_start[-1]) == query.shape[0]
 
 
 def _in_vectors(dtype: torch.dtype) -> bool:

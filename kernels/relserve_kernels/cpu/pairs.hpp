@@ -1,7 +1,7 @@
 // Absorbed attention over pages of X in bf16 by AVX-512's products of pairs (vdpbf16ps).
 //
-// Scores sum pairs along a row of X, as it lies in its page. The weighted sum takes pairs along two rows, interleaved in
-// registers. A block of rows is read once from memory, by the scores; the weighted sum finds it in the core's second
+// Scores sum pairs along a row of X, as it lies in its page. The weighted sum takes pairs along two rows, interleaved
+// in registers. A block of rows is read once from memory, by the scores; the weighted sum finds it in the core's second
 // cache. The projections around attention are the same two products with rows of the weights in place of X's.
 
 #pragma once
@@ -29,12 +29,13 @@ constexpr int kMixHeads = 8;     // beside 2 registers of columns: 16 sums
 
 inline __m512bh pairs_at(const Short* from) { return (__m512bh)_mm512_loadu_si512(from); }
 
-// Products of kR rows and of heads, [row][head], with room for a multiple of four heads in heads and in out's rows.
+// Products of kR rows and of heads, [row][head], with room for a multiple of four heads in out's rows.
 template <int kR>
 void score_pairs(const Short* const* rows, const Short* heads, int64_t head_stride, int64_t num_heads, int64_t width,
                  float* out, int64_t out_stride) {
   for (int64_t h = 0; h < num_heads; h += kTileHeads) {
-    const Short* own = heads + h * head_stride;
+    const Short* own[kTileHeads];  // past the last head the last again
+    for (int64_t i = 0; i < kTileHeads; ++i) own[i] = heads + std::min(h + i, num_heads - 1) * head_stride;
     __m512 sum[kR][kTileHeads];
 #pragma GCC unroll 8
     for (int r = 0; r < kR; ++r)
@@ -46,7 +47,7 @@ void score_pairs(const Short* const* rows, const Short* heads, int64_t head_stri
       for (int r = 0; r < kR; ++r) x[r] = pairs_at(rows[r] + c);
 #pragma GCC unroll 4
       for (int i = 0; i < kTileHeads; ++i) {
-        const __m512bh asked = pairs_at(own + i * head_stride + c);
+        const __m512bh asked = pairs_at(own[i] + c);
 #pragma GCC unroll 8
         for (int r = 0; r < kR; ++r) sum[r][i] = _mm512_dpbf16_ps(sum[r][i], x[r], asked);
       }
@@ -64,27 +65,34 @@ inline __m512i paired(__m512 even, __m512 odd) {
   return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
 
-// Add to kH heads' rows of out, in 32 columns, the sum of pairs of rows weighted by shares, [pair][head].
-template <int kH>
-void mix_pairs(const Short* const* rows, int64_t num_pairs, int64_t column, const uint32_t* shares,
-               int64_t share_stride, float* out, int64_t out_stride) {
+// 32 columns of two rows as 32 pairs.
+struct Pairs {
+  __m512bh first, second;
+};
+
+inline Pairs interleaved(__m512i even, __m512i odd) {
   alignas(64) static constexpr uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
                                                     8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
   const __m512i low = _mm512_load_si512(kLow), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  out += column;
+  return {(__m512bh)_mm512_permutex2var_epi16(even, low, odd), (__m512bh)_mm512_permutex2var_epi16(even, high, odd)};
+}
+
+// Add to kH heads' rows of out, in 32 columns, the sum of pairs of rows weighted by shares, [pair][head]; pair(p) gives
+// them.
+template <int kH, typename Pair>
+void mix_pairs(const Pair& pair, int64_t num_pairs, const uint32_t* shares, int64_t share_stride, float* out,
+               int64_t out_stride) {
   __m512 sum[kH][2];
 #pragma GCC unroll 8
   for (int h = 0; h < kH; ++h)
     sum[h][0] = load(out + h * out_stride), sum[h][1] = load(out + h * out_stride + kLanes);
   for (int64_t p = 0; p < num_pairs; ++p) {
-    const __m512i even = (__m512i)pairs_at(rows[2 * p] + column), odd = (__m512i)pairs_at(rows[2 * p + 1] + column);
-    const auto first = (__m512bh)_mm512_permutex2var_epi16(even, low, odd);
-    const auto second = (__m512bh)_mm512_permutex2var_epi16(even, high, odd);
+    const Pairs x = pair(p);
 #pragma GCC unroll 8
     for (int h = 0; h < kH; ++h) {
       const auto share = (__m512bh)_mm512_set1_epi32(static_cast<int>(shares[p * share_stride + h]));
-      sum[h][0] = _mm512_dpbf16_ps(sum[h][0], share, first);
-      sum[h][1] = _mm512_dpbf16_ps(sum[h][1], share, second);
+      sum[h][0] = _mm512_dpbf16_ps(sum[h][0], share, x.first);
+      sum[h][1] = _mm512_dpbf16_ps(sum[h][1], share, x.second);
     }
   }
 #pragma GCC unroll 8
@@ -92,14 +100,31 @@ void mix_pairs(const Short* const* rows, int64_t num_pairs, int64_t column, cons
     store(out + h * out_stride, sum[h][0]), store(out + h * out_stride + kLanes, sum[h][1]);
 }
 
-// The same for any number of heads, with room for a multiple of four in shares and out; calls ahead() between.
+// The same for all columns and any number of heads, with room for a multiple of eight in shares and out. The first
+// heads leave the pairs in `kept`, with room for all of 32 columns, to the others. Calls ahead() between.
 template <typename Ahead>
 void mix_pairs(const Short* const* rows, int64_t num_pairs, int64_t width, const uint32_t* shares,
-               int64_t share_stride, int64_t num_heads, float* out, int64_t out_stride, const Ahead& ahead) {
+               int64_t share_stride, int64_t num_heads, float* out, int64_t out_stride, Pairs* kept,
+               const Ahead& ahead) {
   for (int64_t c = 0; c < width; c += kWide) {
+    const auto read = [&](int64_t p) {
+      return interleaved((__m512i)pairs_at(rows[2 * p] + c), (__m512i)pairs_at(rows[2 * p + 1] + c));
+    };
+    const auto read_and_keep = [&](int64_t p) { return kept[p] = read(p); };
+    const auto again = [&](int64_t p) { return kept[p]; };
     for (int64_t h = 0; h < num_heads; h += kMixHeads) {
-      const auto with = num_heads - h > kTileHeads ? mix_pairs<kMixHeads> : mix_pairs<kTileHeads>;
-      with(rows, num_pairs, c, shares + h, share_stride, out + h * out_stride, out_stride);
+      const auto with = [&](const auto& pair) {
+        const auto mixed = num_heads - h > kTileHeads ? mix_pairs<kMixHeads, std::decay_t<decltype(pair)>>
+                                                      : mix_pairs<kTileHeads, std::decay_t<decltype(pair)>>;
+        mixed(pair, num_pairs, shares + h, share_stride, out + h * out_stride + c, out_stride);
+      };
+      if (h > 0) {
+        with(again);
+      } else if (num_heads > kMixHeads) {
+        with(read_and_keep);
+      } else {
+        with(read);
+      }
       ahead();
     }
   }
@@ -107,13 +132,15 @@ void mix_pairs(const Short* const* rows, int64_t num_pairs, int64_t width, const
 
 inline void narrow(const float* from, int64_t width, float by, Short* to) {
   for (int64_t c = 0; c < width; c += kLanes)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + c), (__m256i)_mm512_cvtneps_pbh(times(load(from + c), all(by))));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + c),
+                        (__m256i)_mm512_cvtneps_pbh(times(load(from + c), all(by))));
 }
 
-struct Shorts : Floats {
-  explicit Shorts(int64_t count) : Floats((count + 1) / 2) { std::fill_n(Floats::get(), (count + 1) / 2, 0.0f); }
-  Short* get() const { return reinterpret_cast<Short*>(Floats::get()); }
-};
+// Have part of `of` parts of numbers come to the second cache while other work goes on.
+inline void fetch(const Short* from, int64_t count, int64_t part, int64_t of) {
+  for (int64_t c = count * part / of / kWide * kWide; from != nullptr && c < count * (part + 1) / of; c += kWide)
+    _mm_prefetch(from + c, _MM_HINT_T1);
+}
 
 // What one thread works with.
 class PairRoom {
@@ -124,16 +151,15 @@ class PairRoom {
 
   PairRoom(int64_t heads, int64_t width)
       : width_(width), stride_(stride_of(width)), padded_(up_to(heads, kMixHeads)),
-        most_(std::clamp<int64_t>((64 << 10) / width, 16, kMost)), asked_(padded_ * stride_), zeros_(width),
-        mixed_(padded_ * stride_), softmax_(kHeads) {}
+        most_(std::clamp<int64_t>((64 << 10) / width, 16, kMost)), zeros_(width), mixed_(padded_ * stride_),
+        softmax_(kHeads) {}
 
   // The weighted sum of X [heads, width] of an absorbed query [heads, width]; `after` are the pages read next.
   void attend(const Short* query, int64_t heads, const Pages<Short>& pages, const Pages<Short>& after, Short* out) {
-    for (int64_t h = 0; h < heads; ++h) std::copy_n(query + h * width_, width_, asked_.get() + h * stride_);
     std::fill_n(mixed_.get(), padded_ * stride_, 0.0f);
     softmax_.begin();
     for (int64_t at = 0; at < pages.length; at += most_)
-      take(pages, after, at, std::min(most_, pages.length - at), heads);
+      take(query, pages, after, at, std::min(most_, pages.length - at), heads);
     for (int64_t h = 0; h < heads; ++h)
       narrow(mixed_.get() + h * stride_, width_, 1.0f / softmax_.sum(h), out + h * width_);
   }
@@ -141,33 +167,30 @@ class PairRoom {
  private:
   static constexpr int64_t kMost = 128;  // rows of a block
 
-  void take(const Pages<Short>& pages, const Pages<Short>& after, int64_t at, int64_t count, int64_t heads) {
+  void take(const Short* query, const Pages<Short>& pages, const Pages<Short>& after, int64_t at, int64_t count,
+            int64_t heads) {
     const Short* rows[kMost + 1];
     for (int64_t r = 0; r < count; ++r) rows[r] = pages.row(at + r);
-    rows[count] = zeros_.get();
+    rows[count] = zeros_.data();
     const int64_t num_pairs = (count + 1) / 2, steps = count / kScoreRows + width_ / kWide * up_to(heads, 8) / 8;
     int64_t step = 0;
     const auto ahead = [&] {  // the next block's rows come to the second cache while this one's are used
       for (int64_t r = most_ * step / steps; r < most_ * (step + 1) / steps; ++r)
-        fetch(row_of(pages, after, at + count + r));
+        fetch(row_of(pages, after, at + count + r), width_, 0, 1);
       ++step;
     };
     int64_t r = 0;
     for (; r + kScoreRows <= count; r += kScoreRows, ahead())
-      score_pairs<kScoreRows>(rows + r, asked_.get(), stride_, heads, width_, scores_ + r * kHeads, kHeads);
+      score_pairs<kScoreRows>(rows + r, query, width_, heads, width_, scores_ + r * kHeads, kHeads);
     for (; r < count; ++r)
-      score_pairs<1>(rows + r, asked_.get(), stride_, heads, width_, scores_ + r * kHeads, kHeads);
+      score_pairs<1>(rows + r, query, width_, heads, width_, scores_ + r * kHeads, kHeads);
     if (const float* less = softmax_.take(scores_, count))
       for (int64_t h = 0; h < heads; ++h) scale(mixed_.get() + h * stride_, less[h]);
     for (int64_t p = 0; p < num_pairs; ++p) {
       const float* even = scores_ + 2 * p * kHeads;
       _mm512_store_si512(shares_ + p * kHeads, paired(load(even), 2 * p + 1 < count ? load(even + kHeads) : none()));
     }
-    mix_pairs(rows, num_pairs, width_, shares_, kHeads, heads, mixed_.get(), stride_, ahead);
-  }
-
-  void fetch(const Short* row) const {
-    for (int64_t c = 0; row != nullptr && c < width_; c += kWide) _mm_prefetch(row + c, _MM_HINT_T1);
+    mix_pairs(rows, num_pairs, width_, shares_, kHeads, heads, mixed_.get(), stride_, kept_, ahead);
   }
 
   void scale(float* row, float by) const {
@@ -175,65 +198,73 @@ class PairRoom {
   }
 
   int64_t width_, stride_, padded_, most_;
-  Shorts asked_, zeros_;
+  std::vector<Short> zeros_;
   Floats mixed_;
   Softmax softmax_;
   alignas(64) float scores_[kMost * kHeads] = {};
   alignas(64) uint32_t shares_[kMost / 2 * kHeads] = {};
+  Pairs kept_[kMost / 2];
 };
 
-// The projections around attention, of one head with its weight [head_dim, width].
+// The projections around attention, of one head with its weight [head_dim, width]; `after` is the weight read next.
 class PairWeight {
  public:
   PairWeight(int64_t width, int64_t head_dim, int64_t queries)
-      : width_(width), stride_(stride_of(width)), dim_(head_dim), padded_(up_to(queries, kLanes)),
-        rows_(head_dim + 1), zeros_(width), shares_(up_to(head_dim, 2) * padded_), sums_(padded_ * stride_),
-        asked_(padded_ * stride_), found_(head_dim * padded_) {}
+      : width_(width), stride_(stride_of(width)), dim_(head_dim), padded_(up_to(head_dim, kLanes)),
+        queries_(up_to(queries, kMixHeads)), rows_(std::max(queries, head_dim + 1)), zeros_(width), own_(padded_),
+        shares_(padded_ / 2 * queries_), sums_(queries_ * stride_), found_(kScoreRows * padded_),
+        kept_(padded_ / 2) {}
 
-  // Absorb queries, rows of heads * head_dim numbers of which this head's begin at query, to rows of out.
-  void absorb(const Short* weight, const Short* query, int64_t query_stride, float scale, int64_t queries, Short* out,
-              int64_t out_stride) {
-    auto* words = reinterpret_cast<uint32_t*>(shares_.get());
-    Short* shares = shares_.get();
-    for (int64_t q = 0; q < queries; ++q)
-      for (int64_t i = 0; i < dim_; ++i)
-        shares[(i / 2 * padded_ + q) * 2 + i % 2] = static_cast<float>(query[q * query_stride + i]) * scale;
-    take(weight);
-    std::fill_n(sums_.get(), padded_ * stride_, 0.0f);
-    mix_pairs(rows_.data(), (dim_ + 1) / 2, width_, words, padded_, queries, sums_.get(), stride_, [] {});
+  // Absorb queries, rows of which this head's part begins at query, to rows of out.
+  void absorb(const Short* weight, const Short* after, const Short* query, int64_t query_stride, float scale,
+              int64_t queries, Short* out, int64_t out_stride) {
+    for (int64_t q = 0; q < queries; ++q) {
+      for (int64_t i = 0; i < dim_; ++i) own_[i] = static_cast<float>(query[q * query_stride + i]) * scale;
+      const auto* words = reinterpret_cast<const uint32_t*>(own_.data());
+      for (int64_t i = 0; i < padded_ / 2; ++i) shares_[i * queries_ + q] = words[i];
+    }
+    for (int64_t i = 0; i < dim_; ++i) rows_[i] = weight + i * width_;
+    rows_[dim_] = zeros_.data();
+    std::fill_n(sums_.get(), queries_ * stride_, 0.0f);
+    const int64_t steps = width_ / kWide * queries_ / kMixHeads;
+    int64_t step = 0;
+    mix_pairs(rows_.data(), (dim_ + 1) / 2, width_, shares_.data(), queries_, queries, sums_.get(), stride_,
+              kept_.data(), [&] { fetch(after, dim_ * width_, step++, steps); });
     for (int64_t q = 0; q < queries; ++q) narrow(sums_.get() + q * stride_, width_, 1.0f, out + q * out_stride);
   }
 
   // Project rows of z to this head's part of rows of out.
-  void project(const Short* weight, const Short* z, int64_t z_stride, int64_t queries, const Short* bias, Short* out,
-               int64_t out_stride) {
-    for (int64_t q = 0; q < queries; ++q) std::copy_n(z + q * z_stride, width_, asked_.get() + q * stride_);
-    take(weight);
-    int64_t i = 0;
-    for (; i + kScoreRows <= dim_; i += kScoreRows) score<kScoreRows>(i, queries);
-    for (; i < dim_; ++i) score<1>(i, queries);
-    for (int64_t q = 0; q < queries; ++q)
-      for (int64_t k = 0; k < dim_; ++k)
-        out[q * out_stride + k] = found_.get()[k * padded_ + q] + (bias == nullptr ? 0.0f : static_cast<float>(bias[k]));
+  void project(const Short* weight, const Short* after, const Short* z, int64_t z_stride, int64_t queries,
+               const Short* bias, Short* out, int64_t out_stride) {
+    for (int64_t q = 0; q < queries; ++q) rows_[q] = z + q * z_stride;
+    for (int64_t q = 0; q < queries; q += kScoreRows) {
+      const int64_t count = std::min<int64_t>(kScoreRows, queries - q);
+      fetch(after, dim_ * width_, q / kScoreRows, (queries + kScoreRows - 1) / kScoreRows);
+      if (count == kScoreRows) {
+        score<kScoreRows>(q, 0, weight);
+      } else {
+        for (int64_t r = 0; r < count; ++r) score<1>(q + r, r, weight);
+      }
+      for (int64_t r = 0; r < count; ++r)
+        for (int64_t i = 0; i < dim_; ++i)
+          out[(q + r) * out_stride + i] =
+              found_[r * padded_ + i] + (bias == nullptr ? 0.0f : static_cast<float>(bias[i]));
+    }
   }
 
  private:
-  void take(const Short* weight) {
-    for (int64_t i = 0; i < dim_; ++i) rows_[i] = weight + i * width_;
-    rows_[dim_] = zeros_.get();
-  }
-
   template <int kR>
-  void score(int64_t row, int64_t queries) {
-    score_pairs<kR>(&rows_[row], asked_.get(), stride_, queries, width_, found_.get() + row * padded_, padded_);
+  void score(int64_t query, int64_t at, const Short* weight) {
+    score_pairs<kR>(&rows_[query], weight, width_, dim_, width_, &found_[at * padded_], padded_);
   }
 
-  int64_t width_, stride_, dim_, padded_;
+  int64_t width_, stride_, dim_, padded_, queries_;
   std::vector<const Short*> rows_;
-  Shorts zeros_, shares_;
+  std::vector<Short> zeros_, own_;
+  std::vector<uint32_t> shares_;
   Floats sums_;
-  Shorts asked_;
-  Floats found_;
+  std::vector<float> found_;
+  std::vector<Pairs> kept_;
 };
 
 }  // namespace relserve

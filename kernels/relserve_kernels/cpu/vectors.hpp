@@ -86,18 +86,19 @@ class VectorWeight {
         most_(rows_of_block(stride_)), block_(most_ * stride_), own_(head_dim * padded_) {}
 
   // Absorb queries, rows of heads * head_dim numbers of which this head's begin at query, to rows of out.
-  void absorb(const T* weight, const T* query, int64_t query_stride, float scale, int64_t queries, float* out,
-              int64_t out_stride) {
+  void absorb(const T* weight, const T* /*after*/, const T* query, int64_t query_stride, float scale, int64_t queries,
+              float* out, int64_t out_stride) {
     for (int64_t q = 0; q < queries; ++q)
-      for (int64_t i = 0; i < dim_; ++i) own_[i * padded_ + q] = static_cast<float>(query[q * query_stride + i]) * scale;
+      for (int64_t i = 0; i < dim_; ++i)
+        own_[i * padded_ + q] = static_cast<float>(query[q * query_stride + i]) * scale;
     for (int64_t q = 0; q < queries; ++q) std::fill_n(out + q * out_stride, stride_, 0.0f);
     for (int64_t at = 0; at < dim_; at += most_)
       mix(take(weight, at), &own_[at * padded_], padded_, queries, out, out_stride, [](int64_t, int64_t) {});
   }
 
   // Project rows of z to this head's part of rows of out.
-  void project(const T* weight, const float* z, int64_t z_stride, int64_t queries, const T* bias, T* out,
-               int64_t out_stride) {
+  void project(const T* weight, const T* /*after*/, const float* z, int64_t z_stride, int64_t queries, const T* bias,
+               T* out, int64_t out_stride) {
     for (int64_t at = 0; at < dim_; at += most_)
       score(take(weight, at), z, z_stride, queries, &own_[at * padded_], padded_);
     for (int64_t q = 0; q < queries; ++q)
