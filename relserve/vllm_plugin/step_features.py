@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from relserve.policies.caching.requests import CacheType
 from relserve.policies.cost import StepFeatures
@@ -24,13 +25,24 @@ def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFe
     return StepFeatures(prefill_tokens, num_prefills, num_decodes, context_tokens)
 
 
-def context_tokens(
+class TokensRead(NamedTuple):
+    """Tokens in memory that a scheduled step reads, as `CacheSample` has them."""
+
+    kv: float
+    hidden: float
+    made: float
+
+
+def tokens_read(
     output: StepOutput, requests: Mapping[str, Request], type_of: Callable[[Request], CacheType]
-) -> dict[CacheType, float]:
-    """Tokens in memory that a scheduled step's decodes read, by the type of their cache."""
+) -> TokensRead:
+    """What a step reads: of decodes by the type of their cache, and of hidden prompts that go on."""
     found: dict[CacheType, float] = {"kv": 0.0, "hidden": 0.0}
+    made = 0.0
     for request_id, tokens in output.num_scheduled_tokens.items():
         request = requests[request_id]
         if request.num_computed_tokens - tokens >= request.num_prompt_tokens:
             found[type_of(request)] += request.num_computed_tokens
-    return found
+        elif type_of(request) == "hidden":
+            made += request.num_computed_tokens - tokens
+    return TokensRead(**found, made=made)

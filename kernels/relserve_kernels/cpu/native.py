@@ -41,13 +41,13 @@ def attend_absorbed(
         _attend(query, query_start, x, wk, wv, value_bias, scale, out)
         return
     asking = list(spans(query_start, x))
-    few = [span for span in asking if span.num_queries <= plain.most_absorbed(query)]
+    few = [span for span in asking if span.num_queries <= most_absorbed(query)]
     if not few or not _in_vectors(query.dtype):
         plain.attend_absorbed(query, query_start, x, wk, wv, value_bias, scale, out)
     else:
         _attend_few(few, query, x, wk, wv, value_bias, scale, out)
         for span in asking:
-            if span.num_queries > plain.most_absorbed(query):
+            if span.num_queries > most_absorbed(query):
                 plain.attend_span(span, query, x, wk, wv, value_bias, scale, out)
 
 
@@ -92,10 +92,17 @@ def _attend_few(
     out[rows] = found
 
 
+def most_absorbed(query: Tensor) -> int:
+    """The queries of one sequence up to which absorbing is cheaper: as many as a head has numbers cost as
+    much a token as both projections do, at half of their speed.
+    """
+    return max(1, query.shape[2] // 2)
+
+
 def _are_few(query: Tensor, query_start: Tensor) -> bool:
     """Whether each row of the query belongs to a sequence, and none has too many."""
     most = int(query_start.diff().max()) if query_start.shape[0] > 1 else 0
-    return 0 < most <= plain.most_absorbed(query) and int(query_start[-1]) == query.shape[0]
+    return 0 < most <= most_absorbed(query) and int(query_start[-1]) == query.shape[0]
 
 
 def _in_vectors(dtype: torch.dtype) -> bool:

@@ -47,11 +47,18 @@ class CacheCosts(NamedTuple):
         steps: the step without what attention reads.
         kv_token_s: what a cached token adds to each step in which its request decodes, as keys and values.
         hidden_token_s: the same as a hidden state; with the absorbed path it can be the smaller one.
+        made_token_s: what a cached token of a hidden prompt adds to a step in which more of that prompt is
+            computed: its keys and values are made again.
+        hidden_base_s: what a step takes more because there are hidden states that its decodes read.
+        made_base_s: the same for hidden prompts that go on.
     """
 
     steps: CostModel
     kv_token_s: float
     hidden_token_s: float
+    made_token_s: float = 0.0
+    hidden_base_s: float = 0.0
+    made_base_s: float = 0.0
 
     @property
     def rho(self) -> float:

@@ -179,8 +179,9 @@ def decodes_first(needs: Needs, rows: Ints) -> Ints:
 def most_tokens(view: CacheView, needs: Needs, run: Ints) -> int:
     """Tokens of a step that still ends within the SLO between two tokens of each one that decodes in it.
 
-    By what steps cost, as far as that is known. Prompts get a quarter of the engine's tokens in any case, and
-    all of them where decodes alone take longer than the SLO.
+    By what steps cost, as far as that is known, with keys and values of hidden prompts made again. Prompts
+    get a quarter of the engine's tokens in any case, and all of them where decodes alone take longer than the
+    SLO.
     """
     requests, costs, most = view.requests, view.costs, view.limits.max_num_batched_tokens
     decodes = run[needs.tokens[run] <= 1]
@@ -188,12 +189,16 @@ def most_tokens(view: CacheView, needs: Needs, run: Ints) -> int:
         return most
     is_hidden = requests.holds[decodes] == HIDDEN
     read_s = np.where(is_hidden, costs.hidden_token_s, costs.kv_token_s) * requests.num_tokens[decodes]
+    prompts = run[needs.tokens[run] > 1]
+    made = requests.num_computed[prompts[requests.holds[prompts] == HIDDEN]]
+    made_s = costs.made_token_s * float(made.sum()) + costs.made_base_s * bool(len(made))
     left_s = OF_SLO * float(requests.tbt_slo_s[decodes].min())
-    left_s -= costs.steps.step(1, len(decodes)) + float(read_s.sum())
+    left_s -= costs.steps.step(1, len(decodes)) + costs.hidden_base_s * bool(is_hidden.any())
+    left_s -= float(read_s.sum()) + made_s
     if left_s <= 0 or np.isinf(left_s):
         return most
-    prompts = int(min(left_s / costs.steps.prefill_per_token_s, most))
-    return min(len(decodes) + max(prompts, most // 4), most)
+    fit = int(min(left_s / costs.steps.prefill_per_token_s, most))
+    return min(len(decodes) + max(fit, most // 4), most)
 
 
 def too_late(view: CacheView, needs: Needs) -> Bools:

@@ -16,7 +16,7 @@ from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import Host, Request, StepOutput
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_clock import StepClock
-from relserve.vllm_plugin.step_features import context_tokens
+from relserve.vllm_plugin.step_features import TokensRead, tokens_read
 
 
 def guessed_costs(steps: CostModel, shape: ModelShape, absorbs: bool) -> CacheCosts:
@@ -26,8 +26,14 @@ def guessed_costs(steps: CostModel, shape: ModelShape, absorbs: bool) -> CacheCo
     rotated; keys and values where nothing is absorbed. The paper's rho is the same projections' time.
     """
     anew = (1 if shape.is_rotary else 0) if absorbs else 2
-    width, a_layer = shape.width, 4 * shape.width + shape.num_wide * shape.wide
-    return CacheCosts(steps, 0.0, steps.prefill_per_token_s * anew * width / a_layer)
+    projection_s = _projection_s(steps, shape)
+    return CacheCosts(steps, 0.0, anew * projection_s, 2 * projection_s)
+
+
+def _projection_s(steps: CostModel, shape: ModelShape) -> float:
+    """Of a token to keys, or to values, in all layers: its share of a prompt token's work."""
+    a_layer = 4 * shape.width + shape.num_wide * shape.wide
+    return steps.prefill_per_token_s * shape.width / a_layer
 
 
 def first_costs(scheduler: Host, settings: SchedulerSettings, types: RowTypes) -> CacheCosts:
@@ -35,10 +41,11 @@ def first_costs(scheduler: Host, settings: SchedulerSettings, types: RowTypes) -
     steps = settings.first_cost
     if not types.is_free:
         return CacheCosts(steps, 0.0, 0.0)
+    guessed = guessed_costs(steps, scheduling_host.model_shape(scheduler), settings.absorbs)
     kept = find_token_costs(host.model_name(scheduler)) if settings.absorbs else None
     if kept is not None:
-        return CacheCosts(steps, kept.kv_s, kept.hidden_s)
-    return guessed_costs(steps, scheduling_host.model_shape(scheduler), settings.absorbs)
+        return guessed._replace(kv_token_s=kept.kv_s, hidden_token_s=kept.hidden_s)
+    return guessed
 
 
 class CacheClock(StepClock):
@@ -56,16 +63,16 @@ class CacheClock(StepClock):
         super().__init__()
         self.costs = MeasuredCosts(first)
         self._type_of = type_of
-        self._read: dict[int, Mapping[CacheType, float]] = {}
+        self._read: dict[int, TokensRead] = {}
 
     def scheduled(self, output: StepOutput, requests: Mapping[str, Request]) -> None:
         """See `StepClock.scheduled`."""
         super().scheduled(output, requests)
-        self._read[id(output)] = context_tokens(output, requests, self._type_of)
+        self._read[id(output)] = tokens_read(output, requests, self._type_of)
 
     def done(self, output: StepOutput) -> StepSample | None:
         """See `StepClock.done`."""
         sample, read = super().done(output), self._read.pop(id(output), None)
         if sample is not None and read is not None:
-            self.costs.add(CacheSample(sample, read["kv"], read["hidden"]))
+            self.costs.add(CacheSample(sample, *read))
         return sample

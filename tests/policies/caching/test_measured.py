@@ -54,3 +54,18 @@ def test_nothing_is_learnt_from_few_steps_or_of_no_time() -> None:
 
 def test_a_cost_is_never_below_0() -> None:
     assert taught(0.0, 0.0, 0.5).kv_token_s >= 0
+
+
+def test_what_is_made_again_and_what_any_hidden_state_costs_are_found() -> None:
+    rng, costs = random.Random(2), MeasuredCosts(FIRST)
+    for _ in range(6 * EVERY):
+        hidden, made = rng.choice([0, rng.randint(50, 2000)]), rng.choice([0, 0, rng.randint(16, 500)])
+        decodes, prompts = rng.randint(1, 20), rng.randint(10, 50) if made else 0
+        seconds = TRUE.step(prompts, decodes) + 1e-6 * hidden + 1e-3 * (hidden > 0)
+        seconds += 2e-5 * made + 5e-4 * (made > 0)
+        sample = StepSample(prompts, decodes, seconds * rng.uniform(0.99, 1.01))
+        costs.add(CacheSample(sample, 0, hidden, made))
+    found = costs.latest
+    assert found.hidden_token_s == pytest.approx(1e-6, rel=0.1)
+    assert found.hidden_base_s == pytest.approx(1e-3, rel=0.15)
+    assert found.made_token_s == pytest.approx(2e-5, rel=0.1)

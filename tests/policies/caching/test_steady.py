@@ -230,3 +230,16 @@ def test_a_step_ends_within_the_slo_between_tokens():
         assert replace(BARE).plan(shown).most_tokens == most
     alone = view([decoding("d", 50, last_s=0.99, slo_s=0.02)], 100, budget=200)
     assert replace(BARE).plan(alone).most_tokens is None
+
+
+def test_a_step_has_time_to_make_keys_and_values_again():
+    """20.1 ms, with 20 tokens of a hidden prompt made again for 2.5 ms: 25 of its other tokens fewer fit."""
+
+    def most(**costs: float) -> int | None:
+        going = waiting("w", 400)._replace(cache="hidden", num_computed=20)
+        shown = view([decoding("d", 50, last_s=0.99, slo_s=0.0201), going], 100, budget=200)
+        return replace(BARE).plan(shown._replace(costs=shown.costs._replace(**costs))).most_tokens
+
+    assert most() == 79
+    assert most(made_token_s=1e-4, made_base_s=5e-4) == 54
+    assert most(hidden_base_s=1.0) == 79, "the decode keeps keys and values"
