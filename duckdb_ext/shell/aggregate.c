@@ -16,6 +16,7 @@ typedef struct {
 	Buffer texts; /* of each value its length and its bytes */
 	idx_t num_texts;
 	bool call_varies;
+	bool is_combined; /* of parts, maybe by another thread than the one that began it */
 } Group;
 
 /* The group that this thread began last, as long as it has done nothing but fill that one. With ORDER BY, DuckDB
@@ -177,6 +178,7 @@ static void combine(duckdb_function_info info, duckdb_aggregate_state *from, duc
 		buffer_add(&group->texts, part->texts.data, part->texts.size);
 		group->num_texts += part->num_texts;
 		group->call_varies |= part->call_varies;
+		group->is_combined = true;
 	}
 	filled = NULL;
 }
@@ -268,7 +270,7 @@ static bool add_message(Instance *instance, Buffer *message, Group **groups, idx
 	buffer_add_byte(&header, 0);
 	add_header(message, header.data);
 	buffer_free(&header);
-	add_lists(message, groups, n, n > 1 || groups[0] != filled);
+	add_lists(message, groups, n, n > 1 || groups[0] != filled || groups[0]->is_combined);
 	buffer_add(message, first->call.data + 4 + template_size, first->call.size - 4 - template_size);
 	return true;
 }
