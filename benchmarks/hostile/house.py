@@ -24,7 +24,8 @@ from relserve.server.wire.scram import make_verifier
 PASSWORD = "correct horse"
 NAMES = ("ann", "mallory", "victim", "root")
 MARKER = "MARKER-5f1d-of-victim"  # stands in what only the user victim may see
-START_S = 60.0
+START_S = 120.0
+STOP_S = 60.0
 _WHERE = re.compile(r"is served on 127\.0\.0\.1:(\d+)")
 
 
@@ -86,7 +87,7 @@ class House:
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(30)
+            return self.process.wait(STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
             return None

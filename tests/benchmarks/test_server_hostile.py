@@ -53,4 +53,4 @@ def test_what_was_committed_before_a_kill_is_there(house: House) -> None:
     house.start()
     with house.connect("ann") as con:
         assert con.execute("SELECT a FROM kept").fetchall() == [(1,)]
-    assert house.stop() == 0
+    assert house.stop() == 0, house.log.read_text(errors="replace")[-2000:]

@@ -148,15 +148,3 @@ def test_in_the_stock_shell(installed: Installed, service: Service) -> None:
     assert r'{"b":"About\n1. y\n2. x\n3. x"}' in ran.out
     assert r'{"i":1,"c":"About\n1. 2\n2. 1"}' in ran.out
     assert "only applicable to aggregate functions" in ran.err
-
-
-@needs_aggregates
-def test_without_an_order_values_are_sorted_whichever_thread_ends_the_group(
-    con: duckdb.DuckDBPyConnection,
-) -> None:
-    con.execute("SET threads = 4")
-    con.execute("CREATE TABLE numbers AS SELECT i FROM range(70) t(i)")
-    expected = "Of " + "".join(f"\n{n}. {value}" for n, value in enumerate(sorted(map(str, range(70))), 1))
-    for _ in range(60):
-        sql = "SELECT llm_agg('Of {}', i::VARCHAR) FROM numbers GROUP BY GROUPING SETS (())"
-        assert con.execute(sql).fetchall() == [(expected,)]

@@ -113,6 +113,16 @@ def test_large_tables_and_aggregates(
     assert found[0] == found[1]
 
 
+@needs_aggregates
+def test_without_an_order_values_are_sorted_whichever_thread_ends_the_group(
+    with_large_tables: duckdb.DuckDBPyConnection,
+) -> None:
+    with_large_tables.execute("SET threads = 4")
+    sql = "SELECT llm_agg('J {}', body) FROM p WHERE id < 70 GROUP BY GROUPING SETS (())"
+    answers = {with_large_tables.execute(sql).fetchall()[0][0] for _ in range(100)}
+    assert len(answers) == 1
+
+
 @needs_shell
 @pytest.mark.parametrize("case", IN_THE_SHELL, ids=[case.sql[:90] for case in IN_THE_SHELL])
 def test_in_the_stock_shell(in_the_shell: dict[str, Path], case: Case) -> None:
