@@ -132,8 +132,7 @@ class Steering:
         """Choose as what rows come in, for the next one that would, by the order of the step before."""
         row = self.queue.next_row() if self._admission is not None else None
         if self._admission is not None and row is not None:
-            tokens = row.num_tokens + self.ledger.rel_of(row).row_output
-            self._admission.choose(len(self.queue), tokens)
+            self._admission.choose(len(self.queue), row, self.ledger.rel_of(row).row_output)
 
     def _by_urgency(self, running: Sequence[Request], decision: StepDecision) -> list[Request]:
         rel_of = self.ledger.rel_of

@@ -10,7 +10,7 @@ import numpy as np
 from relserve.policies.caching.fill import Needs, allowed, begun, fitting
 from relserve.policies.caching.requests import HIDDEN, Bools, Ints, Requests
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
-from relserve.policies.caching.types import Pressure, hidden_pays
+from relserve.policies.caching.types import Once, Pressure, hidden_pays, tokens_made
 from relserve.policies.caching.value import awaited_slo_s, pending_s
 
 OF_SLO = 0.9  # of the time between two tokens, that a step is planned to take at most
@@ -161,7 +161,10 @@ class Steady:
         at_once = fitting(needs.kv[waiting], free)
         pressure = Pressure(num_started + at_once, len(waiting) - at_once)
         freed = needs.kv[waiting] - needs.hidden[waiting]
-        pays = hidden_pays(requests.num_tokens[waiting], pressure, view.memory, view.costs, freed)
+        tokens, most = requests.num_tokens[waiting], view.limits.max_num_batched_tokens
+        made = tokens_made(tokens, requests.num_computed[waiting], most)
+        once = Once(made, requests.expected_left[waiting])
+        pays = hidden_pays(tokens, pressure, view.memory, view.costs, freed, once)
         return allowed(requests, waiting, pays | (needs.kv[waiting] > view.memory.num_blocks))
 
 

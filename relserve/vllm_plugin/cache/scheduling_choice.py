@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from relserve.policies.caching.requests import Ints
 from relserve.policies.caching.state import Memory
-from relserve.policies.caching.types import Pressure, type_of
+from relserve.policies.caching.types import Once, Pressure, tokens_made, type_of
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
-from relserve.vllm_plugin.host import Host
+from relserve.vllm_plugin.host import Host, Request
 
 
 class AdmissionType:
@@ -23,8 +26,8 @@ class AdmissionType:
         sizes = (types.tokens_per_block("kv"), types.tokens_per_block("hidden"))
         self._memory = Memory(scheduling_host.num_blocks(scheduler), *sizes)
 
-    def choose(self, num_waiting: int, row_tokens: float) -> None:
-        """Choose for rows of so many tokens, output included.
+    def choose(self, num_waiting: int, row: Request, row_output: float) -> None:
+        """Choose for rows like this one, of which so many tokens are expected.
 
         Only those that wait for want of memory are a reason to be hidden: not those for whom there is room as
         keys and values, and not those for whom there is no seat.
@@ -32,7 +35,13 @@ class AdmissionType:
         scheduler = self._scheduler
         num_running = len(scheduler.running)
         seats = max(host.admission_cap(scheduler) - num_running, 0)
-        tokens = max(round(row_tokens), 1)
+        tokens = max(round(row.num_tokens + row_output), 1)
         fitting = self._types.num_free_tokens("kv") // tokens
         pressure = Pressure(num_running, max(min(num_waiting, seats) - fitting, 0))
-        self._types.default = type_of(tokens, pressure, self._memory, self._clock.costs.latest)
+        once = Once(self._tokens_made(row), np.array([row_output]))
+        self._types.default = type_of(tokens, pressure, self._memory, self._clock.costs.latest, once)
+
+    def _tokens_made(self, row: Request) -> Ints:
+        begins_with = min(host.num_cached_tokens(self._scheduler, row), row.num_tokens - 1)
+        most = self._scheduler.max_num_scheduled_tokens
+        return tokens_made(np.array([row.num_tokens]), np.array([begins_with]), most)

@@ -1,11 +1,12 @@
 """When a request is hidden."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.caching.state import CacheCosts, Memory
-from relserve.policies.caching.types import Pressure, type_of
+from relserve.policies.caching.types import Once, Pressure, tokens_made, type_of
 from relserve.policies.caching.variants import NAMES, make
 from relserve.policies.cost import CostModel
 from tests.policies.caching.views import view, waiting
@@ -74,3 +75,19 @@ def test_who_may_hold_one_type_only_is_planned_as_that(name: str):
     least = make(name).plan(view([rows[1]], 2, rho=1e-1))
     assert least.types == {"r1": "hidden"}, "it fits as hidden states alone"
     assert not make(name).plan(view([rows[0]], 3, rho=0.0)).run, "keys and values of 64 tokens take 4 blocks"
+
+
+def test_a_prompt_in_parts_is_made_again_part_by_part():
+    """Whole: what the prefix cache has of it. In three parts of 100: that three times, and 100 + 200."""
+    prompts, begin = np.array([80, 300, 300]), np.array([0, 0, 40])
+    assert tokens_made(prompts, begin, 400).tolist() == [0, 0, 40]
+    assert tokens_made(prompts, begin, 100).tolist() == [0, 300, 420]
+
+
+def test_what_a_prompt_costs_once_weighs_less_the_longer_it_runs():
+    """2 % of the pool is freed, of 22 ms a step: 0.4 ms a step; 400 tokens made again cost 8 ms."""
+    dear = costs(0.0)._replace(made_token_s=2e-5)
+    for steps, expected in ((10.0, "kv"), (40.0, "hidden")):
+        once = Once(np.array([400]), np.array([steps]))
+        assert type_of(640, Pressure(0, 10), POOL, dear, once) == expected
+    assert type_of(640, Pressure(0, 0), POOL, dear, Once(np.array([400]), np.array([1e6]))) == "kv"

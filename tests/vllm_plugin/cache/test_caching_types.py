@@ -11,6 +11,7 @@ pytest.importorskip("relserve.vllm_plugin.cache.scheduling_types", reason="vLLM 
 from relserve.policies.caching.measured import MeasuredCosts
 from relserve.policies.caching.state import CacheCosts
 from relserve.policies.cost import CostModel
+from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, guessed_costs
 from relserve.vllm_plugin.cache.scheduling_host import ModelShape
@@ -38,8 +39,19 @@ def scheduler_of(num_free: int = 10, num_running: int = 4) -> Any:
     coordinator = SimpleNamespace(single_type_managers=[Manager(hidden=set())])
     manager = SimpleNamespace(block_pool=pool, coordinator=coordinator, num_kv_cache_groups=1)
     return SimpleNamespace(
-        kv_cache_manager=manager, block_size=32, running=[None] * num_running, max_num_active_reqs=64
+        kv_cache_manager=manager, block_size=32, running=[None] * num_running, max_num_active_reqs=64,
+        max_num_scheduled_tokens=256,
     )
+
+
+def row_of(num_tokens: int) -> Any:
+    """A row that waits."""
+    return SimpleNamespace(request_id="r", num_tokens=num_tokens)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "num_cached_tokens", lambda *_: 0)
 
 
 def request(wants: Any = None) -> Any:
@@ -113,8 +125,21 @@ def test_rows_come_in_hidden_where_that_pays(num_waiting: int, hidden_s: float, 
     scheduler = scheduler_of(num_free=20)
     types = RowTypes(scheduler, "hybrid")
     clock = CacheClock(CacheCosts(STEPS, 0.0, hidden_s), types.held)
-    AdmissionType(scheduler, types, clock).choose(num_waiting, 200.0)
+    AdmissionType(scheduler, types, clock).choose(num_waiting, row_of(150), 50.0)
     assert types.default == expected
+
+
+def test_rows_whose_prefix_would_be_made_again_keep_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 150 tokens 140 are in the prefix cache: 20 us each, once, are as much as 50 steps bring."""
+    scheduler = scheduler_of(num_free=20)
+    types = RowTypes(scheduler, "hybrid")
+    clock = CacheClock(CacheCosts(STEPS, 0.0, 0.0, made_token_s=2e-4), types.held)
+    chosen = []
+    for cached in (0, 140):
+        monkeypatch.setattr(host, "num_cached_tokens", lambda *_, cached=cached: cached)
+        AdmissionType(scheduler, types, clock).choose(40, row_of(150), 50.0)
+        chosen.append(types.default)
+    assert chosen == ["hidden", "kv"]
 
 
 def test_the_clock_begins_with_what_it_is_given() -> None:
