@@ -70,6 +70,10 @@ struct Pairs {
   __m512bh first, second;
 };
 
+struct Sums {  // of 32 columns
+  __m512 first, second;
+};
+
 inline Pairs interleaved(__m512i even, __m512i odd) {
   alignas(64) static constexpr uint16_t kLow[32] = {0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
                                                     8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
@@ -77,34 +81,33 @@ inline Pairs interleaved(__m512i even, __m512i odd) {
   return {(__m512bh)_mm512_permutex2var_epi16(even, low, odd), (__m512bh)_mm512_permutex2var_epi16(even, high, odd)};
 }
 
-// Add to kH heads' rows of out, in 32 columns, the sum of pairs of rows weighted by shares, [pair][head]; pair(p) gives
-// them.
-template <int kH, typename Pair>
-void mix_pairs(const Pair& pair, int64_t num_pairs, const uint32_t* shares, int64_t share_stride, float* out,
-               int64_t out_stride) {
-  __m512 sum[kH][2];
+// Add to kH heads' sums, of 32 columns each, those of pairs of rows weighted by shares, [pair][head]; pair(p) gives
+// them. Sums begin as begin(h) says, and end(h, sums) takes them.
+template <int kH, typename Pair, typename Begin, typename End>
+void mix_pairs(const Pair& pair, int64_t num_pairs, const uint32_t* shares, int64_t share_stride, const Begin& begin,
+               const End& end) {
+  Sums sum[kH];
 #pragma GCC unroll 8
-  for (int h = 0; h < kH; ++h)
-    sum[h][0] = load(out + h * out_stride), sum[h][1] = load(out + h * out_stride + kLanes);
+  for (int h = 0; h < kH; ++h) sum[h] = begin(h);
   for (int64_t p = 0; p < num_pairs; ++p) {
     const Pairs x = pair(p);
 #pragma GCC unroll 8
     for (int h = 0; h < kH; ++h) {
       const auto share = (__m512bh)_mm512_set1_epi32(static_cast<int>(shares[p * share_stride + h]));
-      sum[h][0] = _mm512_dpbf16_ps(sum[h][0], share, x.first);
-      sum[h][1] = _mm512_dpbf16_ps(sum[h][1], share, x.second);
+      sum[h].first = _mm512_dpbf16_ps(sum[h].first, share, x.first);
+      sum[h].second = _mm512_dpbf16_ps(sum[h].second, share, x.second);
     }
   }
 #pragma GCC unroll 8
-  for (int h = 0; h < kH; ++h)
-    store(out + h * out_stride, sum[h][0]), store(out + h * out_stride + kLanes, sum[h][1]);
+  for (int h = 0; h < kH; ++h) end(h, sum[h]);
 }
 
-// The same for all columns and any number of heads, with room for a multiple of eight in shares and out. The first
-// heads leave the pairs in `kept`, with room for all of 32 columns, to the others. Calls ahead() between.
-template <typename Ahead>
+// The same for all columns and any number of heads, with room for a multiple of eight in shares; begin and end are
+// given the head and the column. The first heads leave the pairs in `kept`, with room for those of 32 columns, to the
+// others. Calls ahead() between.
+template <typename Begin, typename End, typename Ahead>
 void mix_pairs(const Short* const* rows, int64_t num_pairs, int64_t width, const uint32_t* shares,
-               int64_t share_stride, int64_t num_heads, float* out, int64_t out_stride, Pairs* kept,
+               int64_t share_stride, int64_t num_heads, Pairs* kept, const Begin& begin, const End& end,
                const Ahead& ahead) {
   for (int64_t c = 0; c < width; c += kWide) {
     const auto read = [&](int64_t p) {
@@ -114,9 +117,13 @@ void mix_pairs(const Short* const* rows, int64_t num_pairs, int64_t width, const
     const auto again = [&](int64_t p) { return kept[p]; };
     for (int64_t h = 0; h < num_heads; h += kMixHeads) {
       const auto with = [&](const auto& pair) {
-        const auto mixed = num_heads - h > kTileHeads ? mix_pairs<kMixHeads, std::decay_t<decltype(pair)>>
-                                                      : mix_pairs<kTileHeads, std::decay_t<decltype(pair)>>;
-        mixed(pair, num_pairs, shares + h, share_stride, out + h * out_stride + c, out_stride);
+        const auto begin_at = [&](int64_t i) { return begin(h + i, c); };
+        const auto end_at = [&](int64_t i, const Sums& sums) { end(h + i, c, sums); };
+        if (num_heads - h > kTileHeads) {
+          mix_pairs<kMixHeads>(pair, num_pairs, shares + h, share_stride, begin_at, end_at);
+        } else {
+          mix_pairs<kTileHeads>(pair, num_pairs, shares + h, share_stride, begin_at, end_at);
+        }
       };
       if (h > 0) {
         with(again);
@@ -130,10 +137,8 @@ void mix_pairs(const Short* const* rows, int64_t num_pairs, int64_t width, const
   }
 }
 
-inline void narrow(const float* from, int64_t width, float by, Short* to) {
-  for (int64_t c = 0; c < width; c += kLanes)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + c),
-                        (__m256i)_mm512_cvtneps_pbh(times(load(from + c), all(by))));
+inline void narrow(__m512 x, Short* to) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), (__m256i)_mm512_cvtneps_pbh(x));
 }
 
 // Have part of `of` parts of numbers come to the second cache while other work goes on.
@@ -160,8 +165,11 @@ class PairRoom {
     softmax_.begin();
     for (int64_t at = 0; at < pages.length; at += most_)
       take(query, pages, after, at, std::min(most_, pages.length - at), heads);
-    for (int64_t h = 0; h < heads; ++h)
-      narrow(mixed_.get() + h * stride_, width_, 1.0f / softmax_.sum(h), out + h * width_);
+    for (int64_t h = 0; h < heads; ++h) {
+      const Lane part = all(1.0f / softmax_.sum(h));
+      const float* row = mixed_.get() + h * stride_;
+      for (int64_t c = 0; c < width_; c += kLanes) narrow(times(load(row + c), part), out + h * width_ + c);
+    }
   }
 
  private:
@@ -190,7 +198,15 @@ class PairRoom {
       const float* even = scores_ + 2 * p * kHeads;
       _mm512_store_si512(shares_ + p * kHeads, paired(load(even), 2 * p + 1 < count ? load(even + kHeads) : none()));
     }
-    mix_pairs(rows, num_pairs, width_, shares_, kHeads, heads, mixed_.get(), stride_, kept_, ahead);
+    const auto sums_so_far = [&](int64_t h, int64_t c) {
+      const float* from = mixed_.get() + h * stride_ + c;
+      return Sums{load(from), load(from + kLanes)};
+    };
+    const auto keep = [&](int64_t h, int64_t c, const Sums& sums) {
+      float* to = mixed_.get() + h * stride_ + c;
+      store(to, sums.first), store(to + kLanes, sums.second);
+    };
+    mix_pairs(rows, num_pairs, width_, shares_, kHeads, heads, kept_, sums_so_far, keep, ahead);
   }
 
   void scale(float* row, float by) const {
@@ -210,10 +226,9 @@ class PairRoom {
 class PairWeight {
  public:
   PairWeight(int64_t width, int64_t head_dim, int64_t queries)
-      : width_(width), stride_(stride_of(width)), dim_(head_dim), padded_(up_to(head_dim, kLanes)),
-        queries_(up_to(queries, kMixHeads)), rows_(std::max(queries, head_dim + 1)), zeros_(width), own_(padded_),
-        shares_(padded_ / 2 * queries_), sums_(queries_ * stride_), found_(kScoreRows * padded_),
-        kept_(padded_ / 2) {}
+      : width_(width), dim_(head_dim), padded_(up_to(head_dim, kLanes)), queries_(up_to(queries, kMixHeads)),
+        rows_(std::max(queries, head_dim + 1)), zeros_(width), own_(padded_), shares_(padded_ / 2 * queries_),
+        found_(kScoreRows * padded_), kept_(padded_ / 2) {}
 
   // Absorb queries, rows of which this head's part begins at query, to rows of out.
   void absorb(const Short* weight, const Short* after, const Short* query, int64_t query_stride, float scale,
@@ -225,12 +240,17 @@ class PairWeight {
     }
     for (int64_t i = 0; i < dim_; ++i) rows_[i] = weight + i * width_;
     rows_[dim_] = zeros_.data();
-    std::fill_n(sums_.get(), queries_ * stride_, 0.0f);
     const int64_t steps = width_ / kWide * queries_ / kMixHeads;
     int64_t step = 0;
-    mix_pairs(rows_.data(), (dim_ + 1) / 2, width_, shares_.data(), queries_, queries, sums_.get(), stride_,
-              kept_.data(), [&] { fetch(after, dim_ * width_, step++, steps); });
-    for (int64_t q = 0; q < queries; ++q) narrow(sums_.get() + q * stride_, width_, 1.0f, out + q * out_stride);
+    const auto give = [&](int64_t q, int64_t c, const Sums& sums) {
+      if (q >= queries) return;
+      Short* to = out + q * out_stride + c;
+      narrow(sums.first, to), narrow(sums.second, to + kLanes);
+    };
+    mix_pairs(
+        rows_.data(), (dim_ + 1) / 2, width_, shares_.data(), queries_, queries, kept_.data(),
+        [](int64_t, int64_t) { return Sums{none(), none()}; }, give,
+        [&] { fetch(after, dim_ * width_, step++, steps); });
   }
 
   // Project rows of z to this head's part of rows of out.
@@ -258,11 +278,10 @@ class PairWeight {
     score_pairs<kR>(&rows_[query], weight, width_, dim_, width_, &found_[at * padded_], padded_);
   }
 
-  int64_t width_, stride_, dim_, padded_, queries_;
+  int64_t width_, dim_, padded_, queries_;
   std::vector<const Short*> rows_;
   std::vector<Short> zeros_, own_;
   std::vector<uint32_t> shares_;
-  Floats sums_;
   std::vector<float> found_;
   std::vector<Pairs> kept_;
 };
