@@ -57,7 +57,8 @@ def hidden_pays(
 
     As a hidden one it frees f of the M blocks, so that f/M more requests share the weights that a step reads
     once: of the step's base b, b f/M seconds are saved a step for each of those who wait. Its tokens t cost
-    (hidden - kv) t seconds more a step, for all, waiting or not. Both go on for as long as it runs, which
+    (hidden - kv) t seconds more a step, for all, waiting or not, and it has its share of what a step takes
+    more because of any hidden ones. Both go on for as long as it runs, which
     therefore does not matter (the paper's Eq. 5 counts the loss of one step only, and against a pending time,
     so it hides what then runs slower for hundreds of steps). What its prompt costs more is paid once, and so
     weighs the less the longer it runs.
@@ -74,6 +75,7 @@ def hidden_pays(
             -num_tokens // memory.hidden_tokens_per_block
         )
     slower_s = (costs.hidden_token_s - costs.kv_token_s) * num_tokens.astype(np.float64)
+    slower_s += costs.hidden_base_s / (pressure.num_running + 1)
     if once is not None:
         slower_s += costs.made_token_s * once.made / np.maximum(once.steps, 1.0)
     everyone = max(pressure.num_running + pressure.num_waiting, 1)

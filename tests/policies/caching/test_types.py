@@ -91,3 +91,11 @@ def test_what_a_prompt_costs_once_weighs_less_the_longer_it_runs():
         once = Once(np.array([400]), np.array([steps]))
         assert type_of(640, Pressure(0, 10), POOL, dear, once) == expected
     assert type_of(640, Pressure(0, 0), POOL, dear, Once(np.array([400]), np.array([1e6]))) == "kv"
+
+
+def test_what_any_hidden_request_costs_is_shared():
+    """1 ms a step: too much for one alone with nobody waiting, little for one of forty where many wait."""
+    dear = costs(0.0)._replace(hidden_base_s=1e-3)
+    assert type_of(640, Pressure(0, 0), POOL, dear) == "kv"
+    assert type_of(640, Pressure(0, 2), POOL, dear) == "kv"
+    assert type_of(640, Pressure(39, 40), POOL, dear) == "hidden"
