@@ -46,7 +46,7 @@ def asked(con: Connection, sql: str) -> list[Any]:
     """The rows, which come long before the engine would have answered, with the warning that some failed."""
     began_s = time.monotonic()
     with pytest.warns(RowsFailedWarning, match="past the deadline"):
-        rows = con.execute(sql).fetchall()
+        rows: list[Any] = con.execute(sql).fetchall()
     assert time.monotonic() - began_s < PATIENCE_S
     return rows
 
