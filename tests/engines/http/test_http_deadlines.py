@@ -13,7 +13,7 @@ from relserve_duckdb import Connection
 
 from relserve.api import connect
 from relserve.engines.http.engine import HttpEngine
-from relserve.errors import RowError, RowsFailedWarning
+from relserve.errors import RowError, RowsFailedWarning, Text2SqlError
 
 PAUSE_S, LATE_S = (
     25.0,
@@ -102,3 +102,17 @@ def test_late_can_be_an_error_and_a_connections_deadline_holds(
     with pytest.raises(RowError, match="the deadline passed before the answer came"):
         con.execute("SELECT llm('{}', 'a', on_error := 'raise')").fetchall()
     assert time.monotonic() - began_s < LATE_S
+
+
+def test_a_question_is_late_where_the_list_is(
+    fake: Callable[..., FakeServer], connected: Callable[..., Connection]
+) -> None:
+    con = connected(fake(echo, models_pause_s=PAUSE_S))
+    con.execute("CREATE TABLE beers AS SELECT 'IPA' AS style")
+    began_s = time.monotonic()
+    with pytest.raises(Text2SqlError, match="the deadline of 1 seconds passed"):
+        con.text2sql("How many beers are there?", deadline=1)
+    assert time.monotonic() - began_s < LATE_S
+    (row,) = con.execute("SELECT met, slack FROM llm_workflows()").fetchall()
+    assert row[0] is False
+    assert row[1] < 0
