@@ -57,6 +57,9 @@ def _most_urgent() -> StepOrder:
 
 VLLM, PUBLISHED, LEAST = "RR+FCFS", "WB+PQ", "least+FCFS"
 OURS, BALANCED = "ours", "ours balanced"  # steps of 512 tokens, and of what `StepBudget` says
+# That budget for rivals, and without our order: what the budget brings, and what the order does.
+PUBLISHED_BALANCED, LEAST_BALANCED = "WB+PQ balanced", "least+FCFS balanced"
+BALANCED_FCFS = "ours FCFS balanced"
 REPAIRED = "WB repaired+PQ"  # t_queue counts what runs, and prompts alone: what a step waits for
 SYSTEMS = {
     VLLM: System(RoundRobin, _first_come),
@@ -72,6 +75,9 @@ SYSTEMS = {
     OURS: System(PredictedFinish, DueOrder, 512, looks_up=True),
     "ours 256": System(PredictedFinish, DueOrder, 256, looks_up=True),
     BALANCED: System(PredictedFinish, DueOrder, looks_up=True, steps=StepBudget()),
+    BALANCED_FCFS: System(PredictedFinish, _first_come, looks_up=True, steps=StepBudget()),
+    PUBLISHED_BALANCED: System(WorkloadBalanced, _most_urgent, steps=StepBudget()),
+    LEAST_BALANCED: System(LeastRequests, _first_come, steps=StepBudget()),
 }
 
 

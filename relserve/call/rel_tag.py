@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -18,11 +19,19 @@ class Step(NamedTuple):
     """A relQuery's place in a workflow, and its deadline; see `RelTag`.
 
     At its deadline a row without an answer fails with FailureKind.DEADLINE, and its request is aborted.
+
+    Attributes:
+        ends_s: the deadline on this process's monotonic clock, which nobody sets forwards or back.
     """
 
     workflow_id: str | None
     stage: str | None
-    deadline_s: float | None = None
+    ends_s: float | None = None
+
+    @property
+    def deadline_s(self) -> float | None:
+        """The deadline by the wall clock as it goes now, for other processes."""
+        return None if self.ends_s is None else time.time() + self.ends_s - time.monotonic()
 
 
 class RelTag(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
-from relserve.call.rel_tag import RelTag
+from relserve.call.rel_tag import RelTag, Step
 from relserve.call.template import Binding
 from relserve.errors import Failure
 
@@ -215,6 +215,10 @@ class Submission:
         prompts, grammars = [self.prompts[i] for i in indices], self.grammars
         own = None if grammars is None else [grammars[i] for i in indices]
         return replace(self, prompts=prompts, grammars=own, rows=rows)
+
+    def as_step(self, step: Step) -> Submission:
+        """The submission in its place in a workflow, as of now."""
+        return replace(self, workflow_id=step.workflow_id, stage=step.stage, deadline_s=step.deadline_s)
 
     def tag(self, num_answered: int = 0, output_cap: int | None = None, likely: int | None = None) -> RelTag:
         """What the engine's scheduler is told with each request.

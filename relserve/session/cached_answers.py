@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import threading
+import time
 from collections.abc import Iterable
 from concurrent.futures import wait
 from dataclasses import asdict, replace
@@ -22,6 +24,7 @@ from relserve.errors import Cancelled, RelserveError
 logger = logging.getLogger(__name__)
 
 POLL_S = 0.05  # how often a wait looks at its cancel event
+LEAST_S = 0.2  # that an engine has to tell its model, so that a deadline that has passed leaves kept answers
 KEY_BYTES = 16
 
 
@@ -31,11 +34,15 @@ class CachedAnswers:
     Args:
         cache: None: off.
         engine: tells its model's fingerprint; None of it means that its answers are not to be kept.
+        ends_s: when the answers are of no more use, on the monotonic clock; an engine that has not told its
+            fingerprint by then is not waited for, and nothing is found or kept. None: any time.
     """
 
-    def __init__(self, cache: AnswerCache | None, engine: Engine, submission: Submission) -> None:
+    def __init__(
+        self, cache: AnswerCache | None, engine: Engine, submission: Submission, ends_s: float | None = None
+    ) -> None:
         self._cache = cache if submission.sampling.temperature == 0 else None
-        self._engine, self._submission = engine, submission
+        self._engine, self._submission, self._ends_s = engine, submission, ends_s
         self._fingerprint: str | None = None
         self._keys: list[bytes] = []
         self._confirmed = False  # whether the engine that answers has told its fingerprint
@@ -104,7 +111,7 @@ class CachedAnswers:
         return self._cache.find(self._fingerprint, self._keys, uses)
 
     def _identify(self, cancel: threading.Event) -> None:
-        fingerprint = _ask_fingerprint(self._engine, cancel)
+        fingerprint = _ask_fingerprint(self._engine, cancel, self._ends_s)
         if fingerprint is not None and fingerprint != self._fingerprint:
             self._keys = keys_of(fingerprint, self._submission)
         self._fingerprint = fingerprint
@@ -133,13 +140,18 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     return hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)
 
 
-def _ask_fingerprint(engine: Engine, cancel: threading.Event) -> str | None:
+def _ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | None) -> str | None:
+    """None: it does not tell, or not in time."""
+    ends_s = math.inf if ends_s is None else max(ends_s, time.monotonic() + LEAST_S)
     try:
         future = spawn(engine.fingerprint())
-        while not wait([future], POLL_S).done:
+        while not wait([future], min(POLL_S, max(ends_s - time.monotonic(), 0.0))).done:
             if cancel.is_set():
                 future.cancel()
                 raise Cancelled("the query was interrupted before its requests were sent")
+            if time.monotonic() >= ends_s:
+                future.cancel()
+                return None
         return future.result()
     except RelserveError:
         raise

@@ -128,9 +128,10 @@ class OpenRelQuery:
         self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None
     ) -> list[Any]:
         """The answer of each distinct prompt."""
-        submission = submission_of(self.site, self.record.rel_id, folded, self._step)
+        submission, step = submission_of(self.site, self.record.rel_id, folded), self._step
         engine = self._take_engine()
-        cached = cached_answers(self._cache, engine, submission, self.site)
+        ends_s = None if step is None else step.ends_s
+        cached = cached_answers(self._cache, engine, submission, self.site, ends_s)
         one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole)
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
@@ -139,7 +140,8 @@ class OpenRelQuery:
         if one.todo and not one.suffices():
             if self._sorts:
                 one.todo.sort(key=folded.prompts.__getitem__)
-            one.ask(submission.part(one.todo, self._rows_to_send(len(one.todo), announced)))
+            part = submission.part(one.todo, self._rows_to_send(len(one.todo), announced))
+            one.ask(part if step is None else part.as_step(step), ends_s)
             with self._lock:
                 self._num_sent -= one.num_over_context
         return one.answers
@@ -160,13 +162,11 @@ class OpenRelQuery:
             return self._num_sent + max(0, (announced or 0) - self.record.num_distinct)
 
 
-def submission_of(site: CallSite, rel_id: str, folded: FoldedRows, step: Step | None = None) -> Submission:
+def submission_of(site: CallSite, rel_id: str, folded: FoldedRows) -> Submission:
     """Distinct prompts of a call as an engine gets them."""
-    place = {} if step is None else step._asdict()
     return Submission(
-        rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars,
-        **place,
-    )  # fmt: skip
+        rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars
+    )
 
 
 def _check_takes_grammars(site: CallSite) -> None:
@@ -178,7 +178,11 @@ def _check_takes_grammars(site: CallSite) -> None:
 
 
 def cached_answers(
-    cache: AnswerCache | None, engine: Engine, submission: Submission, site: CallSite
+    cache: AnswerCache | None,
+    engine: Engine,
+    submission: Submission,
+    site: CallSite,
+    ends_s: float | None = None,
 ) -> CachedAnswers:
     """What the cache has of a submission; nothing where the call wants to know how sure the model is."""
-    return CachedAnswers(cache if site.options.min_confidence is None else None, engine, submission)
+    return CachedAnswers(cache if site.options.min_confidence is None else None, engine, submission, ends_s)

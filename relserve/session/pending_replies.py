@@ -30,19 +30,25 @@ class PendingReplies:
     any order. A prompt without a reply at the submission's deadline gets one with FailureKind.DEADLINE, and
     its request is aborted in the engine. So is what is unfinished when the iteration is left early.
 
+    Args:
+        ends_s: the deadline on the monotonic clock; None: the submission's, if it has one, as the wall clock
+            goes now.
+
     Raises:
         EngineError, ModelError: while iterating, see `Engine.answer`.
         RelserveError: the engine left prompts without a reply.
         Cancelled: somebody called `cancel`.
     """
 
-    def __init__(self, engine: Engine, submission: Submission) -> None:
+    def __init__(self, engine: Engine, submission: Submission, ends_s: float | None = None) -> None:
+        if ends_s is None and submission.deadline_s is not None:
+            ends_s = time.monotonic() + submission.deadline_s - time.time()
         self._num_prompts = self._num_left = len(submission.prompts)
         self._inbox: Inbox = queue.SimpleQueue()
         self._listeners: set[Callable[[], None]] = set()
         # Not a method: the future would then hold this object, which holds the future.
         deliver = partial(_deliver, self._inbox, self._listeners)
-        self._future: Future[None] = spawn(_carry(engine, submission, deliver))
+        self._future: Future[None] = spawn(_carry(engine, submission, ends_s, deliver))
         # The None that ends the batches comes once the future is done, and with it the outcome.
         self._future.add_done_callback(lambda _: deliver(None))
 
@@ -132,20 +138,22 @@ def _deliver(inbox: Inbox, listeners: set[Callable[[], None]], batch: list[Reply
         tell()
 
 
-async def _carry(engine: Engine, submission: Submission, deliver: Callable[[list[Reply]], None]) -> None:
+async def _carry(
+    engine: Engine, submission: Submission, ends_s: float | None, deliver: Callable[[list[Reply]], None]
+) -> None:
     """Carry replies from the engine loop to their consumer, until all have come or the deadline passes."""
-    if submission.deadline_s is None:
+    if ends_s is None:
         async for batch in engine.answer(submission):
             deliver(batch)
     else:
-        await _carry_in_time(engine, submission, submission.deadline_s, deliver)
+        await _carry_in_time(engine, submission, ends_s, deliver)
 
 
 async def _carry_in_time(
-    engine: Engine, submission: Submission, deadline_s: float, deliver: Callable[[list[Reply]], None]
+    engine: Engine, submission: Submission, ends_s: float, deliver: Callable[[list[Reply]], None]
 ) -> None:
     left = set(range(len(submission.prompts)))
-    limit = asyncio.timeout(deadline_s - time.time())
+    limit = asyncio.timeout(ends_s - time.monotonic())
     try:
         async with limit:
             await asyncio.sleep(0)  # so that a deadline that has passed leaves the engine alone

@@ -97,12 +97,15 @@ class Round:
             self.todo = self._unanswered()
             self._show()
 
-    def ask(self, submission: Submission) -> None:
+    def ask(self, submission: Submission, ends_s: float | None) -> None:
         """Take the engine's replies to the prompts in `todo` until each has its answer, or enough have.
+
+        Args:
+            ends_s: the deadline on the monotonic clock; None: there is none.
 
         Raises: as `OpenRelQuery.ask`.
         """
-        pending = PendingReplies(self._engine, submission)
+        pending = PendingReplies(self._engine, submission, ends_s)
         try:
             while (replies := pending.next_batch(self._watch.cancel)) is not None:
                 self._cached.confirm(self._watch.cancel)

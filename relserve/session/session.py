@@ -125,10 +125,10 @@ class Session:
             seconds = self.deadline_s
         if seconds is None:
             return step
-        ends_s = time.time() + seconds
+        ends_s = time.monotonic() + seconds
         if step is None:
             return Step(None, None, ends_s)
-        return step._replace(deadline_s=ends_s if step.deadline_s is None else min(step.deadline_s, ends_s))
+        return step._replace(ends_s=ends_s if step.ends_s is None else min(step.ends_s, ends_s))
 
     def submit(self, submission: Submission, model: str | None = None) -> PendingReplies:
         """Have given prompts answered, without folding, cache, answer types or record; returns at once.

@@ -44,6 +44,7 @@ class WorkflowRecord:
         calls: prompts that were asked for it, kept answers included.
         usage: tokens of the workflow's prompts and replies; None where it has several questions, for they are
             counted by step alone.
+        began_s: when it began, on the monotonic clock; `started` is what the wall clock said then.
         deadline_s: seconds that it was given; None: any time.
         met: whether it ended in that time, with SQL; None: no deadline, or under way.
         error: why there is no SQL.
@@ -58,6 +59,7 @@ class WorkflowRecord:
     calls: int = 0
     usage: Usage | None = None
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    began_s: float = field(default_factory=time.monotonic)
     seconds: float | None = None
     deadline_s: float | None = None
     met: bool | None = None
@@ -150,7 +152,7 @@ class Workflows:
         records, now_s = self.workflows(), time.time()
         is_needed = any(each.seconds is None and each.deadline_s is not None for each in records)
         standings = _standings(self._find_engines(), now_s) if is_needed else {}
-        rows = [_workflow_row(each, standings.get(each.workflow_id), now_s) for each in records]
+        rows = [_workflow_row(each, standings.get(each.workflow_id)) for each in records]
         return pa.Table.from_pylist(rows, WORKFLOW_SCHEMA)
 
     def steps_table(self) -> pa.Table:
@@ -176,16 +178,14 @@ def _standings(engines: Iterable[EngineStatus], now_s: float) -> dict[str, tuple
     return found
 
 
-def _workflow_row(
-    record: WorkflowRecord, standing: tuple[float, float] | None, now_s: float
-) -> dict[str, Any]:
+def _workflow_row(record: WorkflowRecord, standing: tuple[float, float] | None) -> dict[str, Any]:
     slack = urgency = None
     met = record.met
     if record.deadline_s is not None and record.seconds is not None:
         slack = record.deadline_s - record.seconds
     elif record.deadline_s is not None:
         slack, urgency = (None, None) if standing is None else standing
-        if now_s - record.started.timestamp() > record.deadline_s:
+        if time.monotonic() - record.began_s > record.deadline_s:
             met = False
     return dict(
         workflow_id=record.workflow_id, number=record.number, question=record.question, model=record.model,

@@ -148,6 +148,9 @@ def test_the_headline_has_the_keys_that_others_read() -> None:
     headline = headline_of({job: measure(job) for job in jobs}, size, {})
     for key in ("published_mean_95", "ours_mean_95", "ours_over_published", "ours_worst_over_published"):
         assert headline[key] > 0
+    # The measured budget helps whoever has it; what ours adds is less than over a rival without.
+    assert 1 < headline["published_budget_brings"] < headline["balanced_over_published"]
+    assert 1 < headline["balanced_over_published_balanced"] < headline["balanced_over_published"]
 
 
 @pytest.mark.performance

@@ -32,6 +32,7 @@ class FakeServer:
     """An HTTP server on this machine whose POST replies come from `handler(body)`.
 
     Attributes:
+        models_pause_s: how long it takes to answer its list of models.
         requests: path and body of every POST.
         num_dropped: requests whose client went away before the reply.
         max_running: most requests that were there at once.
@@ -40,6 +41,7 @@ class FakeServer:
     handler: Handler
     models: Any = field(default_factory=lambda: {"data": [{"id": "fake", "owned_by": "somebody"}]})
     models_status: int = 200
+    models_pause_s: float = 0.0
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     num_gets: int = 0
@@ -83,6 +85,7 @@ class FakeServer:
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         if method == "GET":
             self.num_gets += 1
+            await asyncio.sleep(self.models_pause_s)
             reply = Answered(self.models_status, self.models)
         else:
             self.requests.append((path, json.loads(body)))

@@ -13,6 +13,7 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import FailureKind
 from relserve.session.session import Session
+from tests.clocks import DAY_S, jump
 
 BINDING = Template.parse("{}").bind(1)
 
@@ -39,7 +40,7 @@ def test_the_scheduler_is_told_the_deadline_that_holds(
     engine = ScriptedEngine(echo)
     session = Session(lambda model: engine, deadline_s=default)
     now_s = time.time()
-    step = None if step_s is None else Step("w", "stage", now_s + step_s)
+    step = None if step_s is None else Step("w", "stage", time.monotonic() + step_s)
     session.run(relquery("a", deadline=own), step=step)
     tag = engine.submissions[0].tag()
     assert tag.workflow_id == (None if step is None else "w")
@@ -67,3 +68,18 @@ def test_a_deadline_is_no_part_of_what_shapes_answers() -> None:
     sites = [CallSite("llm", BINDING, Options(deadline=deadline)) for deadline in (None, 1.0, 2.0)]
     assert len({site.kind for site in sites}) == 1
     assert len({site.sampling for site in sites}) == 1
+
+
+@pytest.mark.parametrize("offsets_s", [[0.0, DAY_S], [0.0, -DAY_S], [-DAY_S, DAY_S, 0.0]])
+def test_a_wall_clock_that_is_set_changes_no_calls_deadline(
+    offsets_s: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(lambda model: ScriptedEngine(echo))
+    with session.open(CallSite("llm", BINDING, Options(deadline=60.0))) as opened:
+        jump(monkeypatch, offsets_s)
+        answers = [opened.ask([(value,)])[0].value for value in "abcdef"]
+    assert answers == list("abcdef")
+    late = Session(lambda model: ScriptedEngine(echo, pause_s=600.0))
+    (answer,) = late.run(relquery("a", deadline=0.2)).answers
+    assert answer.failure is not None
+    assert answer.failure.kind is FailureKind.DEADLINE

@@ -52,8 +52,16 @@ def test_once_ended_slack_is_what_was_left_of_the_deadline() -> None:
 
 
 def test_one_that_goes_on_after_its_deadline_has_missed_it() -> None:
-    began = datetime.now(timezone.utc) - timedelta(seconds=20)
-    assert rows(WorkflowRecord("wf-1", "?", started=began, deadline_s=10.0))["met"] is False
+    began_s = time.monotonic() - 20
+    assert rows(WorkflowRecord("wf-1", "?", began_s=began_s, deadline_s=10.0))["met"] is False
+
+
+@pytest.mark.parametrize("jump", [timedelta(days=1), -timedelta(days=1)])
+def test_a_wall_clock_that_was_set_since_says_nothing_of_the_deadline(jump: timedelta) -> None:
+    started = datetime.now(timezone.utc) - jump
+    assert rows(WorkflowRecord("wf-1", "?", started=started, deadline_s=60.0))["met"] is None
+    late = WorkflowRecord("wf-1", "?", started=started, began_s=time.monotonic() - 20, deadline_s=10.0)
+    assert rows(late)["met"] is False
 
 
 def test_without_a_deadline_no_engine_is_looked_at() -> None:

@@ -29,10 +29,8 @@ class Workflow:
     ) -> None:
         self.workflow_id, self.deadline_s = new_workflow_id(), deadline_s
         self._history, self._cases = history, cases
-        self._began_s, self._ends_s = (
-            time.monotonic(),
-            None if deadline_s is None else time.time() + deadline_s,
-        )
+        self._began_s = time.monotonic()
+        self._ends_s = None if deadline_s is None else self._began_s + deadline_s
         self._usage = Usage()
         self._records = [
             WorkflowRecord(self.workflow_id, case.question, number, model, deadline_s=deadline_s)
@@ -65,12 +63,12 @@ class Workflow:
     @property
     def is_late(self) -> bool:
         """Whether the deadline has passed."""
-        return self._ends_s is not None and time.time() >= self._ends_s
+        return self._ends_s is not None and time.monotonic() >= self._ends_s
 
     @property
     def seconds_left(self) -> float | None:
         """Until the deadline; None: any time."""
-        return None if self._ends_s is None else self._ends_s - time.time()
+        return None if self._ends_s is None else self._ends_s - time.monotonic()
 
     @property
     def late_text(self) -> str:
@@ -100,5 +98,5 @@ class Workflow:
             record.usage = self._usage if len(self._cases) == 1 else None
             record.sql = case.sql
             record.error = None if (error := case.error) is None else str(error)
-            if self._ends_s is not None:
-                record.met = record.sql is not None and not self.is_late
+            if self.deadline_s is not None:
+                record.met = record.sql is not None and seconds < self.deadline_s
