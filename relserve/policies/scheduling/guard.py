@@ -168,5 +168,5 @@ class PatienceGuard:
 
 
 def _has_deadlines(book: RelBook) -> bool:
-    columns = book.column(DUE, blank=INFINITE), book.column(BACK, blank=-INFINITE)
-    return any(bool(np.isfinite(vector(column)).any()) for column in columns)
+    is_due = vector(book.column(DUE, blank=INFINITE)) < INFINITE
+    return bool(is_due.any() or (vector(book.column(BACK, blank=-INFINITE)) > -INFINITE).any())

@@ -72,7 +72,8 @@ def test_a_plain_relquery_does_not_starve_behind_workflows() -> None:
     policy = ours()
     plain = relation("plain", 60)
     policy.order(view_of([plain]))
-    is_first, gone = False, []
+    is_first = False
+    gone: list[str] = []
     for second in range(1, 200):
         flow = step(f"f{second}", rows=2, arrival=float(second), deadline=second + 30.0)
         order = [state.rel_id for state in policy.order(view_of([flow], float(second), gone=gone))]
