@@ -19,7 +19,8 @@ from relserve.policies.workflows.urgency import latest_start_s, urgency
 HOPELESS = 1e9  # the least priority value of what cannot be in time; those of others are predicted seconds
 INFINITE = float("inf")
 RANK = 1e-9  # by which values of workflows that are due one after the other differ at least
-LONGER = 4.0  # times its length that a workflow counts as, at most, because others are due before it
+ALIKE = 0.9  # share of a workflow's time that another has at least whose deadline counts as equal
+LONGER = 2.0  # times its length that a workflow counts as, at most, where others claim tighter deadlines
 
 
 class Standing(NamedTuple):
@@ -69,8 +70,8 @@ class DueTimes:
     A deadline alone moves nobody: a relQuery keeps its place by length, and the guard puts it first where it
     would else be late. Among steps of workflows the workflow that is due first goes first, with equal
     deadlines the oldest one; each counts as as long as what its workflow has left, or as that of one due
-    before, so none goes before what is shorter and has no deadline. It never counts as more than `LONGER`
-    times as long as it is, whatever others claim. A workflow that cannot be in time any more goes last, for
+    before, so none goes before what is shorter and has no deadline. Where one due before gave itself less
+    time than it has, by more than `ALIKE`, it counts as at most `LONGER` times as long as it is. A workflow that cannot be in time any more goes last, for
     its answers are of use all together or not at all; the guard's promise to it begins `HOPELESS_S` after its
     deadline, or after it came.
     """
@@ -90,7 +91,7 @@ class DueTimes:
         self._note(view, book)
         deadline_s, begun_s, prompts, outputs = map(vector, _columns(book))
         due_s, cost = vector(book.column(DUE, blank=INFINITE)), view.cost.linear
-        flows = np.flatnonzero(begun_s < INFINITE)
+        flows = (begun_s < INFINITE).nonzero()[0]
         due_s[:] = deadline_s
         back_s = vector(book.column(BACK, blank=-INFINITE))
         if not len(flows):
@@ -102,8 +103,10 @@ class DueTimes:
         back_s[flows] = np.where(hopeless, late_s, -INFINITE)
         found = np.array(values)
         order = np.lexsort((begun_s[flows], deadline_s[flows], hopeless))
-        lengths = (found[flows] + after_s)[order]
-        in_order = np.minimum(np.maximum.accumulate(lengths), LONGER * lengths) + HOPELESS * hopeless[order]
+        lengths, slos_s = (found[flows] + after_s)[order], (deadline_s[flows] - begun_s[flows])[order]
+        is_claimed = np.minimum.accumulate(slos_s) < ALIKE * slos_s
+        in_order = np.minimum(np.maximum.accumulate(lengths), np.where(is_claimed, LONGER, INFINITE) * lengths)
+        in_order += HOPELESS * hopeless[order]
         found[flows[order]] = in_order * (1.0 + RANK * np.arange(len(order)))
         return found.tolist() if isinstance(values, list) else found
 
