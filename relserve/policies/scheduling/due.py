@@ -71,9 +71,10 @@ class DueTimes:
     would else be late. Among steps of workflows the workflow that is due first goes first, with equal
     deadlines the oldest one; each counts as as long as what its workflow has left, or as that of one due
     before, so none goes before what is shorter and has no deadline. Where one due before gave itself less
-    time than it has, by more than `ALIKE`, it counts as at most `LONGER` times as long as it is. A workflow that cannot be in time any more goes last, for
-    its answers are of use all together or not at all; the guard's promise to it begins `HOPELESS_S` after its
-    deadline, or after it came.
+    time than it has, by more than `ALIKE`, it counts as at most `LONGER` times as long as it is.
+
+    A workflow that cannot be in time any more goes last, for its answers are of use all together or not at
+    all; the guard's promise to it begins `HOPELESS_S` after its deadline, or after it came.
     """
 
     def __init__(self) -> None:
@@ -105,7 +106,8 @@ class DueTimes:
         order = np.lexsort((begun_s[flows], deadline_s[flows], hopeless))
         lengths, slos_s = (found[flows] + after_s)[order], (deadline_s[flows] - begun_s[flows])[order]
         is_claimed = np.minimum.accumulate(slos_s) < ALIKE * slos_s
-        in_order = np.minimum(np.maximum.accumulate(lengths), np.where(is_claimed, LONGER, INFINITE) * lengths)
+        most = np.where(is_claimed, LONGER, INFINITE) * lengths
+        in_order = np.minimum(np.maximum.accumulate(lengths), most)
         in_order += HOPELESS * hopeless[order]
         found[flows[order]] = in_order * (1.0 + RANK * np.arange(len(order)))
         return found.tolist() if isinstance(values, list) else found

@@ -109,6 +109,14 @@ def test_others_deadlines_make_no_workflow_count_as_much_longer_than_it_is() -> 
     assert order_of(ours(), *claims, short, alike)[:2] == ["alike", "short"]
 
 
+def test_workflows_of_alike_deadlines_go_oldest_first_beside_looser_ones() -> None:
+    """The short one with five times as much time is not kept behind a long one that is due before it."""
+    old = step("old", rows=20, deadline=100.0, workflow="w1")
+    young = step("young", rows=1, arrival=1.0, deadline=101.0, workflow="w2")
+    loose = step("loose", rows=1, arrival=1.0, deadline=500.0, workflow="w3")
+    assert order_of(ours(), loose, young, old, now_s=1.0) == ["loose", "old", "young"]
+
+
 def test_without_a_promise_deadlines_are_kept_all_the_same() -> None:
     crowd, tight = [relation(f"plain {i}", 4) for i in range(8)], step("tight", rows=10, deadline=0.8)
     assert order_of(make(DEFAULT), tight, *crowd).index("tight") < 4
