@@ -2,7 +2,8 @@
 
 First 10,000 rows in 200 relQueries, with prompts of 150 tokens, a third of them shared. Then 10,000 and
 100,000 relQueries of one row each, and one more with every step: what all of our code takes around vLLM's
-own. Up to 256 rows run at once.
+own. Up to 256 rows run at once. Last what a decision's order takes, without vLLM, where relQueries have
+deadlines, plain ones or steps of workflows, and where none has.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.common import arguments, finish, table
+from benchmarks.deadlines.ordering import order_rows
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.host import Scheduler
@@ -157,10 +159,15 @@ def main() -> None:
     one_row = [measure_one_row(name, count, num_steps) for name, count in ONE_ROW.items()]
     one_row_columns = ["one-row relQueries", "ours_ms", "ours_p99_ms", "ours_max_ms"]
     print(table(one_row_columns, one_row))
+    ordering = order_rows(num_steps)
+    order_columns = ["relQueries", "deadlines", "order_ms", "order_p99_ms", "place_ms", "place_p99_ms"]
+    print(table(order_columns, ordering))
     headline = {"waiting": num_rels * num_rows, "relqueries": num_rels}
     headline |= {f"{row[0]}_policy_ms": round(row[1], 3) for row in rows[1:]}
     headline |= {f"one_row_{row[0]}_ms": round(row[1], 3) for row in one_row}
+    headline |= {f"deadlines_{row[0]}_{row[1]}_place_ms": round(row[4], 3) for row in ordering}
     result = {"columns": columns, "rows": rows, "one_row_columns": one_row_columns, "one_row": one_row}
+    result |= {"order_columns": order_columns, "order": ordering}
     finish("scheduler_overhead", headline, result, args.quick)
 
 

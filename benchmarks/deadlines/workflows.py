@@ -32,15 +32,10 @@ class StepSpec(RelSpec):
 
     Attributes:
         arrival_s: of the first step; a later one comes when the one before it has ended.
-        workflow_id, stage: see `RelTag`.
         before: the step before it, by its id; "" for the first.
-        slo_s: in which the workflow is to be done, from its arrival on; None: any time.
     """
 
-    workflow_id: str = ""
-    stage: str = ""
     before: str = ""
-    slo_s: float | None = None
 
 
 @cache

@@ -71,6 +71,8 @@ class SimRel:
             spec.rel_id, spec.arrival_s, num_rows, spec.output_cap,
             num_arrived=num_rows, arrived_tokens=tokens, num_waiting=num_rows, waiting_tokens=tokens,
             waiting_row_tokens=lambda: (row.num_tokens for row in waiting), is_named=spec.is_named,
+            workflow_id=spec.workflow_id or None, stage=spec.stage or None,
+            deadline_s=None if spec.slo_s is None else spec.arrival_s + spec.slo_s,
         )  # fmt: skip
 
     def admit_next(self) -> SimRow:

@@ -37,6 +37,9 @@ class RelSpec:
         knows_outputs: policies are told how many tokens each row will say; else only the cap.
         is_named: it is a relQuery; else, with one row, an ordinary request of a client that knows of none.
         kind: relQueries of one kind have outputs of one length distribution; None: of none that comes again.
+        slo_s: in which it is to be done, from its arrival on, a workflow from the arrival of its first step
+            on; None: any time.
+        workflow_id, stage: see `RelTag`; "" for none.
     """
 
     rel_id: str
@@ -46,6 +49,9 @@ class RelSpec:
     knows_outputs: bool = False
     is_named: bool = True
     kind: str | None = None
+    slo_s: float | None = None
+    workflow_id: str = ""
+    stage: str = ""
 
 
 def poisson_arrivals(rate: float, count: int, rng: random.Random) -> list[float]:

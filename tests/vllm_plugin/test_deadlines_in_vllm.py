@@ -61,13 +61,27 @@ def test_every_row_gives_its_tokens(
     scheduler.shutdown()
 
 
-@pytest.mark.parametrize("variant", ["hexgen", OURS])
-def test_the_tight_one_runs_first_and_the_one_that_is_late_last(variant: str) -> None:
+@pytest.mark.parametrize(
+    ("variant", "order"), [("hexgen", ["late", "tight", "loose"]), (OURS, ["tight", "loose", "late"])]
+)
+def test_the_tight_one_runs_first_and_the_one_that_is_late_last_as_published_before_all(
+    variant: str, order: list[str]
+) -> None:
     scheduler = scheduler_of(MODEL, variant, False, 400)
-    for name, seconds in (("loose", 9000.0), ("tight", 30.0)):
+    for token, (name, seconds) in enumerate((("late", -5.0), ("loose", 9000.0), ("tight", 30.0)), 1):
         tag = RelTag(name, 1, 5, f"w {name}", "s", time.time() + seconds).args()
-        scheduler.add_request(Arrival(0, f"{name}-0", [1 + len(name)] * 250, 5, tag).request())
-    assert step_once(scheduler)[0] == "tight-0"
+        scheduler.add_request(Arrival(0, f"{name}-0", [token] * 20, 5, tag).request())
+    assert step_once(scheduler) == [f"{name}-0" for name in order]
+    scheduler.shutdown()
+
+
+def test_a_plain_call_that_is_late_keeps_its_place_by_length() -> None:
+    scheduler = scheduler_of(MODEL, OURS, False, 400)
+    for name, length in (("long", 90), ("late", 40), ("short", 10)):
+        deadline_s = time.time() - 5.0 if name == "late" else None
+        tag = RelTag(name, 1, 5, deadline_s=deadline_s).args()
+        scheduler.add_request(Arrival(0, f"{name}-0", [length] * length, 5, tag).request())
+    assert step_once(scheduler) == ["short-0", "late-0", "long-0"]
     scheduler.shutdown()
 
 

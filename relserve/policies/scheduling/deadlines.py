@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 DUE = "due_s"  # the book's column of when a relQuery with a deadline has to be done; infinite without one
+BACK = "back_until_s"  # likewise, until when what cannot be in time has no promise
 
 
 class Job(NamedTuple):

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.scheduling.book import RelBook, vector
-from relserve.policies.scheduling.deadlines import DUE
+from relserve.policies.scheduling.book import Column, RelBook, vector
+from relserve.policies.scheduling.deadlines import BACK, DUE
 from relserve.policies.scheduling.order import Numbers
-from relserve.policies.scheduling.priority import Dynamic
-from relserve.policies.scheduling.state import RelState, StepView
+from relserve.policies.scheduling.priority import Dynamic, alone_s
+from relserve.policies.scheduling.state import StepView
 from relserve.policies.scheduling.workflow_steps import WorkflowSteps
-from relserve.policies.workflows.order import DueOrder
-from relserve.policies.workflows.types import QueuedStep
+from relserve.policies.workflows.order import HOPELESS_S
+from relserve.policies.workflows.types import Demand, QueuedStep
 from relserve.policies.workflows.urgency import latest_start_s, urgency
 
 HOPELESS = 1e9  # the least priority value of what cannot be in time; those of others are predicted seconds
 INFINITE = float("inf")
-RANK = 1e-9  # by which values of relQueries that are due one after the other differ at least
+RANK = 1e-9  # by which values of workflows that are due one after the other differ at least
+ALIKE = 0.9  # share of a workflow's time that another has at least whose deadline counts as equal
+LONGER = 2.0  # times its length that a workflow counts as, at most, where others claim tighter deadlines
 
 
 class Standing(NamedTuple):
@@ -65,50 +65,68 @@ class Urgency:
 
 
 class DueTimes:
-    """Ours: relQueries with deadlines among those without, in one order.
+    """Ours: deadlines among relQueries without, in one order.
 
-    Among those with deadlines the workflow that is due first goes first: with equal deadlines the oldest one,
-    with unequal ones the most urgent; what cannot be in time any more goes last (`DueOrder`). Such a relQuery
-    counts as as long as what its workflow has left, or that of one that is due before, so shorter relQueries
-    without a deadline go before it as they go before any that is longer, but only until it is due less what
-    its workflow takes after it: the guard sees to that, and to those without a deadline as before. Where no
-    relQuery has a deadline nothing changes.
+    A deadline alone moves nobody: a relQuery keeps its place by length, and the guard puts it first where it
+    would else be late. Among steps of workflows the workflow that is due first goes first, with equal
+    deadlines the oldest one; each counts as as long as what its workflow has left, or as that of one due
+    before, so none goes before what is shorter and has no deadline. Where one due before gave itself less
+    time than it has, by more than `ALIKE`, it counts as at most `LONGER` times as long as it is.
+
+    A workflow that cannot be in time any more goes last, for its answers are of use all together or not at
+    all; the guard's promise to it begins `HOPELESS_S` after its deadline, or after it came.
     """
 
     def __init__(self) -> None:
         self.steps = WorkflowSteps()
-        self._order = DueOrder()
-        self._was_used = False
 
     def place(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
-        """The priority values with those of relQueries that have a deadline; to be called with every view.
+        """The priority values with those of steps of workflows with deadlines; to be called with every view.
 
         Args:
             values: by slot of the book, in which the priority has put down its estimates.
         """
         self.steps.take(view)
-        found = list(self.steps.with_deadline.values())
-        if not found and not self._was_used:
+        if not self.steps.with_deadline:
             return values
-        due_s = book.column(DUE, blank=INFINITE)
-        self._was_used = bool(found)
-        if not found:
-            vector(due_s)[:] = INFINITE
+        self._note(view, book)
+        deadline_s, begun_s, prompts, outputs = map(vector, _columns(book))
+        due_s, cost = vector(book.column(DUE, blank=INFINITE)), view.cost.linear
+        flows = (begun_s < INFINITE).nonzero()[0]
+        due_s[:] = deadline_s
+        back_s = vector(book.column(BACK, blank=-INFINITE))
+        if not len(flows):
             return values
-        steps = [self.steps.step(state, book, view.cost.linear) for state in found]
-        keys = [self._order(step, view.now_s) for step in steps]
-        for state, step, key in zip(found, steps, keys, strict=True):
-            after_s = step.work_left_s - step.work_s if key.until_s < INFINITE else 0.0
-            due_s[book.slot_of[state.rel_id]] = key.due_s - after_s
-        ranked = sorted(range(len(found)), key=lambda i: (keys[i].until_s == INFINITE, keys[i][:2], i))
-        in_order = [found[i] for i in ranked]
-        lengths = [steps[i].work_left_s + HOPELESS * (keys[i].until_s == INFINITE) for i in ranked]
-        return _with(values, book, in_order, lengths)
+        after_s = Demand(prompts[flows], outputs[flows]).seconds(cost)  # type: ignore[arg-type]
+        hopeless = view.now_s + vector(alone_s(book))[flows] + after_s > deadline_s[flows]
+        due_s[flows] = np.where(hopeless, INFINITE, deadline_s[flows] - after_s)
+        late_s = np.maximum(deadline_s[flows], begun_s[flows]) + HOPELESS_S
+        back_s[flows] = np.where(hopeless, late_s, -INFINITE)
+        found = np.array(values)
+        order = np.lexsort((begun_s[flows], deadline_s[flows], hopeless))
+        lengths, slos_s = (found[flows] + after_s)[order], (deadline_s[flows] - begun_s[flows])[order]
+        is_claimed = np.minimum.accumulate(slos_s) < ALIKE * slos_s
+        most = np.where(is_claimed, LONGER, INFINITE) * lengths
+        in_order = np.minimum(np.maximum.accumulate(lengths), most)
+        in_order += HOPELESS * hopeless[order]
+        found[flows[order]] = in_order * (1.0 + RANK * np.arange(len(order)))
+        return found.tolist() if isinstance(values, list) else found
+
+    def _note(self, view: StepView, book: RelBook) -> None:
+        """Put down what changes only where a relQuery comes or gets on."""
+        deadline_s, begun_s, prompts, outputs = _columns(book)
+        for state in view.changed:
+            if state.rel_id in self.steps.with_deadline and state.deadline_s is not None:
+                slot = book.slot_of[state.rel_id]
+                deadline_s[slot] = state.deadline_s
+                if self.steps.is_step(state):
+                    begun_s[slot] = self.steps.begun_s(state)
+                    prompts[slot], outputs[slot] = self.steps.learner.after(state.stage or "")
 
 
-def _with(values: Numbers, book: RelBook, in_order: Sequence[RelState], lengths: Sequence[float]) -> Numbers:
-    """The values with those of some relQueries, which rise in this order and are at least their lengths."""
-    found = list(values) if isinstance(values, list) else np.array(values)
-    for rank, (state, value) in enumerate(zip(in_order, accumulate(lengths, max), strict=True)):
-        found[book.slot_of[state.rel_id]] = value * (1.0 + rank * RANK)
-    return found
+def _columns(book: RelBook) -> tuple[Column[float], Column[float], Column[float], Column[float]]:
+    """Deadlines, when workflows with deadlines began, tokens of prompts and outputs after the step."""
+    return (
+        book.column("deadline_s", blank=INFINITE), book.column("begun_s", blank=INFINITE),
+        book.column("prompts_after", blank=0.0), book.column("outputs_after", blank=0.0),
+    )  # fmt: skip

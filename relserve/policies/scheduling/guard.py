@@ -7,9 +7,10 @@ from typing import Protocol
 import numpy as np
 
 from relserve.policies.scheduling.book import RelBook, vector
-from relserve.policies.scheduling.deadlines import DUE, Job, shortest_in_time
-from relserve.policies.scheduling.order import Numbers
+from relserve.policies.scheduling.deadlines import BACK, DUE, Job, shortest_in_time
+from relserve.policies.scheduling.order import Floats, Numbers
 from relserve.policies.scheduling.priority import alone_s, miss_ratios, shared_s
+from relserve.policies.scheduling.promotions import Promotions
 from relserve.policies.scheduling.shadow import FcfsShadow
 from relserve.policies.scheduling.state import StepView
 
@@ -79,11 +80,15 @@ class PatienceGuard:
     A shadow serves the same relQueries first come, first served. Once it is done with one, the deadline of
     that one is known; before, it is forecast. The shadow meets all deadlines, so there is an order of least
     total latency that meets them (Smith 1956), and it is taken: the priorities decide as long as everybody
-    behind is in time. What has a deadline of its own is held to that instead.
+    behind is in time. What has a deadline of its own is held to that, too, as far as `Promotions` allow.
 
     The promise is as good as the cost model, and as what is known of output lengths. It cannot be kept where
     work turns out longer than it was taken for after others were let past, nor where rows that run hold up a
     more urgent one, for they are not interrupted unless memory runs out.
+
+    Args:
+        patience: in FCFS latencies; where it is infinite, deadlines are kept and nothing else.
+        grace_s: seconds on top.
     """
 
     keeps_time = True
@@ -91,6 +96,7 @@ class PatienceGuard:
     def __init__(self, patience: float, grace_s: float = GRACE_S) -> None:
         self.patience, self.grace_s = patience, grace_s
         self.shadow = FcfsShadow()
+        self._promotions = Promotions()
         self._steps_until_plan = 0
         self._now_s = self._pace_s = 0.0  # of the latest step, and of steps lately
 
@@ -114,6 +120,8 @@ class PatienceGuard:
             self._pace_s += NEWS * (min(view.now_s - self._now_s, longest_s) - self._pace_s)
         were_here[:] = 1.0
         self._now_s = view.now_s
+        if np.isinf(self.patience):
+            return
         for rel_id in view.gone:
             self.shadow.leave(rel_id, is_done=rel_id not in view.cancelled)
         self.shadow.advance(view.now_s, view.cost.linear, view.limits)
@@ -125,14 +133,15 @@ class PatienceGuard:
         """Note how low the value of each has to be for everybody to be in time."""
         at_most, shared = vector(book.column("at_most", blank=INFINITE)), shared_s(book)
         at_most[:] = INFINITE
+        if np.isinf(self.patience) and not _has_deadlines(book):
+            return
         latencies_s = self.shadow.forecast(view.cost.linear, view.limits) | self.shadow.latency_s
         fcfs_s = np.array([latencies_s.get(state.rel_id, INFINITE) for state in book.states])
         latest_s = vector(book.arrival_s) + HASTE * self.patience * fcfs_s + self.grace_s - view.now_s
-        due_s = vector(book.column(DUE, blank=INFINITE))
-        latest_s = np.where(np.isinf(due_s), latest_s, due_s - view.now_s)
         own_steps_s = np.minimum(self._pace_s * vector(book.column("decodes")), fcfs_s)
         own_steps_s = np.maximum(own_steps_s, vector(alone_s(book)))
-        latest_s -= np.maximum(own_steps_s - shared, 0.0)  # they come one after the other, whoever goes first
+        tail_s = np.maximum(own_steps_s - shared, 0.0)  # steps one after the other, whoever goes first
+        latest_s = self._with_deadlines(latest_s - tail_s, tail_s, np.asarray(values), shared, view, book)
         columns = (np.asarray(values), shared, latest_s)
         jobs = [Job(*job) for job in zip(*(c.tolist() for c in columns), range(len(shared)), strict=True)]
         jobs = [job for job in jobs if job.work_s and not book.states[job.slot].is_ordinary]
@@ -141,3 +150,23 @@ class PatienceGuard:
             bound = min(job.value, float(np.nextafter(bound, -INFINITE)))
             if bound < job.value:
                 at_most[job.slot] = bound
+
+    def _with_deadlines(
+        self, latest_s: Floats, tail_s: Floats, values: Floats, work_s: Floats, view: StepView, book: RelBook
+    ) -> Floats:
+        """When each has to be done, counted from now, where deadlines are earlier that are to be kept."""
+        if not _has_deadlines(book):
+            return latest_s
+        due_s, arrival_s = vector(book.column(DUE, blank=INFINITE)), vector(book.arrival_s)
+        latest_s = np.maximum(latest_s, vector(book.column(BACK, blank=-INFINITE)) - view.now_s)
+        hasty_s = arrival_s + HASTE * (due_s - arrival_s) - tail_s - view.now_s
+        due_s = due_s - tail_s - view.now_s
+        due_s = np.where(due_s >= work_s, np.maximum(hasty_s, work_s), due_s)
+        is_kept = self._promotions.choose(values, work_s, tail_s, due_s, view.now_s, book)
+        found: Floats = np.where(is_kept, np.minimum(latest_s, due_s), latest_s)
+        return found
+
+
+def _has_deadlines(book: RelBook) -> bool:
+    is_due = vector(book.column(DUE, blank=INFINITE)) < INFINITE
+    return bool(is_due.any() or (vector(book.column(BACK, blank=-INFINITE)) > -INFINITE).any())

@@ -19,6 +19,7 @@ from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
 
 NO_GUARD = NoGuard()
+ENDLESS = float("inf")
 DEFAULT = "dpu+marginal"
 # Of the outputs to come, for rows end one after the other. In the simulator, with tight memory: none preempts
 # ten times as often and is 1 to 4 % slower on average, a half 1 to 5 %, all 3 to 12 %.
@@ -47,7 +48,7 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
         "dpu+marginal",
         Dynamic(share_bases=True),
         Marginal(),
-        guard,
+        PatienceGuard(ENDLESS) if guard is NO_GUARD else guard,  # which keeps deadlines and nothing else
         RESERVE_SHARE,
         learns=True,
         ordinary=OrdinaryTraffic(),

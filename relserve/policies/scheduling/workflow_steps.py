@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isnan
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.book import RelBook
@@ -24,6 +25,7 @@ class _Workflow:
         levels: its steps that ended; those that ran side by side together.
         here: its unfinished steps by relQuery.
         is_whole: whether all its steps ended by themselves.
+        is_late: whether it was broken off because its deadline had passed.
     """
 
     arrival_s: float
@@ -31,12 +33,15 @@ class _Workflow:
     here: dict[str, RelState] = field(default_factory=dict)
     latest_s: float = 0.0
     is_whole: bool = True
+    is_late: bool = False
 
 
 class WorkflowSteps:
     """Follows workflows from step to step, and learns from those that ended.
 
-    No engine is told that a workflow has ended: it has where nothing more of it comes.
+    No engine is told that a workflow has ended: it has where nothing more of it comes. One that its client
+    broke off at its deadline teaches what it took until then, as the least that it would have taken; one that
+    was broken off before teaches nothing.
 
     Attributes:
         learner: what is known of stages.
@@ -55,7 +60,7 @@ class WorkflowSteps:
         for rel_id in view.gone:
             self._left(rel_id, view.now_s, is_done=rel_id not in view.cancelled)
         for state in view.changed:
-            if state.deadline_s is not None:
+            if state.deadline_s is not None and not isnan(state.deadline_s):
                 self.with_deadline[state.rel_id] = state
             if state.workflow_id is not None and state.rel_id not in self._name_of:
                 self._came(state, state.workflow_id, view.now_s)
@@ -83,6 +88,10 @@ class WorkflowSteps:
             return 0.0
         return self.learner.after(state.stage or "").seconds(cost)
 
+    def is_step(self, state: RelState) -> bool:
+        """Whether it is a step of a workflow."""
+        return state.rel_id in self._name_of
+
     def begun_s(self, state: RelState) -> float:
         """When its workflow came, or itself where it has none."""
         name = self._name_of.get(state.rel_id)
@@ -108,9 +117,12 @@ class WorkflowSteps:
         workflow = self._workflows[name]
         state = workflow.here.pop(rel_id)
         workflow.latest_s = now_s
+        is_late = not is_done and state.deadline_s is not None and now_s >= state.deadline_s
         workflow.is_whole &= is_done
-        if is_done:
-            output = state.most_output or state.row_output
+        workflow.is_late |= is_late
+        if is_done or is_late:
+            expected = state.row_output
+            output = max(state.most_output, expected) if is_late else state.most_output or expected
             done = DoneStep(state.stage or "", float(state.arrived_tokens), float(output))
             workflow.levels[-1].append(done)
             self.learner.ended(done)
@@ -129,5 +141,5 @@ class WorkflowSteps:
         self._idle.pop(name, None)
         for rel_id in workflow.here:
             del self._name_of[rel_id]
-        if workflow.is_whole and not workflow.here:
-            self.learner.workflow_ended(workflow.levels)
+        if (workflow.is_whole or workflow.is_late) and not workflow.here:
+            self.learner.workflow_ended(workflow.levels, workflow.is_whole)

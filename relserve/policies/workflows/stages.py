@@ -9,6 +9,7 @@ from relserve.policies.workflows.types import NOTHING, Demand
 
 GUESS = Demand(1000.0, 64.0)  # of a step while nothing at all was seen
 MEMORY = 256.0  # ended steps of a stage that its mean remembers
+MOST_STAGES = 1024  # remembered; who names more forgets those of which nothing came for longest
 
 
 class DoneStep(NamedTuple):
@@ -43,6 +44,32 @@ class Mean:
         )
 
 
+class StageMeans:
+    """Mean demands by stage, of so many stages; that of which nothing came for longest is forgotten."""
+
+    def __init__(self, most: int = MOST_STAGES) -> None:
+        self._most = most
+        self._means: dict[str, Mean] = {}  # what was added to last comes last
+        self._all = Mean()
+
+    def __len__(self) -> int:
+        return len(self._means)
+
+    def add(self, stage: str, demand: Demand) -> None:
+        """Take one more of this stage."""
+        mean = self._means.pop(stage, None) or Mean()
+        mean.add(demand)
+        self._all.add(demand)
+        self._means[stage] = mean
+        if len(self._means) > self._most:
+            del self._means[next(iter(self._means))]
+
+    def of(self, stage: str) -> Demand | None:
+        """The mean of a stage, of all where it is unknown; None before anything was seen."""
+        seen = self._means.get(stage, self._all)
+        return seen.mean if seen.number else None
+
+
 class StageLearner:
     """Lengths by stage.
 
@@ -52,9 +79,7 @@ class StageLearner:
     """
 
     def __init__(self) -> None:
-        self._stages: dict[str, Mean] = {}
-        self._after: dict[str, Mean] = {}
-        self._all, self._all_after = Mean(), Mean()
+        self._stages, self._after = StageMeans(), StageMeans()
 
     def output_tokens(self, stage: str) -> float:
         """How much a step of this stage is taken to say."""
@@ -62,30 +87,30 @@ class StageLearner:
 
     def typical(self, stage: str) -> Demand:
         """What a step of this stage asks on average."""
-        seen = self._stages.get(stage, self._all)
-        return seen.mean if seen.number else GUESS
+        return self._stages.of(stage) or GUESS
 
     def after(self, stage: str) -> Demand:
         """What a workflow still asks after a step of this stage, on its longest way to the end."""
-        return self._after.get(stage, self._all_after).mean
+        return self._after.of(stage) or NOTHING
 
     def ended(self, step: DoneStep) -> None:
         """A step ended with its whole output."""
-        self._stages.setdefault(step.stage, Mean()).add(step.demand)
-        self._all.add(step.demand)
+        self._stages.add(step.stage, step.demand)
 
-    def workflow_ended(self, levels: Sequence[Sequence[DoneStep]]) -> None:
+    def workflow_ended(self, levels: Sequence[Sequence[DoneStep]], is_whole: bool = True) -> None:
         """A workflow ended.
 
         Args:
             levels: its steps one after the other, those that ran side by side together. Of each level the
                 longest step counts, once: the workflow waits for it alone.
+            is_whole: else it was broken off, and would have asked after the last level what others do.
         """
         left = NOTHING
+        if levels and not is_whole:
+            left = longest([self.after(step.stage) for step in levels[-1]])
         for level in reversed(levels):
             for step in level:
-                self._after.setdefault(step.stage, Mean()).add(left)
-                self._all_after.add(left)
+                self._after.add(step.stage, left)
             left = left.plus(longest([step.demand for step in level]))
 
 
