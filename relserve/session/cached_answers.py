@@ -147,6 +147,8 @@ def _ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | No
         future = spawn(engine.fingerprint())
         while not wait([future], min(POLL_S, max(ends_s - time.monotonic(), 0.0))).done:
             if cancel.is_set():
+                if wait([future], LEAST_S).done:  # it was about to tell: what came is kept
+                    break
                 future.cancel()
                 raise Cancelled("the query was interrupted before its requests were sent")
             if time.monotonic() >= ends_s:
