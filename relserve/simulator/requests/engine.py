@@ -130,7 +130,7 @@ class SimEngine:
         return prompts[:whole] or run
 
     def _compute(self, run: list[tuple[SimRequest, CacheType]], step: Step, budget: int) -> None:
-        pairs, contexts, left = 0.0, {"kv": 0, "hidden": 0}, budget
+        pairs, cached_pairs, contexts, left = 0.0, 0.0, {"kv": 0, "hidden": 0}, budget
         for request, cache in run:
             if left <= 0:
                 break
@@ -149,11 +149,14 @@ class SimEngine:
                 step.num_prompts += 1
                 tokens = min(tokens, left)
                 pairs += tokens * (tokens + 1) / 2
+                cached_pairs += tokens * before
             left -= tokens
             request.num_computed = before + tokens
             (step.done if request.num_computed == request.num_tokens else step.cut).append(request)
         computed = len(step.done) + len(step.cut)
-        step.size = StepSize(budget - left, pairs, computed, contexts["kv"], contexts["hidden"])
+        step.size = StepSize(
+            budget - left, pairs, computed, contexts["kv"], contexts["hidden"], cached_pairs
+        )
 
     def finish(self, step: Step, now_s: float) -> None:
         """End a step: each request that has computed all says one more token; those that have said all go."""
