@@ -1,1 +1,1 @@
-"""What `slo_simulated` is made of: NexusSched's Table 2 as requests, one engine by its roofline, the systems."""
+"""What `slo_simulated` is made of: Table 2's requests, one engine by its roofline, the systems."""

@@ -6,17 +6,19 @@ that. Steps vary by 4 %, one in a thousand takes 20 ms longer.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from dataclasses import asdict
 from multiprocessing import get_context
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.slo.workloads import requests
+from benchmarks.slo.workloads import SECONDS, requests
 from relserve.policies.budget.variants import make
 from relserve.simulator.budget.engine import NoisyTimes
 from relserve.simulator.budget.run import Engine, Outcome, serve
-from relserve.simulator.requests.times import Roofline
+from relserve.simulator.requests.times import Roofline, StepSize
 
 FLOPS, BANDWIDTH = 0.6 * 989e12, 0.8 * 3.35e12
 PARAMETERS, LAYERS, WIDTH, KV_BYTES = 8.03e9, 32, 4096, 131072
@@ -28,10 +30,21 @@ H100 = Roofline(
 TIMES = NoisyTimes(H100)
 V1, LARGE = 8192, 16384  # vLLM's own budget for its server on an H100; that of engine V0 and of P-PAS
 
-STATIC = tuple(f"static-{tokens}" for tokens in (128, 192, 256, 512, 1024, 2048))
+STATIC = tuple(f"static-{tokens}" for tokens in (192, 256, 384, 512, 1024))
 BASE = f"static-{V1}"
 ADAPTIVE = ("pressure-256", "pressure-1280")
 SYSTEMS = ("v0", BASE, *STATIC, *ADAPTIVE, "lens", "ours")
+
+
+class Smooth(Roofline):
+    """Reading weights and computing tokens hide each other less the more equal they are: a bend, no edge."""
+
+    def _without_contexts(self, size: StepSize) -> float:
+        compute_s = float(np.cbrt(self.weights_s**3 + (size.tokens * self.token_s) ** 3))
+        return self.base_s + compute_s + size.pairs * self.pair_s + size.num_requests * self.request_s
+
+
+ENGINES = {"edge": TIMES, "smooth": NoisyTimes(Smooth(**asdict(H100)))}
 
 
 class Cell(NamedTuple):
@@ -41,6 +54,8 @@ class Cell(NamedTuple):
     rate: float
     system: str
     seed: int
+    engine: str = "edge"
+    seconds: float = SECONDS
 
 
 class Result(NamedTuple):
@@ -72,8 +87,8 @@ def engine_of(system: str, times: NoisyTimes = TIMES) -> Engine:
 def run_one(cell: Cell) -> tuple[Outcome, Result]:
     """One run."""
     policy = make(f"static-{LARGE}" if cell.system == "v0" else cell.system)
-    specs = requests(cell.scenario, cell.rate, cell.seed)
-    outcome = serve(specs, engine_of(cell.system), policy, cell.seed)
+    specs = requests(cell.scenario, cell.rate, cell.seed, cell.seconds)
+    outcome = serve(specs, engine_of(cell.system, ENGINES[cell.engine]), policy, cell.seed)
     model = getattr(policy, "model", None)
     in_ttft = np.mean([t <= s.ttft_slo_s for t, s in zip(outcome.ttft_s, specs, strict=True)])
     in_tpot = np.mean([t <= s.tbt_slo_s for t, s in zip(outcome.tpot_s, specs, strict=True)])
@@ -90,8 +105,8 @@ def _measure(cell: Cell) -> Result:
     return run_one(cell)[1]
 
 
-def run_cells(cells: Iterable[Cell], workers: int | None = None) -> dict[Cell, Result]:
+def run_cells(cells: Iterable[Cell]) -> dict[Cell, Result]:
     """All cells, on as many processes as there are cores to use."""
     wanted = list(dict.fromkeys(cells))
-    with get_context("fork").Pool(workers) as pool:
+    with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
         return dict(zip(wanted, pool.map(_measure, wanted, chunksize=1), strict=True))

@@ -1,8 +1,8 @@
 """The five scenarios of NexusSched (Table 2): lengths, arrivals, limits.
 
 Table 2 gives mean, P99 and standard deviation. Lengths are lognormal with the mean and the deviation, but
-FlowGPT's prompts, whose P99 only a bounded distribution has: Beta with all three. The P99 of FlowGPT's outputs
-is below their mean, which cannot be, and is left out. The paper names two limits, FlowGPT's 12 ms a token
+FlowGPT's prompts, whose P99 only a bounded distribution has: Beta with all three. The P99 of its outputs is
+below their mean, which cannot be, and is left out. The paper names two limits, FlowGPT's 12 ms a token
 and Summarization's 2 s to the first one; the others are ours. FlowGPT-T replays bursts of a trace that is not
 public, here Gamma arrivals with a coefficient of variation of 2; FlowGPT-Q comes at a uniform rate, as in the
 paper; the others are Poisson.
@@ -19,7 +19,7 @@ import numpy as np
 
 from relserve.simulator.requests.sim_request import RequestSpec
 
-SECONDS, LEAST = 24.0, 100  # how long requests come, and how many at least
+SECONDS, LEAST = 16.0, 100  # how long requests come, and how many at least
 
 
 class Lengths(NamedTuple):
@@ -51,9 +51,13 @@ class Scenario:
 _CHAT = Lengths(4089, 2061, 7014, 7100), Lengths(177, 200, math.inf)
 SCENARIOS = {
     "FlowGPT-T": Scenario(*_CHAT, 2.0, 1.0, 0.012, (1.0, 2.0, 3.0)),
-    "FlowGPT-Q": Scenario(*_CHAT, 0.0, 1.0, 0.012, (2.0, 3.0, 4.0)),
-    "Coding": Scenario(Lengths(440, 214, 1131), Lengths(283, 233, 1096), 1.0, 0.5, 0.015, (10.0, 16.0, 22.0)),
-    "ShareGPT": Scenario(Lengths(370, 351, 1420), Lengths(249, 170, 760), 1.0, 0.5, 0.015, (10.0, 18.0, 26.0)),
+    "FlowGPT-Q": Scenario(*_CHAT, 0.0, 1.0, 0.012, (3.0, 4.0, 5.0)),
+    "Coding": Scenario(
+        Lengths(440, 214, 1131), Lengths(283, 233, 1096), 1.0, 0.5, 0.015, (12.0, 18.0, 22.0)
+    ),
+    "ShareGPT": Scenario(
+        Lengths(370, 351, 1420), Lengths(249, 170, 760), 1.0, 0.5, 0.015, (18.0, 26.0, 31.0)
+    ),
     "Summarization": Scenario(
         Lengths(8936, 694, 10171), Lengths(259, 115, 587), 1.0, 2.0, 0.025, (1.0, 1.75, 2.5)
     ),

@@ -54,7 +54,7 @@ def _published(works: Table, shape: Shape) -> Table:
 def _ours(works: Table, shape: Shape) -> Table:
     """Eq. 1 with the saturation of tokens alone, and what it leaves out: memory read, and attention.
 
-    The saturation is the paper's, smooth, or a roofline's: weights are read while so many tokens are computed.
+    The saturation is the paper's, or a roofline's: weights are read while so many tokens are computed.
     """
     tokens = works[:, 0] + works[:, 2]
     bend, is_sharp = shape
@@ -119,7 +119,7 @@ class StepModel:
                 self._renew()
 
     def r2(self, latest: int = 512) -> float:
-        """The coefficient of determination of the latest predictions, each made before its step; NaN: none."""
+        """The coefficient of determination of the latest predictions, made before their steps; NaN: none."""
         seconds, predicted = self._pairs(latest)
         if len(seconds) < 2:
             return float("nan")
@@ -187,8 +187,8 @@ class StepModel:
     def _follow_changes(self, ratio: float) -> None:
         """When the latest steps were all off by about one factor, the engine has another speed.
 
-        What is known is scaled by it, and counts little from then on, so that steps of which this was not true
-        are soon learnt again.
+        What is known is scaled by it, and counts little from then on, so that steps of which this was not
+        true are soon learnt again.
         """
         self._far.append(ratio)
         del self._far[:-FAR_STEPS]

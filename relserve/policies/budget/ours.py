@@ -1,8 +1,8 @@
 """Ours: a step may take what the rows that decode have left of their limits.
 
-A limit is on the mean time between a row's tokens, so a row that has been quick so far may have a longer step,
-and one that could not keep its limit even if it decoded alone from now on binds nobody. What the rows have
-left is spent on prompts at once, and prompts get a floor of tokens in any case.
+A limit is on the mean time between a row's tokens, so a row that has been quick so far may have a longer
+step, and one that could not keep its limit even if it decoded alone from now on binds nobody. What the rows
+have left is spent on prompts at once, and prompts get a floor of tokens in any case.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ class Ours:
     Attributes:
         floor: prompt tokens that every step has at least while a prompt is there.
         margin: share of a limit that is aimed at.
-        credit: share of what a row can yet save, decoding alone, that it lends in advance.
         before_learning: prompt tokens a step as long as the model knows nothing.
     """
 
@@ -32,7 +31,6 @@ class Ours:
     model: StepModel = field(default_factory=lambda: StepModel(OURS))
     floor: int = 32
     margin: float = 0.995
-    credit: float = 0.0
     before_learning: int = 256
 
     def measured(self, work: Work, seconds: float) -> None:
@@ -67,8 +65,7 @@ class Ours:
         is_bound = (gone_s + decodes.left * alone_s <= decodes.slo_s * total) & np.isfinite(limit_s)
         if not is_bound.any():
             return inf
-        saved_s = self.credit * decodes.left * np.maximum(limit_s - alone_s, 0.0)
-        spare_s = limit_s * (gaps + 1.0) - gone_s + saved_s
+        spare_s = limit_s * (gaps + 1.0) - gone_s
         return float(spare_s[is_bound].min())
 
     def _most_within(self, view: View, target: float) -> float:

@@ -1,4 +1,4 @@
-"""Least squares as step models need them: coefficients of 0 at least, outliers held back, old steps forgotten."""
+"""Least squares for step models: coefficients of 0 at least, outliers held back, old steps forgotten."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Budget(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A request that has ended: time until its first token, mean time of the others, and how many they were."""
+    """A request that has ended: time until its first token, mean time of the others, number of all."""
 
     ttft_s: float
     tpot_s: float

@@ -13,7 +13,7 @@ NAMES = ("static", "lens", "ours", "pressure", "pressure+")
 
 
 def make(name: str) -> BudgetPolicy:
-    """A policy of that name, for one engine; `static-N` for N tokens a step, `pressure-N` for a small one of N.
+    """A policy of that name, for one engine; N tokens a step by `static-N`, under pressure by `pressure-N`.
 
     Raises:
         ValueError: there is none; the message lists them.

@@ -171,4 +171,5 @@ class Budgeted:
     def of_decodes(self, size: StepSize, growth: tuple[int, int], num_steps: int) -> Seconds:
         """See `StepTimes.of_decodes`; the policy is not told of steps that nobody was asked about."""
         noise = np.exp(self._random.normal(0.0, self.times.noise, num_steps))
-        return self.times.roofline.of_decodes(size, growth, num_steps) * noise * self.times.factor(self._now_s)
+        found: Seconds = self.times.roofline.of_decodes(size, growth, num_steps) * noise
+        return found * self.times.factor(self._now_s)

@@ -72,7 +72,8 @@ def serve(
     slos = np.array([(r.spec.ttft_slo_s, r.spec.tbt_slo_s) for r in found.requests])
     in_time = (times[:, :2] <= slos).all(axis=1)
     arrival_s = np.array([request.spec.arrival_s for request in found.requests])
-    return Outcome(*times.T, in_time, arrival_s, budgeted.budgets, found.policy_s)
+    ttft_s, tpot_s, e2e_s = times.T
+    return Outcome(ttft_s, tpot_s, e2e_s, in_time, arrival_s, budgeted.budgets, found.policy_s)
 
 
 def _times(request: SimRequest) -> tuple[float, float, float]:
