@@ -6,8 +6,8 @@ of 8,192 tokens that it has on such a GPU, other static budgets, P-PAS (vLLM's i
 budget and with one for these limits, LENS as published, ours. Attainment is the share of requests within both
 limits, on the first token and on the mean time between the others. `lens_alone` is LENS over vLLM V1, the
 mean of the scenarios, each at the rates where V1 attains less than 90 %; the paper says 2.5, with eight
-engines behind round robin. `ours_worst_over_best_static` is ours over the static budget that is best in a scenario,
-chosen afterwards, in the scenario where that is least.
+engines behind round robin. `ours_worst_over_best_static` is ours over the static budget that is best in a
+scenario, chosen afterwards, in the scenario where that is least.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def figure_10(seeds: Sequence[int], seconds: float) -> list[list[Any]]:
         quicker = max(followed_s(system, 0.1, seed, seconds) for seed in seeds)
         rows.append([system, *means.tolist(), slower, quicker])
     print("\nFigure 10: latency from nothing learnt over that with a model learnt before, of requests that")
-    print("come in the first 10 s, from 10 to 20 s, from 30 to 40 s (the paper: alike after 30 s); and seconds")
+    print("come in the first 10 s, from 10 to 20 s, from 30 to 40 s (the paper: alike after 30 s); and s")
     print("until predictions are right again after the engine turns ten times slower or quicker, the longest")
     print(table(["system", "0 s", "10 s", "30 s", "10x slower, s", "10x quicker, s"], rows))
     return rows

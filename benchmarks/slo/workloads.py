@@ -19,7 +19,7 @@ import numpy as np
 
 from relserve.simulator.requests.sim_request import RequestSpec
 
-SECONDS, LEAST = 16.0, 100  # how long requests come, and how many at least
+SECONDS, LEAST = 12.0, 80  # how long requests come, and how many at least
 
 
 class Lengths(NamedTuple):

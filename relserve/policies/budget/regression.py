@@ -23,17 +23,18 @@ def non_negative(columns: Table, seconds: Column, weights: Column) -> Column:
             found[used] = solution
             break
         used.pop(int(np.argmin(solution)))
-    return found / scale
+    unscaled: Column = found / scale
+    return unscaled
 
 
 def robust(columns: Table, seconds: Column, base: Column) -> Column:
     """The same with Huber weights on top of the weights `base`."""
-    weights = base
-    for _ in range(4):
-        found = non_negative(columns, seconds, weights)
+    found = non_negative(columns, seconds, base)
+    for _ in range(3):
         errors = np.abs(seconds - columns @ found) * np.sqrt(base)
         spread = max(1.4826 * float(np.median(errors)), 1e-9)
-        weights = base * np.minimum(1.0, HUBER * spread / np.maximum(errors, 1e-12))
+        kept: Column = np.minimum(1.0, HUBER * spread / np.maximum(errors, 1e-12))
+        found = non_negative(columns, seconds, base * kept)
     return found
 
 
@@ -46,14 +47,16 @@ class Forgetting:
 
     def __init__(self, scale: Column, keep: float) -> None:
         self._keep = keep
-        self._gram = np.zeros((len(scale), len(scale)))
-        self._right = np.zeros(len(scale))
+        self._gram: Table = np.zeros((len(scale), len(scale)))
+        self._right: Column = np.zeros(len(scale))
         self._ridge = np.diag(RIDGE * np.maximum(scale, 1e-30) ** 2)
 
     def add(self, row: Column, residual: float, weight: float = 1.0) -> None:
         """One step: its columns, and by how much it took longer than the known coefficients say."""
-        self._gram = self._keep * self._gram + weight * np.outer(row, row)
-        self._right = self._keep * self._right + weight * residual * row
+        self._gram *= self._keep
+        self._gram += weight * np.outer(row, row)
+        self._right *= self._keep
+        self._right += weight * residual * row
 
     def change(self, weight: float = 1.0) -> Column:
         """What is to be added to the known coefficients; `weight` is that of a usual step."""

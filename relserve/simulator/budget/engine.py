@@ -14,10 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import Decodes, Ended, Prompts, View, Work
+from relserve.policies.budget.state import Column, Decodes, Ended, Prompts, View, Work
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.requests import NOTHING, Ints, Requests
 from relserve.policies.caching.state import CacheCosts, CachePlan, CacheView, Limits
+from relserve.simulator.requests.sim_request import SimRequest
 from relserve.simulator.requests.times import Roofline, Seconds, StepSize
 
 
@@ -53,16 +54,6 @@ class NoisyTimes:
 
 
 @dataclass
-class _Row:
-    """A request that has given a token."""
-
-    arrival_s: float
-    first_s: float
-    last_s: float
-    said: int
-
-
-@dataclass
 class Budgeted:
     """A budget policy as caching policy and step times of one simulated engine; good for one run.
 
@@ -74,7 +65,7 @@ class Budgeted:
     times: NoisyTimes
     seed: int = 0
     budgets: list[tuple[float, int, int]] = field(default_factory=list)
-    _rows: dict[str, _Row] = field(default_factory=dict)
+    _first_s: dict[str, float] = field(default_factory=dict)
     _now_s: float = 0.0
     _num_decodes: int = 0
     _num_ended: int = 0
@@ -113,14 +104,12 @@ class Budgeted:
         is_decode = (said > 0) & (need <= 1) & (requests.holds != NOTHING)
         decodes, prompts = order[is_decode[order]], order[~is_decode[order]]
         prompts = prompts[np.argsort(requests.holds[prompts] == NOTHING, kind="stable")]
-        self._follow(requests, decodes)
         mean = self._total_output / self._num_ended if self._num_ended else 128.0
-        first_s = np.array([self._rows[requests.ids[row]].first_s for row in decodes.tolist()])
         return View(
             view.now_s,
             Decodes(
-                first_s, said[decodes].astype(float), np.maximum(mean - said[decodes], mean / 4),
-                requests.tbt_slo_s[decodes],
+                self._first_of(requests, decodes), said[decodes].astype(float),
+                np.maximum(mean - said[decodes], mean / 4), requests.tbt_slo_s[decodes],
                 float(requests.num_computed[decodes].sum()),
             ),
             Prompts(
@@ -132,22 +121,22 @@ class Budgeted:
             view.limits.max_num_batched_tokens, view.limits.max_num_seqs,
         )  # fmt: skip
 
-    def _follow(self, requests: Requests, decodes: Ints) -> None:
-        """Who gave a first token, and who has ended, of which the policy is told."""
-        for request_id in [each for each in self._rows if each not in requests]:
-            row = self._rows.pop(request_id)
-            self._num_ended += 1
-            self._total_output += row.said
-            tpot_s = (row.last_s - row.first_s) / max(row.said - 1, 1)
-            self.policy.ended(Ended(row.first_s - row.arrival_s, tpot_s, row.said))
-        said = requests.num_tokens - requests.num_prompt
-        for at in decodes.tolist():
-            request_id, last_s = requests.ids[at], float(requests.last_token_s[at])
-            row = self._rows.get(request_id)
-            if row is None:
-                self._rows[request_id] = _Row(float(requests.arrival_s[at]), last_s, last_s, int(said[at]))
-            else:
-                row.last_s, row.said = last_s, int(said[at])
+    def ended(self, request: SimRequest) -> None:
+        """A request has said all."""
+        came_s, token_s = request.spec.arrival_s, request.token_s
+        self._first_s.pop(request.request_id, None)
+        self._num_ended += 1
+        self._total_output += len(token_s)
+        tpot_s = (token_s[-1] - token_s[0]) / max(len(token_s) - 1, 1)
+        self.policy.ended(Ended(token_s[0] - came_s, tpot_s, len(token_s)))
+
+    def _first_of(self, requests: Requests, rows: Ints) -> Column:
+        """When rows that decode gave their first token; each is seen before its second."""
+        found = [
+            self._first_s.setdefault(requests.ids[row], float(requests.last_token_s[row]))
+            for row in rows.tolist()
+        ]
+        return np.array(found)
 
     def seconds(self, size: StepSize) -> float:
         """See `StepTimes.seconds`; the policy is told."""

@@ -67,10 +67,10 @@ def serve(
     budgeted = Budgeted(policy, engine.times, seed)
     limits = Limits(engine.max_num_seqs, engine.max_num_batched_tokens)
     spec = EngineSpec(budgeted, Memory(engine.num_blocks, 16, 32), limits, engine.exclusive)
-    found = simulate(specs, spec, budgeted, may_jump)
+    found = simulate(specs, spec, budgeted, may_jump, budgeted.ended)
     times = np.array([_times(request) for request in found.requests])
     slos = np.array([(r.spec.ttft_slo_s, r.spec.tbt_slo_s) for r in found.requests])
-    in_time = (times[:, :2] <= slos).all(axis=1)
+    in_time: np.ndarray = np.all(times[:, :2] <= slos, axis=1)
     arrival_s = np.array([request.spec.arrival_s for request in found.requests])
     ttft_s, tpot_s, e2e_s = times.T
     return Outcome(ttft_s, tpot_s, e2e_s, in_time, arrival_s, budgeted.budgets, found.policy_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -51,13 +52,16 @@ class Step:
 class SimEngine:
     """Requests, memory, and the mechanics of a step; decides nothing and has no clock.
 
+    Args:
+        on_end: is told of each request that has said all.
+
     Attributes:
         table: the unfinished requests as the policy sees them.
         used_blocks: blocks of all that hold something.
     """
 
-    def __init__(self, spec: EngineSpec) -> None:
-        self.spec, self.table = spec, Requests()
+    def __init__(self, spec: EngineSpec, on_end: Callable[[SimRequest], None] | None = None) -> None:
+        self.spec, self.table, self._on_end = spec, Requests(), on_end
         self.live: dict[str, SimRequest] = {}
         self.used_blocks = self.num_holding = 0
         self._num_finished = self._finished_tokens = 0
@@ -177,6 +181,8 @@ class SimEngine:
         request.cache, request.blocks = None, 0
         del self.live[request.request_id]
         self.table.remove(request.request_id)
+        if self._on_end is not None:
+            self._on_end(request)
 
     def decode_on(self, step: Step, now_s: float, until_s: float) -> tuple[float, int]:
         """Repeat a decode step while all its requests go on and fit, and it begins before `until_s`.
