@@ -60,5 +60,5 @@ class Forgetting:
 
     def change(self, weight: float = 1.0) -> Column:
         """What is to be added to the known coefficients; `weight` is that of a usual step."""
-        change: Column = np.linalg.solve(self._gram + weight * self._ridge, self._right)
+        change: Column = np.linalg.solve(self._gram + weight * self._ridge, self._right).astype(np.float64)
         return change
