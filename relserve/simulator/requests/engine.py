@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -51,13 +52,16 @@ class Step:
 class SimEngine:
     """Requests, memory, and the mechanics of a step; decides nothing and has no clock.
 
+    Args:
+        on_end: is told of each request that has said all.
+
     Attributes:
         table: the unfinished requests as the policy sees them.
         used_blocks: blocks of all that hold something.
     """
 
-    def __init__(self, spec: EngineSpec) -> None:
-        self.spec, self.table = spec, Requests()
+    def __init__(self, spec: EngineSpec, on_end: Callable[[SimRequest], None] | None = None) -> None:
+        self.spec, self.table, self._on_end = spec, Requests(), on_end
         self.live: dict[str, SimRequest] = {}
         self.used_blocks = self.num_holding = 0
         self._num_finished = self._finished_tokens = 0
@@ -130,7 +134,7 @@ class SimEngine:
         return prompts[:whole] or run
 
     def _compute(self, run: list[tuple[SimRequest, CacheType]], step: Step, budget: int) -> None:
-        pairs, contexts, left = 0.0, {"kv": 0, "hidden": 0}, budget
+        pairs, cached_pairs, contexts, left = 0.0, 0.0, {"kv": 0, "hidden": 0}, budget
         for request, cache in run:
             if left <= 0:
                 break
@@ -149,11 +153,14 @@ class SimEngine:
                 step.num_prompts += 1
                 tokens = min(tokens, left)
                 pairs += tokens * (tokens + 1) / 2
+                cached_pairs += tokens * before
             left -= tokens
             request.num_computed = before + tokens
             (step.done if request.num_computed == request.num_tokens else step.cut).append(request)
         computed = len(step.done) + len(step.cut)
-        step.size = StepSize(budget - left, pairs, computed, contexts["kv"], contexts["hidden"])
+        step.size = StepSize(
+            budget - left, pairs, computed, contexts["kv"], contexts["hidden"], cached_pairs
+        )
 
     def finish(self, step: Step, now_s: float) -> None:
         """End a step: each request that has computed all says one more token; those that have said all go."""
@@ -174,6 +181,8 @@ class SimEngine:
         request.cache, request.blocks = None, 0
         del self.live[request.request_id]
         self.table.remove(request.request_id)
+        if self._on_end is not None:
+            self._on_end(request)
 
     def decode_on(self, step: Step, now_s: float, until_s: float) -> tuple[float, int]:
         """Repeat a decode step while all its requests go on and fit, and it begins before `until_s`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -37,19 +37,24 @@ class Outcome:
 
 
 def simulate(
-    requests: Sequence[RequestSpec], spec: EngineSpec, policy: CachingPolicy, may_jump: bool = True
+    requests: Sequence[RequestSpec],
+    spec: EngineSpec,
+    policy: CachingPolicy,
+    may_jump: bool = True,
+    on_end: Callable[[SimRequest], None] | None = None,
 ) -> Outcome:
     """Serve every request.
 
     Args:
         requests: in any order of arrival.
         may_jump: whether decisions that cannot differ from the one before are repeated unasked.
+        on_end: is told of each request that has said all.
 
     Raises:
         RuntimeError: the policy runs nothing although nothing more will come, or overcommits the memory.
     """
     started = time.perf_counter()
-    outcome, engine = Outcome(), SimEngine(spec)
+    outcome, engine = Outcome(), SimEngine(spec, on_end)
     upcoming = sorted(requests, key=lambda request: request.arrival_s, reverse=True)
     now_s = 0.0
     while upcoming or engine.live:

@@ -21,6 +21,7 @@ class StepSize(NamedTuple):
         pairs: pairs of a prompt's token with a token that it attends to in the same step.
         num_requests: requests that compute a token.
         kv_context, hidden_context: cached tokens that these requests attend to, by type of cache.
+        cached_pairs: pairs of a prompt's token with one of the same prompt that an earlier step computed.
     """
 
     tokens: int
@@ -28,6 +29,7 @@ class StepSize(NamedTuple):
     num_requests: int
     kv_context: int
     hidden_context: int
+    cached_pairs: float = 0.0
 
 
 class StepTimes(Protocol):

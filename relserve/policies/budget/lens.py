@@ -1,0 +1,91 @@
+"""LENS as published (NexusSched, section 4): the target of Eq. 7, and Algorithm 1's search.
+
+What the paper leaves open is chosen here: t_d,min is half of the TPOT limit; with limits per request the
+tightest counts; epsilon is 5 %; while somebody waits the target goes a tenth of the way to the TPOT limit in
+each step, and back when nobody does; before the model has learnt, a step has the engine's own budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from relserve.policies.budget.model import PUBLISHED, StepModel
+from relserve.policies.budget.state import Budget, Column, Ended, View, Work
+from relserve.policies.budget.static import within
+from relserve.policies.budget.target import TradeOff, target_s
+
+SEARCHES, EPSILON, RELAX, LEAST = 10, 0.05, 0.1, 0.9
+
+
+@dataclass
+class Lens:
+    """The published policy."""
+
+    name: str
+    model: StepModel = field(default_factory=lambda: StepModel(PUBLISHED))
+    trade: TradeOff = field(default_factory=TradeOff)
+    _relaxed: float = 0.0
+
+    def measured(self, work: Work, seconds: float) -> None:
+        """See `BudgetPolicy.measured`."""
+        self.model.add(work, seconds)
+
+    def ended(self, request: Ended) -> None:
+        """See `BudgetPolicy.ended`."""
+        self.trade.add(request)
+
+    def choose(self, view: View) -> Budget:
+        """See `BudgetPolicy.choose`."""
+        self._relaxed += RELAX * ((view.num_waiting > 0) - self._relaxed)
+        if view.only_decodes or not self.model.is_ready:
+            return within(view, view.most_tokens, reason="nothing to choose")
+        target = self._target_s(view)
+        if np.isinf(target):
+            return within(view, view.most_tokens, reason="no limit")
+        return self._search(view, max(target, 0.0))
+
+    def _target_s(self, view: View) -> float:
+        slos = np.concatenate([view.decodes.slo_s, view.prompts.tpot_slo_s])
+        tpot_s, ttft_s = float(slos.min()), float(view.prompts.slo_s.min())
+        target = target_s(self.trade, ttft_s, tpot_s, LEAST * tpot_s)
+        return target if np.isinf(tpot_s) else target + self._relaxed * (tpot_s - target)
+
+    def _search(self, view: View, target: float) -> Budget:
+        """Algorithm 1, lines 4 to 24, for all batch sizes at once.
+
+        It ends at the first whose error is below epsilon, which lines 23 and 24 do; else at the least error.
+        """
+        most = min(view.num_running + view.num_waiting, view.most_requests)
+        batch = np.arange(min(view.num_running, most), most + 1, dtype=float)
+        batch = batch[batch > 0]
+        tokens = self._budgets(batch, target, float(view.most_tokens))
+        # AllocateTokens: what runs first, then what waits, until the requests or the tokens are used up
+        ends = np.concatenate([[0.0], np.cumsum(view.prompts.left)])
+        places = np.clip(batch - view.num_decodes, 0, len(ends) - 1).astype(int)
+        allocated = np.minimum(tokens, view.num_decodes + ends[places])
+        spare = np.maximum(allocated - view.num_decodes, 0.0)
+        prompts = np.minimum(np.searchsorted(ends[:-1], spare, side="left"), places)
+        used = prompts + np.minimum(view.num_decodes, allocated)
+        errors = np.abs(self._predict(used, allocated) - target)
+        good = np.flatnonzero(errors < EPSILON * target)
+        best = int(good[0]) if len(good) else int(np.argmin(errors))
+        return within(view, float(tokens[best]), float(batch[best]), target, "searched")
+
+    def _budgets(self, batch: Column, target: float, most: float) -> Column:
+        """Lines 8 to 16: the binary search of the largest S that the target allows, for each B."""
+        low, high, found = batch.copy(), np.full(len(batch), most), batch.copy()
+        for _ in range(SEARCHES):
+            middle = np.floor((low + high) / 2.0)
+            is_open = low <= high
+            fits = is_open & (self._predict(batch, middle) <= target)
+            found = np.where(fits, middle, found)
+            low, high = np.where(fits, middle + 1.0, low), np.where(is_open & ~fits, middle - 1.0, high)
+        return found
+
+    def _predict(self, batch: Column, tokens: Column) -> Column:
+        """Predict(B, S), which looks at these two only: who decodes does not matter."""
+        works = np.zeros((len(batch), len(Work._fields)))
+        works[:, 0], works[:, 1] = tokens, batch
+        return self.model.predict(works)

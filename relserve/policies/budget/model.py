@@ -1,0 +1,217 @@
+"""How long a step takes, learnt while the engine serves: LENS's structured model, and ours.
+
+A model is a shape, which few numbers say and which hardly changes, and coefficients in which it is linear.
+The shape is searched from time to time over thousands of steps, the coefficients follow the last few dozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from relserve.policies.budget.regression import Forgetting, non_negative, robust
+from relserve.policies.budget.state import Column, Table, Work
+
+FIRST, SOON, EVERY, WINDOW = 32, 256, 512, 2048
+KEEP = 1.0 - 1.0 / 48  # "the last few dozen batches"
+CLIP = 3.0
+FAR, FAR_STEPS, ALIKE, OLD = 1.5, 8, 1.3, 0.1  # a lasting change: so far off, so often, so much alike
+RENEW = 4  # steps between two looks at the latest ones
+SHORT = 1e-7
+
+Shape = tuple[float, ...]
+Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+class Form(NamedTuple):
+    """What is fitted.
+
+    Attributes:
+        columns: what the coefficients stand before, of a table of works.
+        shapes: those that are searched.
+        quick: columns whose coefficients follow the latest steps.
+        is_robust: whether outliers are held back, errors are relative, and a lasting change is recognised.
+    """
+
+    columns: Callable[[Table, Shape], Table]
+    shapes: Sequence[Shape]
+    quick: tuple[int, ...]
+    is_robust: bool
+
+
+def _published(works: Table, shape: Shape) -> Table:
+    """Eq. 1 with Eq. 2 put in: tau0, w0 / Pmax, ws / Pmax, tauB, tauS stand before these."""
+    batch = works[:, 1] + works[:, 2]
+    tokens = works[:, 0] + works[:, 2]
+    saturation = -np.expm1(-shape[0] * batch) * -np.expm1(-shape[1] * tokens)
+    share = 1.0 / np.maximum(saturation, 1e-6)
+    return np.column_stack([np.ones(len(works)), share, tokens * share, batch, tokens])
+
+
+def _ours(works: Table, shape: Shape) -> Table:
+    """Eq. 1 with the saturation of tokens alone, and what it leaves out: memory read, and attention.
+
+    The saturation is the paper's, or a roofline's: weights are read while so many tokens are computed.
+    """
+    tokens = works[:, 0] + works[:, 2]
+    bend, is_sharp = shape
+    if is_sharp:
+        saturated = np.maximum(tokens, bend)
+    else:
+        saturated = tokens / np.maximum(-np.expm1(-tokens / bend), 1e-6)
+    return np.column_stack([np.ones(len(works)), saturated, works[:, 1:]])
+
+
+TOKENS = (16, 32, 64, 96, 128, 192, 256, 384, 512, 1024)
+BENDS = tuple(16 * 1.2**i for i in range(24))
+PUBLISHED = Form(
+    _published, [(1.0 / b, 1.0 / s) for b, s in product((0.25, 1, 4, 16, 64), TOKENS)], (2, 3, 4), False
+)
+OURS = Form(_ours, list(product(BENDS, (0.0, 1.0))), (0, 1, 2, 3, 4, 5), True)
+
+
+class StepModel:
+    """Learns step times; says nothing before `FIRST` steps."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.num_steps = 0
+        self._works = np.zeros((WINDOW, len(Work._fields)))
+        self._seconds = np.zeros(WINDOW)
+        self._predicted = np.full(WINDOW, np.nan)
+        self._trust = np.ones(WINDOW)
+        self._since = 0
+        self._shape: Shape = form.shapes[0]
+        self._slow = self._now = np.zeros(0)
+        self._quick = Forgetting(np.ones(1), KEEP)
+        self._far: list[float] = []
+        self._spread = 0.1
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has learnt anything."""
+        return bool(len(self._now))
+
+    def predict(self, works: Table) -> Column:
+        """Seconds of steps, a row of `Work` each."""
+        found: Column = np.maximum(self.form.columns(works, self._shape) @ self._now, SHORT)
+        return found
+
+    def add(self, work: Work, seconds: float) -> None:
+        """One measured step; a time that is no positive number is no measurement."""
+        if not 0.0 < seconds < np.inf:
+            return
+        row, at = np.array([work], dtype=float), self.num_steps % WINDOW
+        self._predicted[at] = self.predict(row)[0] if self.is_ready else np.nan
+        self._works[at], self._seconds[at], self._trust[at] = row[0], seconds, 1.0
+        self.num_steps += 1
+        self._since += 1
+        if self._is_due():
+            self._refit()
+        elif self.is_ready:
+            if self.form.is_robust:
+                self._follow_changes(seconds / float(self._predicted[at]))
+            self._add_quickly(row, seconds)
+            if self.num_steps % RENEW == 0:
+                self._renew()
+
+    def r2(self, latest: int = 512) -> float:
+        """The coefficient of determination of the latest predictions, made before their steps; NaN: none."""
+        seconds, predicted = self._pairs(latest)
+        if len(seconds) < 2:
+            return float("nan")
+        spread = float(((seconds - seconds.mean()) ** 2).sum())
+        return 1.0 - float(((seconds - predicted) ** 2).sum()) / max(spread, 1e-30)
+
+    def error(self, latest: int = 512) -> float:
+        """The median error of the same predictions as a share of each step; NaN: none."""
+        seconds, predicted = self._pairs(latest)
+        return float(np.median(np.abs(predicted / seconds - 1.0))) if len(seconds) else float("nan")
+
+    def _pairs(self, latest: int) -> tuple[Column, Column]:
+        rows = self._latest(latest)
+        seconds, predicted = self._seconds[rows], self._predicted[rows]
+        known = ~np.isnan(predicted)
+        return seconds[known], predicted[known]
+
+    def _is_due(self) -> bool:
+        return self._since % EVERY == 0 or (self._since <= SOON and self._since % FIRST == 0)
+
+    def _latest(self, number: int) -> Rows:
+        number = min(number, self.num_steps, WINDOW)
+        return np.arange(self.num_steps - number, self.num_steps) % WINDOW
+
+    def _refit(self) -> None:
+        """The shape and all coefficients from the window; the paper does so in a thread of its own."""
+        rows = self._latest(WINDOW)
+        works, seconds = self._works[rows], self._seconds[rows]
+        weights = self._trust[rows] / seconds**2 if self.form.is_robust else np.ones(len(rows))
+        best = np.inf
+        for shape in self.form.shapes:
+            columns = self.form.columns(works, shape)
+            found = non_negative(columns, seconds, weights)
+            errors = np.abs(seconds - columns @ found) * np.sqrt(weights)
+            loss = float(np.mean(errors)) if self.form.is_robust else float(np.mean(errors**2))
+            if loss < best:
+                best, self._shape, self._slow = loss, shape, found
+        columns = self.form.columns(works, self._shape)
+        if self.form.is_robust:
+            self._slow = robust(columns, seconds, weights)
+            errors = np.abs(seconds / np.maximum(columns @ self._slow, SHORT) - 1.0)
+            self._spread = max(1.4826 * float(np.median(errors)), 0.01)
+        self._now = self._slow
+        scale = np.sqrt((columns[:, list(self.form.quick)] ** 2).mean(axis=0))
+        self._quick = Forgetting(scale, KEEP)
+        for row in self._latest(96):
+            self._add_quickly(self._works[row : row + 1], float(self._seconds[row]))
+        self._renew()
+
+    def _add_quickly(self, row: Table, seconds: float) -> None:
+        columns = self.form.columns(row, self._shape)[0]
+        weight = 1.0
+        if self.form.is_robust:
+            error = abs(float(columns @ self._now) / seconds - 1.0)
+            weight = min(1.0, CLIP * self._spread / max(error, 1e-9)) / seconds**2
+        residual = seconds - float(columns @ self._slow)
+        self._quick.add(columns[list(self.form.quick)], residual, weight)
+
+    def _renew(self) -> None:
+        usual = float(np.median(self._seconds[self._latest(16)])) if self.form.is_robust else 1.0
+        now = self._slow.copy()
+        now[list(self.form.quick)] += self._quick.change(1.0 / usual**2)
+        self._now = np.maximum(now, 0.0)
+
+    def _follow_changes(self, ratio: float) -> None:
+        """When the latest steps were all off by about one factor, the engine has another speed.
+
+        What is known is scaled by it, and counts little from then on, so that steps of which this was not
+        true are soon learnt again.
+        """
+        self._far.append(ratio)
+        del self._far[:-FAR_STEPS]
+        factor = float(np.median(self._far))
+        if len(self._far) < FAR_STEPS or 1.0 / FAR < factor < FAR:
+            return
+        if max(self._far) > ALIKE * factor or min(self._far) < factor / ALIKE:
+            return
+        older = self._latest(WINDOW)[:-FAR_STEPS]
+        if self._was_right(older):
+            self._seconds[older] *= factor
+            self._predicted[older] *= factor
+            self._trust[older] *= OLD
+            self._since = 0
+        self._far.clear()
+        self._refit()
+
+    def _was_right(self, older: Rows) -> bool:
+        """Whether the model knew steps such as the latest: else it is the model that was wrong of them."""
+        tokens = self._works[:, 0] + self._works[:, 2]
+        latest = np.median(tokens[self._latest(FAR_STEPS)])
+        near = older[np.abs(tokens[older] - latest) <= 0.2 * latest][-16:]
+        if len(near) < 4:
+            return False
+        ratio = float(np.median(self._seconds[near] / self.predict(self._works[near])))
+        return 1.0 / ALIKE < ratio < ALIKE

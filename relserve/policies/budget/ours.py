@@ -1,0 +1,80 @@
+"""Ours: a step may take what the rows that decode have left of their limits.
+
+A limit is on the mean time between a row's tokens, so a row that has been quick so far may have a longer
+step, and one that could not keep its limit even if it decoded alone from now on binds nobody. What the rows
+have left is spent on prompts at once, and prompts get a floor of tokens in any case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from relserve.policies.budget.model import OURS, StepModel
+from relserve.policies.budget.state import Budget, Ended, View, Work, works_at
+from relserve.policies.budget.static import within
+
+
+@dataclass
+class Ours:
+    """Spends each row's slack.
+
+    Attributes:
+        floor: prompt tokens that every step has at least while a prompt is there.
+        margin: share of a limit that is aimed at.
+        before_learning: prompt tokens a step as long as the model knows nothing.
+    """
+
+    name: str
+    model: StepModel = field(default_factory=lambda: StepModel(OURS))
+    floor: int = 32
+    margin: float = 0.995
+    before_learning: int = 256
+
+    def measured(self, work: Work, seconds: float) -> None:
+        """See `BudgetPolicy.measured`."""
+        self.model.add(work, seconds)
+
+    def ended(self, request: Ended) -> None:
+        """See `BudgetPolicy.ended`."""
+
+    def choose(self, view: View) -> Budget:
+        """See `BudgetPolicy.choose`."""
+        if view.only_decodes:
+            return within(view, view.most_tokens, reason="decodes only")
+        least = view.num_decodes + self.floor
+        if not self.model.is_ready:
+            return within(view, max(view.num_decodes + self.before_learning, least), reason="nothing learnt")
+        target = self._target_s(view)
+        if target == inf:
+            return within(view, view.most_tokens, target_s=target, reason="nobody's limit binds")
+        return within(view, max(self._most_within(view, target), least), target_s=target, reason="slack")
+
+    def _target_s(self, view: View) -> float:
+        """The least of what the rows can spare whose limits can be kept yet."""
+        decodes = view.decodes
+        if not view.num_decodes:
+            return inf
+        alone = np.array([Work(0.0, 0.0, view.num_decodes, decodes.context_tokens)])
+        alone_s = float(self.model.predict(alone)[0])
+        limit_s = self.margin * decodes.slo_s
+        gone_s, gaps = view.now_s - decodes.first_s, decodes.said - 1.0
+        total = gaps + decodes.left
+        is_bound = (gone_s + decodes.left * alone_s <= decodes.slo_s * total) & np.isfinite(limit_s)
+        if not is_bound.any():
+            return inf
+        spare_s = limit_s * (gaps + 1.0) - gone_s
+        return float(spare_s[is_bound].min())
+
+    def _most_within(self, view: View, target: float) -> float:
+        """The most tokens of a step that ends in time, by halving."""
+        low, high = float(view.num_decodes), float(view.most_tokens)
+        high = min(high, low + float(view.prompts.left.sum()))
+        for _ in range(2):  # sixteen places at once
+            places = np.floor(np.linspace(low, high, 17))
+            fits = self.model.predict(works_at(view, places)) <= target
+            last = int(np.flatnonzero(fits)[-1]) if fits.any() else 0
+            low, high = float(places[last]), float(places[min(last + 1, 16)])
+        return low

@@ -1,0 +1,24 @@
+"""What a budget policy is: one pure decision a step."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from relserve.policies.budget.state import Budget, Ended, View, Work
+
+
+class BudgetPolicy(Protocol):
+    """Chooses how many tokens the next step computes; owns no queue and no clock."""
+
+    @property
+    def name(self) -> str:
+        """The variant's name."""
+
+    def choose(self, view: View) -> Budget:
+        """The next step. What runs goes before what waits, which comes in the order of arrival."""
+
+    def measured(self, work: Work, seconds: float) -> None:
+        """A step has ended."""
+
+    def ended(self, request: Ended) -> None:
+        """A request has ended."""

@@ -1,0 +1,138 @@
+"""What a budget policy is shown before a step, what it answers, and what it is told afterwards."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+Column = np.ndarray[tuple[int], np.dtype[np.float64]]
+Table = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+class Work(NamedTuple):
+    """What a step computes, as far as its duration may hang on it.
+
+    Attributes:
+        prefill_tokens: tokens of prompts.
+        num_prefills, num_decodes: requests that they belong to, and those that decode one token each.
+        context_tokens: tokens in memory that all of them attend to.
+        pairs: pairs of a prompt's token with one that it attends to.
+    """
+
+    prefill_tokens: float = 0.0
+    num_prefills: float = 0.0
+    num_decodes: float = 0.0
+    context_tokens: float = 0.0
+    pairs: float = 0.0
+
+
+class Decodes(NamedTuple):
+    """The requests that decode, a row each.
+
+    Attributes:
+        first_s: when each gave its first token.
+        said: tokens that each has given.
+        left: that each is expected to give yet, one at least.
+        slo_s: its limit on the mean time between its tokens (TPOT); infinite for none.
+        context_tokens: in memory, of all of them together.
+    """
+
+    first_s: Column
+    said: Column
+    left: Column
+    slo_s: Column
+    context_tokens: float
+
+
+class Prompts(NamedTuple):
+    """The requests with prompt tokens to compute, in the order in which they get a step's tokens.
+
+    Attributes:
+        arrival_s: when each came.
+        left, done: tokens of it that are to be computed, and that are in memory.
+        slo_s: its limit on the time until its first token (TTFT); infinite for none.
+        tpot_slo_s: its limit on the mean time between the tokens after that.
+        num_begun: how many of the first are at work already; the others wait.
+    """
+
+    arrival_s: Column
+    left: Column
+    done: Column
+    slo_s: Column
+    tpot_slo_s: Column
+    num_begun: int
+
+
+class View(NamedTuple):
+    """All that a policy knows before a step.
+
+    Attributes:
+        most_tokens, most_requests: of a step, by the engine's settings.
+    """
+
+    now_s: float
+    decodes: Decodes
+    prompts: Prompts
+    most_tokens: int
+    most_requests: int
+
+    @property
+    def num_decodes(self) -> int:
+        """Requests that decode."""
+        return len(self.decodes.said)
+
+    @property
+    def num_running(self) -> int:
+        """Requests at work."""
+        return self.num_decodes + self.prompts.num_begun
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests that wait."""
+        return len(self.prompts.left) - self.prompts.num_begun
+
+    @property
+    def only_decodes(self) -> bool:
+        """Whether the step's tokens are no question."""
+        return not len(self.prompts.left)
+
+
+class Budget(NamedTuple):
+    """The next step.
+
+    Attributes:
+        tokens, requests: at most, within the engine's settings; never fewer tokens than requests decode.
+        target_s: seconds that it should take; infinite where no limit says.
+        reason: in a few words, for logs.
+    """
+
+    tokens: int
+    requests: int
+    target_s: float
+    reason: str
+
+
+class Ended(NamedTuple):
+    """A request that has ended: time until its first token, mean time of the others, number of all."""
+
+    ttft_s: float
+    tpot_s: float
+    num_output: int
+
+
+def works_at(view: View, tokens: Column) -> Table:
+    """The work of steps of so many tokens, a row each: decodes first, then the prompts in their order."""
+    prompts, number = view.prompts, len(tokens)
+    spare = np.maximum(tokens - view.num_decodes, 0.0)
+    rows = np.zeros((number, len(Work._fields)))
+    rows[:, 2], rows[:, 3] = view.num_decodes, view.decodes.context_tokens
+    if not len(prompts.left):
+        return rows
+    ends = np.cumsum(prompts.left)
+    got = np.clip(spare[:, None] - (ends - prompts.left)[None, :], 0.0, prompts.left[None, :])
+    rows[:, 0] = got.sum(axis=1)
+    rows[:, 1] = (got > 0).sum(axis=1)
+    rows[:, 3] += (got > 0) @ prompts.done
+    rows[:, 4] = got @ prompts.done + (got * (got + 1.0)).sum(axis=1) / 2.0
+    return rows

@@ -1,0 +1,151 @@
+"""Budgets of every policy: within limits whatever is seen, the search, slack, odd limits, its time."""
+
+from __future__ import annotations
+
+import random
+import time
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from relserve.policies.budget.lens import EPSILON, Lens
+from relserve.policies.budget.ours import Ours
+from relserve.policies.budget.policy import BudgetPolicy
+from relserve.policies.budget.state import Ended, View, Work, works_at
+from relserve.policies.budget.variants import NAMES, make
+from tests.policies.budget.seen import measured, seconds_of, view, works
+
+POLICIES = {name: make(name) for name in NAMES}
+
+
+def taught(policy: BudgetPolicy) -> BudgetPolicy:
+    rng = random.Random(1)
+    for work in works(1200):
+        policy.measured(work, measured(work, rng))
+    for i in range(50):
+        policy.ended(Ended(0.5, 0.015 + 0.0001 * i, 100))
+    return policy
+
+
+for each in POLICIES.values():
+    taught(each)
+
+
+def step_s(seen: View, tokens: int) -> float:
+    return seconds_of(Work(*works_at(seen, np.array([float(tokens)]))[0]))
+
+
+@settings(deadline=None)
+@given(
+    num_decodes=st.integers(0, 256),
+    prompts=st.lists(st.integers(1, 20_000), max_size=40),
+    num_begun=st.integers(0, 3),
+    tpot=st.sampled_from([0.0, 1e-9, 0.005, 0.02, 10.0, 1e9, inf]),
+    ttft=st.sampled_from([0.0, 1e-9, 0.5, 1e9, inf]),
+    pace=st.floats(1e-4, 1.0),
+    said=st.integers(1, 5000),
+    most_tokens=st.integers(256, 16384),
+    name=st.sampled_from(NAMES),
+    is_taught=st.booleans(),
+)
+def test_budgets_are_within_limits_whatever_is_seen(
+    num_decodes: int, prompts: list[int], num_begun: int, tpot: float, ttft: float, pace: float, said: int,
+    most_tokens: int, name: str, is_taught: bool,
+) -> None:  # fmt: skip
+    begun = min(num_begun, len(prompts), 256 - num_decodes)
+    seen = view(
+        num_decodes, tuple(prompts), tpot_slo_s=tpot, ttft_slo_s=ttft, pace_s=pace, said=said,
+        num_begun=begun, most_tokens=most_tokens,
+    )  # fmt: skip
+    budget = (POLICIES[name] if is_taught else make(name)).choose(seen)
+    assert max(num_decodes, 1) <= budget.tokens <= most_tokens
+    assert max(seen.num_running, 1) <= budget.requests <= 256
+    assert budget.reason
+
+
+def test_names_are_known() -> None:
+    assert make("static-512").choose(view()).tokens == 512
+    assert {make(name).name for name in NAMES} == set(NAMES)
+    for name in ("best", "static-", "static-x", "lens-5"):
+        with pytest.raises(ValueError, match="there are: static, lens, ours"):
+            make(name)
+
+
+def test_pressure_is_two_prompts_beside_a_decode() -> None:
+    policy = make("pressure-256")
+    seen = view(1, (500, 500), most_tokens=20_000)
+    assert policy.choose(seen).tokens == 256
+    assert policy.choose(view(0, (500, 500), most_tokens=20_000)).tokens == 16384
+    assert policy.choose(view(5, (500,), most_tokens=20_000)).tokens == 16384
+    large = view(2, (70_000,), num_begun=1, most_tokens=20_000)
+    assert (policy.choose(large).tokens, make("pressure+").choose(large).tokens) == (16384, 1280)
+
+
+def test_lens_comes_near_its_target() -> None:
+    lens = POLICIES["lens"]
+    assert isinstance(lens, Lens)
+    seen = view(20, (3000, 3000), tpot_slo_s=0.02)
+    budget = lens.choose(seen)
+    works_ = np.array([Work(budget.tokens - 20, 2, 20, 0, 0)])
+    predicted = lens.model.predict(works_)[0]
+    assert predicted == pytest.approx(budget.target_s, rel=2 * EPSILON)
+    assert 0.017 < budget.target_s <= 0.02
+
+
+def test_ours_keeps_the_pace_of_rows_without_slack() -> None:
+    seen = view(20, (3000, 3000), tpot_slo_s=0.02, pace_s=0.0199)
+    assert step_s(seen, POLICIES["ours"].choose(seen).tokens) == pytest.approx(0.02, rel=0.1)
+
+
+def test_ours_spends_what_rows_have_left() -> None:
+    """50 tokens at 15 ms for each of which 20 ms are allowed leave 0.245 s, and the next token's 20 ms."""
+    seen = view(20, (30_000,), tpot_slo_s=0.02, pace_s=0.015)
+    budget = POLICIES["ours"].choose(seen)
+    assert budget.target_s == pytest.approx(0.26, abs=0.01)
+    assert step_s(seen, budget.tokens) == pytest.approx(0.26, rel=0.15)
+
+
+def test_the_tightest_row_binds_and_one_that_is_lost_does_not() -> None:
+    ours = POLICIES["ours"]
+    seen = view(3, (30_000,), tpot_slo_s=0.02, pace_s=0.015)
+    tight = seen.decodes.slo_s.copy()
+    tight[1] = 0.016
+    assert ours.choose(seen._replace(decodes=seen.decodes._replace(slo_s=tight))).target_s < 0.1
+    tight[1] = 0.012
+    bound = ours.choose(seen._replace(decodes=seen.decodes._replace(slo_s=tight)))
+    assert bound.target_s == ours.choose(seen).target_s
+
+
+@pytest.mark.parametrize("tpot_slo_s", [0.0, 1e-12, 0.001, inf])
+def test_a_limit_that_no_step_can_keep_binds_nobody(tpot_slo_s: float) -> None:
+    budget = POLICIES["ours"].choose(view(20, (30_000,), tpot_slo_s=tpot_slo_s))
+    assert budget.tokens == 8192
+    assert budget.reason == "nobody's limit binds"
+
+
+@pytest.mark.parametrize("name", ["lens", "ours"])
+def test_an_absurd_limit_is_as_good_as_none(name: str) -> None:
+    assert POLICIES[name].choose(view(20, (30_000,), tpot_slo_s=1e9, pace_s=0.01)).tokens >= 8184
+
+
+def test_prompts_are_never_starved_by_ours() -> None:
+    ours = POLICIES["ours"]
+    assert isinstance(ours, Ours)
+    seen = view(200, (3000,), tpot_slo_s=0.0175, pace_s=0.01749)
+    assert ours.choose(seen).tokens >= 200 + ours.floor
+
+
+@pytest.mark.performance
+@pytest.mark.parametrize("name", ["lens", "ours"])
+def test_a_decision_takes_less_than_a_millisecond(name: str) -> None:
+    policy, seen = POLICIES[name], view(256, (2000,) * 64, most_tokens=8192)
+    seen = seen._replace(most_requests=512)
+    times = []
+    for _ in range(200):
+        started = time.thread_time()
+        policy.choose(seen)
+        times.append(time.thread_time() - started)
+    assert float(np.median(times)) < 1e-3

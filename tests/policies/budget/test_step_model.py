@@ -1,0 +1,113 @@
+"""Step models: R2, hiccups, a speed that changes tenfold, and what no step tells."""
+
+from __future__ import annotations
+
+import random
+from math import inf, nan
+
+import numpy as np
+import pytest
+
+from relserve.policies.budget.model import FIRST, OURS, PUBLISHED, Form, StepModel
+from relserve.policies.budget.regression import Forgetting, non_negative
+from relserve.policies.budget.state import Work
+from tests.policies.budget.seen import measured, seconds_of, works
+
+FORMS = pytest.mark.parametrize("form", [PUBLISHED, OURS], ids=["published", "ours"])
+
+
+def learnt(form: Form, count: int = 1500, hiccups: float = 0.0) -> StepModel:
+    model, rng = StepModel(form), random.Random(1)
+    for work in works(count):
+        model.add(work, measured(work, rng, hiccups=hiccups))
+    return model
+
+
+def errors(model: StepModel, speed: float = 1.0) -> np.ndarray:
+    fresh = works(200, seed=9)
+    real = np.array([seconds_of(work, speed) for work in fresh])
+    return np.abs(model.predict(np.array(fresh)) / real - 1.0)
+
+
+@FORMS
+def test_r2_is_what_the_paper_says(form: Form) -> None:
+    model = learnt(form)
+    assert model.r2() >= 0.95
+    assert model.error() < 0.12
+    assert np.median(errors(model)) < 0.12
+
+
+def test_ours_knows_what_the_published_form_leaves_out() -> None:
+    published, ours = learnt(PUBLISHED), learnt(OURS)
+    assert np.median(errors(ours)) < np.median(errors(published)) / 2
+    assert np.median(errors(ours)) < 0.02
+
+
+def test_hiccups_do_not_move_ours() -> None:
+    assert np.median(errors(learnt(OURS, hiccups=0.05))) < 0.03
+    assert np.median(errors(learnt(PUBLISHED, hiccups=0.05))) > 0.05
+
+
+@FORMS
+@pytest.mark.parametrize("speed", [10.0, 0.1])
+def test_a_tenfold_change_is_followed_within_thirty_seconds_of_steps(form: Form, speed: float) -> None:
+    model, rng, now_s = learnt(form), random.Random(2), 0.0
+    for work in works(5000, seed=3):
+        seconds = measured(work, rng) * speed
+        now_s += seconds
+        model.add(work, seconds)
+        if now_s > 30.0:
+            break
+    assert np.median(errors(model, speed)) < (0.1 if form is OURS else 0.25)
+
+
+def test_ours_follows_after_a_few_steps_without_taking_a_hiccup_for_a_change() -> None:
+    model, rng = learnt(OURS), random.Random(2)
+    model.add(Work(0, 0, 5, 5000, 0), 1.0)
+    assert np.median(errors(model)) < 0.03
+    for work in works(12, seed=3):
+        model.add(work, measured(work, rng) * 10)
+    assert np.median(errors(model, 10.0)) < 0.1
+
+
+def test_steps_that_were_never_seen_are_no_change_of_the_speed() -> None:
+    """The model is wrong about them, and right about the others afterwards."""
+    model, rng = StepModel(OURS), random.Random(4)
+    for number in range(600):
+        model.add(Work(0, 0, 10 + number % 5, 9000, 0), 0.0095 * rng.lognormvariate(0, 0.03))
+    for _ in range(40):
+        model.add(Work(2000, 1, 10, 9000, 2e6), 0.08 * rng.lognormvariate(0, 0.03))
+    both = np.array([Work(0, 0, 12, 9000, 0), Work(2000, 1, 10, 9000, 2e6)], dtype=float)
+    assert model.predict(both) == pytest.approx([0.0095, 0.08], rel=0.15)
+
+
+@FORMS
+def test_a_time_that_is_none_is_not_taken(form: Form) -> None:
+    model = StepModel(form)
+    for seconds in (0.0, -1.0, nan, inf):
+        model.add(Work(1, 1, 1, 1, 1), seconds)
+    assert model.num_steps == 0
+    assert not model.is_ready
+    assert np.isnan(model.r2())
+    assert np.isnan(model.error())
+    for work in works(FIRST):
+        model.add(work, seconds_of(work))
+    assert model.is_ready
+
+
+def test_no_coefficient_is_below_zero() -> None:
+    rng = np.random.default_rng(0)
+    columns = rng.uniform(0, 1, (50, 3))
+    found = non_negative(columns, columns @ np.array([1.0, -2.0, 3.0]), np.ones(50))
+    assert found.min() == 0.0
+    exact = non_negative(columns, columns @ np.array([1.0, 2.0, 3.0]), np.ones(50))
+    assert exact == pytest.approx([1.0, 2.0, 3.0])
+
+
+def test_forgetting_leaves_alone_what_the_latest_steps_do_not_tell() -> None:
+    quick = Forgetting(np.ones(2), 0.9)
+    for _ in range(100):
+        quick.add(np.array([1.0, 0.0]), 0.5)
+    change = quick.change()
+    assert change[0] == pytest.approx(0.5, rel=0.1)
+    assert change[1] == 0.0
