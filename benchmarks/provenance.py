@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -28,7 +29,7 @@ def provenance() -> dict[str, Any]:
         "versions": {name: version for name, version in versions.items() if version},
         "machine": f"{_cpu()}, {os.cpu_count()} cores",
         "load_average": [round(x, 2) for x in os.getloadavg()],
-        "command": " ".join(["python -m", "benchmarks." + Path(sys.argv[0]).stem, *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "benchmarks." + Path(sys.argv[0]).stem, *sys.argv[1:]]),
     }
 
 
