@@ -13,7 +13,9 @@ import pytest
 
 from benchmarks.provenance import RESULTS, ROOT
 
-COMMAND = re.compile(r"python -m benchmarks\.(?P<benchmark>\w+)(?P<options>( --?[a-z][\w-]*( [\w.+/-]+| '[^']*')*)*)")
+COMMAND = re.compile(
+    r"python -m benchmarks\.(?P<benchmark>\w+)(?P<options>( --?[a-z][\w-]*( [\w.+/-]+| '[^']*')*)*)"
+)
 SAVED = sorted(RESULTS.glob("*.json"))
 
 each_result = pytest.mark.parametrize("path", SAVED, ids=lambda path: path.stem)
