@@ -161,7 +161,8 @@ def main() -> None:
     lanes += [Lane(starts(args.max_tokens), lanes[0].reference_s) for _ in range(args.lanes - 1)]
     for lane in lanes:
         warm_up(lane, args, encode)
-    by_seed = on_lanes(lanes, range(args.first_seed, args.first_seed + args.seeds), partial(measure, args, encode))
+    seeds = range(args.first_seed, args.first_seed + args.seeds)
+    by_seed = on_lanes(lanes, seeds, partial(measure, args, encode))
     for lane in lanes:
         lane.quit()
     runs: dict[float, Runs] = {
