@@ -106,6 +106,8 @@ class CachedAnswers:
         if self._cache is None:
             return None
         self._identify(cancel)
+        if cancel.is_set():
+            raise Cancelled("the query was interrupted before its requests were sent")
         if self._fingerprint is None:
             return None
         return self._cache.find(self._fingerprint, self._keys, uses)
@@ -147,8 +149,8 @@ def _ask_fingerprint(engine: Engine, cancel: threading.Event, ends_s: float | No
         future = spawn(engine.fingerprint())
         while not wait([future], min(POLL_S, max(ends_s - time.monotonic(), 0.0))).done:
             if cancel.is_set():
-                if wait([future], LEAST_S).done:  # it was about to tell: what came is kept
-                    break
+                if wait([future], LEAST_S).done and future.exception() is None:
+                    break  # it was about to tell: what came is kept
                 future.cancel()
                 raise Cancelled("the query was interrupted before its requests were sent")
             if time.monotonic() >= ends_s:

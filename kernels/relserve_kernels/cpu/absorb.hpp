@@ -46,6 +46,8 @@ inline int64_t heads_at_once(int64_t heads, int64_t queries) {
   return std::min(heads, std::max(up_to(heads * queries / pieces, kTileHeads), 2 * kTileHeads));
 }
 
+constexpr int64_t kMostKept = 16 << 20;  // float32, 64 MB
+
 // T is the number type of X, of the queries and of the weights.
 template <typename T, typename Room, typename Weight>
 void attend(const Absorbed& call, const std::optional<at::Tensor>& value_bias, at::Tensor& out) {
@@ -53,10 +55,13 @@ void attend(const Absorbed& call, const std::optional<at::Tensor>& value_bias, a
   const int64_t stride = Room::stride(width), row = heads * stride;
   using Number = typename Room::Number;
   constexpr int64_t floats = sizeof(float) / sizeof(Number);
-  static thread_local Floats held(0);  // kept: pages of memory that are new to the process cost more than the products
+  // Kept, up to a size: pages of memory that are new to the process cost more than the products.
+  static thread_local Floats kept(0);
   static thread_local int64_t has = 0;
-  if (has < 2 * t * row / floats + 1) held = Floats(has = 2 * t * row / floats + 1);
-  auto* asked = reinterpret_cast<Number*>(held.get());
+  const int64_t needs = 2 * t * row / floats + 1;
+  Floats once(needs > kMostKept ? needs : 0);
+  if (needs <= kMostKept && has < needs) kept = Floats(needs), has = needs;
+  auto* asked = reinterpret_cast<Number*>((needs > kMostKept ? once : kept).get());
   Number* mixed = asked + t * row;
   const T *query = call.query.const_data_ptr<T>(), *wk = call.wk.const_data_ptr<T>(), *wv = call.wv.const_data_ptr<T>();
   const T* bias = value_bias.has_value() ? value_bias->const_data_ptr<T>() : nullptr;

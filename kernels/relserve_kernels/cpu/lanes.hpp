@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 
 namespace relserve {
 
@@ -81,7 +82,9 @@ inline int64_t stride_of(int64_t width) {
 
 struct Floats {  // memory that begins with a line of the cache
   explicit Floats(int64_t count)
-      : held(static_cast<float*>(std::aligned_alloc(64, up_to(std::max<int64_t>(count, 1), kLine) * sizeof(float)))) {}
+      : held(static_cast<float*>(std::aligned_alloc(64, up_to(std::max<int64_t>(count, 1), kLine) * sizeof(float)))) {
+    if (held == nullptr) throw std::bad_alloc();
+  }
   float* get() const { return held.get(); }
   struct Free {
     void operator()(void* at) const { std::free(at); }

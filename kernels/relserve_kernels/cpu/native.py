@@ -102,7 +102,9 @@ def most_absorbed(query: Tensor) -> int:
 def _are_few(query: Tensor, query_start: Tensor) -> bool:
     """Whether each row of the query belongs to a sequence, and none has too many."""
     most = int(query_start.diff().max()) if query_start.shape[0] > 1 else 0
-    return 0 < most <= most_absorbed(query) and int(query_start[-1]) == query.shape[0]
+    if not 0 < most <= most_absorbed(query):
+        return False
+    return int(query_start[0]) == 0 and int(query_start[-1]) == query.shape[0]
 
 
 def _in_vectors(dtype: torch.dtype) -> bool:

@@ -54,7 +54,7 @@ void attend_absorbed(const Tensor& query, const Tensor& query_start, const Tenso
   const relserve::Absorbed call{query, query_start, pool, block_table, seq_lens, wk, wv, scale};
   const auto type = pool.scalar_type();
 #ifdef __AVX512BF16__
-  if (type == at::kBFloat16 && pool.size(2) % relserve::kWide == 0) {
+  if (type == at::kBFloat16 && pool.size(2) > 0 && pool.size(2) % relserve::kWide == 0) {
 #ifdef __AMX_BF16__
     if (pool.size(1) % relserve::AmxRoom::kTile == 0)
       return relserve::attend<BFloat16, relserve::AmxRoom, relserve::PairWeight>(call, value_bias, out);

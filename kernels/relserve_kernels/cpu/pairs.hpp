@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "lanes.hpp"
@@ -235,8 +236,7 @@ class PairWeight {
               int64_t queries, Short* out, int64_t out_stride) {
     for (int64_t q = 0; q < queries; ++q) {
       for (int64_t i = 0; i < dim_; ++i) own_[i] = static_cast<float>(query[q * query_stride + i]) * scale;
-      const auto* words = reinterpret_cast<const uint32_t*>(own_.data());
-      for (int64_t i = 0; i < padded_ / 2; ++i) shares_[i * queries_ + q] = words[i];
+      for (int64_t i = 0; i < padded_ / 2; ++i) std::memcpy(&shares_[i * queries_ + q], &own_[2 * i], sizeof(uint32_t));
     }
     for (int64_t i = 0; i < dim_; ++i) rows_[i] = weight + i * width_;
     rows_[dim_] = zeros_.data();

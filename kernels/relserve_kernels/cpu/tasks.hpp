@@ -22,7 +22,7 @@ inline std::vector<Task> tasks_of(const at::Tensor& query_start, const at::Tenso
   std::vector<Task> tasks;
   for (int64_t s = 0; s < seq_lens.size(0); ++s) {
     const int64_t queries = starts[s + 1] - starts[s], length = lengths[s];
-    TORCH_CHECK(0 <= queries && queries <= length && length <= holds, "sequence ", s, " has ", length, " tokens and ",
+    TORCH_CHECK_VALUE(0 <= starts[s] && 0 <= queries && queries <= length && length <= holds, "sequence ", s, " has ", length, " tokens and ",
                 queries, " queries, and pages for ", holds, " tokens");
     for (int64_t i = 0; i < queries; ++i)
       for (int64_t head = 0; head < heads; head += at_once)
@@ -38,7 +38,7 @@ Pages<T> pages_of(const Task& task, const at::Tensor& pool, const at::Tensor& bl
   Pages<T> pages{{}, pool.size(1), pool.size(2), task.length};
   for (int64_t at = 0; at < task.length; at += pages.per_page) {
     const int64_t page = *table++;
-    TORCH_CHECK(0 <= page && page < pool.size(0), "page ", page, " of sequence ", task.sequence, " is not in the pool");
+    TORCH_CHECK_VALUE(0 <= page && page < pool.size(0), "page ", page, " of sequence ", task.sequence, " is not in the pool");
     pages.starts.push_back(start + page * pool.stride(0));
   }
   return pages;

@@ -10,6 +10,7 @@ from relserve.policies.caching.state import CacheCosts
 from relserve.policies.cost import StepSample, fit_with
 
 WINDOW, EVERY = 512, 64  # steps remembered, and steps between fits
+FEW = 4  # steps without what is to be told apart
 NUM_KINDS = 3  # of tokens in memory that a step reads
 
 
@@ -57,9 +58,18 @@ class MeasuredCosts:
     def _learn(self, samples: np.ndarray) -> None:
         before = self.latest
         known = np.array(before[1:])
-        steps, units = fit_with(samples[:, :3], samples[:, 3:], before.steps, known)
+        steps, units = fit_with(samples[:, :3], _told_apart(samples), before.steps, known)
         units[:NUM_KINDS] = np.minimum(units[:NUM_KINDS], _most(samples))
         self.latest = CacheCosts(steps, *units.tolist())
+
+
+def _told_apart(samples: np.ndarray) -> np.ndarray:
+    """What steps read; whether there was any only where some steps of the same kind had none."""
+    found = samples[:, 3:].copy()
+    for column, of_kind in ((NUM_KINDS, samples[:, 1] > 0), (NUM_KINDS + 1, samples[:, 0] > 0)):
+        if np.count_nonzero(of_kind & (found[:, column] == 0)) < FEW:
+            found[:, column] = 0.0
+    return found
 
 
 def _counted(sample: CacheSample) -> tuple[float, ...]:

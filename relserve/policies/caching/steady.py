@@ -162,8 +162,9 @@ class Steady:
         pressure = Pressure(num_started + at_once, len(waiting) - at_once)
         freed = needs.kv[waiting] - needs.hidden[waiting]
         tokens, most = requests.num_tokens[waiting], view.limits.max_num_batched_tokens
-        made = tokens_made(tokens, requests.num_computed[waiting], most)
-        once = Once(made, requests.expected_left[waiting])
+        begins_with = requests.shared_hidden[waiting] * view.memory.hidden_tokens_per_block
+        anew = np.maximum(requests.shared_kv[waiting] * view.memory.kv_tokens_per_block - begins_with, 0)
+        once = Once(tokens_made(tokens, begins_with, most), anew, requests.expected_left[waiting])
         pays = hidden_pays(tokens, pressure, view.memory, view.costs, freed, once)
         return allowed(requests, waiting, pays | (needs.kv[waiting] > view.memory.num_blocks))
 
@@ -194,13 +195,13 @@ def most_tokens(view: CacheView, needs: Needs, run: Ints) -> int:
     read_s = np.where(is_hidden, costs.hidden_token_s, costs.kv_token_s) * requests.num_tokens[decodes]
     prompts = run[needs.tokens[run] > 1]
     made = requests.num_computed[prompts[requests.holds[prompts] == HIDDEN]]
-    made_s = costs.made_token_s * float(made.sum()) + costs.made_base_s * bool(len(made))
+    made_s = costs.made_token_s * float(made.sum()) + costs.made_base_s * bool((made > 0).any())
     left_s = OF_SLO * float(requests.tbt_slo_s[decodes].min())
     left_s -= costs.steps.step(1, len(decodes)) + costs.hidden_base_s * bool(is_hidden.any())
-    left_s -= float(read_s.sum()) + made_s
+    left_s -= float(read_s.sum())
     if left_s <= 0 or np.isinf(left_s):
         return most
-    fit = int(min(left_s / costs.steps.prefill_per_token_s, most))
+    fit = int(min(max(left_s - made_s, 0.0) / costs.steps.prefill_per_token_s, most))
     return min(len(decodes) + max(fit, most // 4), most)
 
 

@@ -22,10 +22,12 @@ class Once(NamedTuple):
 
     Attributes:
         made: tokens whose keys and values are made again while its prompt is computed; see `tokens_made`.
+        anew: tokens of its prompt that the prefix cache has as keys and values only.
         steps: that it is expected to run.
     """
 
     made: Ints
+    anew: Ints
     steps: Floats
 
 
@@ -33,7 +35,7 @@ def tokens_made(num_prompt: Ints, begins_with: Ints, most_tokens: int) -> Ints:
     """Tokens whose keys and values a hidden prompt needs again: at each part of it, all that lie before.
 
     Args:
-        begins_with: tokens of it that the prefix cache has.
+        begins_with: tokens of it that the prefix cache has as hidden states.
         most_tokens: of a step.
     """
     parts = -(-np.maximum(num_prompt - begins_with, 1) // most_tokens)
@@ -63,8 +65,8 @@ def hidden_pays(
     so it hides what then runs slower for hundreds of steps). What its prompt costs more is paid once, and so
     weighs the less the longer it runs.
 
-    Where hidden states are read as fast as keys and values, as on the absorbed path, they always pay for
-    prompts that are computed whole.
+    Where hidden states are read as fast as keys and values and a step costs no more for having any, they
+    always pay for prompts that are computed whole.
 
     Args:
         freed: blocks that each takes less; None: as its tokens say, where it shares none with others.
@@ -77,7 +79,8 @@ def hidden_pays(
     slower_s = (costs.hidden_token_s - costs.kv_token_s) * num_tokens.astype(np.float64)
     slower_s += costs.hidden_base_s / (pressure.num_running + 1)
     if once is not None:
-        slower_s += costs.made_token_s * once.made / np.maximum(once.steps, 1.0)
+        once_s = costs.made_token_s * once.made + costs.steps.prefill_per_token_s * once.anew
+        slower_s += once_s / np.maximum(once.steps, 1.0)
     everyone = max(pressure.num_running + pressure.num_waiting, 1)
     gained_s = costs.steps.decode_base_s * freed / memory.num_blocks * pressure.num_waiting / everyone
     return (gained_s >= slower_s) & ((freed > 0) | (slower_s < 0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from relserve.policies.caching.requests import Ints
 from relserve.policies.caching.state import Memory
 from relserve.policies.caching.types import Once, Pressure, tokens_made, type_of
 from relserve.vllm_plugin import host
@@ -38,10 +37,12 @@ class AdmissionType:
         tokens = max(round(row.num_tokens + row_output), 1)
         fitting = self._types.num_free_tokens("kv") // tokens
         pressure = Pressure(num_running, max(min(num_waiting, seats) - fitting, 0))
-        once = Once(self._tokens_made(row), np.array([row_output]))
+        once = self._once(row, row_output)
         self._types.default = type_of(tokens, pressure, self._memory, self._clock.costs.latest, once)
 
-    def _tokens_made(self, row: Request) -> Ints:
-        begins_with = min(host.num_cached_tokens(self._scheduler, row), row.num_tokens - 1)
-        most = self._scheduler.max_num_scheduled_tokens
-        return tokens_made(np.array([row.num_tokens]), np.array([begins_with]), most)
+    def _once(self, row: Request, row_output: float) -> Once:
+        most = row.num_tokens - 1
+        hidden, kv = (min(self._types.num_cached_as(row, each), most) for each in ("hidden", "kv"))
+        prompt, begins_with = np.array([row.num_tokens]), np.array([hidden])
+        made = tokens_made(prompt, begins_with, self._scheduler.max_num_scheduled_tokens)
+        return Once(made, np.array([max(kv - hidden, 0)]), np.array([row_output]))

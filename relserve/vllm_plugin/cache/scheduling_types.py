@@ -113,7 +113,11 @@ class RowTypes:
 
     def num_cached_tokens(self, request: Request) -> int:
         """Tokens of a row in the prefix cache, of the type with which it would be admitted."""
-        if self._manager is not None and self.of_admission(request) == "hidden":
+        return self.num_cached_as(request, self.of_admission(request))
+
+    def num_cached_as(self, request: Request, cache: CacheType) -> int:
+        """Tokens of a row in the prefix cache as one type."""
+        if self._manager is not None and cache == "hidden":
             return self._manager.find_hidden_prefix(request)[1]
         return host.num_cached_tokens(self._scheduler, request)
 

@@ -69,3 +69,10 @@ def test_what_is_made_again_and_what_any_hidden_state_costs_are_found() -> None:
     assert found.hidden_token_s == pytest.approx(1e-6, rel=0.1)
     assert found.hidden_base_s == pytest.approx(1e-3, rel=0.15)
     assert found.made_token_s == pytest.approx(2e-5, rel=0.1)
+
+
+def test_what_all_steps_had_is_not_told_apart_from_the_step() -> None:
+    costs = MeasuredCosts(FIRST)
+    for _ in range(4 * EVERY):
+        costs.add(CacheSample(StepSample(0, 8, 0.03), 0, 1000))
+    assert costs.latest.hidden_base_s == 0

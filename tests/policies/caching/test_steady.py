@@ -242,4 +242,5 @@ def test_a_step_has_time_to_make_keys_and_values_again():
 
     assert most() == 79
     assert most(made_token_s=1e-4, made_base_s=5e-4) == 54
+    assert most(made_token_s=1.0) == 51, "a quarter in any case"
     assert most(hidden_base_s=1.0) == 79, "the decode keeps keys and values"

@@ -88,9 +88,10 @@ def test_what_a_prompt_costs_once_weighs_less_the_longer_it_runs():
     """2 % of the pool is freed, of 22 ms a step: 0.4 ms a step; 400 tokens made again cost 8 ms."""
     dear = costs(0.0)._replace(made_token_s=2e-5)
     for steps, expected in ((10.0, "kv"), (40.0, "hidden")):
-        once = Once(np.array([400]), np.array([steps]))
+        once = Once(np.array([400]), np.array([0]), np.array([steps]))
         assert type_of(640, Pressure(0, 10), POOL, dear, once) == expected
-    assert type_of(640, Pressure(0, 0), POOL, dear, Once(np.array([400]), np.array([1e6]))) == "kv"
+    long = Once(np.array([400]), np.array([0]), np.array([1e6]))
+    assert type_of(640, Pressure(0, 0), POOL, dear, long) == "kv"
 
 
 def test_what_any_hidden_request_costs_is_shared():
@@ -99,3 +100,10 @@ def test_what_any_hidden_request_costs_is_shared():
     assert type_of(640, Pressure(0, 0), POOL, dear) == "kv"
     assert type_of(640, Pressure(0, 2), POOL, dear) == "kv"
     assert type_of(640, Pressure(39, 40), POOL, dear) == "hidden"
+
+
+def test_a_prefix_that_is_there_as_keys_and_values_counts_against_it():
+    """400 tokens computed anew cost 40 ms; of 22 ms a step 0.4 ms are gained."""
+    for steps, expected in ((50.0, "kv"), (200.0, "hidden")):
+        once = Once(np.array([0]), np.array([400]), np.array([steps]))
+        assert type_of(640, Pressure(0, 10), POOL, costs(0.0), once) == expected

@@ -11,7 +11,6 @@ pytest.importorskip("relserve.vllm_plugin.cache.scheduling_types", reason="vLLM 
 from relserve.policies.caching.measured import MeasuredCosts
 from relserve.policies.caching.state import CacheCosts
 from relserve.policies.cost import CostModel
-from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, guessed_costs
 from relserve.vllm_plugin.cache.scheduling_host import ModelShape
@@ -51,7 +50,7 @@ def row_of(num_tokens: int) -> Any:
 
 @pytest.fixture(autouse=True)
 def nothing_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "num_cached_tokens", lambda *_: 0)
+    monkeypatch.setattr(RowTypes, "num_cached_as", lambda *_: 0)
 
 
 def request(wants: Any = None) -> Any:
@@ -136,7 +135,7 @@ def test_rows_whose_prefix_would_be_made_again_keep_it(monkeypatch: pytest.Monke
     clock = CacheClock(CacheCosts(STEPS, 0.0, 0.0, made_token_s=2e-4), types.held)
     chosen = []
     for cached in (0, 140):
-        monkeypatch.setattr(host, "num_cached_tokens", lambda *_, cached=cached: cached)
+        monkeypatch.setattr(RowTypes, "num_cached_as", lambda *_, cached=cached: cached)
         AdmissionType(scheduler, types, clock).choose(40, row_of(150), 50.0)
         chosen.append(types.default)
     assert chosen == ["hidden", "kv"]
