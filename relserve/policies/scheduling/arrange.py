@@ -158,7 +158,8 @@ class Marginal:
             < later * (bases saved) * (relQueries from it on + TO_COME)
 
     `later` and TO_COME stand for those that are still to come, to whom it is spared too: `later` for how many
-    more there will be of those there are now (see `ArrivingLoad`), TO_COME for when hardly any are. The first
+    more there will be of those there are now (see `ArrivingLoad`), TO_COME for when hardly any are. A workflow
+    whose step is ahead counts among those behind too, for it has more steps to come. The first
     that does not pay ends the list: nothing less urgent may overtake. With many behind all is mixed, with few
     the urgent run alone.
 
@@ -183,7 +184,8 @@ class Marginal:
             if not by_rel:
                 break
             at_work += bool(state.num_decoding) or candidate is not None
-            behind -= bool(state.num_waiting or state.num_running)
+            if state.workflow_id is None:
+                behind -= bool(state.num_waiting or state.num_running)
         if first := self._before_decodes(step, taken):
             return step.prefill(NOBODY, first, "prefill first")
         if taken:

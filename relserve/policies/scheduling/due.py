@@ -20,6 +20,7 @@ HOPELESS = 1e9  # the least priority value of what cannot be in time; those of o
 INFINITE = float("inf")
 RANK = 1e-9  # by which values of workflows that are due one after the other differ at least
 ALIKE = 0.9  # share of a workflow's time that another has at least whose deadline counts as equal
+WEIGHT = 2.0  # times its length that a workflow counts as among relQueries without deadlines
 LONGER = 2.0  # times its length that a workflow counts as, at most, where others claim tighter deadlines
 
 
@@ -69,8 +70,9 @@ class DueTimes:
 
     A deadline alone moves nobody: a relQuery keeps its place by length, and the guard puts it first where it
     would else be late. Among steps of workflows the workflow that is due first goes first, with equal
-    deadlines the oldest one; each counts as as long as what its workflow has left, or as that of one due
-    before, so none goes before what is shorter and has no deadline. Where one due before gave itself less
+    deadlines the oldest one; each counts as `WEIGHT` times as long as what its workflow has left, or as that
+    of one due before, so none goes before what is shorter and has no deadline. By its length alone, its many
+    narrow steps would pass whatever is wide, and slow the relQueries beside workflows by half. Where one due before gave itself less
     time than it has, by more than `ALIKE`, it counts as at most `LONGER` times as long as it is.
 
     A workflow that cannot be in time any more goes last, for its answers are of use all together or not at
@@ -104,7 +106,7 @@ class DueTimes:
         back_s[flows] = np.where(hopeless, late_s, -INFINITE)
         found = np.array(values)
         order = np.lexsort((begun_s[flows], deadline_s[flows], hopeless))
-        lengths, slos_s = (found[flows] + after_s)[order], (deadline_s[flows] - begun_s[flows])[order]
+        lengths, slos_s = WEIGHT * (found[flows] + after_s)[order], (deadline_s[flows] - begun_s[flows])[order]
         is_claimed = np.minimum.accumulate(slos_s) < ALIKE * slos_s
         most = np.where(is_claimed, LONGER, INFINITE) * lengths
         in_order = np.minimum(np.maximum.accumulate(lengths), most)

@@ -19,6 +19,7 @@ GRACE_S = 0.9  # of a second, beyond the promise, for what is too short to be wo
 INFINITE = float("inf")
 NEWS = 0.05  # weight of the latest step in the pace of steps
 PLAN_AT_ONCE = 64  # relQueries up to which every step is planned anew
+PLAN_AGAIN_S = 0.005  # after which a plan is made anew though nobody came or left
 
 
 class Guard(Protocol):
@@ -98,15 +99,18 @@ class PatienceGuard:
         self.shadow = FcfsShadow()
         self._promotions = Promotions()
         self._steps_until_plan = 0
+        self._planned_s = -INFINITE
         self._now_s = self._pace_s = 0.0  # of the latest step, and of steps lately
 
     def put_first(self, values: Numbers, view: StepView, book: RelBook) -> Numbers:
-        """See `Guard.put_first`; among many relQueries the plan is renewed every few steps."""
+        """See `Guard.put_first`; the plan is renewed every few milliseconds, among many relQueries steps."""
         self._follow(view, book)
         at_most = book.column("at_most", blank=INFINITE)
         self._steps_until_plan = min(self._steps_until_plan - 1, len(at_most) // PLAN_AT_ONCE)
-        if self._steps_until_plan <= 0:
+        is_stale = view.gone or book.newcomers or abs(view.now_s - self._planned_s) >= PLAN_AGAIN_S
+        if self._steps_until_plan <= 0 and is_stale:
             self._steps_until_plan = len(at_most) // PLAN_AT_ONCE
+            self._planned_s = view.now_s
             self._plan(values, view, book)
         return book.each(min, values, at_most) if isinstance(values, list) else np.minimum(values, at_most)
 

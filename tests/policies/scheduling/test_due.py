@@ -57,8 +57,13 @@ def test_a_workflow_that_cannot_be_in_time_goes_last_and_a_plain_call_keeps_its_
     """Of a plain call each row is of use alone, of a workflow the end."""
     hopeless = step("hopeless", rows=5, deadline=0.01, workflow="w1")
     late = step("late", rows=20, deadline=0.01)
-    others = [step("in time", rows=10, deadline=60.0, workflow="w2"), relation("plain", 60)]
+    others = [step("in time", rows=4, deadline=60.0, workflow="w2"), relation("plain", 60)]
     assert order_of(ours(), hopeless, late, *others) == ["in time", "late", "plain", "hopeless"]
+
+
+def test_a_workflow_with_time_goes_behind_a_plain_relquery_that_is_a_little_longer() -> None:
+    flow = step("flow", rows=8, deadline=1000.0, workflow="w")
+    assert order_of(ours(), flow, relation("short", 12), relation("long", 60)) == ["short", "flow", "long"]
 
 
 def test_a_shorter_plain_relquery_goes_before_one_that_has_time_and_not_before_one_that_has_none() -> None:
