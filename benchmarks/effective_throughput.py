@@ -6,9 +6,10 @@ on an idle engine: by the 99th percentile of its gaps, as Apt-Serve counts, or b
 40 % of the blocks that stock vLLM with plenty of memory uses at its own 90 % rate. Rates are multiples of
 the one at which stock FCFS with that pool serves 90 % in time.
 
-All ways have the same bytes, weights, requests and arrivals, and the same token budget a step, the largest
-at which prefills do not break the limit by themselves. Prompts differ from their first token on, and nobody
-is told lengths. Engines run on one thread, and their clock is the processor time that they take: idle time is
+All ways have the same bytes, weights, requests and arrivals, and each its best token budget a step: of the
+largest at which prefills do not break the limit by themselves, and of 0.7 and a half of it, the one with
+which it serves the most of other requests in time. Prompts differ from their first token on, and nobody is
+told lengths. Engines run on one thread, and their clock is the processor time that they take: idle time is
 skipped, and other programs do not count. See `hybrid.lanes` for the machine's speed.
 
 The model is in bfloat16 where the CPU multiplies it, else in float32 (see `hybrid.ways`): then a token costs
@@ -46,6 +47,7 @@ LEAST = 18  # blocks: the longest request, and the probe
 IDLE_RATE = 0.5
 MAX_MODEL_LEN, MAX_NUM_SEQS = 544, 64
 BUDGETS = range(16, 257, 16)  # tokens of a step
+PARTS = (0.5, 0.7, 1.0)  # of the tokens of a step with which ways are tried
 COLUMNS = ("way", "x", "P99 TBT", "every gap", "finished/s", "p99 s", "worst TTFT s", "at once", "preempted")
 
 
@@ -234,15 +236,31 @@ def rows(found: Mapping[str, Mapping[float, Measured]], unit: float) -> list[lis
     ]  # fmt: skip
 
 
-def starts(ways: Sequence[str], regime: Regime) -> dict[str, Start]:
-    """What each way's engine is started with."""
-    return {
-        name: Start(
-            WAYS[name].variant, WAYS[name].settings or {},
-            engine_of(WAYS[name], regime.num_blocks + 1, **limits(regime.max_tokens)),
-        )
-        for name in ways
-    }  # fmt: skip
+def start_of(way: str, regime: Regime, max_tokens: int) -> Start:
+    """What a way's engine is started with."""
+    engine = engine_of(WAYS[way], regime.num_blocks + 1, **limits(max_tokens))
+    return Start(WAYS[way].variant, WAYS[way].settings or {}, engine)
+
+
+def best_budget(way: str, regime: Regime, trace: Sequence[RelSpec]) -> int:
+    """The tokens of a step with which a way serves the most requests in time, of the regime's and fewer.
+
+    Ways differ in what else a step takes, so that the most tokens that stock's limit between two tokens
+    allows are not the best for all of them.
+    """
+    budgets = sorted({max(BUDGETS[0], round(regime.max_tokens * part)) for part in PARTS})
+    lane = Lane(
+        {STOCK: start_of(STOCK, regime, regime.max_tokens)}
+        | {f"{tokens}": start_of(way, regime, tokens) for tokens in budgets},
+        regime.probe_s,
+    )
+    found = {
+        tokens: attainment(lane.serve(f"{tokens}", trace, regime.slo)[0], regime.slo).attained
+        for tokens in budgets
+    }
+    lane.quit()
+    print(f"{way}: in time by tokens of a step {found}", flush=True)
+    return max(found, key=lambda tokens: (found[tokens], tokens))
 
 
 def options() -> argparse.Namespace:
@@ -252,9 +270,10 @@ def options() -> argparse.Namespace:
     parser.add_argument("--requests", type=int, default=1000, help="of a seed, at each rate")
     parser.add_argument("--lanes", type=int, default=2, help="engines that run at a time, one thread each")
     parser.add_argument("--ways", nargs="+", choices=list(ways_here()), help=f"beside {STOCK} and {OURS}")
+    parser.add_argument("--pilot", type=int, default=150, help="requests by which a way's budget is chosen")
     args = parser.parse_args()
     if args.quick:
-        args.seeds, args.requests, args.lanes = 1, 40, 1
+        args.seeds, args.requests, args.lanes, args.pilot = 1, 40, 1, 20
     wanted = args.ways or ([PUBLISHED] if args.quick else list(WAYS))
     args.ways = [name for name in ways_here() if name in {STOCK, OURS, *wanted}]
     return args
@@ -270,7 +289,9 @@ def main() -> None:
     regime = regime_of(Arrivals(lengths, 150 if args.quick else 400), Arrivals(lengths, 30))
     pool = f"the pool has {regime.num_blocks} blocks for a load of {regime.load_blocks}"
     print(f"{numbers()}\n{regime}\n{pool}", flush=True)
-    started = starts(args.ways, regime)
+    pilot = Arrivals(lengths, args.pilot).at(regime.rate / 2, 0)
+    budgets = {way: best_budget(way, regime, pilot) for way in args.ways}
+    started = {way: start_of(way, regime, tokens) for way, tokens in budgets.items()}
     lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
     comparison = Comparison(lanes, arrivals, regime.slo, args.seeds)
     unit = Curve(comparison.stock_at, regime.rate / 2, regime.rate / 20, regime.rate).rate_at(LEVEL, 1.2)
@@ -282,7 +303,7 @@ def main() -> None:
     show(comparison.found, unit)
     details = {
         "numbers": numbers()._asdict(), "regime": regime._asdict(), "pool_blocks": regime.num_blocks,
-        "unit_rate": unit, "is_unit_exact": unit < regime.rate,
+        "budgets": budgets, "unit_rate": unit, "is_unit_exact": unit < regime.rate,
         "found": told(comparison.found), "rates": {way: headline(comparison.found, way) for way in args.ways},
         "probes_s": [lane.probes_s for lane in lanes],
     }  # fmt: skip
