@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from benchmarks.relquery_workload import Encode, declared, relqueries
 from relserve.engines.local.cpu import ALLOCATOR
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
+from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.simulator.workload import RelSpec, retimed
@@ -135,6 +137,7 @@ class Worker:
             "--settings", json.dumps(own_settings if settings is None else settings),
         ]  # fmt: skip
         self.variant = variant
+        self.cost: CostModel | None = None  # of steps, by the charged clock
         environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": str(engine.threads)}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -154,7 +157,7 @@ class Worker:
             pickle.dump(trace, file)
             file.flush()
             told = {"trace": file.name, "forget": forget, "tokens": tokens, "slo_s": list(slo_s)}
-            self._tell(told)
+            self._tell(told | {"cost": None if self.cost is None else asdict(self.cost)})
             return self._read()
 
     def quit(self) -> None:

@@ -3,7 +3,8 @@
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
 of results; with "forget" all that was learnt of output lengths is forgotten before; {"quit": 1} ends. A
 relQuery's rows are added when it arrives. With "tokens" the answer has the time of every token too; "slo_s"
-are the limits, for the first token and between two, that each request brings with it.
+are the limits, for the first token and between two, that each request brings with it; "cost" is what steps
+count as by the charged clock.
 
 A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
 true length is decided behind them, where vLLM looks for the end of a text (see `relquery_hooks`).
@@ -28,7 +29,7 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from benchmarks.clocks import CLOCKS, Clock, lead
+from benchmarks.clocks import CLOCKS, ChargedClock, Clock, lead
 from benchmarks.deadlines.workflows import StepSpec
 from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
 from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, plan_ahead_on_cpu
@@ -251,6 +252,9 @@ def main() -> None:
             break
         if command.get("forget"):
             served.forget()
+        if isinstance(clock, ChargedClock):
+            clock.cost = CostModel(**command["cost"]) if command.get("cost") else None
+            clock.samples = []
         with open(command["trace"], "rb") as file:
             out.write(json.dumps(served.serve(pickle.load(file), command)) + "\n")
         out.flush()
@@ -265,6 +269,9 @@ class Served:
         self.steering = getattr(scheduler, "steering", None)  # a caching policy's has neither cost nor driver
         self.watch = Watch(scheduler, clock)
         lead("relserve.vllm_plugin", clock)
+        if isinstance(clock, ChargedClock):
+            executor = engine.engine_core.engine_core.model_executor
+            clock.charge(executor, lambda output: step_features(output, scheduler.requests))
         self.steps: Logged | StockSteps
         if hasattr(self.steering, "cost"):
             self.steps = self.steering.cost = Logged(self.steering.cost.model)
@@ -297,6 +304,8 @@ class Served:
         result["policy_s"] = self.steering.policy_s - before if self.steering else 0.0
         result |= {"leaked_blocks": self.watch.num_used, "at_once": self.watch.at_once}
         result["most_blocks"] = self.watch.most_blocks
+        if isinstance(self.clock, ChargedClock):
+            result["steps"] = self.clock.samples
         if command.get("tokens"):
             result["token_s"] = self.watch.token_s(result["start_s"])
         return result

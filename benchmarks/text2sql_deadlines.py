@@ -9,8 +9,9 @@ All workflows of a run have one deadline, by which the published urgency and our
 them meet on the stock engine, which knows of none, divided by `--tightness`. The deadline that 95 % attain is
 then read off the times that they took. Nobody knows lengths, or what comes after a step, when a run begins.
 
-Engines go by the processor time that they take, arrivals and scheduler too, so that other programs cost them
-little; what is left of the machine's moods a probe on the stock engine tells before and after every run.
+Engines are real, and go by `clocks.ChargedClock`: a step of the model counts as what one of its size took on
+the stock engine before, by a linear model, for this machine's speed moves by half from one second to the
+next; the processor time of schedulers and arrivals counts as it is measured.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import random
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ Runs = dict[str, list[Outcome]]
 def starts(max_tokens: int) -> dict[str, Start]:
     """The engines; all have the same limits, and relserve's its own settings."""
     engine = Engine(
-        own_threads=1, clock="busy", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS
+        own_threads=1, clock="charged", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS
     )
     return {STOCK: Start(STOCK, {}, engine), PUBLISHED: Start(PUBLISHED, {"patience": 0.0}, engine),
             OURS: Start(DEFAULT, {}, engine)}  # fmt: skip
@@ -65,6 +66,14 @@ def warm_up(lane: Lane, args: argparse.Namespace, encode: Encode) -> None:
     few = arriving(workflows(args.warm, WARM, args.factor, CAP), [0.0] * args.warm, [None] * args.warm)
     for way in WAYS:
         lane.relqueries(way, few + plain(args, WARM, 1e6, encode)[: args.warm])
+
+
+def every_size(args: argparse.Namespace, encode: Encode) -> list[RelSpec]:
+    """A trace with wide steps and narrow ones: half of it comes at once, then one after the other."""
+    half = args.workflows // 2
+    times = [0.0] * half + [10.0 + 0.4 * number for number in range(args.workflows - half)]
+    steps = arriving(workflows(args.workflows, WARM, args.factor, CAP), times, [None] * args.workflows)
+    return [*steps, *plain(args, WARM, 10.0, encode)]
 
 
 def serve(lane: Lane, way: str, steps: Sequence[StepSpec], beside: Sequence[RelSpec]) -> Outcome:
@@ -158,9 +167,13 @@ def main() -> None:
     args, began_s = options(), time.monotonic()
     encode = encoder()
     lanes = [Lane(starts(args.max_tokens))]
-    lanes += [Lane(starts(args.max_tokens), lanes[0].reference_s) for _ in range(args.lanes - 1)]
+    lanes += [Lane(starts(args.max_tokens)) for _ in range(args.lanes - 1)]
     for lane in lanes:
         warm_up(lane, args, encode)
+    cost = lanes[0].step_cost(every_size(args, encode))
+    print(f"a step counts as {cost}", flush=True)
+    for lane in lanes:
+        lane.charge(cost)
     seeds = range(args.first_seed, args.first_seed + args.seeds)
     by_seed = on_lanes(lanes, seeds, partial(measure, args, encode))
     for lane in lanes:
@@ -174,7 +187,7 @@ def main() -> None:
     probes = [probe for lane in lanes for probe in lane.probes_s]
     details = {
         "settings": vars(args), "minutes": (time.monotonic() - began_s) / 60,
-        "probe_s": [min(probes), statistics.median(probes), max(probes)],
+        "probe_s": [min(probes), statistics.median(probes), max(probes)], "step_cost": asdict(cost),
         "loads": {
             f"{load:g}": {way: [each._asdict() for each in outcomes] for way, outcomes in of.items()}
             for load, of in runs.items()

@@ -12,12 +12,16 @@ import queue
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from benchmarks.effective.attainment import RequestRecord, Slo
 from benchmarks.effective.workload import Arrival
 from benchmarks.hybrid.requests import records, requests, stretched
 from benchmarks.relquery_engines import Engine, Run, Worker
+from relserve.policies.cost import CostModel, fit
 from relserve.simulator.workload import RelSpec
 
 PROBE = requests([Arrival(0.0, 64, 64)] * 4, 998)
@@ -81,6 +85,18 @@ class Lane:
         self.probes_s.append(self._probe())
         factor = 2 * self.reference_s / (before + self.probes_s[-1])
         return [factor * latency_s for _, latency_s, *_ in run["rels"].values()], run
+
+    def step_cost(self, trace: Sequence[RelSpec]) -> CostModel:
+        """What steps of a trace take on the stock engine, the median of three; by `clocks.ChargedClock`."""
+        found = [fit(self._judge.serve(trace)["steps"]) for _ in range(3)]
+        return CostModel(*np.median([astuple(each) for each in found], axis=0).tolist())
+
+    def charge(self, cost: CostModel) -> None:
+        """Count steps so from now on."""
+        for worker in self._workers.values():
+            worker.cost = cost
+        self.probes_s = [self._probe()]
+        self.reference_s = self.probes_s[0]
 
     def quit(self) -> None:
         """End the engines."""
