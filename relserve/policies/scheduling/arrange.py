@@ -157,11 +157,11 @@ class Marginal:
         (relQueries at work ahead of it) * (longer + wider)
             < later * (bases saved) * (relQueries from it on + TO_COME)
 
-    `later` and TO_COME stand for those that are still to come, to whom it is spared too: `later` for how many
-    more there will be of those there are now (see `ArrivingLoad`), TO_COME for when hardly any are. A workflow
-    whose step is ahead counts among those behind too, for it has more steps to come. The first
-    that does not pay ends the list: nothing less urgent may overtake. With many behind all is mixed, with few
-    the urgent run alone.
+    `later` and TO_COME stand for those that are still to come, to whom it is spared too: `later` for how
+    many more there will be of those there are now (see `ArrivingLoad`), TO_COME for when hardly any are. A
+    workflow whose step is ahead counts among those behind too, for it has more steps to come. The first
+    that does not pay ends the list: nothing less urgent may overtake. With many behind all is mixed, with
+    few the urgent run alone.
 
     The decodes pause for a step where the relQueries that join, and are no less urgent, gain more in all by
     running first than the others lose by it (`_before_decodes`): ABA's preemption and internal case, priced.

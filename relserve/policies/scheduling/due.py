@@ -68,12 +68,13 @@ class Urgency:
 class DueTimes:
     """Ours: deadlines among relQueries without, in one order.
 
-    A deadline alone moves nobody: a relQuery keeps its place by length, and the guard puts it first where it
-    would else be late. Among steps of workflows the workflow that is due first goes first, with equal
-    deadlines the oldest one; each counts as `WEIGHT` times as long as what its workflow has left, or as that
-    of one due before, so none goes before what is shorter and has no deadline. By its length alone, its many
-    narrow steps would pass whatever is wide, and slow the relQueries beside workflows by half. Where one due before gave itself less
-    time than it has, by more than `ALIKE`, it counts as at most `LONGER` times as long as it is.
+    A deadline alone moves nobody: a relQuery keeps its place by length, and the guard puts it first where
+    it would else be late. Among steps of workflows the workflow that is due first goes first, with equal
+    deadlines the oldest one; each counts as `WEIGHT` times as long as what its workflow has left, or as
+    that of one due before, so none goes before what is shorter and has no deadline. By its length alone,
+    its many narrow steps would pass whatever is wide, and slow the relQueries beside workflows by half.
+    Where one due before gave itself less time than it has, by more than `ALIKE`, it counts as at most
+    `LONGER` times as long as it is.
 
     A workflow that cannot be in time any more goes last, for its answers are of use all together or not at
     all; the guard's promise to it begins `HOPELESS_S` after its deadline, or after it came.
@@ -106,7 +107,8 @@ class DueTimes:
         back_s[flows] = np.where(hopeless, late_s, -INFINITE)
         found = np.array(values)
         order = np.lexsort((begun_s[flows], deadline_s[flows], hopeless))
-        lengths, slos_s = WEIGHT * (found[flows] + after_s)[order], (deadline_s[flows] - begun_s[flows])[order]
+        lengths = WEIGHT * (found[flows] + after_s)[order]
+        slos_s = (deadline_s[flows] - begun_s[flows])[order]
         is_claimed = np.minimum.accumulate(slos_s) < ALIKE * slos_s
         most = np.where(is_claimed, LONGER, INFINITE) * lengths
         in_order = np.minimum(np.maximum.accumulate(lengths), most)
