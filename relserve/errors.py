@@ -15,6 +15,7 @@
     ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
     ├── ForbiddenError       a server's user may not do this
     ├── QuotaError           a server's user has used up the hour's tokens
+    ├── AdmissionError       an engine's gate let a request wait until its limit was over, or it would be
     ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
     └── Cancelled            the query was interrupted
 
@@ -117,6 +118,14 @@ class QuotaError(RelserveError):
 
     def __init__(self, message: str, wait_s: float) -> None:
         self.wait_s = wait_s
+        super().__init__(message)
+
+
+class AdmissionError(RelserveError):
+    """A request was not admitted in time; `estimate_s`: seconds that it would take now, None: not known."""
+
+    def __init__(self, message: str, estimate_s: float | None = None) -> None:
+        self.estimate_s = estimate_s
         super().__init__(message)
 
 

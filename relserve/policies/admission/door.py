@@ -43,6 +43,11 @@ class Door:
         late: what becomes of a request that waits past its deadline: it runs last, or is an error.
         shares: fair shares between users; None: all are alike.
         fallback: the static limit where the curve is poor; None: what measured speeds allow.
+        most: places in the engine, where more would only wait behind the door; None: as many as may start.
+
+    Attributes:
+        reasons: how often each was a policy's; `reason`: the latest for nobody to start.
+        learnt: of each class.
     """
 
     def __init__(
@@ -52,9 +57,12 @@ class Door:
         late: Literal["last", "error"] = "last",
         shares: Shares | None = None,
         fallback: int | None = None,
+        most: int | None = None,
     ) -> None:
         self.policy, self.curve = policy, OnlineCurve() if curve is None else curve
         self.late, self.shares, self._fallback = late, shares, fallback
+        self._most = most
+        self.reason = ""
         self.reasons: Counter[str] = Counter()
         self.learnt: dict[str, Learnt] = {}
         self._waiting: dict[str, Request] = {}
@@ -153,11 +161,18 @@ class Door:
             self.learn(request, self._served - inside.began)
         return self.poll(now_s)
 
-    def gone(self, request_id: str, now_s: float) -> None:
-        """A request was cancelled, wherever it is; unknown ones are none of the door's business."""
+    def gone(self, request_id: str, now_s: float, tokens: float = 0.0) -> None:
+        """A request was cancelled, wherever it is; one that ran had said so many tokens.
+
+        Unknown ones are none of the door's business.
+        """
         self._pass(now_s)
         self._waiting.pop(request_id, None)
-        self._inside.pop(request_id, None)
+        inside = self._inside.pop(request_id, None)
+        if self._mark is not None:
+            self._mark[2].pop(request_id, None)
+        if inside is not None and self.shares is not None:
+            self.shares.corrected(inside.request.user, tokens - inside.request.tokens)
         self._ready = [request for request in self._ready if request.request_id != request_id]
 
     def learn(self, request: Request, work: float) -> None:
@@ -182,6 +197,13 @@ class Door:
         speed = curve.speed(load)
         return float((before + inside * before / (inside + before + own)) / (speed * load) + own / speed)
 
+    def seconds(self, tokens: float, slo_class: str, load: int) -> float | None:
+        """How long a request of a class takes among so many; None where nothing is measured yet."""
+        if (curve := self.curve.curve) is None:
+            return None
+        known = self.learnt.get(slo_class)
+        return float(tokens * (known.work_per_token if known else 1.0) / curve.speed(load))
+
     def _line(self, request: Request, now_s: float, estimate_s: float, keeps: bool) -> str:
         if keeps:
             return f"it waits, about {estimate_s:.3g} s to its end"
@@ -198,6 +220,7 @@ class Door:
             choice = self._choose(now_s)
             self.reasons[choice.reason] += 1
             if choice.request is None:
+                self.reason = choice.reason
                 return reason or choice.reason
             request = self._waiting.pop(choice.request.request_id)
             reason = choice.reason
@@ -210,6 +233,8 @@ class Door:
 
     def _choose(self, now_s: float) -> Choice:
         """The policy's choice; with shares, among those of the user who has got least, then the next."""
+        if self._most is not None and self.load >= self._most:
+            return Choice(None, "every place is taken")
         view = self._view(now_s)
         if self.shares is None:
             return self.policy.choose(view)

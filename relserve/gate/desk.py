@@ -1,0 +1,199 @@
+"""Who stands at the door and who waits behind: of each user and class a few at the door, however many come.
+
+A door looks at all that stand before it each time that somebody starts. So the rows of a relQuery come to it
+in instalments, of one user and class at most `FRONT` at once. No lock and no clock: `Gate` has them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from heapq import heapify, heappop, heappush
+from math import inf
+
+from relserve.errors import AdmissionError
+from relserve.gate.lengths import Lengths
+from relserve.gate.party import Party
+from relserve.gate.ticket import Standing, Ticket
+from relserve.policies.admission.door import Door, Turn
+from relserve.policies.admission.request import Admit, Refuse, Request
+
+FRONT = 8  # requests of a user and class at the door; policies look at fewer
+Group = list[tuple[float, int, Party]]  # a heap, by rank and arrival
+
+
+class Desk:
+    """All that wait and run.
+
+    Attributes:
+        lengths: what is learnt of answers' lengths.
+        num_started, num_refused: so far.
+    """
+
+    def __init__(self, door: Door) -> None:
+        self.door, self.lengths = door, Lengths()
+        self.num_started, self.num_refused = Counter[str](), Counter[str]()  # by user
+        self._groups: dict[tuple[str, str], Group] = {}
+        self._fronts: Counter[tuple[str, str]] = Counter()
+        self._of: dict[str, Party] = {}  # of those at the door and of those that run, by request
+        self._numbers = itertools.count(1)
+
+    @property
+    def parties(self) -> set[Party]:
+        """Those of whom rows wait."""
+        behind = {party for group in self._groups.values() for _, _, party in group if party.num_left}
+        return behind | {party for party in self._of.values() if party.at_door}
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits or runs."""
+        return not self._of and not any(self._groups.values())
+
+    def come(self, party: Party, now_s: float) -> None:
+        """A party wants to enter."""
+        work_s = self._seconds(party.num_left * party.tokens)
+        party.rank = party.arrival_s + (work_s or 0.0)  # a long one lets short ones by, but not for ever
+        group = self._groups.setdefault((party.user, party.slo_class), [])
+        heappush(group, (party.rank, next(self._numbers), party))
+        self.settle(now_s)
+
+    def leave(self, party: Party, now_s: float) -> None:
+        """A party is gone, with all of its rows."""
+        for request_id in [*party.at_door, *party.tickets]:
+            ticket = party.tickets.pop(request_id, None)
+            self._forget(request_id)
+            self.door.gone(request_id, now_s, ticket.said if ticket else 0.0)
+        party.num_left = 0
+        self._swept()
+        self.settle(now_s)
+
+    def done(self, party: Party, ticket: Ticket, now_s: float) -> None:
+        """A row has ended, having said what its ticket tells."""
+        if party.tickets.pop(ticket.request_id, None) is not None:
+            self._of.pop(ticket.request_id)
+            self.lengths.learn(party.kind, ticket.said)
+            self._turn(self.door.done(ticket.request_id, now_s, ticket.said), now_s)
+            self.settle(now_s)
+
+    def gone(self, party: Party, ticket: Ticket, now_s: float) -> None:
+        """A row that runs was given up."""
+        if party.tickets.pop(ticket.request_id, None) is not None:
+            self._of.pop(ticket.request_id)
+            self.door.gone(ticket.request_id, now_s, ticket.said)
+            self.settle(now_s)
+
+    def look(self, now_s: float) -> None:
+        """Time has passed: speeds are measured, deadlines looked at, and who may start does."""
+        said = {each: party.tickets[each].said for each, party in self._of.items() if each in party.tickets}
+        self.door.progress(said, now_s)
+        for party in [party for party in self.parties if party.deadline_s <= now_s]:
+            waited_s = now_s - party.arrival_s
+            self._refuse(party, Refuse(f"its limit is over; it has waited {waited_s:.3g} s"), now_s)
+        self._swept()
+        self.settle(now_s)
+
+    def settle(self, now_s: float) -> None:
+        """Have those come to the door who are next, until nobody starts any more."""
+        has_started = True
+        while has_started:
+            has_started = False
+            for key, group in self._groups.items():
+                while group and self._fronts[key] < FRONT:
+                    party = group[0][2]
+                    if not party.num_left:
+                        heappop(group)
+                        continue
+                    has_started |= self._offer(party, now_s)
+            has_started |= self._turn(self.door.poll(now_s), now_s)
+
+    def refuse_late(self, party: Party, now_s: float) -> None:
+        """Turn a party away that waits, unless it will probably be in time."""
+        standing = self.standing(party, now_s)
+        left_s = party.deadline_s - now_s
+        if left_s == inf:
+            line = f"the engine is busy: {standing.reason}"
+        elif standing.estimate_s is None or standing.estimate_s <= left_s:
+            return
+        else:
+            line = f"its limit of {left_s:.3g} s will probably be missed"
+        if standing.estimate_s is not None:
+            line += f": about {standing.estimate_s:.3g} s to its end"
+        self._refuse(party, Refuse(line), now_s)
+        self._swept()
+
+    def standing(self, party: Party, now_s: float) -> Standing:
+        """Where a party stands: all before it, or as much of each user's as of its own where that is less."""
+        before: dict[str, float] = {}
+        for other in self.parties:
+            if other.rank <= party.rank or other is party:
+                tokens = other.num_waiting * other.tokens
+                before[other.user] = before.get(other.user, 0.0) + tokens
+        own = before.get(party.user, 0.0)
+        waiting = sum(min(tokens, own) for tokens in before.values())
+        running = [(p.tokens, p.tickets[i].said) for i, p in self._of.items() if i in p.tickets]
+        left = sum(max(tokens - said, 0.0) for tokens, said in running)
+        alone = self.door.seconds(party.tokens, party.slo_class, max(len(running), 1))
+        found = self._seconds(waiting + left / 2)
+        estimate_s = None if found is None or alone is None else found + alone
+        return Standing(party.num_waiting, estimate_s, self.door.reason)
+
+    def _seconds(self, tokens: float) -> float | None:
+        """How long the engine takes for so many tokens, as busy as it may be; None: nothing is known."""
+        load = max(self.door.load, 1)
+        alone = self.door.seconds(tokens, "", load)
+        return None if alone is None else alone / load
+
+    def _offer(self, party: Party, now_s: float) -> bool:
+        request = party.next_request(str(next(self._numbers)))
+        decision = self.door.offered(request, now_s)
+        if isinstance(decision, Refuse):
+            self._refuse(party, decision, now_s)
+            return False
+        party.at_door[request.request_id] = request
+        self._of[request.request_id] = party
+        self._fronts[party.user, party.slo_class] += 1
+        if isinstance(decision, Admit):
+            self._start(request, now_s)
+            return True
+        return False
+
+    def _turn(self, turn: Turn, now_s: float) -> bool:
+        for request in turn.started:
+            self._start(request, now_s)
+        for request, refusal in turn.refused:
+            if (party := self._of.get(request.request_id)) is not None:
+                self._refuse(party, refusal, now_s)
+        return bool(turn.started)
+
+    def _start(self, request: Request, now_s: float) -> None:
+        party = self._of[request.request_id]
+        del party.at_door[request.request_id]
+        self._fronts[party.user, party.slo_class] -= 1
+        ticket = party.tickets[request.request_id] = Ticket(request.request_id, now_s - party.arrival_s)
+        self.num_started[party.user] += 1
+        party.started(ticket)
+
+    def _refuse(self, party: Party, refusal: Refuse, now_s: float) -> None:
+        """Turn away all of a party that waits."""
+        self.num_refused[party.user] += max(party.num_waiting, 1)
+        estimate_s = self.standing(party, now_s).estimate_s
+        for request_id in list(party.at_door):
+            self._forget(request_id)
+            self.door.gone(request_id, now_s)
+        party.num_left = 0
+        party.refused(AdmissionError(refusal.reason, estimate_s))
+
+    def _forget(self, request_id: str) -> None:
+        party = self._of.pop(request_id)
+        if party.at_door.pop(request_id, None) is not None:
+            self._fronts[party.user, party.slo_class] -= 1
+
+    def _swept(self) -> None:
+        """Groups without those of whom nothing is left."""
+        for key, group in list(self._groups.items()):
+            kept = [each for each in group if each[2].num_left]
+            if len(kept) < len(group):
+                heapify(kept)
+                self._groups[key] = kept
+            if not kept and not self._fronts[key]:
+                del self._groups[key], self._fronts[key]

@@ -1,0 +1,245 @@
+"""The gate of one engine: who wants to ask it enters here, and waits until the door lets it in.
+
+    async with gate.enter(user="ann", prompt_tokens=300, max_tokens=100, slo="interactive") as ticket:
+        ...
+        ticket.progress(num_tokens_so_far)
+
+A gate without a door lets everybody in at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from math import inf
+
+from relserve.errors import AdmissionError, Cancelled
+from relserve.gate.desk import Desk
+from relserve.gate.party import Party
+from relserve.gate.ticket import Standing, Ticket
+from relserve.policies.admission.door import Door
+from relserve.policies.admission.request import SloClasses, checked_limit
+
+LOOK_S = 0.05  # how often time alone may let somebody in
+TELL_S = 0.25  # how often those who wait are told where they stand
+NO_LIMIT, OWN_LIMIT = "", "deadline"  # classes of requests without a limit, and with one of their own
+
+Slo = str | float | None  # a class of limits by name, seconds until its end, or no limit
+
+
+class Gate:
+    """In front of one engine; safe for several threads and event loops.
+
+    Args:
+        door: decides; None: everybody is let in.
+        classes: the limits that a request may name.
+        clock: seconds that only grow.
+
+    Attributes:
+        meters: called before speeds are measured, to bring tickets up to date.
+    """
+
+    def __init__(
+        self,
+        door: Door | None = None,
+        classes: SloClasses | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.classes = SloClasses({}) if classes is None else classes
+        self.meters: set[Callable[[], None]] = set()
+        self._desk = None if door is None else Desk(door)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._watch: threading.Thread | None = None
+        self._numbers = itertools.count(1)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody is let in."""
+        return self._desk is None
+
+    @asynccontextmanager
+    async def enter(
+        self,
+        *,
+        user: str = "",
+        prompt_tokens: int,
+        max_tokens: int,
+        slo: Slo = None,
+        kind: str | None = None,
+        waits: bool = True,
+        told: Callable[[Standing], None] | None = None,
+    ) -> AsyncIterator[Ticket]:
+        """Wait for a place, and hold it while inside. A task that is cancelled meanwhile gives it up.
+
+        Args:
+            user: whose share it counts against.
+            prompt_tokens: of its prompt.
+            max_tokens: that its answer may have.
+            slo: its limit, from now to its end.
+            kind: of requests whose answers have lengths alike; None: those of its user and class.
+            waits: whether it waits as long as its limit allows. Else it is refused at once where it has to
+                wait and its limit will probably be missed, or it has none.
+            told: told now and then where it stands, from any thread; it is to be quick.
+
+        Raises:
+            AdmissionError: its limit passed before there was a place, or would: the message is one line, and
+                `estimate_s` says how long it would take.
+            OptionError: the limit is none, or there is no such class.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Ticket] = loop.create_future()
+
+        def resolve(found: Ticket | AdmissionError) -> None:
+            if future.done():
+                return
+            if isinstance(found, Ticket):
+                future.set_result(found)
+            else:
+                future.set_exception(found)
+
+        def tell(found: Ticket | AdmissionError) -> None:
+            with suppress(RuntimeError):  # the loop was closed
+                loop.call_soon_threadsafe(resolve, found)
+
+        if self._desk is None:
+            self._limit_s(slo)
+            yield Ticket("", 0.0)
+            return
+        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told)
+        self.come(party, waits)
+        try:
+            ticket = await future
+            yield ticket
+        except BaseException:
+            self.leave(party)
+            raise
+        self.done(party, ticket)
+
+    @contextmanager
+    def enter_blocking(
+        self,
+        *,
+        user: str = "",
+        prompt_tokens: int,
+        max_tokens: int,
+        slo: Slo = None,
+        kind: str | None = None,
+        waits: bool = True,
+        told: Callable[[Standing], None] | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Iterator[Ticket]:
+        """The same for threads.
+
+        Args:
+            cancel: when set, it waits no longer.
+
+        Raises:
+            AdmissionError, OptionError: as of `enter`.
+            Cancelled: `cancel` was set.
+        """
+        found: list[Ticket | AdmissionError] = []
+        news = threading.Event()
+
+        def tell(one: Ticket | AdmissionError) -> None:
+            found.append(one)
+            news.set()
+
+        if self._desk is None:
+            self._limit_s(slo)
+            yield Ticket("", 0.0)
+            return
+        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told)
+        self.come(party, waits)
+        try:
+            while not news.wait(LOOK_S):
+                if cancel is not None and cancel.is_set():
+                    raise Cancelled("the request was cancelled while it waited to be admitted")
+            (ticket,) = found
+            if isinstance(ticket, AdmissionError):
+                raise ticket
+            yield ticket
+        except BaseException:
+            self.leave(party)
+            raise
+        self.done(party, ticket)
+
+    def party(
+        self,
+        user: str,
+        prompt_tokens: int,
+        max_tokens: int,
+        slo: Slo,
+        kind: str | None,
+        started: Callable[[Ticket], None],
+        refused: Callable[[AdmissionError], None],
+        told: Callable[[Standing], None] | None = None,
+        rows: int = 1,
+    ) -> Party:
+        """Those who want to enter together, who are yet to `come`; see `Party` and `enter`."""
+        assert self._desk is not None
+        now_s, limit_s = self._clock(), self._limit_s(slo)
+        slo_class = slo if isinstance(slo, str) else NO_LIMIT if limit_s == inf else OWN_LIMIT
+        kind = f"{user}/{slo_class}" if kind is None else kind
+        tokens = self._desk.lengths.expected(kind, max_tokens)
+        return Party(user, slo_class, kind, now_s, now_s + limit_s, tokens, rows, started, refused, told)
+
+    def come(self, party: Party, waits: bool = True) -> None:
+        """A party comes; those of it who start at once have been told when this returns."""
+        desk = self._desk
+        assert desk is not None
+        with self._lock:
+            now_s = self._clock()
+            desk.come(party, now_s)
+            if not waits and party.num_waiting:
+                desk.refuse_late(party, now_s)
+            if self._watch is None:
+                self._watch = threading.Thread(target=self._look, name="relserve-gate", daemon=True)
+                self._watch.start()
+
+    def done(self, party: Party, ticket: Ticket) -> None:
+        """A row has ended."""
+        assert self._desk is not None
+        with self._lock:
+            self._desk.done(party, ticket, self._clock())
+
+    def gone(self, party: Party, ticket: Ticket) -> None:
+        """A row was given up while it ran."""
+        assert self._desk is not None
+        with self._lock:
+            self._desk.gone(party, ticket, self._clock())
+
+    def leave(self, party: Party) -> None:
+        """All of a party is given up; nothing where all of it has ended."""
+        assert self._desk is not None
+        with self._lock:
+            self._desk.leave(party, self._clock())
+
+    def _limit_s(self, slo: Slo) -> float:
+        if slo is None:
+            return inf
+        return self.classes.limit_s(slo) if isinstance(slo, str) else checked_limit(slo)
+
+    def _look(self) -> None:
+        """Look at the clock, until nobody is there any more."""
+        desk, told_s = self._desk, self._clock()
+        assert desk is not None
+        while True:
+            time.sleep(LOOK_S)
+            for meter in list(self.meters):
+                meter()
+            with self._lock:
+                now_s = self._clock()
+                desk.look(now_s)
+                if desk.is_idle:
+                    self._watch = None
+                    return
+                if now_s - told_s >= TELL_S:
+                    told_s = now_s
+                    for party in desk.parties:
+                        if party.told is not None:
+                            party.told(desk.standing(party, now_s))

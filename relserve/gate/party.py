@@ -1,0 +1,53 @@
+"""Those who want to enter together: one request, or the rows of a relQuery, which are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from relserve.errors import AdmissionError
+from relserve.gate.ticket import Standing, Ticket
+from relserve.policies.admission.request import Request
+
+
+@dataclass(eq=False)
+class Party:
+    """Rows of one user, class, deadline and expected length.
+
+    Attributes:
+        kind: of answers whose lengths are alike.
+        arrival_s, deadline_s: by the gate's clock.
+        tokens: that a row is expected to say.
+        num_left: rows that neither have started nor stand at the door.
+        rank: parties of one user and class come to the door in the order of their ranks, the lowest first.
+        started, refused: told when a row starts, and when all that wait are turned away. Called under the
+            gate's lock, from any thread: they are to be quick and to call nothing of the gate.
+        told: told now and then where it stands while rows wait; None: nobody looks.
+        at_door: requests that stand at the door; `tickets`: of the rows that run.
+    """
+
+    user: str
+    slo_class: str
+    kind: str
+    arrival_s: float
+    deadline_s: float
+    tokens: float
+    num_left: int
+    started: Callable[[Ticket], None]
+    refused: Callable[[AdmissionError], None]
+    told: Callable[[Standing], None] | None = None
+    rank: float = 0.0
+    at_door: dict[str, Request] = field(default_factory=dict)
+    tickets: dict[str, Ticket] = field(default_factory=dict)
+
+    @property
+    def num_waiting(self) -> int:
+        """Rows that have not started."""
+        return self.num_left + len(self.at_door)
+
+    def next_request(self, request_id: str) -> Request:
+        """The next row, as the door is told of it."""
+        self.num_left -= 1
+        return Request(
+            request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens
+        )

@@ -1,0 +1,144 @@
+"""The gate with a real clock: waiting, refusing, cancelling, in loops and threads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from math import nan
+
+import pytest
+
+from relserve.errors import AdmissionError, Cancelled, OptionError
+from relserve.gate.gate import Gate
+from relserve.gate.ticket import Standing, Ticket
+from relserve.policies.admission.door import Door
+from relserve.policies.admission.request import SloClasses
+from relserve.policies.admission.variants import make
+from tests.waiting import wait_until
+
+
+def gate(name: str = "static-1", **limits_s: float) -> Gate:
+    return Gate(Door(make(name), late="error"), SloClasses(limits_s))
+
+
+def test_who_comes_second_waits_until_the_first_has_ended() -> None:
+    async def run() -> None:
+        its, entered = gate(), list[str]()
+
+        async def ask(name: str, until: asyncio.Event) -> None:
+            async with its.enter(user=name, prompt_tokens=5, max_tokens=5) as ticket:
+                entered.append(name)
+                await until.wait()
+                ticket.progress(5)
+
+        first, second = asyncio.Event(), asyncio.Event()
+        tasks = [asyncio.ensure_future(ask("a", first))]
+        await asyncio.sleep(0.05)
+        tasks.append(asyncio.ensure_future(ask("b", second)))
+        await asyncio.sleep(0.15)
+        assert entered == ["a"]
+        first.set()
+        await asyncio.wait_for(tasks[0], 5)
+        second.set()
+        await asyncio.wait_for(tasks[1], 5)
+        assert entered == ["a", "b"]
+        wait_until(lambda: its._watch is None)  # no thread is left behind
+
+    asyncio.run(run())
+
+
+def test_a_gate_without_a_door_lets_all_in_and_knows_wrong_limits() -> None:
+    async def run() -> None:
+        its = Gate()
+        async with its.enter(prompt_tokens=1, max_tokens=1), its.enter(prompt_tokens=1, max_tokens=1) as one:
+            assert isinstance(one, Ticket)
+        with its.enter_blocking(prompt_tokens=1, max_tokens=1) as one:
+            assert one.waited_s == 0.0
+        with pytest.raises(OptionError, match="no class of limits 'quick'; there are: none"):
+            async with its.enter(prompt_tokens=1, max_tokens=1, slo="quick"):
+                pass
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("slo", [0, -1.0, nan, True, 1e9, "quick"])
+def test_a_wrong_limit_is_one_clear_line(slo: object) -> None:
+    its = gate(interactive=5)
+    with pytest.raises(OptionError) as told, its.enter_blocking(prompt_tokens=1, max_tokens=1, slo=slo):  # type: ignore[arg-type]
+        pass
+    assert "\n" not in str(told.value)
+
+
+def test_past_its_limit_and_not_before_it_is_refused() -> None:
+    its = gate(quick=0.4)
+    with its.enter_blocking(prompt_tokens=1, max_tokens=1):
+        began_s = time.monotonic()
+        with (
+            pytest.raises(AdmissionError, match=r"^its limit is over; it has waited 0\.[45]\d* s$"),
+            its.enter_blocking(prompt_tokens=1, max_tokens=1, slo="quick"),
+        ):
+            pass
+        assert 0.4 <= time.monotonic() - began_s < 2
+
+
+def test_who_does_not_wait_is_refused_at_once() -> None:
+    its = gate()
+    with its.enter_blocking(prompt_tokens=1, max_tokens=1):
+        with (
+            pytest.raises(AdmissionError, match=r"^the engine is busy: the limit"),
+            its.enter_blocking(prompt_tokens=1, max_tokens=1, waits=False),
+        ):
+            pass
+    with its.enter_blocking(prompt_tokens=1, max_tokens=1, waits=False) as ticket:
+        assert ticket.waited_s < 0.1
+
+
+def test_a_cancelled_task_or_thread_leaves_its_place() -> None:
+    async def run() -> None:
+        its, forever = gate(), asyncio.Event()
+
+        async def ask() -> None:
+            async with its.enter(prompt_tokens=1, max_tokens=1):
+                await forever.wait()
+
+        inside, waits = asyncio.ensure_future(ask()), asyncio.ensure_future(ask())
+        await asyncio.sleep(0.1)
+        cancel = threading.Event()
+
+        def ask_in_thread() -> None:
+            with its.enter_blocking(prompt_tokens=1, max_tokens=1, cancel=cancel):
+                raise AssertionError
+
+        thread = asyncio.ensure_future(asyncio.to_thread(ask_in_thread))
+        await asyncio.sleep(0.1)
+        cancel.set()
+        with pytest.raises(Cancelled):
+            await thread
+        for task in (waits, inside):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        async with asyncio.timeout(5), its.enter(prompt_tokens=1, max_tokens=1) as ticket:
+            assert ticket.waited_s < 1
+        wait_until(lambda: its._watch is None)
+
+    asyncio.run(run())
+
+
+def test_who_waits_is_told_where_it_stands() -> None:
+    its, heard = gate(), list[Standing]()
+    for _ in range(4):  # speeds are measured
+        with its.enter_blocking(prompt_tokens=1, max_tokens=10) as ticket:
+            time.sleep(0.1)
+            ticket.progress(10)
+    with (
+        its.enter_blocking(prompt_tokens=1, max_tokens=10),
+        pytest.raises(AdmissionError),
+        its.enter_blocking(prompt_tokens=1, max_tokens=10, slo=1.0, told=heard.append),
+    ):
+        pass
+    assert heard
+    assert heard[-1].num_waiting == 1
+    assert heard[-1].estimate_s is not None
+    assert 0.05 < heard[-1].estimate_s < 1
