@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -22,6 +23,8 @@ NOT_SETTINGS = (
 SHARED, OWN = "shared", "own"
 # What a local model's rows keep of the tokens that they have computed; see docs/hybrid_cache.md.
 KV_CACHES = ("kv", "hidden", "hybrid")
+# Who decides which requests a local engine starts; see docs/admission.md.
+ADMISSIONS = ("off", "ours", "saber")
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
@@ -62,6 +65,21 @@ def kv_cache_of(text: str) -> str:
     if text.strip().lower() not in KV_CACHES:
         raise ValueError("none of them")
     return text.strip().lower()
+
+
+def _admission(text: str) -> str:
+    name = text.strip().lower()
+    if name not in ADMISSIONS and not re.fullmatch("static-[1-9][0-9]{0,5}", name):
+        raise ValueError("none of them")
+    return name
+
+
+def _weights(text: str) -> dict[str, float]:
+    weights = _json_object(text)
+    for weight in weights.values():
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < math.inf:
+            raise ValueError("a weight is a positive number")
+    return weights
 
 
 def _minutes(text: str) -> float:
@@ -140,6 +158,15 @@ class Settings:
         "layers' inputs, half as large; 'hybrid', for each row what is better",
         kv_cache_of,
     )
+    admission: str = _setting(
+        ADMISSIONS[0],
+        "which requests a local engine starts: 'off', all at once; 'ours' and 'saber', so that limits on "
+        "latency are kept; 'static-N', N at a time. What is not started waits, each user's in turn",
+        _admission,
+    )
+    shares: Mapping[str, float] = _setting(
+        None, 'JSON object of users\' weights in these turns, e.g. {"ann": 2}; 1 for others', _weights
+    )
     cache_dir: Path = _setting(
         None,
         "folder for answers, engine logs, status files, calibrations and learnt lengths of answers "
@@ -163,6 +190,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.engine_args is None:
             object.__setattr__(self, "engine_args", {})
+        if self.shares is None:
+            object.__setattr__(self, "shares", {})
         if self.cache_dir is None:
             object.__setattr__(self, "cache_dir", cache_dir())
 

@@ -15,6 +15,7 @@ from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, Step
+from relserve.call.standing import Standing
 from relserve.call.template import Binding
 from relserve.errors import Failure
 
@@ -180,6 +181,9 @@ class Submission:
         workflow_id, stage, deadline_s, kind: see `RelTag`.
         grammars: of each prompt's reply, where it has one of its own, in place of the sampling's; None: no
             prompt has.
+        user: whose share of the engine it counts against; None: the user of the process.
+        told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
+            process alone.
     """
 
     rel_id: str
@@ -192,6 +196,8 @@ class Submission:
     deadline_s: float | None = None
     kind: str | None = None
     grammars: Sequence[Grammar | None] | None = None
+    user: str | None = None
+    told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def has_grammars(self) -> bool:

@@ -19,6 +19,7 @@ from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, UsageError
+from relserve.gate.made import make_gate
 from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.settings import KV_CACHES, SHARED, Settings
 from relserve.vllm_plugin.settings import KEY
@@ -175,7 +176,7 @@ def own_engine(
         )  # fmt: skip
     return LocalEngine(
         name, path, engine_args=engine_args_of(settings), announce=announce,
-        log_path=_log_path(name, settings), forks=forks,
+        log_path=_log_path(name, settings), forks=forks, gate=make_gate(settings.admission, settings.shares),
     )  # fmt: skip
 
 

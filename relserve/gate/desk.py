@@ -11,10 +11,11 @@ from collections import Counter
 from heapq import heapify, heappop, heappush
 from math import inf
 
+from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.lengths import Lengths
 from relserve.gate.party import Party
-from relserve.gate.ticket import Standing, Ticket
+from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door, Turn
 from relserve.policies.admission.request import Admit, Refuse, Request
 

@@ -17,15 +17,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from math import inf
 
+from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, Cancelled
 from relserve.gate.desk import Desk
 from relserve.gate.party import Party
-from relserve.gate.ticket import Standing, Ticket
+from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.request import SloClasses, checked_limit
 
 LOOK_S = 0.05  # how often time alone may let somebody in
 TELL_S = 0.25  # how often those who wait are told where they stand
+HEADROOM = 4  # for so many that run, one may wait in the engine, so that no step lacks one
 NO_LIMIT, OWN_LIMIT = "", "deadline"  # classes of requests without a limit, and with one of their own
 
 Slo = str | float | None  # a class of limits by name, seconds until its end, or no limit
@@ -61,6 +63,12 @@ class Gate:
     def is_open(self) -> bool:
         """Whether everybody is let in."""
         return self._desk is None
+
+    def fits(self, num_requests: int) -> None:
+        """So many requests run in the engine at once; a few more may wait in it for the next step."""
+        if self._desk is not None:
+            with self._lock:
+                self._desk.door.most = num_requests + max(num_requests // HEADROOM, 1)
 
     @asynccontextmanager
     async def enter(
@@ -110,7 +118,7 @@ class Gate:
             self._limit_s(slo)
             yield Ticket("", 0.0)
             return
-        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told)
+        party = self.party(user, max_tokens, slo, kind, tell, tell, told)
         self.come(party, waits)
         try:
             ticket = await future
@@ -153,7 +161,7 @@ class Gate:
             self._limit_s(slo)
             yield Ticket("", 0.0)
             return
-        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told)
+        party = self.party(user, max_tokens, slo, kind, tell, tell, told)
         self.come(party, waits)
         try:
             while not news.wait(LOOK_S):
@@ -171,7 +179,6 @@ class Gate:
     def party(
         self,
         user: str,
-        prompt_tokens: int,
         max_tokens: int,
         slo: Slo,
         kind: str | None,

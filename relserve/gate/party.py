@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.ticket import Standing, Ticket
+from relserve.gate.ticket import Ticket
 from relserve.policies.admission.request import Request
 
 
@@ -48,6 +49,4 @@ class Party:
     def next_request(self, request_id: str) -> Request:
         """The next row, as the door is told of it."""
         self.num_left -= 1
-        return Request(
-            request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens
-        )
+        return Request(request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens)

@@ -7,16 +7,21 @@ import contextlib
 import gc
 import traceback
 from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from relserve.call.relquery import Submission
+from relserve.call.standing import Standing
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.log import one_line
+from relserve.engines.loop import engine_loop
 from relserve.engines.protocol import Engine
 from relserve.engines.shared.wire import (
     Ended,
     Replied,
     Said,
+    Stands,
     put_object,
     read_json,
     read_submission,
@@ -104,6 +109,7 @@ class Answers:
                 await self.started.wait()
                 if self._start_error is not None:
                     raise self._start_error
+                submission = replace(submission, told=partial(self._stands, writer))
                 async with aclosing(self._engine.answer(submission)) as stream:  # type: ignore[type-var]
                     async for replies in stream:
                         self.num_answered += len(replies)
@@ -115,6 +121,10 @@ class Answers:
                     await self._end(writer, error)
                 return
             await write_object(writer, Ended())
+
+    def _stands(self, writer: asyncio.StreamWriter, standing: Standing) -> None:
+        """Tell a client, from any thread."""
+        engine_loop().call_soon_threadsafe(put_object, writer, Stands(standing))
 
     async def _end(self, writer: asyncio.StreamWriter, error: Exception) -> None:
         if not isinstance(error, RelserveError):

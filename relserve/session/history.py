@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from relserve.call.relquery import Phases, Usage
+from relserve.call.standing import Standing
 from relserve.errors import Failure
 from relserve.session.workflows import Workflows
 
@@ -40,6 +41,7 @@ class QueryRecord:
     error: str | None = None
     statement: int = 0
     num_rows_done: int = 0  # table rows whose prompt has its reply; NULL rows need none
+    standing: Standing | None = None  # of those that wait to be admitted; None: nobody does
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ QUERY_SCHEMA = pa.schema(
         ("prompt_tokens", pa.int64()), ("cached_tokens", pa.int64()), ("output_tokens", pa.int64()),
         ("thought_tokens", pa.int64()), ("seconds", pa.float64()), ("waiting_s", pa.float64()),
         ("core_s", pa.float64()), ("tail_s", pa.float64()), ("error", pa.string()), ("statement", pa.int64()),
+        ("waiting_rows", pa.int64()), ("estimate_s", pa.float64()),
     ]
 )  # fmt: skip
 
@@ -145,7 +148,7 @@ class History:
 
 
 def _query_row(q: QueryRecord) -> dict[str, Any]:
-    phases = q.phases
+    phases, standing = q.phases, q.standing
     return dict(
         rel_id=q.rel_id, function=q.function, template=q.template, model=q.model, state=q.state,
         started=q.started, rows=q.num_rows, distinct_prompts=q.num_distinct, null_rows=q.num_null,
@@ -155,4 +158,6 @@ def _query_row(q: QueryRecord) -> dict[str, Any]:
         thought_tokens=q.usage.thought_tokens, seconds=q.seconds,
         waiting_s=phases.waiting_s if phases else None, core_s=phases.core_s if phases else None,
         tail_s=phases.tail_s if phases else None, error=q.error, statement=q.statement,
+        waiting_rows=standing.num_waiting if standing else 0,
+        estimate_s=standing.estimate_s if standing else None,
     )  # fmt: skip

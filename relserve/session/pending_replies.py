@@ -9,9 +9,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from relserve.call.relquery import Reply, Submission
+from relserve.call.standing import Standing
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, Failure, FailureKind, RelserveError
@@ -33,6 +35,7 @@ class PendingReplies:
     Args:
         ends_s: the deadline on the monotonic clock; None: the submission's, if it has one, as the wall clock
             goes now.
+        told: told where prompts stand that wait to be admitted, from any thread; an empty batch follows.
 
     Raises:
         EngineError, ModelError: while iterating, see `Engine.answer`.
@@ -40,7 +43,13 @@ class PendingReplies:
         Cancelled: somebody called `cancel`.
     """
 
-    def __init__(self, engine: Engine, submission: Submission, ends_s: float | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        submission: Submission,
+        ends_s: float | None = None,
+        told: Callable[[Standing], None] | None = None,
+    ) -> None:
         if ends_s is None and submission.deadline_s is not None:
             ends_s = time.monotonic() + submission.deadline_s - time.time()
         self._num_prompts = self._num_left = len(submission.prompts)
@@ -48,6 +57,8 @@ class PendingReplies:
         self._listeners: set[Callable[[], None]] = set()
         # Not a method: the future would then hold this object, which holds the future.
         deliver = partial(_deliver, self._inbox, self._listeners)
+        if told is not None:
+            submission = replace(submission, told=partial(_hear, told, deliver))
         self._future: Future[None] = spawn(_carry(engine, submission, ends_s, deliver))
         # The None that ends the batches comes once the future is done, and with it the outcome.
         self._future.add_done_callback(lambda _: deliver(None))
@@ -130,6 +141,13 @@ class PendingReplies:
                 f"the engine left {self._num_left} of {self._num_prompts} prompts without a reply"
             )
         return None
+
+
+def _hear(
+    told: Callable[[Standing], None], deliver: Callable[[list[Reply]], None], standing: Standing
+) -> None:
+    told(standing)
+    deliver([])
 
 
 def _deliver(inbox: Inbox, listeners: set[Callable[[], None]], batch: list[Reply] | None) -> None:

@@ -132,6 +132,9 @@ def words(record: QueryRecord, tokens_a_second: float | None) -> str:
         parts.append(f"{tokens_a_second:,.0f} tokens/s")
     if record.num_failed:
         parts.append(f"{record.num_failed:,} failed")
+    if (standing := record.standing) is not None:
+        about = "" if standing.estimate_s is None else f", about {standing.estimate_s:,.0f} s"
+        parts.append(f"{standing.num_waiting:,} wait to be admitted{about}")
     return ", ".join(parts)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from relserve.call.relquery import Phases, Usage
+from relserve.call.standing import Standing
 from relserve.errors import Cancelled, Failure
 from relserve.session.history import ErrorRecord, History, QueryRecord
 
@@ -49,6 +50,7 @@ class Recorder:
                 self._num_asking -= 1
                 if not self._num_asking:
                     self._asked_s += time.monotonic() - self._began_s
+                    self.record.standing = None
                     self._tell_end()
 
     def add_rows(self, num_rows: int, num_null: int, num_distinct: int) -> None:
@@ -66,6 +68,10 @@ class Recorder:
             record.num_cached += num_cached
             record.num_rows_done += num_rows
             record.usage = Usage(*map(sum, zip(record.usage, usage, strict=True)))
+
+    def stands(self, standing: Standing | None) -> None:
+        """Where rows stand that wait to be admitted; None: none waits."""
+        self.record.standing = standing if standing is not None and standing.num_waiting else None
 
     def fail(self, prompt: str, num_rows: int, failure: Failure) -> None:
         """A prompt that stands for so many table rows failed."""

@@ -105,9 +105,12 @@ class Round:
 
         Raises: as `OpenRelQuery.ask`.
         """
-        pending = PendingReplies(self._engine, submission, ends_s)
+        pending = PendingReplies(self._engine, submission, ends_s, self._recorder.stands)
         try:
             while (replies := pending.next_batch(self._watch.cancel)) is not None:
+                if not replies:  # it was told where it stands
+                    self._show()
+                    continue
                 self._cached.confirm(self._watch.cancel)
                 self._take(self._kept(replies))
                 self._show()
@@ -198,7 +201,7 @@ class Round:
 
     def _keep_rest(self, pending: PendingReplies) -> None:
         """Put into the cache what came in time, so that the next query need not ask it again."""
-        for replies in pending.already_here():
+        for replies in filter(None, pending.already_here()):
             self._kept(replies)
 
 

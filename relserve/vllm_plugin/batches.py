@@ -179,6 +179,14 @@ async def takes_batches(client: Client) -> bool:
     return True
 
 
+def tokens_said(client: Client, request_id: str) -> int:
+    """Tokens that a request of a `BatchSender` has said so far; 0 for unknown ones."""
+    processor: Any = getattr(client, "output_processor", None)
+    state = None if processor is None else processor.request_states.get(request_id)
+    detokenizer = None if state is None else state.detokenizer
+    return 0 if detokenizer is None else int(detokenizer.num_output_tokens())
+
+
 def install() -> None:
     """Give the engine of this process the method that `BatchSender` calls."""
     from vllm.v1.engine.core import EngineCoreProc

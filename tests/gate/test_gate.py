@@ -9,9 +9,10 @@ from math import nan
 
 import pytest
 
+from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, Cancelled, OptionError
 from relserve.gate.gate import Gate
-from relserve.gate.ticket import Standing, Ticket
+from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make

@@ -29,6 +29,7 @@ from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.start import is_engine, launch
 from relserve.engines.local.unanswered import Unanswered
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, OptionError
+from relserve.gate.gate import Gate
 from relserve.machine.cost_file import find_cost
 from relserve.machine.hardware import gpus
 from relserve.machine.length_file import find_lengths
@@ -59,6 +60,7 @@ class LocalEngine:
         log_path: file to whose end the engine's process writes its output; default: the caller's stderr.
         forks: fork its first process off this one, which is then to have no threads that hold locks; those
             that follow are spawned, as all are without it. Saves importing vLLM a second time.
+        gate: decides which rows start; default: all do. Others that ask the same engine enter it, too.
     """
 
     def __init__(
@@ -70,8 +72,10 @@ class LocalEngine:
         announce: Callable[[str], None] | None = None,
         log_path: Path | None = None,
         forks: bool = False,
+        gate: Gate | None = None,
     ) -> None:
         self.model, self.path = model, path
+        self.gate = gate or Gate()
         self._engine_args = dict(engine_args)
         self.kv_cache = cache_of(self._engine_args.get("additional_config"))
         self._announce = announce or logger.info
@@ -154,7 +158,7 @@ class LocalEngine:
             if submission.sampling.thinking:
                 self._refuse_if_thoughtless(running.encoder)
             find_cause = partial(grammar_error, self._log_path, size_of(self._log_path))
-            flight = Flight(running, submission, list(unanswered.indices), find_cause)
+            flight = Flight(running, submission, list(unanswered.indices), find_cause, self.gate)
             self._flights.add(flight)
             try:
                 async with aclosing(flight.replies()) as stream:
@@ -227,6 +231,7 @@ class LocalEngine:
             problem = f"the engine for {self.model} did not start: {cause}{self._see_log()}"
             raise (EngineDeadError(died + problem) if died else EngineStartError(problem)) from error
         self._running = running
+        self.gate.fits(running.max_num_seqs)
         _stop_at_exit()
         self._announce(f"engine for {self.model} ready in {time.monotonic() - started:.1f} s")
         self.kv_cache = cache_of(running.client.vllm_config.additional_config)

@@ -11,13 +11,15 @@ from functools import partial
 from textwrap import shorten
 
 from relserve.call.relquery import Reply, Submission
+from relserve.engines.local.admitted import Admitted
 from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.dialogue import Ask, Dialogue, usage_of
 from relserve.engines.local.log import EngineGone, one_line, why_refused
 from relserve.engines.local.prompts import speakable
 from relserve.engines.local.running import RunningEngine
 from relserve.engines.local.sampling import talk_of
-from relserve.errors import Failure, FailureKind
+from relserve.errors import AdmissionError, Failure, FailureKind
+from relserve.gate.gate import Gate
 from relserve.vllm_plugin.batches import Row as NewRow
 from relserve.vllm_plugin.host import RequestOutput
 
@@ -51,6 +53,7 @@ class Flight:
 
     Args:
         find_cause: why requests whose ids begin so were given up, as far as the engine's log tells, else "".
+        gate: lets rows in; None: all at once.
 
     Attributes:
         pending: the requests that were submitted and are not answered, by their ids.
@@ -62,10 +65,12 @@ class Flight:
         submission: Submission,
         indices: Sequence[int],
         find_cause: Callable[[str], str],
+        gate: Gate | None = None,
     ) -> None:
         self._engine, self._submission, self._indices = engine, submission, indices
         self._sender = engine.sender()
         self._find_cause, self._cause = find_cause, ""
+        self._admitted = None if gate is None or gate.is_open else Admitted(gate, engine, submission)
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self._request_numbers = itertools.count()
@@ -113,6 +118,8 @@ class Flight:
                 task.cancel()
                 with contextlib.suppress(BaseException):
                     await task
+            if self._admitted is not None:
+                self._admitted.leave()
             await self._abort()
 
     async def _abort(self) -> None:
@@ -126,6 +133,8 @@ class Flight:
         chunks = _chunks(self._indices)
         talk = await in_daemon_thread(lambda: talk_of(self._engine, self._submission, self._indices))
         encoding = self._encode(chunks[0]) if chunks else None
+        if self._admitted is not None and chunks:
+            self._admitted.come(len(self._indices))
         for number, chunk in enumerate(chunks):
             assert encoding is not None
             encoded = await encoding
@@ -140,7 +149,22 @@ class Flight:
                 Failure(FailureKind.REFUSED, "the prompt is empty"),
             )
             begun = ((index, talk(index, ids)) for index, ids in zip(chunk, encoded, strict=True) if ids)
-            await self._send(self._requests(self._begin(begun)))
+            await self._enter(self._begin(begun))
+
+    async def _enter(self, asked: list[tuple[int, Sequence[Ask]]]) -> None:
+        """Submit what is first asked about rows, as far as they are let in."""
+        while asked:
+            num = len(asked)
+            if self._admitted is not None:
+                try:
+                    num = await self._admitted.take([index for index, _ in asked])
+                except AdmissionError as error:
+                    for index, _ in asked:
+                        del self._rows[index]
+                    self._fail([index for index, _ in asked], Failure(FailureKind.DEADLINE, str(error)))
+                    return
+            now, asked = asked[:num], asked[num:]
+            await self._send(self._requests(now))
 
     def _encode(self, chunk: Sequence[int]) -> asyncio.Future[list[list[int]] | Exception]:
         prompts = [self._submission.prompts[i] for i in chunk]
@@ -208,11 +232,13 @@ class Flight:
             return []
         longest = max(len(ask.ids) for ask in asks)
         if longest >= limit:
-            del self._rows[index]
+            self._ended(index)
             problem = f"the prompt has {longest} tokens, the model's context holds {limit}"
             self._fail([index], Failure(FailureKind.OVER_CONTEXT, problem))
             return []
         row.request_ids = [f"{self._prefix}.{next(self._request_numbers)}" for _ in asks]
+        if self._admitted is not None:
+            self._admitted.asks(index, row.request_ids)
         row.num_awaited, row.outputs = len(asks), [None] * len(asks)
         self.pending |= {each: _Request(index, place) for place, each in enumerate(row.request_ids)}
         return [
@@ -229,8 +255,14 @@ class Flight:
 
     def _forget(self, index: int) -> None:
         """Ask no more about a row; what is still asked is aborted with the next requests."""
-        row = self._rows.pop(index)
+        row = self._ended(index)
         self._unwanted += [each for each in row.request_ids if self.pending.pop(each, None) is not None]
+
+    def _ended(self, index: int, reply: Reply | None = None) -> _Row:
+        """Ask no more about a row, which has its reply or was given up."""
+        if self._admitted is not None:
+            self._admitted.ended(index, reply)
+        return self._rows.pop(index)
 
     def _fail(self, indices: Sequence[int], failure: Failure) -> None:
         self._failed += [Reply(i, None, failure) for i in indices]
@@ -275,8 +307,8 @@ class Flight:
         try:
             asks = row.dialogue.send([each for each in row.outputs if each is not None])
         except StopIteration as end:
-            del self._rows[request.index]
             reply: Reply = end.value
+            self._ended(request.index, reply)
             return reply
         self._next.append((request.index, asks))
         return None

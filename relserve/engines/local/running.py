@@ -32,6 +32,7 @@ class RunningEngine:
         client: vLLM's AsyncLLM.
         encoder: prompts to token ids.
         max_model_len: tokens of prompt and reply together.
+        max_num_seqs: rows that run at once, all copies of the model together.
         variables: of the environment of its process, those that relserve chose.
         pid: of the engine's process.
         on_death: called when it is known to have ended, on the event loop.
@@ -48,6 +49,8 @@ class RunningEngine:
         self.variables = dict(variables or {})
         self.encoder = PromptEncoder(client.get_tokenizer())
         self.max_model_len: int = client.vllm_config.model_config.max_model_len
+        copies = client.vllm_config.parallel_config.data_parallel_size
+        self.max_num_seqs: int = client.vllm_config.scheduler_config.max_num_seqs * copies
         self.pid = process.pid
         self.on_death: set[Callable[[], None]] = set()
         self.takes_batches = self.closed = False

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from relserve.call.relquery import Reply, Submission
+from relserve.call.standing import Standing
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.unanswered import Unanswered
 from relserve.engines.shared.greeting import Resident, error_of
@@ -18,6 +19,7 @@ from relserve.engines.shared.wire import (
     Ended,
     Replied,
     Said,
+    Stands,
     read_json,
     read_object,
     write_json,
@@ -127,7 +129,7 @@ class SharedEngine:
             rest, indices = _rest_of(submission, list(unanswered.indices))
             try:
                 await write_submission(line.writer, rest)
-                async for replies in self._messages(line):
+                async for replies in self._messages(line, submission.told):
                     own = [replace(reply, index=indices[reply.index]) for reply in replies]
                     for reply in own:
                         del unanswered.indices[reply.index]
@@ -151,7 +153,9 @@ class SharedEngine:
             self._announce(f"starting the shared engine for {self.model} ...")
         return line
 
-    async def _messages(self, line: Line) -> AsyncIterator[list[Reply]]:
+    async def _messages(
+        self, line: Line, told: Callable[[Standing], None] | None = None
+    ) -> AsyncIterator[list[Reply]]:
         """The replies that come over a line until all have come.
 
         Raises:
@@ -163,6 +167,9 @@ class SharedEngine:
                 self._announce(message.text)
             elif isinstance(message, Replied):
                 yield message.replies
+            elif isinstance(message, Stands):
+                if told is not None:
+                    told(message.standing)
             elif isinstance(message, Ended):
                 if message.error:
                     raise error_of(message.error, message.message)

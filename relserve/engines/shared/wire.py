@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Reply, Submission
+from relserve.call.standing import Standing
 from relserve.errors import EngineError
 
 LONGEST = 2**30  # bytes of a message; what is no engine of ours seems to announce more
@@ -55,6 +56,12 @@ class Said(NamedTuple):
     """What the engine announces while it works, such as that it is started anew."""
 
     text: str
+
+
+class Stands(NamedTuple):
+    """Rows wait to be admitted."""
+
+    standing: Standing
 
 
 class Ended(NamedTuple):
@@ -122,7 +129,7 @@ async def write_submission(writer: asyncio.StreamWriter, submission: Submission)
     Raises:
         ConnectionError: the other side is gone.
     """
-    bare = replace(submission, prompts=(), grammars=None)
+    bare = replace(submission, prompts=(), grammars=None, told=None)
     await write_object(writer, Asked(bare, len(submission.prompts)))
     for part in _parts(submission):
         await write_object(writer, part)

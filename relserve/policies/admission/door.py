@@ -46,6 +46,7 @@ class Door:
         most: places in the engine, where more would only wait behind the door; None: as many as may start.
 
     Attributes:
+        most: as the argument.
         reasons: how often each was a policy's; `reason`: the latest for nobody to start.
         learnt: of each class.
     """
@@ -61,7 +62,7 @@ class Door:
     ) -> None:
         self.policy, self.curve = policy, OnlineCurve() if curve is None else curve
         self.late, self.shares, self._fallback = late, shares, fallback
-        self._most = most
+        self.most = most
         self.reason = ""
         self.reasons: Counter[str] = Counter()
         self.learnt: dict[str, Learnt] = {}
@@ -72,6 +73,7 @@ class Door:
         self._now_s: float | None = None
         self._opened_s: float | None = None
         self._sampled_s: float | None = None
+        self._blind_s = -inf  # when a whole request last told a speed
         self._mark: tuple[float, float, dict[str, float]] | None = None
 
     @property
@@ -155,7 +157,8 @@ class Door:
         if self.shares is not None:
             self.shares.corrected(request.user, tokens - request.tokens)
         is_blind = self._sampled_s is None or now_s - self._sampled_s > BLIND_S
-        if is_blind and passed_s > 0 and tokens > 0:
+        if is_blind and passed_s > 0 and tokens > 0 and now_s - self._blind_s >= SAMPLE_S / 4:
+            self._blind_s = now_s
             self.curve.add(Sample((self._load_s - inside.load_s) / passed_s, tokens / passed_s))
         if self.curve.curve is not None and self._served > inside.began:
             self.learn(request, self._served - inside.began)
@@ -233,7 +236,7 @@ class Door:
 
     def _choose(self, now_s: float) -> Choice:
         """The policy's choice; with shares, among those of the user who has got least, then the next."""
-        if self._most is not None and self.load >= self._most:
+        if self.most is not None and self.load >= self.most:
             return Choice(None, "every place is taken")
         view = self._view(now_s)
         if self.shares is None:

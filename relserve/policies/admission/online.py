@@ -14,6 +14,7 @@ WINDOW = 1024  # samples kept
 EVERY = 8  # samples between fits
 LATEST = 8  # samples that tell the level
 JUMP = 1.3  # a level beyond this factor is taken for a change of the engine
+RIDGE = 1e-4  # see `fit`
 POOR_R2, POOR_ERROR = 0.8, 0.2
 
 
@@ -106,4 +107,4 @@ class OnlineCurve:
             return
         number = len(self._samples)
         weights = 0.5 ** (np.arange(number)[::-1] / (WINDOW / 2))
-        self.curve = fit(self._samples, self._kind, weights)
+        self.curve = fit(self._samples, self._kind, weights, RIDGE)

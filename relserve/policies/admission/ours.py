@@ -6,11 +6,13 @@ Chances in place of yes and no: lengths vary about what is expected, so each req
 and starts if its own is more than what it takes from those that run and from those that will probably come
 while it runs. (3) The least work first: for the place that it takes it ends the most requests in time. (4)
 Hopeless requests block nobody: they run where they take little from others, and one at a time at least. (5)
-Where the curve tells little, first come, first served up to the static limit that measured speeds allow.
+Where the curve tells little, first come, first served up to the static limit that measured speeds allow. (6)
+Requests without a limit start where they make few of those that have one late.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -19,6 +21,7 @@ from relserve.policies.admission.forecast import below, chance_below, forecast, 
 from relserve.policies.admission.policy import Choice, View
 from relserve.policies.admission.request import Request
 from relserve.policies.admission.scalability import Array
+from relserve.policies.admission.unlimited import may_start, nobody_has_a_limit
 
 LEAST_LEFT = 0.15  # of its work, that a request is taken to have left when it has said more than expected
 HOPELESS = 0.05  # a chance to be in time alone on the engine; below it a request is hopeless
@@ -40,11 +43,26 @@ class Ours:
         """See `AdmissionPolicy.choose`."""
         if not view.waiting:
             return Choice(None, "nobody waits")
+        if nobody_has_a_limit(view):
+            return Choice(view.waiting[0], "nobody has a limit")
         if view.curve is None or view.is_poor:
             return _static(view)
+        free = next((request for request in view.waiting if request.deadline_s == inf), None)
+        found = self._limited(view, [request for request in view.waiting if request.deadline_s < inf])
+        if found.request is None and free is not None:
+            if may_start(view, free, view.curve.table):
+                return Choice(free, "it has no limit: others lose little by it")
+            return Choice(None, "without a limit it waits for those that have one")
+        return found
+
+    def _limited(self, view: View, waiting: Sequence[Request]) -> Choice:
+        """Who starts of those that have a limit."""
+        assert view.curve is not None
+        if not waiting:
+            return Choice(None, "nobody waits")
         state = _State(view, view.curve.table)
         hopeless = []
-        for requests in _by_class(view):
+        for requests in _by_class(view, waiting):
             able = [request for request in requests if state.alone(request) >= HOPELESS]
             hopeless += requests[: len(requests) - len(able)]
             for request in able[:LOOKED_AT]:
@@ -132,10 +150,10 @@ class _State:
         return in_time(self._attained, more, self._middle, self._spread, self._before)
 
 
-def _by_class(view: View) -> list[list[Request]]:
+def _by_class(view: View, waiting: Sequence[Request]) -> list[list[Request]]:
     """Those that wait by class, that with the least work first; of each by deadline."""
     groups: dict[str, list[Request]] = {}
-    for request in view.waiting:
+    for request in waiting:
         groups.setdefault(request.slo_class, []).append(request)
     by_work = sorted(groups.values(), key=lambda each: min(map(view.work, each)))
     return [sorted(each, key=lambda request: request.deadline_s) for each in by_work]

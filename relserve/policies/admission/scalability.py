@@ -91,12 +91,16 @@ class Fit:
         return found
 
 
-def fit(samples: Sequence[Sample], kind: Kind = "usl", weights: Array | None = None) -> Fit:
+def fit(
+    samples: Sequence[Sample], kind: Kind = "usl", weights: Array | None = None, ridge: float = 0.0
+) -> Fit:
     """Fit a form to measured pairs.
 
     Args:
         samples: at least three; those whose numbers are not finite, or not positive, are left out.
         weights: of the samples, not negative; all alike where None.
+        ridge: how much the law is held back from a bend that the samples do not show, as where they are all
+            of one load; it is then flat. Small, it changes nothing where they do.
 
     Raises:
         ValueError: an unknown form, or fewer than three usable samples.
@@ -112,10 +116,14 @@ def fit(samples: Sequence[Sample], kind: Kind = "usl", weights: Array | None = N
     load, speed = np.maximum(data[:, 0], 1.0), data[:, 1]
     weight = weight / weight.sum()
     starts, low = _starts(kind, load, speed, weight)
-    each = [_least_squares(_FORMS[kind], start, low, load, speed, weight) for start in starts]
-    explained = [_r2(kind, found, load, speed, weight) for found in each]
-    best = int(np.argmax(explained))
-    return Fit(kind, tuple(each[best].tolist()), explained[best], len(data))
+    held = np.zeros_like(low)
+    if kind == "usl" and ridge:
+        middle, level = float(weight @ load), float(weight @ speed)
+        held = np.sqrt(ridge) * level * np.array([0.0, middle, middle * middle])
+        starts.append(np.array([level, 0.0, 0.0]))
+    each = [_least_squares(_FORMS[kind], start, low, load, speed, weight, held) for start in starts]
+    parameters, _ = min(each, key=lambda found: found[1])
+    return Fit(kind, tuple(parameters.tolist()), _r2(kind, parameters, load, speed, weight), len(data))
 
 
 def _r2(kind: Kind, parameters: Array, load: Array, speed: Array, weight: Array) -> float:
@@ -149,18 +157,27 @@ def _starts(kind: Kind, load: Array, speed: Array, weight: Array) -> tuple[list[
 
 
 def _least_squares(
-    form: Callable[[Array, Array], Array], start: Array, low: Array, load: Array, speed: Array, weight: Array
-) -> Array:
-    """Levenberg and Marquardt; a parameter that would pass its bound stays on it."""
+    form: Callable[[Array, Array], Array],
+    start: Array,
+    low: Array,
+    load: Array,
+    speed: Array,
+    weight: Array,
+    held: Array,
+) -> tuple[Array, float]:
+    """Levenberg and Marquardt; a parameter that would pass its bound stays on it. With what is left over."""
     root, damping = np.sqrt(weight), 1e-3
+
+    def missed(at: Array) -> Array:
+        found: Array = np.concatenate([root * (speed - form(load, at)), -held * at])
+        return found
+
     best = np.maximum(start, low)
-    error = root * (speed - form(load, best))
+    error = missed(best)
     cost = float(error @ error)
     for _ in range(300):
         steps = 1e-6 * np.maximum(np.abs(best), 1e-4)
-        here = form(load, best)
-        rises = [form(load, best + step) - here for step in np.diag(steps)]
-        slopes = root[:, None] * np.column_stack(rises) / steps
+        slopes = np.column_stack([error - missed(best + step) for step in np.diag(steps)]) / steps
         free = (best > low) | (slopes.T @ error > 0)
         slopes = slopes[:, free]
         square, toward = slopes.T @ slopes, slopes.T @ error
@@ -171,14 +188,14 @@ def _least_squares(
             square + damping * np.diag(np.maximum(np.diag(square), 1e-30)), toward, rcond=1e-14
         )[0]
         moved = np.maximum(moved, low)
-        missed = root * (speed - form(load, moved))
-        if np.isfinite(missed).all() and (found := float(missed @ missed)) < cost:
+        its = missed(moved)
+        if np.isfinite(its).all() and (found := float(its @ its)) < cost:
             gained = cost - found
-            best, error, cost, damping = moved, missed, found, max(damping / 5, 1e-12)
+            best, error, cost, damping = moved, its, found, max(damping / 5, 1e-12)
             if gained <= 1e-12 * max(cost, 1e-30):
                 break
         elif damping > 1e10:
             break
         else:
             damping *= 4
-    return best
+    return best, cost

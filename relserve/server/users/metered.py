@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from relserve.call.relquery import Reply, Submission
@@ -94,7 +95,7 @@ class Metered:
         Raises:
             QuotaError: the user's tokens of the last hour are used up; says when more may be asked.
         """
-        left = len(submission.prompts)
+        left, submission = len(submission.prompts), replace(submission, user=self._user.name)
         if left:
             self._check()
         async with aclosing(self._engine.answer(submission)) as batches:

@@ -1,0 +1,74 @@
+"""The rows of one relQuery at a gate: they wait as one party, and start a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from contextlib import suppress
+
+from relserve.call.relquery import Submission
+from relserve.errors import AdmissionError
+from relserve.gate.gate import Gate
+from relserve.gate.ticket import Ticket
+
+
+class Rows:
+    """For one event loop. `leave` has to be called at the end, come what may.
+
+    Args:
+        submission: whose rows they are; it says where they stand to whoever it was told to tell.
+        num_rows: of it, that are to be asked.
+        user: whose share they count against.
+        tell: called when `num_ready` may have become more, on the loop.
+    """
+
+    def __init__(self, gate: Gate, submission: Submission, num_rows: int, user: str, output_cap: int) -> None:
+        self._gate, self._loop, self._news = gate, asyncio.get_running_loop(), asyncio.Event()
+        self._ready: deque[Ticket] = deque()
+        self._error: AdmissionError | None = None
+        self._is_told = False
+        ends_s = submission.deadline_s
+        self._party = gate.party(
+            user, output_cap, None if ends_s is None else ends_s - time.time(),
+            submission.kind or "", self._started, self._refused, submission.told, num_rows,
+        )  # fmt: skip
+        gate.come(self._party)
+
+    async def take(self, most: int) -> list[Ticket]:
+        """Tickets for the next rows, at least one and at most so many.
+
+        Raises:
+            AdmissionError: the deadline has passed; no row starts any more.
+        """
+        while not self._ready:
+            if self._error is not None:
+                raise self._error
+            await self._news.wait()
+            self._news.clear()
+        return [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
+
+    def done(self, ticket: Ticket, tokens: float) -> None:
+        """A row has ended, having said so many tokens."""
+        ticket.said = tokens
+        self._gate.done(self._party, ticket)
+
+    def gone(self, ticket: Ticket) -> None:
+        """A row was given up."""
+        self._gate.gone(self._party, ticket)
+
+    def leave(self) -> None:
+        """Give up what waits and runs."""
+        self._gate.leave(self._party)
+
+    def _started(self, ticket: Ticket) -> None:
+        self._ready.append(ticket)
+        self._tell()
+
+    def _refused(self, error: AdmissionError) -> None:
+        self._error = error
+        self._tell()
+
+    def _tell(self) -> None:
+        with suppress(RuntimeError):  # the loop was closed
+            self._loop.call_soon_threadsafe(self._news.set)
