@@ -2,13 +2,12 @@
 
 Requests of Table I in three mixes at 1 to 20 a second, 100 a run as in the paper, on one simulated engine
 (see `admission_runs` for its constants): ten static limits, SABER as published with each of its curves, and
-ours. Goodput is the share of requests that end within their limit. `over_best_single_static` is ours over the
-one static limit that is best over all mixes and loads, `worst_below_best` how many points ours is below the
-best of the ten limits of a mix and a load, at worst, where that one was chosen afterwards on the same
+ours. Goodput is the share of requests that end within their limit. `over_best_single_static` is ours over
+the one static limit that is best over all mixes and loads, `worst_below_best` how many points ours is below
+the best of the ten limits of a mix and a load, at worst, where that one was chosen afterwards on the same
 requests.
 
-A version on the real engine is to come. It needs `run_one` of `admission_runs` to hand its `Spec`s to an
-engine behind a `Door`, and nothing else here.
+On a real engine: `admission_engine`.
 """
 
 from __future__ import annotations
@@ -210,7 +209,7 @@ def headline_of(found: Found) -> dict[str, Any]:
 def main() -> None:
     """Print every figure as a table, save all with a plot, end with one line of JSON."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--seeds", type=int, default=5, help="runs of each cell")
+    parser.add_argument("--seeds", type=int, default=20, help="runs of each cell")
     args = parser.parse_args()
     loads: Sequence[float] = LOADS
     if args.quick:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Group, RenderableType
@@ -14,8 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from relserve.cli.console import console
+from relserve.cli.plain_text import clock_text, plain
+from relserve.cli.top_gates import gate_head, gate_table
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
+from relserve.machine.gate_status import GateStatus, read_gates
 
 NOBODY = """No engine with relserve's scheduler is running on this machine.
 An engine starts with the first llm function that is asked, for instance:  relserve demo
@@ -34,7 +38,7 @@ def run(once: bool, interval_s: float, as_json: bool) -> None:
                 time.sleep(interval_s)
                 _write_json(folder)
         elif once or not console().is_terminal:
-            console().print(draw(read_engines(folder), time.time()))
+            console().print(draw(read_engines(folder), time.time(), read_gates(folder)))
         else:
             _live(folder, interval_s)
 
@@ -43,18 +47,19 @@ def _live(folder: Path, interval_s: float) -> None:
     screen = console()
     with Live(console=screen, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(draw(read_engines(folder), time.time()), refresh=True)
+            live.update(draw(read_engines(folder), time.time(), read_gates(folder)), refresh=True)
             time.sleep(interval_s)
 
 
 def _write_json(folder: Path) -> None:
     engines = [engine.as_dict() for engine in read_engines(folder)]
-    sys.stdout.write(json.dumps({"time_s": time.time(), "engines": engines}) + "\n")
+    gates = [gate.as_dict() for gate in read_gates(folder)]
+    sys.stdout.write(json.dumps({"time_s": time.time(), "engines": engines, "gates": gates}) + "\n")
     sys.stdout.flush()
 
 
-def draw(engines: list[EngineStatus], now_s: float) -> RenderableType:
-    """One block an engine.
+def draw(engines: list[EngineStatus], now_s: float, gates: Sequence[GateStatus] = ()) -> RenderableType:
+    """One block an engine, and one a gate at which somebody waits.
 
     Args:
         now_s: seconds of the wall clock, as in `EngineStatus.written_s`.
@@ -64,6 +69,9 @@ def draw(engines: list[EngineStatus], now_s: float) -> RenderableType:
     blocks: list[RenderableType] = []
     for engine in engines:
         blocks += [_head(engine, now_s), *([_table(engine, now_s)] if engine.rels else []), Text("")]
+    for gate in gates:
+        if any(user.waiting for user in gate.users):
+            blocks += [gate_head(gate), gate_table(gate), Text("")]
     return Group(*blocks[:-1])
 
 
@@ -126,19 +134,3 @@ def _to_deadline(rel: RelStatus, passed_s: float) -> list[Text]:
     slack_s, urgency_s = rel.slack_s - passed_s, rel.urgency_s + passed_s
     slack = Text(f"-{clock_text(-slack_s)}", "red") if slack_s < 0 else Text(clock_text(slack_s))
     return [ends, slack, Text(f"{urgency_s:,.1f}")]
-
-
-def plain(text: str, longest: int) -> str:
-    """A stranger's text as a terminal may have it: no control characters, not too long."""
-    text = "".join(c if c.isprintable() else "?" for c in text)
-    return text if len(text) <= longest else text[: longest - 3] + "..."
-
-
-def clock_text(seconds: float) -> str:
-    """Seconds as people read them: 0.4 s, 12 s, 3 min 05 s, 2 h 05 min."""
-    if seconds < 59.5:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -174,9 +174,10 @@ def own_engine(
             url, served_model=served or None, api_key=settings.api_key or None, timeout_s=settings.timeout_s,
             max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
         )  # fmt: skip
+    gate = make_gate(settings.admission, settings.shares, model=name)
     return LocalEngine(
         name, path, engine_args=engine_args_of(settings), announce=announce,
-        log_path=_log_path(name, settings), forks=forks, gate=make_gate(settings.admission, settings.shares),
+        log_path=_log_path(name, settings), forks=forks, gate=gate,
     )  # fmt: skip
 
 
@@ -191,6 +192,7 @@ def shared_engine(name: str, settings: Settings) -> SharedEngine:
     return SharedEngine(
         name, path_of(name), engine_args=engine_args_of(settings), idle_min=settings.engine_idle_min,
         cache_dir=settings.cache_dir, announce=announce, log_path=_log_path(name, settings),
+        admission=settings.admission,
     )  # fmt: skip
 
 

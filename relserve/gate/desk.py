@@ -10,17 +10,30 @@ import itertools
 from collections import Counter
 from heapq import heapify, heappop, heappush
 from math import inf
+from typing import NamedTuple
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.lengths import Lengths
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
+from relserve.machine.gate_status import UserStatus
 from relserve.policies.admission.door import Door, Turn
 from relserve.policies.admission.request import Admit, Refuse, Request
 
 FRONT = 8  # requests of a user and class at the door; policies look at fewer
 Group = list[tuple[float, int, Party]]  # a heap, by rank and arrival
+
+
+class DeskStatus(NamedTuple):
+    """Who waits and runs; attributes as of `GateStatus`."""
+
+    policy: str
+    places: int | None
+    reason: str
+    speed: float | None
+    error: float
+    users: list[UserStatus]
 
 
 class Desk:
@@ -137,6 +150,32 @@ class Desk:
         found = self._seconds(waiting + left / 2)
         estimate_s = None if found is None or alone is None else found + alone
         return Standing(party.num_waiting, estimate_s, self.door.reason)
+
+    def tell(self, now_s: float) -> None:
+        """Tell those who wait where they stand."""
+        for party in self.parties:
+            if party.told is not None:
+                party.told(self.standing(party, now_s))
+
+    def status(self, now_s: float) -> DeskStatus:
+        """Who waits and runs now; of each user the estimate of whoever is served last."""
+        last: dict[str, Party] = {}
+        waiting: Counter[str] = Counter()
+        for party in self.parties:
+            waiting[party.user] += party.num_waiting
+            if party.user not in last or last[party.user].rank < party.rank:
+                last[party.user] = party
+        running = Counter(p.user for request_id, p in self._of.items() if request_id in p.tickets)
+        users = [
+            UserStatus(
+                user, running[user], waiting[user], self.num_started[user], self.num_refused[user],
+                self.standing(last[user], now_s).estimate_s if user in last else None,
+            )
+            for user in sorted({*self.num_started, *self.num_refused, *waiting})
+        ]  # fmt: skip
+        door, curve = self.door, self.door.curve.curve
+        speed = None if curve is None else curve.speed(max(door.load, 1))
+        return DeskStatus(door.policy.name, door.most, door.reason, speed, door.curve.error, users)
 
     def _seconds(self, tokens: float) -> float | None:
         """How long the engine takes for so many tokens, as busy as it may be; None: nothing is known."""

@@ -19,7 +19,7 @@ from math import inf
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, Cancelled
-from relserve.gate.desk import Desk
+from relserve.gate.desk import Desk, DeskStatus
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
@@ -27,6 +27,7 @@ from relserve.policies.admission.request import SloClasses, checked_limit
 
 LOOK_S = 0.05  # how often time alone may let somebody in
 TELL_S = 0.25  # how often those who wait are told where they stand
+PUBLISH_S = 1.0
 HEADROOM = 4  # for so many that run, one may wait in the engine, so that no step lacks one
 NO_LIMIT, OWN_LIMIT = "", "deadline"  # classes of requests without a limit, and with one of their own
 
@@ -40,6 +41,7 @@ class Gate:
         door: decides; None: everybody is let in.
         classes: the limits that a request may name.
         clock: seconds that only grow.
+        publish: told once a second who waits and runs, and when nobody does any more; None: nobody looks.
 
     Attributes:
         meters: called before speeds are measured, to bring tickets up to date.
@@ -50,11 +52,12 @@ class Gate:
         door: Door | None = None,
         classes: SloClasses | None = None,
         clock: Callable[[], float] = time.monotonic,
+        publish: Callable[[DeskStatus], None] | None = None,
     ) -> None:
         self.classes = SloClasses({}) if classes is None else classes
         self.meters: set[Callable[[], None]] = set()
         self._desk = None if door is None else Desk(door)
-        self._clock = clock
+        self._clock, self._publish = clock, publish
         self._lock = threading.Lock()
         self._watch: threading.Thread | None = None
         self._numbers = itertools.count(1)
@@ -233,8 +236,9 @@ class Gate:
 
     def _look(self) -> None:
         """Look at the clock, until nobody is there any more."""
-        desk, told_s = self._desk, self._clock()
+        desk = self._desk
         assert desk is not None
+        told_s = published_s = self._clock()
         while True:
             time.sleep(LOOK_S)
             for meter in list(self.meters):
@@ -242,11 +246,15 @@ class Gate:
             with self._lock:
                 now_s = self._clock()
                 desk.look(now_s)
-                if desk.is_idle:
+                if is_idle := desk.is_idle:
                     self._watch = None
-                    return
-                if now_s - told_s >= TELL_S:
+                elif now_s - told_s >= TELL_S:
                     told_s = now_s
-                    for party in desk.parties:
-                        if party.told is not None:
-                            party.told(desk.standing(party, now_s))
+                    desk.tell(now_s)
+                status = None
+                if self._publish is not None and (is_idle or now_s - published_s >= PUBLISH_S):
+                    published_s, status = now_s, desk.status(now_s)
+            if self._publish is not None and status is not None:
+                self._publish(status)
+            if is_idle:
+                return

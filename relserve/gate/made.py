@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from relserve.gate.desk import DeskStatus
 from relserve.gate.gate import Gate
+from relserve.machine.gate_status import GateFile, here
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.request import SloClasses
@@ -13,17 +15,27 @@ from relserve.settings import ADMISSIONS
 
 
 def make_gate(
-    admission: str, weights: Mapping[str, float] | None = None, classes: SloClasses | None = None
+    admission: str,
+    weights: Mapping[str, float] | None = None,
+    classes: SloClasses | None = None,
+    model: str = "",
 ) -> Gate:
-    """The gate of one engine.
+    """The gate of one engine, which tells `relserve top` who waits.
 
     Args:
         admission: as of the setting.
         weights: of users' shares.
+        model: of the engine, as users name it.
 
     Raises:
         ValueError: there is no such admission.
     """
     if admission == ADMISSIONS[0]:
         return Gate(None, classes)
-    return Gate(Door(make(admission), late="error", shares=Shares(weights)), classes)
+    file = GateFile()
+
+    def publish(status: DeskStatus) -> None:
+        file.write(here(model=model, **status._asdict()))
+
+    door = Door(make(admission), late="error", shares=Shares(weights))
+    return Gate(door, classes, publish=publish)

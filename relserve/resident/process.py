@@ -56,7 +56,7 @@ def serve(task: Mapping[str, Any], lock: int) -> None:
     log_path = Path(task["log_path"]) if task["log_path"] else None
     resident = Resident(
         task["model"], task["path"], task["engine_args"], task["idle_min"], VERSION, log_path,
-        Path(task["cache_dir"]),
+        Path(task["cache_dir"]), task["admission"],
     )  # fmt: skip
     lose_what_does_not_fit()
     sign(lock)
@@ -247,5 +247,5 @@ class Process:
 
 def _engine_of(resident: Resident, announce: Callable[[str], None]) -> Engine:
     """The engine that a task names."""
-    settings = replace(load(), engine_args=resident.engine_args, engine=OWN)
+    settings = replace(load(), engine_args=resident.engine_args, engine=OWN, admission=resident.admission)
     return own_engine(resident.model, resident.path, settings, announce, forks(resident.path))

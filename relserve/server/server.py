@@ -19,6 +19,7 @@ from relserve_duckdb import Connection
 from relserve.engines.protocol import Engine
 from relserve.errors import ForbiddenError, ProtocolError, UsageError
 from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
+from relserve.machine.gate_status import GateStatus, read_gates
 from relserve.server.activity import activity_table
 from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel
@@ -120,6 +121,10 @@ class Server:
     def engines(self) -> list[EngineStatus]:
         """See `ServerFacts`."""
         return read_engines(state_dir())
+
+    def gates(self) -> list[GateStatus]:
+        """See `ServerFacts.gates`."""
+        return read_gates(state_dir())
 
     # Clients come and go; in the loop.
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from relserve.cli.top import NOBODY, clock_text, draw
+from relserve.cli.plain_text import clock_text
+from relserve.cli.top import NOBODY, draw
 from relserve.machine.engine_status import (
     EngineStatus,
     RelStatus,

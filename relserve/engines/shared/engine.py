@@ -28,6 +28,7 @@ from relserve.engines.shared.wire import (
 from relserve.errors import EngineDeadError
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.settings import ADMISSIONS
 from relserve.version import VERSION
 
 HUNG_UP = (OSError, asyncio.IncompleteReadError, EOFError)
@@ -44,6 +45,8 @@ class SharedEngine:
         cache_dir: the cache folder; those with another one have resident engines of their own.
         announce: told in one line when the process is started, is ready, or ended.
         log_path: file to whose end the process writes its output.
+        admission: of a process that this engine starts, as of the setting; one that runs with another is
+            refused, unless this is 'off'.
     """
 
     def __init__(
@@ -56,9 +59,10 @@ class SharedEngine:
         cache_dir: Path,
         announce: Callable[[str], None],
         log_path: Path | None,
+        admission: str = ADMISSIONS[0],
     ) -> None:
         self.model = model
-        self.resident = Resident(model, path, engine_args, idle_min, VERSION, log_path, cache_dir)
+        self.resident = Resident(model, path, engine_args, idle_min, VERSION, log_path, cache_dir, admission)
         self._cache_dir, self._announce = cache_dir, announce
         self._files = LocalEngine(model, path, engine_args=engine_args)  # tells of the model; never started
         self._lines: set[Line] = set()

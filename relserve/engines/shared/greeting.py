@@ -18,6 +18,7 @@ from relserve.errors import (
     RelserveError,
 )
 from relserve.machine.embedded import FOLDERS
+from relserve.settings import ADMISSIONS
 
 PROTOCOL = 1  # of the messages; a resident engine of another one is refused
 _ERRORS: dict[str, type[RelserveError]] = {
@@ -35,6 +36,7 @@ class Resident(NamedTuple):
     version: str
     log_path: Path | None
     cache_dir: Path
+    admission: str = ADMISSIONS[0]
 
     @property
     def named(self) -> str:
@@ -47,6 +49,7 @@ class Resident(NamedTuple):
         return {
             "service": service, "protocol": PROTOCOL, "relserve": self.version,
             "engine_args": json.loads(json.dumps(dict(self.engine_args), default=str)),
+            "admission": self.admission,
         }  # fmt: skip
 
 
@@ -68,6 +71,12 @@ def refusal(mine: Mapping[str, Any], theirs: Mapping[str, Any], model: str) -> s
         return (
             f"the shared engine for {model} was started with the engine arguments {_in_words(args)}, this "
             f"process has {_in_words(wanted)}; {mend}"
+        )
+    admission = theirs.get("admission") or ADMISSIONS[0]
+    if admission not in (ADMISSIONS[0], mine["admission"]):  # who asks for none takes the engine's
+        return (
+            f"the shared engine for {model} was started with admission {mine['admission']!r}, this process "
+            f"has {admission!r}; {mend}"
         )
     return None
 

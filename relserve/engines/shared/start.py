@@ -111,7 +111,7 @@ def _launch(place: Place, resident: Resident, lock: int) -> None:
         "model": resident.model, "path": resident.path, "engine_args": dict(resident.engine_args),
         "idle_min": resident.idle_min, "socket": str(place.socket),
         "asked": time.time(), "log_path": str(resident.log_path) if resident.log_path is not None else None,
-        "cache_dir": str(resident.cache_dir),
+        "cache_dir": str(resident.cache_dir), "admission": resident.admission,
     }  # fmt: skip
     log = subprocess.DEVNULL
     with contextlib.suppress(OSError):  # an engine without a log is better than none

@@ -155,7 +155,7 @@ class Door:
         if self._mark is not None:
             self._mark[2].pop(request_id, None)
         if self.shares is not None:
-            self.shares.corrected(request.user, tokens - request.tokens)
+            self.shares.ended(request.user, request.tokens, tokens)
         is_blind = self._sampled_s is None or now_s - self._sampled_s > BLIND_S
         if is_blind and passed_s > 0 and tokens > 0 and now_s - self._blind_s >= SAMPLE_S / 4:
             self._blind_s = now_s
@@ -175,7 +175,7 @@ class Door:
         if self._mark is not None:
             self._mark[2].pop(request_id, None)
         if inside is not None and self.shares is not None:
-            self.shares.corrected(inside.request.user, tokens - inside.request.tokens)
+            self.shares.ended(inside.request.user, inside.request.tokens, tokens)
         self._ready = [request for request in self._ready if request.request_id != request_id]
 
     def learn(self, request: Request, work: float) -> None:

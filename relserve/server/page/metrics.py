@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
+from relserve.machine.gate_status import GateStatus
 from relserve.server.page.counters import BOUNDS_S, Counted
 from relserve.server.page.watch import Watch
 from relserve.version import VERSION
@@ -47,6 +48,7 @@ class _ServerCollector(Collector):
         yield from self._clients()
         yield from self._llm()
         yield from self._engines()
+        yield from _gates(self._watch.facts.gates())
 
     def _clients(self) -> Iterator[Metric]:
         states = Tally(client.state for client in self._watch.facts.clients())
@@ -96,6 +98,24 @@ class _ServerCollector(Collector):
         help = "Requests that were dropped and came back with another type of cache"
         switched = [(by, each.switched) for by, each in engines]
         yield _counter("relserve_engine_cache_switches", help, labels, switched)
+
+
+def _gates(gates: Iterable[GateStatus]) -> Iterator[Metric]:
+    users = [((str(gate.pid), called(gate.model), each.user), each) for gate in gates for each in gate.users]
+    labels = ["engine", "model", "user"]
+    states = [
+        ((*by, state), number)
+        for by, each in users
+        for state, number in (("running", each.running), ("waiting", each.waiting))
+    ]
+    yield _gauge("relserve_gate_requests", "Requests at an engine's gate", [*labels, "state"], states)
+    estimates = [(by, each.estimate_s) for by, each in users if each.estimate_s is not None]
+    help = "Seconds until the last of a user's that wait has probably ended"
+    yield _gauge("relserve_gate_estimate_seconds", help, labels, estimates)
+    admitted = [(by, each.admitted) for by, each in users]
+    yield _counter("relserve_gate_admitted", "Requests admitted", labels, admitted)
+    refused = [(by, each.refused) for by, each in users]
+    yield _counter("relserve_gate_refused", "Requests refused, their limits being over", labels, refused)
 
 
 def _named(engines: Iterable[EngineStatus]) -> Iterator[tuple[tuple[str, str], EngineStatus]]:

@@ -55,6 +55,7 @@ def test_who_was_away_has_saved_up_nothing() -> None:
     shares = Shares()
     for _ in range(100):
         shares.took("busy", 100)
+        shares.ended("busy", 100, 100)
         shares.by_user([Request("b", "c", "busy", 0, 1, 100)])
     both = [Request("b", "c", "busy", 0, 1, 100), Request("n", "c", "new", 0, 1, 100)]
     assert shares.got("new") >= shares.got("busy") - 100
@@ -65,8 +66,23 @@ def test_what_was_said_counts_and_not_what_was_expected() -> None:
     shares = Shares()
     shares.took("a", 1000)
     shares.took("b", 100)
-    shares.corrected("a", -990)
+    shares.ended("a", 1000, 10)
     assert shares.got("a") == 10 < shares.got("b")
+
+
+def test_a_user_whose_answers_are_shorter_than_expected_loses_nothing_by_it() -> None:
+    """Twenty of a's run, each expected to say 16, and say 4, when b comes: a's next go first."""
+    shares, both = Shares(), [Request(user, "c", user, 0, 1, 16) for user in "ab"]
+    for _ in range(20):
+        shares.took("a", 16)
+    assert shares.by_user(both)[0][0].user == "b"
+    for _ in range(20):
+        shares.ended("a", 16, 4)
+        shares.took("b", 16)
+        shares.by_user(both)
+    assert shares.got("a") == 80
+    assert shares.got("b") == 320
+    assert shares.by_user(both)[0][0].user == "a"
 
 
 @pytest.mark.parametrize("weight", [0, -1, float("inf"), float("nan")])

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relserve.machine.engine_status import EngineStatus
+from relserve.machine.gate_status import GateStatus
 from relserve.server.page.app import app
 from relserve.server.page.counters import Counters
 from relserve.server.page.facts import ClientFacts
@@ -28,6 +29,7 @@ class WrittenFacts:
     queries_now: list[tuple[str, QueryRecord]] = field(default_factory=list)
     errors_now: list[tuple[str, ErrorRecord]] = field(default_factory=list)
     engines_now: list[EngineStatus] = field(default_factory=list)
+    gates_now: list[GateStatus] = field(default_factory=list)
 
     def clients(self) -> list[ClientFacts]:
         return list(self.clients_now)
@@ -40,6 +42,9 @@ class WrittenFacts:
 
     def engines(self) -> list[EngineStatus]:
         return list(self.engines_now)
+
+    def gates(self) -> list[GateStatus]:
+        return list(self.gates_now)
 
 
 def engine(*rels: object, **changes: object) -> EngineStatus:

@@ -1,0 +1,120 @@
+"""Who waits at the gates of this machine's engines: a small file that each gate writes, as engines do."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from relserve.machine.engine_status import is_alive, started_at, state_dir
+
+FORMAT = 1
+_NAME = re.compile(r"gate-(\d+)-\d+\.json(\.tmp)?")
+_numbers = itertools.count(1)
+
+
+class UserStatus(NamedTuple):
+    """One user at a gate.
+
+    Attributes:
+        running, waiting: requests, or rows of relQueries.
+        admitted, refused: so far.
+        estimate_s: seconds until the last of those that wait has probably ended; None: not known.
+    """
+
+    user: str
+    running: int
+    waiting: int
+    admitted: int
+    refused: int
+    estimate_s: float | None = None
+
+
+class GateStatus(NamedTuple):
+    """One gate.
+
+    Attributes:
+        pid, started: of its process, as of `EngineStatus`.
+        policy: that admits.
+        written_s: when this was written, in seconds of the wall clock.
+        places: requests that may run at most; None: not known before the engine is up.
+        reason: why the latest who had to wait did.
+        speed: tokens a second that each of those that run gets, by the curve; None: nothing is measured.
+        error: median relative error of the curve's latest predictions.
+        users: those who wait or run, or did.
+    """
+
+    pid: int
+    started: int | None
+    model: str
+    policy: str
+    written_s: float
+    places: int | None
+    reason: str
+    speed: float | None
+    error: float
+    users: list[UserStatus]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"format": FORMAT, **self._asdict(), "users": [user._asdict() for user in self.users]}
+
+    @classmethod
+    def of_dict(cls, found: dict[str, Any]) -> GateStatus:
+        """What `as_dict` gave; raises ValueError or TypeError for anything else."""
+        if found.get("format") != FORMAT:
+            raise ValueError("not a status of this format")
+        fields = {name: value for name, value in found.items() if name != "format"}
+        return cls(**{**fields, "users": [UserStatus(**user) for user in fields["users"]]})
+
+
+class GateFile:
+    """Where one gate writes; what cannot be written is left out, for it is seen nowhere but in `top`."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.path = (folder or state_dir()) / f"gate-{os.getpid()}-{next(_numbers)}.json"
+
+    def write(self, status: GateStatus) -> None:
+        """Put this in place of what was written before, at once."""
+        unfinished = self.path.with_suffix(".json.tmp")
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text(json.dumps(status.as_dict()) + "\n", encoding="utf-8")
+            unfinished.replace(self.path)
+
+
+def read_gates(folder: Path) -> list[GateStatus]:
+    """The gates of running processes, by pid; removes what processes left that have ended."""
+    found = []
+    for path in sorted(folder.glob("gate-*")):
+        name = _NAME.fullmatch(path.name)
+        if name is None:
+            continue
+        status = None if name[2] else _read(path)
+        if not is_alive(int(name[1]), None if status is None else status.started):
+            with contextlib.suppress(OSError):
+                path.unlink()
+        elif status is not None:
+            found.append(status)
+    return sorted(found, key=lambda status: status.pid)
+
+
+def _read(path: Path) -> GateStatus | None:
+    try:
+        return GateStatus.of_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def here(model: str, policy: str, users: list[UserStatus], **known: Any) -> GateStatus:
+    """The status of a gate of this process, as of now; `known` are its other attributes."""
+    pid = os.getpid()
+    return GateStatus(
+        pid=pid, started=started_at(pid), model=model, policy=policy, written_s=time.time(), users=users,
+        **known,
+    )  # fmt: skip

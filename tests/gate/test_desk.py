@@ -1,0 +1,160 @@
+"""The desk in virtual time: instalments, fair shares, order, and an engine that turns ten times slower."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from math import inf
+
+import pytest
+
+from relserve.call.standing import Standing
+from relserve.errors import AdmissionError
+from relserve.gate.desk import FRONT, Desk
+from relserve.gate.party import Party
+from relserve.gate.ticket import Ticket
+from relserve.policies.admission.door import Door
+from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.variants import make
+
+STEP_S = 0.05
+
+
+class Engine:
+    """Rows get tokens at a speed that falls with their number; time passes when it is told to."""
+
+    def __init__(self, desk: Desk, tokens: float = 20.0) -> None:
+        self.desk, self.tokens, self.factor, self.now_s = desk, tokens, 1.0, 0.0
+        self.running: list[tuple[Party, Ticket]] = []
+        self.got: defaultdict[str, float] = defaultdict(float)
+        self.errors: list[AdmissionError] = []
+        self.ended_s: dict[int, float] = {}
+
+    def speed(self, load: int) -> float:
+        return self.factor * 100.0 / (1 + 0.02 * (load - 1))
+
+    def comes(self, user: str, rows: int, limit_s: float = inf, told: object = None) -> Party:
+        party = Party(
+            user, "" if limit_s == inf else "limit", "", self.now_s, self.now_s + limit_s, self.tokens, rows,
+            lambda ticket: self.running.append((party, ticket)), self.errors.append, told,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self.desk.come(party, self.now_s)
+        return party
+
+    def passes(self, seconds: float) -> None:
+        for _ in range(round(seconds / STEP_S)):
+            self.now_s += STEP_S
+            speed = self.speed(max(len(self.running), 1))
+            ended = []
+            for party, ticket in self.running:
+                ticket.said += speed * STEP_S
+                self.got[party.user] += speed * STEP_S
+                if ticket.said >= self.tokens:
+                    ended.append((party, ticket))
+            for each in ended:
+                self.running.remove(each)
+                self.desk.done(*each, self.now_s)
+                self.ended_s[id(each[0])] = self.now_s
+            self.desk.look(self.now_s)
+
+
+def desk(name: str = "ours", most: int | None = 10, **weights: float) -> Desk:
+    return Desk(Door(make(name), late="error", shares=Shares(weights), most=most))
+
+
+def test_the_rows_of_a_relquery_come_in_instalments_and_all_of_them_run() -> None:
+    its = desk("static-3")
+    engine = Engine(its)
+    engine.comes("ann", 1000)
+    assert len(engine.running) == 3
+    assert len(its.door.waiting) == FRONT
+    engine.passes(1.3 * 1000 * 20 / (3 * engine.speed(3)))
+    assert its.num_started == {"ann": 1000}
+    assert its.is_idle
+
+
+@pytest.mark.parametrize("parts", [1, 50, 500])
+@pytest.mark.parametrize("name", ["ours", "static-10", "saber"])
+def test_splitting_ones_work_gains_nothing(name: str, parts: int) -> None:
+    engine = Engine(desk(name))
+    for _ in range(parts):
+        engine.comes("ann", 2000 // parts)
+    engine.passes(2.0)
+    engine.comes("bob", 1000)
+    before = engine.got.copy()
+    engine.passes(20.0)
+    ann, bob = (engine.got[user] - before[user] for user in ("ann", "bob"))
+    assert 0.45 < bob / (ann + bob) < 0.55
+
+
+def test_a_weight_is_a_share() -> None:
+    engine = Engine(desk("ours", bob=3.0))
+    engine.comes("ann", 2000)
+    engine.comes("bob", 2000)
+    engine.passes(20.0)
+    assert 0.7 < engine.got["bob"] / sum(engine.got.values()) < 0.8
+
+
+def test_of_one_users_relqueries_a_short_one_is_not_behind_a_long_one() -> None:
+    engine = Engine(desk())
+    engine.comes("ann", 200)
+    engine.passes(6.0)  # speeds are known
+    long, short = engine.comes("ann", 3000), engine.comes("ann", 10)
+    engine.passes(20.0)
+    assert id(short) in engine.ended_s
+    assert long.num_waiting > 1000
+
+
+def test_an_engine_that_turns_ten_times_slower_is_followed_within_30_seconds() -> None:
+    """And one that is itself again."""
+    its = desk("static-10")
+    engine = Engine(its)
+    engine.comes("ann", 10_000)
+    for factor in (1.0, 0.1, 1.0):
+        engine.factor = factor
+        engine.passes(30.0)
+        curve = its.door.curve.curve
+        assert curve is not None
+        assert curve.speed(10) == pytest.approx(engine.speed(10), rel=0.15)
+
+
+def test_estimates_are_near_what_comes() -> None:
+    heard: list[Standing] = []
+    engine = Engine(desk("static-10"))
+    engine.comes("ann", 100)
+    engine.passes(2.0)
+    party = engine.comes("ann", 500, told=heard.append)
+    engine.desk.tell(engine.now_s)
+    (standing,) = heard
+    came_s = engine.now_s
+    engine.passes(60.0)
+    took_s = engine.ended_s[id(party)] - came_s
+    assert standing.num_waiting == 500
+    assert standing.estimate_s == pytest.approx(took_s, rel=0.3)
+
+
+def test_who_leaves_leaves_nothing_behind() -> None:
+    its = desk("static-2")
+    engine = Engine(its)
+    first, second = engine.comes("ann", 100), engine.comes("bob", 100)
+    engine.passes(1.0)
+    its.leave(first, engine.now_s)
+    engine.running = [each for each in engine.running if each[0] is second]
+    engine.passes(1.0)
+    assert {party.user for party, _ in engine.running} == {"bob"}
+    its.leave(second, engine.now_s)
+    assert its.is_idle
+    assert its.door.load == 0
+    assert its.door.waiting == ()
+
+
+def test_past_its_limit_all_of_a_relquery_is_refused_wherever_it_waits() -> None:
+    its = desk("static-1")
+    engine = Engine(its, tokens=1000.0)
+    engine.comes("ann", 1)
+    engine.comes("bob", 50, limit_s=3.0)
+    engine.passes(2.9)
+    assert engine.errors == []
+    engine.passes(0.2)
+    (error,) = engine.errors
+    assert str(error).startswith("its limit is over; it has waited 3")
+    assert its.num_refused == {"bob": 50}

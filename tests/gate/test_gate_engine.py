@@ -1,0 +1,143 @@
+"""The gate before a real engine: rows in instalments, cancelling, deadlines, users' shares, what is seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+import relserve
+from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
+from relserve.call.standing import Standing
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.errors import FailureKind
+from relserve.gate.made import make_gate
+from relserve.machine.engine_status import state_dir
+from relserve.machine.gate_status import read_gates
+from relserve.session.pending_replies import PendingReplies
+from relserve.tiny import MODEL_DIR
+from tests.waiting import act_when, wait_until
+
+pytestmark = pytest.mark.vllm
+
+ROWS_AT_ONCE = 16
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[LocalEngine]:
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    made = LocalEngine("tiny", str(MODEL_DIR), engine_args={"max_num_seqs": ROWS_AT_ONCE})
+    spawn(made.start()).result(timeout=120)
+    yield made
+    spawn(made.close()).result(timeout=60)
+
+
+def behind(engine: LocalEngine, admission: str) -> LocalEngine:
+    """The engine with a fresh gate."""
+    engine.gate = make_gate(admission, model="tiny")
+    engine.gate.fits(ROWS_AT_ONCE)
+    return engine
+
+
+def submission(rows: int, user: str | None = None, limit_s: float | None = None, **how: object) -> Submission:
+    prompts = [f"Was guest {i} of {user} happy with the soup? Say why." for i in range(rows)]
+    sampling = Sampling(**{"max_tokens": 16, "temperature": 1.0, "seed": 3, **how})  # type: ignore[arg-type]
+    ends_s = None if limit_s is None else time.time() + limit_s
+    return Submission(new_rel_id(), prompts, sampling, user=user, deadline_s=ends_s, kind="soup")
+
+
+def num_running(engine: LocalEngine) -> int:
+    return engine.num_unfinished
+
+
+def tokens(replies: list[Reply]) -> int:
+    return sum(reply.usage.output_tokens for reply in replies)
+
+
+@pytest.mark.parametrize("admission", ["static-4", "ours", "saber"])
+def test_rows_behind_a_gate_give_the_same_answers(engine: LocalEngine, admission: str) -> None:
+    asked = submission(120, temperature=0.0)
+    plain = PendingReplies(behind(engine, "off"), asked).result()
+    its = behind(engine, admission)
+    gated = PendingReplies(its, asked).result()
+    assert [(r.index, r.text) for r in gated] == [(r.index, r.text) for r in plain]
+    wait_until(lambda: its.gate._desk is not None and its.gate._desk.is_idle)
+
+
+def test_no_more_rows_run_than_the_gate_allows(engine: LocalEngine) -> None:
+    pending = PendingReplies(behind(engine, "static-4"), submission(100))
+    most = 0
+    for _ in pending:
+        most = max(most, num_running(engine))
+    assert 1 <= most <= 4
+
+
+def test_a_cancelled_relquery_gives_its_places_to_the_next(engine: LocalEngine) -> None:
+    its = behind(engine, "static-4")
+    first = PendingReplies(its, submission(500, max_tokens=200))
+    wait_until(lambda: num_running(its) == 4)
+    second = PendingReplies(its, submission(5))
+    first.cancel()
+    assert len(second.result()) == 5
+    assert its.gate._desk is not None
+    wait_until(lambda: its.gate._desk.is_idle)  # type: ignore[union-attr]
+
+
+def test_rows_that_wait_at_their_deadline_are_failures_of_that_kind(engine: LocalEngine) -> None:
+    its = behind(engine, "static-1")
+    busy = PendingReplies(its, submission(1, max_tokens=400))
+    wait_until(lambda: num_running(its) == 1)
+    late = PendingReplies(its, submission(400, limit_s=0.5)).result()
+    assert len(late) == 400
+    assert late[-1].failure is not None
+    assert late[-1].failure.kind is FailureKind.DEADLINE
+    busy.cancel()
+
+
+def test_one_user_with_500_relqueries_does_not_halve_anothers_share(engine: LocalEngine) -> None:
+    """Ann has 500 relQueries of 4 rows, and bob comes with one of 200: both get as many tokens."""
+    its = behind(engine, "ours")
+    ann = [PendingReplies(its, submission(4, "ann")) for _ in range(500)]
+    wait_until(lambda: num_running(its) >= ROWS_AT_ONCE)
+    before = [sum(map(tokens, pending.already_here())) for pending in ann]
+    bob = PendingReplies(its, submission(200, "bob")).result()
+    during = [sum(map(tokens, pending.already_here())) for pending in ann]
+    for pending in ann:
+        pending.cancel()
+    assert sum(before) >= 0
+    assert 0.4 < tokens(bob) / (tokens(bob) + sum(during)) < 0.62
+
+
+def test_what_waits_is_told_and_seen(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    its, heard = behind(engine, "static-2"), list[Standing]()
+    pending = PendingReplies(its, submission(300, "ann"), told=heard.append)
+    wait_until(lambda: len(heard) > 4 and read_gates(state_dir()))
+    (gate,) = read_gates(state_dir())
+    (user,) = gate.users
+    assert (gate.model, gate.policy, user.user) == ("tiny", "static-2", "ann")
+    assert 1 <= user.running <= 2
+    assert user.waiting > 100
+    pending.cancel()
+    assert heard[0].num_waiting > heard[-1].num_waiting > 0
+    assert heard[-1].estimate_s is not None
+
+
+def test_a_relquery_has_its_estimate_on_record_while_it_waits(engine: LocalEngine) -> None:
+    con = relserve.connect(engine=behind(engine, "static-2"), progress=False, cache=False)
+    seen: list[tuple[int, float]] = []
+
+    def looked() -> bool:
+        (row,) = con.session.history.query_rows() or [{}]
+        if row.get("waiting_rows") and row["estimate_s"]:
+            seen.append((row["waiting_rows"], row["estimate_s"]))
+        return bool(seen)
+
+    looking = act_when(looked, lambda: None)
+    con.execute("SELECT llm('Say more of {}', 'n' || i::VARCHAR) FROM range(200) t(i)").fetchall()
+    looking.join(10)
+    assert seen
+    (row,) = con.session.history.query_rows()
+    assert (row["waiting_rows"], row["estimate_s"], row["state"]) == (0, None, "done")
