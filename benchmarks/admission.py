@@ -209,7 +209,7 @@ def headline_of(found: Found) -> dict[str, Any]:
 def main() -> None:
     """Print every figure as a table, save all with a plot, end with one line of JSON."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--seeds", type=int, default=20, help="runs of each cell")
+    parser.add_argument("--seeds", type=int, default=10, help="runs of each cell")
     args = parser.parse_args()
     loads: Sequence[float] = LOADS
     if args.quick:

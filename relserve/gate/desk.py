@@ -100,7 +100,8 @@ class Desk:
         """Time has passed: speeds are measured, deadlines looked at, and who may start does."""
         said = {each: party.tickets[each].said for each, party in self._of.items() if each in party.tickets}
         self.door.progress(said, now_s)
-        for party in [party for party in self.parties if party.deadline_s <= now_s]:
+        late = [party for party in self.parties if party.deadline_s <= now_s]
+        for party in late if self.door.late == "error" else ():
             waited_s = now_s - party.arrival_s
             self._refuse(party, Refuse(f"its limit is over; it has waited {waited_s:.3g} s"), now_s)
         self._swept()

@@ -118,7 +118,7 @@ class Gate:
                 loop.call_soon_threadsafe(resolve, found)
 
         if self._desk is None:
-            self._limit_s(slo)
+            self._limit_s(slo, max_tokens)
             yield Ticket("", 0.0)
             return
         party = self.party(user, max_tokens, slo, kind, tell, tell, told)
@@ -161,7 +161,7 @@ class Gate:
             news.set()
 
         if self._desk is None:
-            self._limit_s(slo)
+            self._limit_s(slo, max_tokens)
             yield Ticket("", 0.0)
             return
         party = self.party(user, max_tokens, slo, kind, tell, tell, told)
@@ -192,10 +192,10 @@ class Gate:
     ) -> Party:
         """Those who want to enter together, who are yet to `come`; see `Party` and `enter`."""
         assert self._desk is not None
-        now_s, limit_s = self._clock(), self._limit_s(slo)
-        slo_class = slo if isinstance(slo, str) else NO_LIMIT if limit_s == inf else OWN_LIMIT
+        slo_class = slo if isinstance(slo, str) else NO_LIMIT if slo in (None, inf) else OWN_LIMIT
         kind = f"{user}/{slo_class}" if kind is None else kind
         tokens = self._desk.lengths.expected(kind, max_tokens)
+        now_s, limit_s = self._clock(), self._limit_s(slo, tokens)
         return Party(user, slo_class, kind, now_s, now_s + limit_s, tokens, rows, started, refused, told)
 
     def come(self, party: Party, waits: bool = True) -> None:
@@ -229,10 +229,10 @@ class Gate:
         with self._lock:
             self._desk.leave(party, self._clock())
 
-    def _limit_s(self, slo: Slo) -> float:
+    def _limit_s(self, slo: Slo, tokens: float) -> float:
         if slo is None:
             return inf
-        return self.classes.limit_s(slo) if isinstance(slo, str) else checked_limit(slo)
+        return self.classes.limit_s(slo, tokens) if isinstance(slo, str) else checked_limit(slo)
 
     def _look(self) -> None:
         """Look at the clock, until nobody is there any more."""

@@ -24,6 +24,7 @@ from relserve.machine.engine_status import (
     started_at,
     state_dir,
 )
+from relserve.machine.gate_status import GateFile, UserStatus, here, read_gates
 from relserve.tiny import MODEL_DIR
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -172,3 +173,17 @@ def test_deadlines_are_shown_where_there_are_any() -> None:
     ends = [line.split("8.0 s")[-1].split() for line in lines[2:6]]
     assert ends == [["1", "min", "00", "s", "15", "s", "1.0"], ["missed", "-14", "s", "36.2"],
                     ["1", "min", "00", "s"], []]  # fmt: skip
+
+
+def test_who_waits_to_be_admitted_is_drawn_by_user(tmp_path: Path) -> None:
+    file = GateFile(tmp_path)
+    users = [UserStatus("ann", 10, 1420, 300, 2, 12.3), UserStatus("bob", 0, 0, 5, 0)]
+    file.write(here("tiny", "ours", users, places=80, reason="every place is taken", speed=20.0, error=0.1))
+    screen = Console(width=140, color_system=None)
+    with screen.capture() as captured:
+        screen.print(draw([status(7)], time.time(), read_gates(tmp_path)))
+    text = captured.get()
+    assert "ours  10 of 80 requests running, 1,420 waiting: every place is taken" in text
+    assert "ann" in text
+    assert "12 s" in text
+    assert "bob" not in text

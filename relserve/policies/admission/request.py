@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, isfinite, isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from relserve.errors import OptionError
 
@@ -62,31 +62,49 @@ class Refuse(NamedTuple):
 Decision = Admit | Wait | Refuse
 
 
+class TokenLimits(Protocol):
+    """Limits on the time until the first token and on the mean time between the others; None: any time."""
+
+    @property
+    def ttft_s(self) -> float | None: ...
+    @property
+    def tpot_s(self) -> float | None: ...
+
+
 class SloClasses:
-    """Limits by name: seconds from a request's arrival to its end.
+    """Limits by name: seconds from a request's arrival to its end, or on the times of its tokens.
 
     Raises:
         OptionError: a limit is no positive number of seconds, or longer than a week.
     """
 
-    def __init__(self, limits_s: Mapping[str, float]) -> None:
-        for name, limit_s in limits_s.items():
-            checked_limit(limit_s, f"the limit of the class {name!r}")
-        self.limits_s = dict(limits_s)
+    def __init__(self, limits: Mapping[str, float | TokenLimits]) -> None:
+        self._limits = dict(limits)
+        for name in self._limits:
+            checked_limit(self.limit_s(name, 1.0), f"the limit of the class {name!r}")
 
-    def limit_s(self, name: str) -> float:
-        """The limit of a class.
+    def limit_s(self, name: str, tokens: float) -> float:
+        """The limit of a class on a whole request that says so many tokens.
+
+        Infinite where only the first token's time is limited, or only the others': no end follows from it.
 
         Raises:
             OptionError: there is no such class; the message lists them.
         """
-        if name not in self.limits_s:
-            known = ", ".join(sorted(self.limits_s)) or "none"
+        if name not in self._limits:
+            known = ", ".join(sorted(self._limits)) or "none"
             raise OptionError(f"no class of limits {name!r}; there are: {known}")
-        return self.limits_s[name]
+        limits = self._limits[name]
+        if isinstance(limits, (int, float)):
+            return limits
+        if not hasattr(limits, "ttft_s"):
+            return checked_limit(limits, f"the limit of the class {name!r}")
+        if limits.ttft_s is None or limits.tpot_s is None:
+            return inf
+        return limits.ttft_s + limits.tpot_s * max(tokens - 1.0, 0.0)
 
 
-def checked_limit(limit_s: float, what: str = "the limit") -> float:
+def checked_limit(limit_s: Any, what: str = "the limit") -> float:
     """A limit as it was given; infinity is none.
 
     Raises:

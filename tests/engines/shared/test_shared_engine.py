@@ -172,6 +172,13 @@ def test_another_release_is_refused_and_may_stop_it(make):
     assert ended(engine)
 
 
+def test_another_admission_is_refused_but_who_asks_for_none_takes_the_engines(make):
+    ask(make(admission="static-8"), PROMPTS)
+    assert len(ask(make(), PROMPTS)) == len(PROMPTS)
+    with pytest.raises(EngineStartError, match=r"with admission 'static-8', this process has 'ours'; .*stop"):
+        ask(make(admission="ours"), PROMPTS)
+
+
 def test_other_engine_arguments_are_refused(make):
     ask(make(), PROMPTS)
     with pytest.raises(EngineStartError, match=r'arguments none, this process has {"max_num_seqs": 4}'):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nan
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -66,9 +67,24 @@ def test_an_absurd_limit_and_an_unknown_class_are_clear_errors() -> None:
     with pytest.raises(OptionError, match=r"the limit of the class 'x' is 1e\+09 s, more than a week"):
         SloClasses({"x": 1e9})
     classes = SloClasses({"fast": 0.5, "batch": inf})
-    assert classes.limit_s("fast") == 0.5
+    assert classes.limit_s("fast", 100) == 0.5
     with pytest.raises(OptionError, match="no class of limits 'quick'; there are: batch, fast"):
-        classes.limit_s("quick")
+        classes.limit_s("quick", 1)
+
+
+class TokenTimes(NamedTuple):
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+
+
+def test_limits_on_tokens_are_one_on_the_whole_request_where_both_are_given() -> None:
+    classes = SloClasses(
+        {"chat": TokenTimes(1.0, 0.05), "first": TokenTimes(ttft_s=1.0), "rest": TokenTimes(tpot_s=0.05)}
+    )
+    assert classes.limit_s("chat", 101) == 6.0
+    assert classes.limit_s("first", 101) == classes.limit_s("rest", 101) == inf
+    with pytest.raises(OptionError, match="the limit of the class 'x' is 0"):
+        SloClasses({"x": TokenTimes(0.0, 0.05)})
 
 
 def test_a_limit_below_what_one_step_takes_is_told_and_blocks_nobody() -> None:

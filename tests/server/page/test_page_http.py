@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from relserve.call.relquery import Usage
 from relserve.errors import UsageError
+from relserve.machine.gate_status import GateStatus, UserStatus
 from relserve.server.page.app import app
 from relserve.server.page.facts import ClientFacts
 from relserve.server.page.serving import page_host, serving
@@ -27,6 +28,9 @@ def busy() -> WrittenFacts:
         clients_now=[ClientFacts(7, "ann", "psql\ud800", "127.0.0.1:5", "active", SINCE, "SELECT '<b>'")],
         queries_now=[("ann", QueryRecord("r", "llm", "{}", "m", 9, num_rows_done=4, usage=Usage(50, 20, 5)))],
         engines_now=[engine(), engine(written_s=1.0)],  # two of one process
+        gates_now=[
+            GateStatus(8, None, "m", "ours", 0.0, 20, "", 9.0, 0.1, [UserStatus("ann", 3, 40, 90, 2, 7.5)])
+        ],
     )
     facts.counters.connected()
     facts.counters.statement_ended(0.02, rows=3)
@@ -87,6 +91,10 @@ def test_prometheus_can_read_the_metrics() -> None:
     assert found["relserve_statement_seconds_sum",] == pytest.approx(2.02)
     assert found["relserve_clients", ("state", "active")] == 1
     assert found["process_resident_memory_bytes",] > 1e6
+    at_gate = (("engine", "8"), *by)
+    assert found["relserve_gate_requests", *at_gate[:1], *by[:1], ("state", "waiting"), *by[1:]] == 40
+    assert found["relserve_gate_estimate_seconds", *at_gate] == 7.5
+    assert found["relserve_gate_refused_total", *at_gate] == 2
     names = {label for key in found if key[0] == "relserve_engine_kv_used_ratio" for label in key[1:]}
     assert len([label for label, _ in names if label == "engine"]) == 2
 

@@ -54,6 +54,13 @@ def test_tokens_of_prompts_and_replies_count(quota):
     assert quota.used("bob") == 0
 
 
+def test_the_engine_is_told_whose_rows_they_are(quota):
+    engine = ScriptedEngine()
+    with connection(engine, User("ann"), quota) as con:
+        con.execute("SELECT llm('Number {}', a) FROM t").fetchall()
+    assert {submission.user for submission in engine.submissions} == {"ann"}
+
+
 def test_a_query_stops_when_the_tokens_are_used_up(quota, clock):
     engine = ScriptedEngine(chunk=10)
     with connection(engine, User("ann", tokens_per_hour=200), quota) as con:
