@@ -187,7 +187,8 @@ def beyond(results: dict[Cell, Result], cells: Sequence[Cell]) -> list[list[Any]
 
 def beyond_cells(quick: bool) -> list[Cell]:
     """What `beyond` shows."""
-    places = [("steady", "W3", 5.0), ("steady", "W1", 5.0), ("erratic", "W3", 5.0), ("tenth", "W3", 3.0)]
+    places = [(mix, rate) for mix in ("W3", "W1") for rate in (5.0, 8.0)]
+    places = [("steady", *place) for place in places] + [("erratic", "W3", 5.0), ("tenth", "W3", 3.0)]
     places = places[:1] if quick else places
     systems = (*STATIC, "SABER", "ours", "ours cold")
     return [Cell(mix, rate, system, LONG, engine) for engine, mix, rate in places for system in systems]
