@@ -37,7 +37,7 @@ from relserve.simulator.admission.run import Outcome, Served, Spec
 from relserve.tiny import MODEL_DIR
 
 SCALE = 0.25  # of Table I's lengths
-MULTIPLES = (0.5, 0.8, 1.0, 1.3, 2.0)  # of what the engine says at 32 at once
+MULTIPLES = (0.3, 0.5, 0.7, 1.0, 1.5)  # of what the engine says at 32 at once
 LIMITS = (2, 4, 8, 16, 32, 64)
 PROFILED = (1, 2, 4, 8, 16, 32, 64)  # loads at which speeds are measured before
 NUM_PROFILED = 2  # requests a place, 8 at least
@@ -218,7 +218,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell")
     args = parser.parse_args()
-    multiples: Sequence[float] = (0.8, 1.3) if args.quick else MULTIPLES
+    multiples: Sequence[float] = (0.5, 1.0) if args.quick else MULTIPLES
     mixes = ["W3"] if args.quick else list(MIXES)
     seeds = range(1, 2 if args.quick else args.seeds + 1)
     number = 30 if args.quick else 100

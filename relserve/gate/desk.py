@@ -101,9 +101,11 @@ class Desk:
         said = {each: party.tickets[each].said for each, party in self._of.items() if each in party.tickets}
         self.door.progress(said, now_s)
         late = [party for party in self.parties if party.deadline_s <= now_s]
-        for party in late if self.door.late == "error" else ():
-            waited_s = now_s - party.arrival_s
-            self._refuse(party, Refuse(f"its limit is over; it has waited {waited_s:.3g} s"), now_s)
+        if late and self.door.late == "error":
+            standings = self.standings()
+            for party in late:
+                line = f"its limit is over; it has waited {now_s - party.arrival_s:.3g} s"
+                self._refuse(party, Refuse(line), now_s, standings.get(party))
         self._swept()
         self.settle(now_s)
 
@@ -123,7 +125,7 @@ class Desk:
 
     def refuse_late(self, party: Party, now_s: float) -> None:
         """Turn a party away that waits, unless it will probably be in time."""
-        standing = self.standing(party, now_s)
+        standing = self.standing(party)
         left_s = party.deadline_s - now_s
         if left_s == inf:
             line = f"the engine is busy: {standing.reason}"
@@ -133,44 +135,50 @@ class Desk:
             line = f"its limit of {left_s:.3g} s will probably be missed"
         if standing.estimate_s is not None:
             line += f": about {standing.estimate_s:.3g} s to its end"
-        self._refuse(party, Refuse(line), now_s)
+        self._refuse(party, Refuse(line), now_s, standing)
         self._swept()
 
-    def standing(self, party: Party, now_s: float) -> Standing:
-        """Where a party stands: all before it, or as much of each user's as of its own where that is less."""
-        before: dict[str, float] = {}
-        for other in self.parties:
-            if other.rank <= party.rank or other is party:
-                tokens = other.num_waiting * other.tokens
-                before[other.user] = before.get(other.user, 0.0) + tokens
-        own = before.get(party.user, 0.0)
-        waiting = sum(min(tokens, own) for tokens in before.values())
+    def standing(self, party: Party) -> Standing:
+        """Where a party stands."""
+        return self.standings()[party]
+
+    def standings(self) -> dict[Party, Standing]:
+        """Where all stand that wait: behind all before them, or as much of each user's as of their own.
+
+        For users have their turns; of one user's parties those of a lower rank are before.
+        """
         running = [(p.tokens, p.tickets[i].said) for i, p in self._of.items() if i in p.tickets]
-        left = sum(max(tokens - said, 0.0) for tokens, said in running)
-        alone = self.door.seconds(party.tokens, party.slo_class, max(len(running), 1))
-        found = self._seconds(waiting + left / 2)
-        estimate_s = None if found is None or alone is None else found + alone
-        return Standing(party.num_waiting, estimate_s, self.door.reason)
+        left = sum(max(tokens - said, 0.0) for tokens, said in running) / 2  # places come free on the way
+        before: dict[str, float] = {}
+        found = {}
+        for party in sorted(self.parties, key=lambda each: each.rank):
+            own = before.get(party.user, 0.0) + party.num_waiting * party.tokens
+            before[party.user] = own
+            waiting = sum(min(tokens, own) for tokens in before.values())
+            alone_s = self.door.seconds(party.tokens, party.slo_class, max(len(running), 1))
+            waiting_s = self._seconds(waiting + left)
+            estimate_s = None if waiting_s is None or alone_s is None else waiting_s + alone_s
+            found[party] = Standing(party.num_waiting, estimate_s, self.door.reason)
+        return found
 
-    def tell(self, now_s: float) -> None:
+    def tell(self) -> None:
         """Tell those who wait where they stand."""
-        for party in self.parties:
+        for party, standing in self.standings().items():
             if party.told is not None:
-                party.told(self.standing(party, now_s))
+                party.told(standing)
 
-    def status(self, now_s: float) -> DeskStatus:
+    def status(self) -> DeskStatus:
         """Who waits and runs now; of each user the estimate of whoever is served last."""
-        last: dict[str, Party] = {}
         waiting: Counter[str] = Counter()
-        for party in self.parties:
+        last: dict[str, Standing] = {}
+        for party, standing in self.standings().items():  # by rank
             waiting[party.user] += party.num_waiting
-            if party.user not in last or last[party.user].rank < party.rank:
-                last[party.user] = party
+            last[party.user] = standing
         running = Counter(p.user for request_id, p in self._of.items() if request_id in p.tickets)
         users = [
             UserStatus(
                 user, running[user], waiting[user], self.num_started[user], self.num_refused[user],
-                self.standing(last[user], now_s).estimate_s if user in last else None,
+                last[user].estimate_s if user in last else None,
             )
             for user in sorted({*self.num_started, *self.num_refused, *waiting})
         ]  # fmt: skip
@@ -188,7 +196,7 @@ class Desk:
         request = party.next_request(str(next(self._numbers)))
         decision = self.door.offered(request, now_s)
         if isinstance(decision, Refuse):
-            self._refuse(party, decision, now_s)
+            self._refuse(party, decision, now_s, None)
             return False
         party.at_door[request.request_id] = request
         self._of[request.request_id] = party
@@ -203,7 +211,7 @@ class Desk:
             self._start(request, now_s)
         for request, refusal in turn.refused:
             if (party := self._of.get(request.request_id)) is not None:
-                self._refuse(party, refusal, now_s)
+                self._refuse(party, refusal, now_s, self.standings().get(party))
         return bool(turn.started)
 
     def _start(self, request: Request, now_s: float) -> None:
@@ -214,14 +222,14 @@ class Desk:
         self.num_started[party.user] += 1
         party.started(ticket)
 
-    def _refuse(self, party: Party, refusal: Refuse, now_s: float) -> None:
+    def _refuse(self, party: Party, refusal: Refuse, now_s: float, standing: Standing | None) -> None:
         """Turn away all of a party that waits."""
         self.num_refused[party.user] += max(party.num_waiting, 1)
-        estimate_s = self.standing(party, now_s).estimate_s
         for request_id in list(party.at_door):
             self._forget(request_id)
             self.door.gone(request_id, now_s)
         party.num_left = 0
+        estimate_s = None if standing is None else standing.estimate_s
         party.refused(AdmissionError(refusal.reason, estimate_s))
 
     def _forget(self, request_id: str) -> None:

@@ -250,10 +250,10 @@ class Gate:
                     self._watch = None
                 elif now_s - told_s >= TELL_S:
                     told_s = now_s
-                    desk.tell(now_s)
+                    desk.tell()
                 status = None
                 if self._publish is not None and (is_idle or now_s - published_s >= PUBLISH_S):
-                    published_s, status = now_s, desk.status(now_s)
+                    published_s, status = now_s, desk.status()
             if self._publish is not None and status is not None:
                 self._publish(status)
             if is_idle:

@@ -123,7 +123,7 @@ def test_estimates_are_near_what_comes() -> None:
     engine.comes("ann", 100)
     engine.passes(2.0)
     party = engine.comes("ann", 500, told=heard.append)
-    engine.desk.tell(engine.now_s)
+    engine.desk.tell()
     (standing,) = heard
     came_s = engine.now_s
     engine.passes(60.0)

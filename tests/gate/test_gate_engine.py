@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 
@@ -141,3 +144,35 @@ def test_a_relquery_has_its_estimate_on_record_while_it_waits(engine: LocalEngin
     assert seen
     (row,) = con.session.history.query_rows()
     assert (row["waiting_rows"], row["estimate_s"], row["state"]) == (0, None, "done")
+
+
+def test_an_engine_that_turns_ten_times_slower_is_followed_within_30_seconds(engine: LocalEngine) -> None:
+    """Its process is stopped for nine tenths of the time."""
+    its = behind(engine, "static-8")
+    pending = PendingReplies(its, submission(20_000, max_tokens=60))
+    assert its.gate._desk is not None
+    curve, pid = its.gate._desk.door.curve, its.pid
+    assert pid is not None
+    wait_until(lambda: len(curve.samples) >= 24)
+
+    def speed() -> float:
+        return 0.0 if curve.curve is None else curve.curve.speed(8)
+
+    before, is_over = speed(), threading.Event()
+
+    def slow_down() -> None:
+        while not is_over.is_set():
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.09)
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.01)
+
+    slowing = threading.Thread(target=slow_down)
+    slowing.start()
+    try:
+        wait_until(lambda: speed() < before / 4, timeout_s=30)
+    finally:
+        is_over.set()
+        slowing.join()
+    wait_until(lambda: speed() > before / 2, timeout_s=30)
+    pending.cancel()
