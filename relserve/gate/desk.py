@@ -165,6 +165,7 @@ class Desk:
         """Tell those who wait where they stand."""
         for party, standing in self.standings().items():
             if party.told is not None:
+                party.is_told = True
                 party.told(standing)
 
     def status(self) -> DeskStatus:
@@ -221,6 +222,8 @@ class Desk:
         ticket = party.tickets[request.request_id] = Ticket(request.request_id, now_s - party.arrival_s)
         self.num_started[party.user] += 1
         party.started(ticket)
+        if party.is_told and party.told is not None and not party.num_waiting:
+            party.told(Standing(0, None, ""))
 
     def _refuse(self, party: Party, refusal: Refuse, now_s: float, standing: Standing | None) -> None:
         """Turn away all of a party that waits."""

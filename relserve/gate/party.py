@@ -23,7 +23,8 @@ class Party:
         rank: parties of one user and class come to the door in the order of their ranks, the lowest first.
         started, refused: told when a row starts, and when all that wait are turned away. Called under the
             gate's lock, from any thread: they are to be quick and to call nothing of the gate.
-        told: told now and then where it stands while rows wait; None: nobody looks.
+        told: told now and then where it stands while rows wait, and when none does any more, if it was told
+            before; None: nobody looks.
         at_door: requests that stand at the door; `tickets`: of the rows that run.
     """
 
@@ -38,6 +39,7 @@ class Party:
     refused: Callable[[AdmissionError], None]
     told: Callable[[Standing], None] | None = None
     rank: float = 0.0
+    is_told: bool = False
     at_door: dict[str, Request] = field(default_factory=dict)
     tickets: dict[str, Ticket] = field(default_factory=dict)
 
