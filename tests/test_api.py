@@ -129,6 +129,10 @@ def test_settings_come_from_the_environment() -> None:
         ("RELSERVE_TIMEOUT_S", "0", "above 0"),
         ("RELSERVE_TIMEOUT_S", "nan", "above 0"),
         ("RELSERVE_TIMEOUT_S", "inf", "above 0"),
+        ("RELSERVE_ADMISSION", "static-0", "'off', all at once"),
+        ("RELSERVE_ADMISSION", "our", "RELSERVE_ADMISSION='our' cannot be read: which requests"),
+        ("RELSERVE_SHARES", '{"ann": 0}', "cannot be read: JSON object of users' weights"),
+        ("RELSERVE_SHARES", '{"ann": "2"}', "users' weights"),
     ],
 )
 def test_wrong_settings_say_so(name: str, value: str, message: str) -> None:
