@@ -143,6 +143,12 @@ class Settings:
     engine_args: Mapping[str, Any] = _setting(
         None, 'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}', _json_object
     )
+    openai_args: Mapping[str, Any] = _setting(
+        None,
+        "JSON object of arguments of vLLM's web app under `relserve serve --openai`, e.g. "
+        '{"enable_auto_tool_choice": true, "tool_call_parser": "hermes"}',
+        _json_object,
+    )
     engine: str = _setting(
         OWN,
         "who runs a local model: 'shared', one process for all of this user's, started on demand, or 'own', "
@@ -188,10 +194,9 @@ class Settings:
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 
     def __post_init__(self) -> None:
-        if self.engine_args is None:
-            object.__setattr__(self, "engine_args", {})
-        if self.shares is None:
-            object.__setattr__(self, "shares", {})
+        for name in ("engine_args", "openai_args", "shares"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, {})
         if self.cache_dir is None:
             object.__setattr__(self, "cache_dir", cache_dir())
 

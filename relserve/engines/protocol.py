@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from relserve.call.relquery import Reply, Submission
 from relserve.policies.cost import CostModel
@@ -81,3 +82,23 @@ class Estimable(Protocol):
     @property
     def block_size(self) -> int:
         """Tokens that its prefix cache keeps or forgets together."""
+
+
+@runtime_checkable
+class ServesOpenAI(Protocol):
+    """An engine with an OpenAI server of its own, whose requests it schedules together with submissions.
+
+    On the engine loop, as `Engine`.
+    """
+
+    async def openai_socket(self, arguments: Mapping[str, Any]) -> Path:
+        """The Unix socket at which that server listens, in a folder that only this user can enter.
+
+        What is asked there while the engine is down starts it, or gets 503.
+
+        Args:
+            arguments: of vLLM's web app, by the names of `vllm serve`.
+
+        Raises:
+            EngineStartError: it did not come up, or serves with other arguments.
+        """

@@ -40,6 +40,7 @@ class Answers:
     Attributes:
         started: set when the first start is over, come what may.
         has_failed: whether the engine did not come up; the process is of no use then.
+        start_error: why.
         num_running, num_answered: submissions under way, and prompts answered.
     """
 
@@ -47,7 +48,7 @@ class Answers:
         self._engine, self._listeners, self._milestones = engine, listeners, milestones
         self.has_failed = False
         self.started = asyncio.Event()
-        self._start_error: Exception | None = None
+        self.start_error: Exception | None = None
         self.num_running = self.num_answered = 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._stopping = False
@@ -59,7 +60,7 @@ class Answers:
                 await self._engine.start()
                 self._milestones.reach("ready")
             except Exception as error:  # whatever it is, clients wait to be told
-                self._start_error, self.has_failed = error, True
+                self.start_error, self.has_failed = error, True
                 self._listeners.say(str(error))
         gc.enable()
         self.started.set()
@@ -71,8 +72,8 @@ class Answers:
         await read_json(reader)
         with self._saying(writer):
             await self.started.wait()
-            if self._start_error is not None:
-                await self._end(writer, self._start_error)
+            if self.start_error is not None:
+                await self._end(writer, self.start_error)
             else:
                 await write_object(writer, Ended())
 
@@ -107,8 +108,8 @@ class Answers:
         with self._saying(writer):
             try:
                 await self.started.wait()
-                if self._start_error is not None:
-                    raise self._start_error
+                if self.start_error is not None:
+                    raise self.start_error
                 submission = replace(submission, told=partial(self._stands, writer))
                 async with aclosing(self._engine.answer(submission)) as stream:  # type: ignore[type-var]
                     async for replies in stream:

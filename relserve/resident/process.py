@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.start import is_engine
 from relserve.engines.loop import engine_loop, spawn
 from relserve.engines.protocol import Engine
@@ -36,6 +37,7 @@ from relserve.version import VERSION
 from relserve.vllm_plugin.child_process import lose_what_does_not_fit
 
 if TYPE_CHECKING:
+    from relserve.engines.local.openai import OpenAISocket
     from relserve.session.session import Session
 
 CLOSE_S = 4.0  # how long the engine may take to end by itself
@@ -88,11 +90,12 @@ class Process:
         self._services: dict[str, Handler] = {
             "engine": self._answers.serve, "start": self._answers.start,
             "fingerprint": self._fingerprint, "status": self._status, "stop": self._stop,
-            CALLS: self._calls,
+            CALLS: self._calls, "openai": self._openai_socket,
         }  # fmt: skip
         self._busy, self._idle_since, self._started = 0, time.monotonic(), datetime.now(timezone.utc)
         self._done = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
+        self._openai: OpenAISocket | None = None
 
     async def run(self) -> None:
         """Listen until there is a reason to end."""
@@ -108,6 +111,8 @@ class Process:
                 self._place.socket.unlink()  # before it stops to listen: who comes now waits for the lock
         server.close()
         starting.cancel()
+        if self._openai is not None:
+            await self._openai.close()
         await self._answers.stop()
         for task in list(self._connections):
             task.cancel()
@@ -211,6 +216,28 @@ class Process:
             return ENGINES.find(name, replace(load(), engine=SHARED))
 
         return replace(new_session(load(), engine=self.engine), find_engine=find)
+
+    async def _openai_socket(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Have vLLM's OpenAI server listen, and say where."""
+        arguments = (await read_json(reader)).get("arguments") or {}
+        with self.working():
+            await self._answers.started.wait()
+        if not isinstance(self.engine, LocalEngine) or self._answers.has_failed:
+            await write_json(writer, {"error": str(self._answers.start_error)})
+            return
+        if self._openai is None:
+            from relserve.engines.local.openai import OpenAISocket  # uvicorn, of the extra `server`
+
+            self._openai = OpenAISocket(self.engine, self._place.openai, arguments, self._answering)
+        if self._openai.arguments != arguments:
+            mend = f"`relserve engine stop --model {self.resident.named}` ends it for everybody"
+            why = f"serves OpenAI's API with other arguments (RELSERVE_OPENAI_ARGS): {self._openai.arguments}"
+            await write_json(writer, {"error": f"the shared engine for {self.resident.model} {why}; {mend}"})
+            return
+        await self._openai.open()
+        await write_json(writer, {"socket": str(self._openai.path)})
 
     async def _fingerprint(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -7,6 +7,8 @@ import atexit
 import logging
 import multiprocessing
 import os
+import shutil
+import tempfile
 import threading
 import time
 import weakref
@@ -14,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relserve.call.prefix_share import BLOCK
 from relserve.call.relquery import Reply, Submission
@@ -36,6 +38,9 @@ from relserve.machine.length_file import find_lengths
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.vllm_plugin.batches import takes_batches
+
+if TYPE_CHECKING:
+    from relserve.engines.local.openai import OpenAISocket
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +89,7 @@ class LocalEngine:
         self._flights: set[Flight] = set()  # the submissions that are with it
         self._starting: asyncio.Task[RunningEngine] | None = None
         self._encoder: PromptEncoder | None = None
+        self._openai: OpenAISocket | None = None
         self._owner = os.getpid()
         _engines.add(self)
 
@@ -269,6 +275,16 @@ class LocalEngine:
     def _see_log(self) -> str:
         return f"; its log is {self._log_path}" if self._log_path is not None else ""
 
+    async def openai_socket(self, arguments: Mapping[str, Any]) -> Path:
+        """See `ServesOpenAI.openai_socket`; gone with `close`."""
+        if self._openai is None:
+            from relserve.engines.local.openai import OpenAISocket  # uvicorn, of the extra `server`
+
+            folder = Path(tempfile.mkdtemp(prefix="relserve-"))  # with mode 0700
+            self._openai = OpenAISocket(self, folder / "openai.sock", arguments)
+        await self._openai.open()
+        return self._openai.path
+
     async def reset_prefix_cache(self) -> None:
         """Forget every cached prefix, as benchmarks need; starts the engine if it is not running."""
         running = await self._up()
@@ -276,6 +292,10 @@ class LocalEngine:
 
     async def close(self) -> None:
         """End the engine's process and free everything; it starts anew if asked again."""
+        if self._openai is not None:
+            openai, self._openai = self._openai, None
+            await openai.close()
+            shutil.rmtree(openai.path.parent, ignore_errors=True)
         if self._starting is not None:
             with suppress(EngineError):
                 await asyncio.shield(self._starting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from relserve.engines.shared.wire import (
     write_json,
     write_submission,
 )
-from relserve.errors import EngineDeadError
+from relserve.errors import EngineDeadError, EngineStartError
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.settings import ADMISSIONS
@@ -123,6 +124,20 @@ class SharedEngine:
             raise EngineDeadError(f"the shared engine for {self.model} ended while it started") from None
         finally:
             line.close()
+
+    async def openai_socket(self, arguments: Mapping[str, Any]) -> Path:
+        """See `ServesOpenAI.openai_socket`: that of the resident process, which this starts if there is none."""
+        line = await self._reach("openai")
+        try:
+            await write_json(line.writer, {"arguments": json.loads(json.dumps(dict(arguments)))})
+            answer = await read_json(line.reader)
+        except HUNG_UP:
+            raise EngineDeadError(f"the shared engine for {self.model} ended while it started") from None
+        finally:
+            line.close()
+        if error := answer.get("error"):
+            raise EngineStartError(str(error))
+        return Path(answer["socket"])
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`; a process that dies is started anew once and asked only what is unanswered."""

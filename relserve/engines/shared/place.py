@@ -32,6 +32,11 @@ class Place(NamedTuple):
         return self.folder / f"{self.name}.sock"
 
     @property
+    def openai(self) -> Path:
+        """The socket of its OpenAI server."""
+        return self.folder / f"{self.name}.http"
+
+    @property
     def task(self) -> Path:
         return self.folder / f"{self.name}.json"
 

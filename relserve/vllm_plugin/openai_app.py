@@ -1,0 +1,81 @@
+"""The seam to vLLM's own OpenAI server: its web app, over an engine that runs already."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from relserve.vllm_plugin.host import Client
+
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+def arguments_for(client: Client, model: str, given: Mapping[str, Any]) -> argparse.Namespace:
+    """The arguments of `vllm serve` for an engine, those of its web app as given; slow the first time.
+
+    Args:
+        model: the name by which clients ask for it.
+        given: by their names, such as `tool_call_parser`.
+
+    Raises:
+        ValueError: vLLM knows no such argument; says which.
+    """
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    config = client.vllm_config
+    parser = _vllm_parser()(FlexibleArgumentParser())
+    arguments: argparse.Namespace = parser.parse_args([])
+    known = vars(arguments)
+    if unknown := sorted(given.keys() - known.keys()):
+        raise ValueError(f"vLLM's server has no argument {unknown[0]!r}")
+    known.update(given)
+    # The engine is there: what the app reads of its arguments is what the engine has.
+    known.update(
+        model=config.model_config.model, served_model_name=[model], disable_log_stats=True,
+        enable_log_requests=False, structured_outputs_config=config.structured_outputs_config,
+    )  # fmt: skip
+    return arguments
+
+
+def build(arguments: argparse.Namespace, tasks: Any, client: Client) -> Any:
+    """vLLM's web app, without its state; imports for a second the first time."""
+    return _vllm_builders()[0](arguments, tasks, client.vllm_config.model_config)
+
+
+async def make_app(client: Client, model: str, given: Mapping[str, Any]) -> AsgiApp:
+    """vLLM's web app for an engine; to be called on the engine's event loop, which it does not hold up for long.
+
+    Args:
+        model, given: see `arguments_for`.
+
+    Raises:
+        Exception: whatever vLLM says of the arguments.
+    """
+    tasks = await client.get_supported_tasks()
+
+    def start() -> tuple[argparse.Namespace, Any]:
+        arguments = arguments_for(client, model, given)
+        return arguments, build(arguments, tasks, client)
+
+    arguments, app = await asyncio.to_thread(start)
+    await _vllm_builders()[1](client, app.state, arguments, tasks)
+    made: AsgiApp = app
+    return made
+
+
+def _vllm_parser() -> Any:
+    try:  # where it is since vLLM 0.31
+        from vllm.entrypoints.launchers.cli_args import make_arg_parser
+    except ImportError:
+        from vllm.entrypoints.openai.cli_args import make_arg_parser
+    return make_arg_parser
+
+
+def _vllm_builders() -> tuple[Any, Any]:
+    with warnings.catch_warnings():  # the place that all releases have is deprecated in the newest
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from vllm.entrypoints.openai.api_server import build_app, init_app_state
+    return build_app, init_app_state
