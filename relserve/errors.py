@@ -14,7 +14,7 @@
     ├── RowError             a row failed and on_error := 'raise' was given
     ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
     ├── ForbiddenError       a server's user may not do this
-    ├── QuotaError           a server's user has used up the hour's tokens
+    ├── QuotaError           a server's user has used up their tokens of a minute, an hour or a day
     ├── AdmissionError       an engine's gate let a request wait until its limit was over, or it would be
     ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
     └── Cancelled            the query was interrupted
@@ -114,7 +114,7 @@ class ForbiddenError(RelserveError):
 
 
 class QuotaError(RelserveError):
-    """A user of a server has used up the tokens of an hour; more may be asked in `wait_s` seconds."""
+    """A user of a server has used up their tokens; more may be asked in `wait_s` seconds."""
 
     def __init__(self, message: str, wait_s: float) -> None:
         self.wait_s = wait_s

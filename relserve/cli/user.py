@@ -1,4 +1,4 @@
-"""`relserve user`: who may log in to `relserve serve`, with which models and how many tokens."""
+"""`relserve user`: who may log in to `relserve serve`, with which models, how many tokens and which keys."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.table import Table
 from relserve.call.durations import seconds_of
 from relserve.cli.console import console
 from relserve.errors import UsageError
+from relserve.server.users.keys import make_key
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
 
@@ -41,7 +42,12 @@ Tokens = Annotated[
         min=0, metavar="N", help="Tokens of prompts and replies in any 60 minutes (default: no limit)."
     ),
 ]
-
+MinuteTokens = Annotated[int | None, typer.Option(min=0, metavar="N", help="The same, in any 60 seconds.")]
+DayTokens = Annotated[int | None, typer.Option(min=0, metavar="N", help="The same, in any 24 hours.")]
+AtOnce = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="Requests of OpenAI clients at once (default: no limit)."),
+]
 Deadline = Annotated[
     str | None,
     typer.Option(
@@ -62,7 +68,13 @@ def add_command(
     models: Models = None,
     tokens_per_hour: Tokens = None,
     deadline: Deadline = None,
+    tokens_per_minute: MinuteTokens = None,
+    tokens_per_day: DayTokens = None,
+    requests_at_once: AtOnce = None,
     password_stdin: FromStdin = False,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="Only asks with a key: see `relserve user key`.")
+    ] = False,
 ) -> None:
     """Add a user, and make the file where there is none. Asks for a password.
 
@@ -72,27 +84,36 @@ def add_command(
     * `relserve user add ann --models tiny,http://127.0.0.1:8000/v1 --tokens-per-hour 100000`
     * `relserve user add dashboard --deadline '20 s'`
     * `relserve user add root --admin --password-stdin < password.txt`
+    * `relserve user add bot --no-password --tokens-per-minute 20000 --requests-at-once 8`
     """
+    if no_password and password_stdin:
+        raise UsageError("give --password-stdin or --no-password, not both")
     users = Users.load(file) if file.exists() else Users(file)
-    user = User(name, None, admin, _models(models), tokens_per_hour, _deadline(deadline))
+    user = User(
+        name, None, admin, _models(models), tokens_per_hour, _deadline(deadline),
+        tokens_per_minute, tokens_per_day, requests_at_once,
+    )  # fmt: skip
     users.add(user)  # before anybody types a password for a name that cannot be
-    users.put(replace(user, verifier=_verifier(password_stdin)))
+    if not no_password:
+        users.put(replace(user, verifier=_verifier(password_stdin)))
     users.save()
-    _say(f"{name} may log in; {file} has {_count(users)}")
+    may = f"is added without a password: `relserve user key {name}`" if no_password else "may log in"
+    _say(f"{name} {may}; {file} has {_count(users)}")
 
 
 @app.command("list")
 def list_command(file: File = Path(FILE_NAME)) -> None:
     """Show who is in the file, and what they may do."""
     table = Table(header_style="bold")
-    for column in ("user", "admin", "models", "tokens an hour", "deadline"):
+    for column in ("user", "admin", "models", "tokens", "deadline", "requests at once", "keys"):
         table.add_column(column)
     for user in Users.load(file).all():
         own = "any" if user.is_admin else "the server's own"
         models = own if user.models is None else ", ".join(sorted(user.models)) or "none"
-        limit = "no limit" if user.tokens_per_hour is None else f"{user.tokens_per_hour:,}"
         ends = "" if user.deadline_s is None else f"{user.deadline_s:g} s"
-        table.add_row(user.name, "yes" if user.is_admin else "", models, limit, ends)
+        at_once = "" if user.requests_at_once is None else str(user.requests_at_once)
+        keys = ", ".join(f"..{key.end}" for key in user.keys)
+        table.add_row(user.name, "yes" if user.is_admin else "", models, _limits(user), ends, at_once, keys)
     console().print(table, markup=False)
 
 
@@ -106,7 +127,12 @@ def change_command(
         bool, typer.Option("--default-models", help="The server's own model again; an admin: any.")
     ] = False,
     tokens_per_hour: Tokens = None,
-    no_limit: Annotated[bool, typer.Option("--no-limit", help="As many tokens as they like.")] = False,
+    tokens_per_minute: MinuteTokens = None,
+    tokens_per_day: DayTokens = None,
+    requests_at_once: AtOnce = None,
+    no_limit: Annotated[
+        bool, typer.Option("--no-limit", help="As many tokens and requests at once as they like.")
+    ] = False,
     deadline: Deadline = None,
     no_deadline: Annotated[
         bool, typer.Option("--no-deadline", help="The server's own deadline again.")
@@ -119,8 +145,13 @@ def change_command(
     * `relserve user change ann --models tiny --tokens-per-hour 50000`
     * `relserve user change ann --no-limit --no-admin`
     """
-    if (models is not None and any_model) or (tokens_per_hour is not None and no_limit):
-        raise UsageError("give --models or --default-models, and --tokens-per-hour or --no-limit, not both")
+    given = {
+        "tokens_per_minute": tokens_per_minute, "tokens_per_hour": tokens_per_hour,
+        "tokens_per_day": tokens_per_day, "requests_at_once": requests_at_once,
+    }  # fmt: skip
+    limits = {field: limit for field, limit in given.items() if limit is not None}
+    if (models is not None and any_model) or (limits and no_limit):
+        raise UsageError("give --models or --default-models, and limits or --no-limit, not both")
     if deadline is not None and no_deadline:
         raise UsageError("give --deadline or --no-deadline, not both")
     users = Users.load(file)
@@ -129,8 +160,7 @@ def change_command(
         user = replace(user, is_admin=admin)
     if models is not None or any_model:
         user = replace(user, models=_models(models))
-    if tokens_per_hour is not None or no_limit:
-        user = replace(user, tokens_per_hour=tokens_per_hour)
+    user = replace(user, **(given if no_limit else limits))
     if deadline is not None or no_deadline:
         user = replace(user, deadline_s=_deadline(deadline))
     users.put(user)
@@ -147,6 +177,39 @@ def passwd_command(name: Name, file: File = Path(FILE_NAME), password_stdin: Fro
     _say(f"{name} has a new password")
 
 
+@app.command("key")
+def key_command(
+    name: Name,
+    file: File = Path(FILE_NAME),
+    revoke: Annotated[
+        str | None,
+        typer.Option(metavar="END", help="Instead, take back the key that ends so, or `all` of them."),
+    ] = None,
+) -> None:
+    """Give a user a key for OpenAI clients of `relserve serve --openai`. It is shown once; a hash is kept.
+
+    Examples:
+
+    * `relserve user key bot`: another key; those before stay good
+    * `relserve user key bot --revoke k3Xz`
+    """
+    users = Users.load(file)
+    user = users.get(name)
+    if revoke is not None:
+        left = tuple(key for key in user.keys if revoke not in ("all", key.end))
+        if len(left) == len(user.keys):
+            there = ", ".join(f"..{key.end}" for key in user.keys) or "none"
+            raise UsageError(f"{name} has no key that ends with {revoke!r}; there is: {there}")
+        users.put(replace(user, keys=left))
+        users.save()
+        _say(f"{name} has {len(left)} keys left")
+        return
+    secret, key = make_key()
+    users.put(replace(user, keys=(*user.keys, key)))
+    users.save()
+    _say(secret)
+
+
 @app.command("remove")
 def remove_command(name: Name, file: File = Path(FILE_NAME)) -> None:
     """Take a user out of the file. Who is logged in stays so until they leave."""
@@ -158,6 +221,11 @@ def remove_command(name: Name, file: File = Path(FILE_NAME)) -> None:
 
 def _models(text: str | None) -> frozenset[str] | None:
     return None if text is None else frozenset(each for each in map(str.strip, text.split(",")) if each)
+
+
+def _limits(user: User) -> str:
+    spans = zip(user.token_limits, ("a minute", "an hour", "a day"), strict=True)
+    return ", ".join(f"{limit:,} {span}" for limit, span in spans if limit is not None) or "no limit"
 
 
 def _deadline(text: str | None) -> float | None:

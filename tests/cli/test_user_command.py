@@ -51,7 +51,7 @@ def test_a_user_is_added_shown_and_removed(user, path):
     shown = {row[0].strip(): [cell.strip() for cell in row[1:]] for row in cells}
     assert shown["ann"] == ["the server's own", "no limit"]
     assert shown["root"] == ["yes", "any", "no limit"]
-    assert shown["bob"] == ["scripted, tiny", "50,000"]
+    assert shown["bob"] == ["scripted, tiny", "50,000 an hour"]
     assert "has 2 users" in user("remove", "ann")
     assert Users.load(path).find("ann") is None
 

@@ -1,4 +1,4 @@
-"""Engines as one user has them: only models that they may ask, and only for their tokens of an hour."""
+"""Engines as one user has them: only models that they may ask, and only for their tokens of a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import ForbiddenError, QuotaError
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
-from relserve.server.users.quota import Quota
+from relserve.server.users.quota import DAY, HOUR, MINUTE, WINDOWS, Quota, Window
 from relserve.server.users.users import User
 
 FindEngine = Callable[[str | None], Engine]
@@ -72,7 +72,7 @@ def metered(engine: Engine, user: User, quota: Quota) -> Engine:
 class Metered:
     """An engine that counts what it answers.
 
-    The hour's tokens are looked at before a relQuery and after every batch of its replies: what runs in the
+    The user's tokens are looked at before a relQuery and after every batch of its replies: what runs in the
     engine when they are used up is aborted there, so a user may go over by what one batch holds.
     """
 
@@ -93,7 +93,7 @@ class Metered:
         """See `Engine.answer`.
 
         Raises:
-            QuotaError: the user's tokens of the last hour are used up; says when more may be asked.
+            QuotaError: the user's tokens are used up; says when more may be asked.
         """
         left, submission = len(submission.prompts), replace(submission, user=self._user.name)
         if left:
@@ -110,12 +110,11 @@ class Metered:
         """Leave the engine as it is: other users ask it, too."""
 
     def _check(self) -> None:
-        limit = self._user.tokens_per_hour
-        if limit is None:
-            return
-        wait_s = self._quota.wait_s(self._user.name, limit)
-        if wait_s:
-            raise QuotaError(_used_up(self._user.name, limit, wait_s), wait_s)
+        try:
+            check_tokens(self._user, self._quota)
+        except QuotaError as error:
+            kept = " (rows answered before are kept in the answer cache, where it is on)"
+            raise QuotaError(f"{error}{kept if math.isfinite(error.wait_s) else ''}", error.wait_s) from None
 
 
 class _MeteredEstimable(Metered):
@@ -152,11 +151,27 @@ def _tokens(replies: Iterable[Reply]) -> int:
     return sum(reply.usage.prompt_tokens + reply.usage.output_tokens for reply in replies)
 
 
-def _used_up(name: str, limit: int, wait_s: float) -> str:
+def check_tokens(user: User, quota: Quota) -> None:
+    """Refuse a user whose tokens of the last minute, hour or day are used up.
+
+    Raises:
+        QuotaError: says which, and when more may be asked.
+    """
+    waits = [
+        (quota.wait_s(user.name, limit, window), limit, window)
+        for window, limit in zip(WINDOWS, user.token_limits, strict=True)
+        if limit is not None
+    ]
+    wait_s, limit, window = max(waits, default=(0.0, 0, MINUTE))
+    if wait_s:
+        raise QuotaError(_used_up(user.name, limit, window, wait_s), wait_s)
+
+
+def _used_up(name: str, limit: int, window: Window, wait_s: float) -> str:
+    span = f"{'an' if window is HOUR else 'a'} {window.name}"
     if math.isinf(wait_s):
-        return f"user {name} may use no tokens: their quota is {limit} an hour"
+        return f"user {name} may use no tokens: their quota is {limit} {span}"
     minutes, seconds = divmod(math.ceil(wait_s), 60)
-    return (
-        f"user {name} has used the {limit:,} tokens of an hour; more may be asked in {minutes} min "
-        f"{seconds} s (rows answered before are kept in the answer cache, where it is on)"
-    )
+    hours, minutes = divmod(minutes, 60) if window is DAY else (0, minutes)
+    when = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+    return f"user {name} has used the {limit:,} tokens of {span}; more may be asked in {when}"

@@ -1,9 +1,10 @@
 """The users of a server, in one JSON file that only its owner may read.
 
     {"users": [{"name": "ann", "verifier": "SCRAM-SHA-256$4096:..", "is_admin": false,
-                "models": ["tiny"], "tokens_per_hour": 100000, "deadline_s": 60}]}
+                "models": ["tiny"], "tokens_per_hour": 100000, "deadline_s": 60, "keys": ["sha256:..:k3Xz"]}]}
 
-A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told.
+A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told; nor can
+a key be told from what is kept of it (see `keys`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any
 
 from relserve.call.durations import seconds_of
 from relserve.errors import OptionError, UsageError
+from relserve.server.users.keys import Key, digest_of
 
 MODE = 0o600
 VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
+LIMITS = ("tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once")
 MAX_NAME_BYTES = 63  # of PostgreSQL's names, too
 
 
@@ -32,11 +35,14 @@ class User:
 
     Attributes:
         name: by which clients log in.
-        verifier: of the password; None: the user needs none, which only a server on loopback allows.
+        verifier: of the password; None: the user has none, and cannot log in, only ask with a key.
         is_admin: may see and stop everybody's statements, and run CHECKPOINT, ATTACH and their like.
         models: whose answers they may ask for; None: an admin any, anybody else the server's own model.
-        tokens_per_hour: of prompts and replies together, in any 60 minutes; None: no limit.
+        tokens_per_hour: of prompts and replies together, in any 60 minutes; None: no limit. So are
+            `tokens_per_minute`, in any 60 seconds, and `tokens_per_day`, in any 24 hours.
         deadline_s: of their calls and questions that give none, in seconds; None: the server's own.
+        requests_at_once: of OpenAI clients; None: no limit.
+        keys: of OpenAI clients, as `keys.Key` writes them.
     """
 
     name: str
@@ -45,6 +51,15 @@ class User:
     models: frozenset[str] | None = None
     tokens_per_hour: int | None = None
     deadline_s: float | None = None
+    tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    requests_at_once: int | None = None
+    keys: tuple[Key, ...] = ()
+
+    @property
+    def token_limits(self) -> tuple[int | None, int | None, int | None]:
+        """Of a minute, an hour and a day."""
+        return self.tokens_per_minute, self.tokens_per_hour, self.tokens_per_day
 
 
 class Users:
@@ -59,6 +74,7 @@ class Users:
     def __init__(self, path: Path, users: Iterable[User] = ()) -> None:
         self.path = path
         self._by_name = {user.name: user for user in users}
+        self._by_digest: dict[str, User] = {}
         self._seen: tuple[int, int, int] | None = None
         self._lock = threading.Lock()
 
@@ -74,6 +90,13 @@ class Users:
         with self._lock:
             self._refresh()
             return self._by_name.get(name)
+
+    def find_by_key(self, secret: str) -> User | None:
+        """The user whose key this is, as the file says now."""
+        wanted = digest_of(secret)
+        with self._lock:
+            self._refresh()
+            return self._by_digest.get(wanted)
 
     def all(self) -> list[User]:
         """All users, by name."""
@@ -140,6 +163,7 @@ class Users:
                 f"the users file {self.path} cannot be read: {error}; `relserve user add NAME` makes one"
             ) from error
         self._by_name = {user.name: user for user in _read(text, self.path)}
+        self._by_digest = {key.digest: user for user in self._by_name.values() for key in user.keys}
         self._seen = seen
 
 
@@ -189,9 +213,10 @@ def _user(entry: dict[str, Any]) -> User:
     check_name(name)
     if verifier is not None and not VERIFIER.fullmatch(verifier):
         raise ValueError(f"the verifier of {name!r} is no SCRAM-SHA-256 one: `relserve user passwd {name}`")
-    limit = entry.get("tokens_per_hour")
-    if limit is not None and (type(limit) is not int or limit < 0):
-        raise ValueError(f"tokens_per_hour of {name!r} is {limit!r}, not a whole number from 0")
+    for field in LIMITS:
+        limit = entry.get(field)
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise ValueError(f"{field} of {name!r} is {limit!r}, not a whole number from 0")
     if models is not None and not (type(models) is list and all(type(each) is str for each in models)):
         raise ValueError(f"models of {name!r} is {models!r}, not a list of names")
     deadline_s = entry.get("deadline_s")
@@ -203,12 +228,15 @@ def _user(entry: dict[str, Any]) -> User:
     if type(is_admin) is not bool:
         raise ValueError(f"is_admin of {name!r} is {is_admin!r}, not true or false")
     own = None if models is None else frozenset(models)
-    return User(name, verifier, is_admin, own, limit, deadline_s)
+    keys = tuple(Key.read(each) for each in entry.get("keys") or ())
+    limits = {field: entry.get(field) for field in LIMITS}
+    return User(name, verifier, is_admin, own, deadline_s=deadline_s, keys=keys, **limits)
 
 
 def _as_json(user: User) -> dict[str, Any]:
     models = None if user.models is None else sorted(user.models)
     return {
-        "name": user.name, "verifier": user.verifier, "is_admin": user.is_admin,
-        "models": models, "tokens_per_hour": user.tokens_per_hour, "deadline_s": user.deadline_s,
+        "name": user.name, "verifier": user.verifier, "is_admin": user.is_admin, "models": models,
+        "deadline_s": user.deadline_s, **{field: getattr(user, field) for field in LIMITS},
+        "keys": [str(key) for key in user.keys],
     }  # fmt: skip

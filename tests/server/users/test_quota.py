@@ -1,4 +1,4 @@
-"""Tokens of the last hour."""
+"""Tokens of the last minute, hour and day."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.server.users.quota import HOUR_S, SLICE_S, Quota
+from relserve.server.users.quota import DAY, HOUR, MINUTE, Quota
 
 
 class Clock:
@@ -25,9 +25,9 @@ def test_tokens_leave_after_an_hour():
     clock.now = 1800.0
     quota.add("ann", 7)
     assert quota.used("ann") == 12
-    clock.now = HOUR_S + SLICE_S
+    clock.now = HOUR.seconds + HOUR.slice_s
     assert quota.used("ann") == 7
-    clock.now = 2 * HOUR_S
+    clock.now = 2 * HOUR.seconds
     assert quota.used("ann") == 0
 
 
@@ -50,8 +50,8 @@ def test_nobody_else_pays():
 events = st.lists(st.tuples(st.floats(0, 3000), st.integers(0, 1000)), max_size=30)
 
 
-@given(events, st.integers(1, 3000))
-def test_after_the_wait_there_is_room_and_never_before(events, limit):
+@given(events, st.integers(1, 3000), st.sampled_from([MINUTE, HOUR, DAY]))
+def test_after_the_wait_there_is_room_and_never_before(events, limit, window):
     clock = Clock()
     quota = Quota(clock)
     log = []
@@ -59,11 +59,11 @@ def test_after_the_wait_there_is_room_and_never_before(events, limit):
         clock.now += pause
         quota.add("ann", tokens)
         log.append((clock.now, tokens))
-    exact = sum(tokens for at, tokens in log if at > clock.now - HOUR_S)
-    assert exact <= quota.used("ann")  # never too few
-    wait_s = quota.wait_s("ann", limit)
+    exact = sum(tokens for at, tokens in log if at > clock.now - window.seconds)
+    assert exact <= quota.used("ann", window)  # never too few
+    wait_s = quota.wait_s("ann", limit, window)
     clock.now += wait_s
-    assert quota.wait_s("ann", limit) == 0 or wait_s == pytest.approx(0, abs=1e-6)
+    assert quota.wait_s("ann", limit, window) == 0 or wait_s == pytest.approx(0, abs=1e-6)
 
 
 def test_few_numbers_are_kept_however_often_tokens_are_used():
@@ -72,5 +72,5 @@ def test_few_numbers_are_kept_however_often_tokens_are_used():
     for _ in range(100_000):
         clock.now += 0.1
         quota.add("ann", 1)
-    assert len(quota._slices["ann"]) <= HOUR_S / SLICE_S + 2
+    assert sum(map(len, quota._slices.values())) <= 3 * (HOUR.seconds / HOUR.slice_s + 2)
     assert quota.used("ann") == pytest.approx(36_000, abs=200)
