@@ -169,6 +169,10 @@ def serve_command(
     http_token: Annotated[
         str | None, typer.Option(envvar="RELSERVE_HTTP_TOKEN", help="What the page wants to be told.")
     ] = None,
+    openai: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, metavar="PORT", help="OpenAI's API, answered by the same engine."),
+    ] = None,
 ) -> None:
     """Serve a DuckDB database with llm functions over PostgreSQL's protocol.
 
@@ -178,6 +182,7 @@ def serve_command(
 
     * `relserve serve shop.db`, and then `psql -h 127.0.0.1 -p 5433`
     * `relserve serve --examples --model http://127.0.0.1:8000/v1 --http 8080`
+    * `relserve serve --openai 8000`, and then any OpenAI client with http://127.0.0.1:8000/v1
     * `relserve user add ann`, then
       `relserve serve shop.db --host 0.0.0.0 --users users.json --tls-cert cert.pem --tls-key key.pem`
     """
@@ -191,6 +196,7 @@ def serve_command(
         Options(
             file, host, port, users, tls_cert, tls_key, read_only, allow_files, max_connections, model,
             examples, cache, statement_timeout, idle_timeout, log_statements, log_texts, http, http_token,
+            openai,
         )
     )  # fmt: skip
 

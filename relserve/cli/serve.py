@@ -9,6 +9,8 @@ import sys
 
 from relserve.engines.registry import announce
 from relserve.machine.memory_limit import limit_memory
+from relserve.server.openai.gateway import Gateway
+from relserve.server.openai.start import gateway_of
 from relserve.server.options import Options
 from relserve.server.page.app import app
 from relserve.server.page.serving import Certificate, page_host, serving
@@ -37,19 +39,34 @@ async def _serve(options: Options) -> None:
     async with contextlib.AsyncExitStack() as stack:
         if options.http_port is not None:
             announce(f"the page is at {await _serve_page(server, options.http_port, stack)}")
-        await server.run(lambda: announce(_where(server)))
+        gateway = await _serve_openai(server, stack) if options.openai_port is not None else None
+        await server.run(lambda: announce(_where(server)), gateway.close if gateway else None)
 
 
 async def _serve_page(server: Server, port: int, stack: contextlib.AsyncExitStack) -> str:
     options = server.options
     has_tls = options.tls_cert is not None
     host = page_host(options.host, options.http_token, has_tls, options.users is not None)
-    certificate = (
-        Certificate(options.tls_cert, options.tls_key) if options.tls_cert and options.tls_key else None
-    )
-    page = serving(app(server, options.http_token), host, port, certificate)
-    port = await stack.enter_async_context(page)
-    return f"{'https' if certificate else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
+    page = serving(app(server, options.http_token), host, port, _certificate(options))
+    return _url(options, host, await stack.enter_async_context(page))
+
+
+async def _serve_openai(server: Server, stack: contextlib.AsyncExitStack) -> Gateway:
+    """OpenAI's API on a port of its own, of the engine that answers SQL; it is started at once."""
+    options = server.options
+    gateway = gateway_of(server)
+    serves = serving(gateway, options.host, options.openai_port or 0, _certificate(options), "--openai")
+    url = _url(options, options.host, await stack.enter_async_context(serves))
+    announce(f"OpenAI's API for the model {server.engine.model!r} is at {url}v1; {gateway.who_may}")
+    return gateway
+
+
+def _certificate(options: Options) -> Certificate | None:
+    return Certificate(options.tls_cert, options.tls_key) if options.tls_cert and options.tls_key else None
+
+
+def _url(options: Options, host: str, port: int) -> str:
+    return f"{'https' if options.tls_cert else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def _where(server: Server) -> str:

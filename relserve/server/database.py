@@ -74,6 +74,11 @@ class Database:
             hint = f'This server has one database, "{self._name}".'
             raise ProtocolError(f'database "{asked}" does not exist', "3D000", hint)
 
+    @property
+    def engine(self) -> Engine:
+        """What answers calls that name no model."""
+        return self._engine or api.find_engine(self._options.model)
+
     def warm_up(self) -> None:
         """Have the model's engine found, so that a wrong name is told at once."""
         if self._engine is None:

@@ -18,6 +18,7 @@ class Options:
         statement_timeout_s, idle_timeout_s: of clients that set none themselves; None: without end.
         log_statements: a file to which a line a statement is written, "-" for stderr; None: none is.
         http_port: of the page; None: there is none.
+        openai_port: of OpenAI's API; None: there is none.
     """
 
     database: Path | None = None
@@ -38,3 +39,4 @@ class Options:
     log_texts: bool = False
     http_port: int | None = None
     http_token: str | None = None
+    openai_port: int | None = None

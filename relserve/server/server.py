@@ -11,7 +11,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pyarrow as pa
 from relserve_duckdb import Connection
@@ -56,6 +56,8 @@ class Server:
     Attributes:
         counters: what has happened since it started.
         port: on which it listens.
+        users: who may come in; None: everybody.
+        quota: the tokens that they have used.
 
     Raises:
         UsageError: the options do not go together, or a file is not to be had.
@@ -64,9 +66,10 @@ class Server:
     def __init__(self, options: Options, engine: Engine | None = None) -> None:
         check_exposed(options.host, options.tls_cert is not None, options.users is not None)
         self.options, self.counters, self.port = options, Counters(), options.port
-        self._users = Users.load(options.users) if options.users else None
+        self.users = Users.load(options.users) if options.users else None
+        self.quota = Quota(time.monotonic)
         self._tls = _tls_of(options)
-        self._needs_tls = self._tls is not None and self._users is not None
+        self._needs_tls = self._tls is not None and self.users is not None
         self._log = _log_of(options)
         self._histories = Histories()
         self._clients: dict[int, ClientState] = {}
@@ -75,11 +78,24 @@ class Server:
         self._pids = itertools.count(1)
         self._lock = threading.Lock()
         self._is_ending = False
-        self._database = Database(options, self._activity, Quota(time.monotonic), engine)
+        self._database = Database(options, self._activity, self.quota, engine)
         self._database.signals(self._signal)
 
-    async def run(self, is_up: Callable[[], None] = lambda: None) -> None:
-        """Serve until SIGINT or SIGTERM, or until `stop`; a second signal ends clients' statements, too."""
+    @property
+    def engine(self) -> Engine:
+        """What answers calls that name no model."""
+        return self._database.engine
+
+    async def run(
+        self,
+        is_up: Callable[[], None] = lambda: None,
+        ends: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """Serve until SIGINT or SIGTERM, or until `stop`; a second signal ends clients' statements, too.
+
+        Args:
+            ends: what is to be done at the end, beside the clients' last statements.
+        """
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         listener = await self._loop.create_server(self._channel, self.options.host, self.options.port)
@@ -92,7 +108,7 @@ class Server:
             await self._stopping.wait()
         finally:
             listener.close()
-            await self._end()
+            await asyncio.gather(self._end(), *([ends()] if ends else []))
 
     def stop(self) -> None:
         """End soon; from any thread."""
@@ -130,7 +146,7 @@ class Server:
 
     def _channel(self) -> Channel:
         startup = Startup(
-            self._users, self._tls, self._needs_tls, self._arrived, self._cancel,
+            self.users, self._tls, self._needs_tls, self._arrived, self._cancel,
             lambda seconds, act: self._loop.call_later(seconds, act),
         )  # fmt: skip
         channel = Channel(startup.take, self._lost)

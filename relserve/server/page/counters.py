@@ -13,6 +13,56 @@ BOUNDS_S = (
 )  # fmt: skip
 
 
+class Requests(NamedTuple):
+    """Requests of OpenAI clients at one moment.
+
+    Attributes:
+        running: by user.
+        ended: by user and status.
+        tokens: by user and kind, "prompt" or "output".
+        seconds: of all that ended, by user.
+    """
+
+    running: dict[str, int]
+    ended: dict[tuple[str, int], int]
+    tokens: dict[tuple[str, str], int]
+    seconds: dict[str, float]
+
+
+class RequestCounters:
+    """Counts requests of OpenAI clients; safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running, self._ended = Counter[str](), Counter[tuple[str, int]]()
+        self._tokens, self._seconds = Counter[tuple[str, str]](), dict[str, float]()
+
+    def begun(self, user: str) -> None:
+        """A request of a known user has come."""
+        with self._lock:
+            self._running[user] += 1
+
+    def spent(self, user: str, prompt: int, output: int) -> None:
+        """It has had so many tokens."""
+        with self._lock:
+            self._tokens[user, "prompt"] += prompt
+            self._tokens[user, "output"] += output
+
+    def ended(self, user: str, status: int, seconds: float) -> None:
+        """A request has ended, or was refused."""
+        with self._lock:
+            self._running[user] = max(self._running[user] - 1, 0)  # of an unknown user none began
+            self._ended[user, status] += 1
+            self._seconds[user] = self._seconds.get(user, 0.0) + seconds
+
+    def read(self) -> Requests:
+        """What was counted so far."""
+        with self._lock:
+            return Requests(
+                dict(self._running), dict(self._ended), dict(self._tokens), dict(self._seconds)
+            )
+
+
 class Counted(NamedTuple):
     """The counters at one moment.
 
@@ -39,10 +89,15 @@ class Counted(NamedTuple):
 
 
 class Counters:
-    """Counts connections and statements; safe for several threads."""
+    """Counts connections and statements; safe for several threads.
+
+    Attributes:
+        requests: of OpenAI clients.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self.requests = RequestCounters()
         self._connections = self._refused = self._rows = 0
         self._errors: Counter[str] = Counter()
         self._buckets = [0] * (len(BOUNDS_S) + 1)

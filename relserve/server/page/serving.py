@@ -49,9 +49,12 @@ def page_host(host: str, token: str | None, has_tls: bool, has_users: bool) -> s
 
 @contextlib.asynccontextmanager
 async def serving(
-    page: ASGIApp, host: str, port: int, certificate: Certificate | None = None
+    page: ASGIApp, host: str, port: int, certificate: Certificate | None = None, option: str = "--http"
 ) -> AsyncIterator[int]:
     """The page is served while inside; gives its port, which the system chooses where 0 is asked for.
+
+    Args:
+        option: by which the port was asked for.
 
     Raises:
         UsageError: nothing can listen there.
@@ -61,10 +64,10 @@ async def serving(
         listener = socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         raise UsageError(
-            f"--http: cannot listen on {host}, port {port}: {error}; try another port"
+            f"{option}: cannot listen on {host}, port {port}: {error}; try another port"
         ) from error
     config = uvicorn.Config(
-        page, log_level="warning", ws="none", server_header=False, timeout_graceful_shutdown=PATIENCE_S,
+        page, log_level="warning", ws="none", server_header=False, access_log=False, timeout_graceful_shutdown=PATIENCE_S,
         ssl_certfile=certificate.chain if certificate else None,
         ssl_keyfile=certificate.key if certificate else None,
     )  # fmt: skip

@@ -1,0 +1,194 @@
+"""What a client asks: read, checked as far as the server and not the engine has to, and made ready for it."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from relserve.call.durations import seconds_of
+from relserve.errors import OptionError
+from relserve.server.openai.refusal import bad_request, no_model
+
+CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
+DEFAULT_MAX_TOKENS = 16  # of OpenAI's completions, the older endpoint
+# What the engine's own clients say among themselves, and no stranger may.
+HIDDEN = ("request_id", "kv_transfer_params", "ec_transfer_params", "priority")
+TAGS = ("rel_id", "rel_rows", "rel_workflow", "rel_stage")  # of docs/deadlines.md, those a client may give
+OWN_TAGS = ("rel_id", "rel_workflow")  # of them, what is a user's own name for something
+MEDIA = ("image_url", "audio_url", "video_url")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request.
+
+    Attributes:
+        body: what the engine is asked.
+        streams: whether the answer comes in events.
+        wants_usage, wants_usage_throughout: whether the client asked for tokens, at the end or in each event.
+        num_chars, num_ids: of its prompts, in characters and, where they came so, in tokens.
+        num_answers: that it wants, of all prompts.
+        max_tokens: of one answer; None: as many as fit.
+        slo: its class of limits by name, or seconds to its end.
+        deadline_s: seconds after which the answer is of no more use.
+    """
+
+    path: str
+    body: Mapping[str, Any]
+    streams: bool
+    wants_usage: bool
+    wants_usage_throughout: bool
+    num_chars: int
+    num_ids: int
+    num_answers: int
+    max_tokens: int | None
+    slo: str | float | None
+    deadline_s: float | None
+
+
+def read_asked(path: str, raw: bytes, model: str, user: str, deadline_s: float | None) -> Asked:
+    """A request's body.
+
+    Args:
+        model: the one that there is.
+        deadline_s: the user's own, of requests that give none.
+
+    Raises:
+        Refusal: it is no JSON object, names another model, or has what the server does not take.
+    """
+    body = _object(raw)
+    if body.get("model") != model:
+        name = body.get("model")
+        if not isinstance(name, str) or not name:
+            raise bad_request("you must provide a model parameter, the name of a model", "model")
+        raise no_model(name, [model])
+    for name in HIDDEN:
+        body.pop(name, None)
+    streams, options = body.get("stream") or False, body.get("stream_options") or {}
+    if not isinstance(streams, bool) or not isinstance(options, dict):
+        raise bad_request("stream is true or false, and stream_options an object", "stream")
+    if streams:  # the quota wants to know, also of an answer that its client leaves
+        body["stream_options"] = {**options, "include_usage": True, "continuous_usage_stats": True}
+    deadline_s = _deadline(body.pop("deadline", None), deadline_s)
+    slo = body.pop("slo", None)
+    if slo is not None and not isinstance(slo, str):
+        raise bad_request("slo is the name of a class of limits; a time is told as deadline", "slo")
+    asked = body.get("messages" if path == CHAT else "prompt")
+    num_chars, num_ids = _size([asked, body.get("tools")])
+    num_answers = _num_prompts(asked) * _whole(body.get("n"), 1) if path != CHAT else _whole(body.get("n"), 1)
+    if path == CHAT:
+        _check_media(asked)
+    body["vllm_xargs"] = _tags(body.get("vllm_xargs"), user, num_answers, deadline_s)
+    return Asked(
+        path, body, streams, streams and bool(options.get("include_usage")),
+        streams and bool(options.get("continuous_usage_stats")), num_chars, num_ids, num_answers,
+        _max_tokens(path, body), slo if slo is not None else deadline_s, deadline_s,
+    )  # fmt: skip
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        body = json.loads(raw, parse_constant=refuse)
+        json.dumps(body, allow_nan=False)  # 1e999 is JSON, and no number
+    except RecursionError:
+        raise bad_request("the body is nested too deep") from None
+    except ValueError as error:
+        raise bad_request(f"the body is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise bad_request("the body is no JSON object")
+    return body
+
+
+def _deadline(given: Any, default: float | None) -> float | None:
+    try:
+        return default if given is None else seconds_of("deadline", given)
+    except OptionError as error:
+        raise bad_request(str(error), "deadline") from None
+
+
+def _size(values: Any) -> tuple[int, int]:
+    """Characters of all texts, and how many whole numbers there are."""
+    left, num_chars, num_ids = [values], 0, 0
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            num_chars += len(value)
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, int):
+            num_ids += 1
+    return num_chars, num_ids
+
+
+def _num_prompts(prompt: Any) -> int:
+    """A list of texts, or of lists of tokens, is several."""
+    several = isinstance(prompt, list) and bool(prompt) and isinstance(prompt[0], (str, list))
+    return len(prompt) if several else 1
+
+
+def _max_tokens(path: str, body: Mapping[str, Any]) -> int | None:
+    if path == COMPLETIONS:
+        return _whole(body.get("max_tokens"), DEFAULT_MAX_TOKENS)
+    given = body.get("max_completion_tokens") or body.get("max_tokens")
+    return None if given is None else _whole(given, 1)
+
+
+def _whole(value: Any, default: int) -> int:
+    """A number as far as it makes sense; what does not, the engine refuses."""
+    return value if isinstance(value, int) and value > 0 else default
+
+
+def _check_media(messages: Any) -> None:
+    """Refuse pictures and sounds that the server would have to fetch: it may reach more than the client."""
+    parts = [
+        part
+        for message in (messages if isinstance(messages, list) else ())
+        if isinstance(message, dict) and isinstance(message.get("content"), list)
+        for part in message["content"]
+        if isinstance(part, dict)
+    ]
+    for kind in MEDIA:
+        for part in parts:
+            given = part.get(kind)
+            url = given.get("url") if isinstance(given, dict) else given
+            if url is not None and not (isinstance(url, str) and url.startswith("data:")):
+                raise bad_request(f"{kind}: the server fetches nothing; send it as a data: URL", "messages")
+
+
+def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None) -> dict[str, Any]:
+    """What the scheduler is told; a user's relQueries and workflows are their own, whatever they call them.
+
+    A request that neither names a relQuery nor has a deadline is left what it is to the scheduler: an ordinary
+    one, for whose first token somebody waits.
+    """
+    if given is not None and not isinstance(given, dict):
+        raise bad_request("vllm_xargs is an object", "vllm_xargs")
+    tags = dict(given or {})
+    for name in tags:
+        if str(name).startswith("rel_") and name not in TAGS:
+            raise bad_request(
+                f"vllm_xargs: {name} is not for clients, who may give {', '.join(TAGS)}; a deadline is told as "
+                "the field deadline, in seconds",
+                "vllm_xargs",
+            )
+    for name in OWN_TAGS:
+        if name in tags:
+            tags[name] = f"openai {quote(user)} {tags[name]}"
+    if deadline_s is not None:
+        tags["rel_deadline_s"] = time.time() + deadline_s
+        tags.setdefault("rel_id", f"openai {quote(user)} {uuid.uuid4().hex}")
+    if "rel_id" in tags:
+        tags.setdefault("rel_rows", num_answers)
+    return tags
+
+

@@ -1,0 +1,118 @@
+"""One request and its answer on the wire, whose client may leave at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
+
+from relserve.server.openai.events import framed
+from relserve.server.openai.refusal import Refusal, bad_request
+
+MAX_BODY = 16 << 20  # bytes of a request
+BODY_S = 60.0  # within which it must have come
+LEFT = 499  # the status of a request whose client has left, in metrics alone
+
+
+class Left(Exception):
+    """The client has gone."""
+
+
+class Exchange:
+    """Answers one request.
+
+    Attributes:
+        status: that was sent, or is to be told in metrics; None: none yet.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.request = Request(scope, receive)
+        self._receive, self._send = receive, send
+        self.status: int | None = None
+        self._streams = False
+
+    async def body(self) -> bytes:
+        """The request's body.
+
+        Raises:
+            Refusal: it is too large, too slow, or no JSON by its own account.
+            Left: the client left while it sent it.
+        """
+        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":  # a web page elsewhere can have a browser send other kinds unasked
+            raise bad_request(f"the content-type is {kind or 'not given'}; it must be application/json")
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(BODY_S):
+                async for part in self.request.stream():
+                    size += len(part)
+                    if size > MAX_BODY:
+                        raise Refusal(413, f"the body has more than {MAX_BODY:,} bytes")
+                    parts.append(part)
+        except TimeoutError:
+            raise Refusal(408, f"the body did not come within {BODY_S:g} s") from None
+        except ClientDisconnect:
+            raise Left from None
+        return b"".join(parts)
+
+    async def while_there(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work, given up when the client leaves; the body must have been read.
+
+        Raises:
+            Left: it did.
+        """
+        working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(self._left())
+        try:
+            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Left
+            working.result()
+        finally:
+            for task in (working, leaving):
+                task.cancel()
+            with contextlib.suppress(BaseException):
+                await working
+
+    async def _left(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def whole(self, status: int, content: Any, headers: Mapping[str, str] | None = None) -> None:
+        """Answer at once, in JSON; `content` may be that already, as bytes."""
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        await self._start(status, {"content-type": "application/json", **(headers or {})}, len(data))
+        await self._send({"type": "http.response.body", "body": data})
+
+    async def begin(self) -> None:
+        """Begin to answer in events."""
+        self._streams = True
+        await self._start(200, {"content-type": "text/event-stream", "cache-control": "no-store"})
+
+    async def event(self, data: bytes) -> None:
+        """Send an event; waits while the client is slow to take it."""
+        await self._send({"type": "http.response.body", "body": framed(data), "more_body": True})
+
+    async def end(self) -> None:
+        """No more events."""
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def refuse(self, refusal: Refusal) -> None:
+        """Tell why there is no answer, or why it ends here."""
+        if not self._streams:
+            await self.whole(refusal.status, refusal.body(), refusal.headers())
+            return
+        self.status = refusal.status
+        await self.event(json.dumps(refusal.body()).encode())
+        await self.end()
+
+    async def _start(self, status: int, headers: Mapping[str, str], length: int | None = None) -> None:
+        self.status = status
+        sent = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
+        if length is not None:
+            sent.append((b"content-length", str(length).encode()))
+        await self._send({"type": "http.response.start", "status": status, "headers": sent})

@@ -1,0 +1,250 @@
+"""The gateway: who asks, whether they may, and the way to the engine and back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from math import inf
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from relserve.errors import AdmissionError, EngineError, OptionError, UsageError
+from relserve.gate.gate import Gate
+from relserve.gate.ticket import Ticket
+from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
+from relserve.server.openai.events import events, for_client, tokens_of
+from relserve.server.openai.exchange import LEFT, Exchange, Left
+from relserve.server.openai.limits import LIMIT, Limits, Spending
+from relserve.server.openai.refusal import Refusal, bad_request, no_model, of_engine, unavailable
+from relserve.server.openai.upstream import Upstream
+from relserve.server.page.counters import Counters
+from relserve.server.page.guard import LOOPBACK
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import User, Users
+
+logger = logging.getLogger(__name__)
+
+ANYBODY = User("anybody", is_admin=True)  # where nobody needs a key
+UNKNOWN = "unknown"  # in metrics: who showed no key, or a wrong one
+MODELS = "/v1/models"
+GRACE_S = 10.0  # for requests under way when the server ends
+RENEWS = 0.05  # weight of the latest prompt in the mean of characters a token
+
+
+class Gateway:
+    """An ASGI app with OpenAI's API; all in one event loop.
+
+    Args:
+        users: whose keys are good; None: nobody needs one, and only this machine's own names are answered to.
+        quota: of the users' tokens, those that SQL takes among them.
+        gate: asked before a request goes on.
+    """
+
+    def __init__(
+        self, upstream: Upstream, users: Users | None, quota: Quota, gate: Gate, counters: Counters
+    ) -> None:
+        self._upstream, self._users, self._gate, self._counters = upstream, users, gate, counters
+        self._limits = Limits(quota)
+        self._chars_per_token = 4.0  # of prompts, the chat template among them; learnt
+        self._running: set[asyncio.Task[Any]] = set()
+        self._created = int(time.time())
+        self._is_ending = False
+
+    @property
+    def who_may(self) -> str:
+        """Who may ask, in words."""
+        if self._users is None:
+            return "it takes no keys, for there is no --users, and is for this machine alone"
+        has_keys = any(user.keys for user in self._users.all())
+        return "it takes the users' keys" + ("" if has_keys else ", and nobody has one: relserve user key NAME")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/health":  # for load balancers
+            await Exchange(scope, receive, send).whole(503 if self._is_ending else 200, {})
+            return
+        exchange, user, began_s = Exchange(scope, receive, send), UNKNOWN, time.monotonic()
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.add(task)
+        try:
+            known = self._known(exchange)
+            user = known.name
+            self._counters.requests.begun(user)
+            await self._answer(exchange, known)
+        except Refusal as refusal:
+            await _told(exchange, refusal)
+        except Left:
+            exchange.status = LEFT
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+            await _told(exchange, unavailable("the server is shutting down"))
+        except Exception:
+            logger.exception("a request of %s failed", user)
+            await _told(exchange, Refusal(500, "the server failed; its log says why"))
+        finally:
+            self._running.discard(task)
+            status = exchange.status or LEFT
+            self._counters.requests.ended(user, status, time.monotonic() - began_s)
+
+    async def close(self) -> None:
+        """Take no more requests; those under way have `GRACE_S` to end."""
+        self._is_ending = True
+        if self._running:
+            await asyncio.wait(self._running, timeout=GRACE_S)
+        for task in list(self._running):
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=1)
+        await self._upstream.close()
+
+    def _known(self, exchange: Exchange) -> User:
+        """Who asks.
+
+        Raises:
+            Refusal: nobody who may.
+        """
+        headers = exchange.request.headers
+        if self._users is None:
+            if exchange.request.url.hostname not in LOOPBACK:  # a web page's own name may lead here
+                raise Refusal(403, "this server has no keys, and is for this machine alone: ask for localhost")
+            return ANYBODY
+        scheme, _, secret = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not secret.strip():
+            raise Refusal(401, "you didn't provide an API key: Authorization: Bearer KEY", "invalid_api_key")
+        try:
+            user = self._users.find_by_key(secret.strip())
+        except UsageError as error:
+            logger.error("OpenAI clients are let in by nobody: %s", error)
+            raise unavailable("the server cannot see whose key this is") from None
+        if user is None:
+            raise Refusal(401, f"incorrect API key provided: ..{secret.strip()[-4:]}", "invalid_api_key")
+        return user
+
+    async def _answer(self, exchange: Exchange, user: User) -> None:
+        path, method = exchange.request.url.path, exchange.request.method
+        if self._is_ending:
+            raise unavailable("the server is shutting down")
+        if path in (CHAT, COMPLETIONS):
+            _check_method(method, "POST")
+            await self._complete(exchange, user, path)
+        elif path == MODELS or path.startswith(MODELS + "/"):
+            _check_method(method, "GET")
+            await exchange.whole(200, self._models(user, path[len(MODELS) + 1 :]))
+        else:
+            there = ", ".join((CHAT, COMPLETIONS, MODELS))
+            raise Refusal(404, f"unknown request URL: {method} {path}; there is {there}", "unknown_url")
+
+    def _models(self, user: User, name: str) -> dict[str, Any]:
+        models = self._of(user)
+        if name and name not in models:
+            raise no_model(name, models)
+        cards = [
+            {"id": each, "object": "model", "created": self._created, "owned_by": "relserve"} for each in models
+        ]
+        return cards[0] if name else {"object": "list", "data": cards}
+
+    def _of(self, user: User) -> list[str]:
+        """The models that a user may ask here."""
+        model = self._upstream.model
+        return [model] if user.models is None or model in user.models else []
+
+    async def _complete(self, exchange: Exchange, user: User, path: str) -> None:
+        raw = await exchange.body()
+        asked = read_asked(path, raw, self._upstream.model, user.name, user.deadline_s)
+        if not self._of(user):
+            raise no_model(self._upstream.model, [])
+        prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1
+        most = asked.num_answers * (asked.max_tokens or 0)
+        with self._limits.entered(user, prompt_tokens + most) as spending:
+            try:
+                await exchange.while_there(self._within(exchange, user, asked, prompt_tokens, spending))
+            finally:
+                self._counters.requests.spent(user.name, *spending.tokens)
+
+    async def _within(
+        self, exchange: Exchange, user: User, asked: Asked, prompt_tokens: int, spending: Spending
+    ) -> None:
+        """Answer before the request's deadline."""
+        try:
+            async with asyncio.timeout(asked.deadline_s), self._admitted(user, asked, prompt_tokens) as ticket:
+                await self._forward(exchange, asked, spending, ticket)
+        except TimeoutError:
+            raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", "deadline") from None
+
+    @contextlib.asynccontextmanager
+    async def _admitted(self, user: User, asked: Asked, prompt_tokens: int) -> AsyncIterator[Ticket]:
+        """Past the gate.
+
+        Raises:
+            Refusal: it is not let in; says when it might be.
+        """
+        fits = max((self._upstream.context or inf) - prompt_tokens, 1)
+        most = min(asked.max_tokens or fits, fits)
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                ticket = await stack.enter_async_context(
+                    self._gate.enter(
+                        user=user.name, prompt_tokens=prompt_tokens,
+                        max_tokens=int(min(most, 1 << 20)) * asked.num_answers, slo=asked.slo,
+                        waits=asked.slo is None,
+                    )
+                )  # fmt: skip
+            except AdmissionError as error:
+                retry_s = 1.0 if error.estimate_s is None else error.estimate_s
+                raise Refusal(429, str(error), LIMIT, retry_s=retry_s) from None
+            except OptionError as error:
+                raise bad_request(str(error), "slo") from None
+            yield ticket
+
+    async def _forward(self, exchange: Exchange, asked: Asked, spending: Spending, ticket: Ticket) -> None:
+        body = json.dumps(asked.body).encode()
+        try:
+            async with self._upstream.send(asked.path, body) as response:
+                if response.status_code != HTTPStatus.OK:
+                    raise of_engine(response.status_code, await response.aread())
+                if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                    answer = await response.aread()
+                    spending.spent(tokens_of(json.loads(answer).get("usage")) or spending.tokens)
+                    self._learn(asked, spending)
+                    await exchange.whole(200, answer)
+                    return
+                await exchange.begin()
+                async for data in events(response.aiter_bytes()):
+                    shown, tokens = for_client(data, asked)
+                    if tokens is not None:
+                        spending.spent(tokens)
+                        ticket.progress(tokens.output)
+                    if shown is not None:
+                        await exchange.event(shown)
+                self._learn(asked, spending)
+                await exchange.end()
+        except EngineError as error:
+            logger.warning("OpenAI clients are told to come back: %s", error)
+            raise unavailable(f"the engine for {self._upstream.model} is not up; ask again") from None
+
+    def _learn(self, asked: Asked, spending: Spending) -> None:
+        """How many characters a token of a prompt has."""
+        tokens = spending.tokens.prompt - asked.num_ids
+        if asked.num_chars and tokens > 0:
+            self._chars_per_token += RENEWS * (asked.num_chars / tokens - self._chars_per_token)
+
+
+def _check_method(method: str, allowed: str) -> None:
+    if method != allowed:
+        raise Refusal(405, f"the method is {method}; this URL takes {allowed}")
+
+
+async def _told(exchange: Exchange, refusal: Refusal) -> None:
+    """Tell a client why; one that has left hears nothing."""
+    with contextlib.suppress(OSError):
+        await exchange.refuse(refusal)

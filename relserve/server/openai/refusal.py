@@ -1,0 +1,71 @@
+"""What is told instead of an answer, in the shape of OpenAI's errors."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from math import ceil, inf
+from typing import Any
+
+RETRY_S = 10.0  # after which to ask again where nobody knows better
+MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; after longer times they are told not to by themselves
+_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class Refusal(Exception):
+    """A request is not answered.
+
+    Attributes:
+        status: of HTTP; 4xx where the client can mend it.
+        code: OpenAI's, where it has one for that.
+        param: the field that is wrong.
+        retry_s: seconds after which to ask again; infinity: never; None: nobody knows.
+    """
+
+    def __init__(
+        self, status: int, message: str, code: str | None = None, param: str | None = None,
+        retry_s: float | None = None,
+    ) -> None:  # fmt: skip
+        self.status, self.message, self.code, self.param, self.retry_s = status, message, code, param, retry_s
+        super().__init__(message)
+
+    def body(self) -> dict[str, Any]:
+        """As OpenAI tells it."""
+        kind = _TYPES.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
+
+    def headers(self) -> dict[str, str]:
+        """What tells clients whether and when to ask again."""
+        if self.retry_s is None:
+            return {"x-should-retry": "false"} if self.status == HTTPStatus.GATEWAY_TIMEOUT else {}
+        waits = self.retry_s <= MOST_RETRY_S
+        told = {} if self.retry_s == inf else {"retry-after": str(max(ceil(self.retry_s), 1))}
+        return told if waits else {**told, "x-should-retry": "false"}
+
+
+def bad_request(message: str, param: str | None = None) -> Refusal:
+    """The client asks what cannot be."""
+    return Refusal(400, message, param=param)
+
+
+def unavailable(message: str) -> Refusal:
+    """The engine or the server cannot answer now."""
+    return Refusal(503, message, retry_s=RETRY_S)
+
+
+def no_model(name: str, there: list[str]) -> Refusal:
+    """The model is not there, or is not this user's."""
+    message = f"The model {name!r} does not exist or you do not have access to it; there is: "
+    return Refusal(404, message + (", ".join(there) or "none"), "model_not_found", "model")
+
+
+def of_engine(status: int, body: bytes) -> Refusal:
+    """What vLLM's server told instead of an answer, for the client."""
+    try:
+        error = json.loads(body)["error"]
+        message, param = str(error["message"]), error.get("param")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        message, param = body.decode(errors="replace")[:500] or "the engine gave no reason", None
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return unavailable(message)
+    return Refusal(status, message, param=param if isinstance(param, str) else None)

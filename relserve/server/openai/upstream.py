@@ -1,0 +1,135 @@
+"""Where requests go: the one engine that answers SQL, too."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol
+
+import httpx
+
+from relserve.engines.loop import spawn
+from relserve.engines.protocol import ServesOpenAI
+from relserve.errors import EngineError, EngineStartError, RelserveError
+
+logger = logging.getLogger(__name__)
+
+START_S = 30.0  # how long a request waits for an engine that is starting
+NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+
+
+class Upstream(Protocol):
+    """What answers requests of OpenAI's API.
+
+    Attributes:
+        model: the name of its model.
+        context: tokens that a prompt and its answer may have together; None: not known yet.
+    """
+
+    model: str
+    context: int | None
+
+    def send(self, path: str, body: bytes) -> AbstractAsyncContextManager[httpx.Response]:
+        """The answer to a request, as it comes; leaving it aborts what is unfinished.
+
+        Raises:
+            EngineError: nothing answers now; inside, too.
+        """
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+
+
+class EngineUpstream:
+    """The OpenAI server of an engine.
+
+    Args:
+        model: the name by which clients ask for it.
+        arguments: see `ServesOpenAI.openai_socket`.
+    """
+
+    def __init__(self, engine: ServesOpenAI, model: str, arguments: Mapping[str, Any]) -> None:
+        self.model = model
+        self.context: int | None = None
+        self._engine, self._arguments = engine, arguments
+        self._client: httpx.AsyncClient | None = None
+        self._reaching: asyncio.Task[httpx.AsyncClient] | None = None
+
+    def start(self) -> None:
+        """Have the engine started, if it is not up, and wait for nothing."""
+        self._reach()
+
+    @asynccontextmanager
+    async def send(self, path: str, body: bytes) -> AsyncIterator[httpx.Response]:
+        """See `Upstream.send`."""
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                response = await stack.enter_async_context(_post(await self._up(), path, body))
+            except httpx.ConnectError:  # a shared engine's process has ended, and takes a new one
+                self._client = None
+                response = await stack.enter_async_context(_post(await self._up(), path, body))
+            yield response
+
+    async def close(self) -> None:
+        """See `Upstream.close`."""
+        if self._reaching is not None:
+            self._reaching.cancel()
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _up(self) -> httpx.AsyncClient:
+        if self._client is not None:
+            return self._client
+        try:
+            async with asyncio.timeout(START_S):
+                return await asyncio.shield(self._reach())
+        except TimeoutError:
+            raise EngineStartError(f"the engine for {self.model} is starting") from None
+
+    def _reach(self) -> asyncio.Task[httpx.AsyncClient]:
+        if self._reaching is None:
+            self._reaching = asyncio.ensure_future(self._connected())
+            self._reaching.add_done_callback(self._reached)
+        return self._reaching
+
+    def _reached(self, task: asyncio.Task[httpx.AsyncClient]) -> None:
+        self._reaching = None
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("OpenAI clients have no engine: %s", error)
+
+    async def _connected(self) -> httpx.AsyncClient:
+        """A client of an engine that is up."""
+        try:
+            path = await asyncio.wrap_future(spawn(self._engine.openai_socket(self._arguments)))
+        except RelserveError as error:
+            raise EngineStartError(str(error)) from error
+        transport = httpx.AsyncHTTPTransport(uds=str(path), limits=NO_LIMITS)
+        client = httpx.AsyncClient(transport=transport, base_url="http://engine", timeout=None)
+        try:
+            models = await client.get("/v1/models")  # a model that is not up is started by that
+            if models.status_code != httpx.codes.OK:
+                raise EngineStartError(f"the engine for {self.model} did not start: {models.text[:500]}")
+            self.context = models.json()["data"][0].get("max_model_len")
+        except httpx.TransportError as error:
+            await client.aclose()
+            raise EngineStartError(f"the engine for {self.model} does not answer: {error}") from error
+        except BaseException:
+            await client.aclose()
+            raise
+        self._client = client
+        return client
+
+
+@asynccontextmanager
+async def _post(client: httpx.AsyncClient, path: str, body: bytes) -> AsyncIterator[httpx.Response]:
+    try:
+        headers = {"content-type": "application/json"}
+        async with client.stream("POST", path, content=body, headers=headers) as response:
+            yield response
+    except httpx.ConnectError:
+        raise
+    except httpx.TransportError as error:
+        raise EngineError("the engine ended while it worked on the request") from error
