@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import warnings
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from relserve.vllm_plugin.host import Client
 
-AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
+AsgiApp = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
+OffLoop = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 def arguments_for(client: Client, model: str, given: Mapping[str, Any]) -> argparse.Namespace:
@@ -23,10 +25,11 @@ def arguments_for(client: Client, model: str, given: Mapping[str, Any]) -> argpa
     Raises:
         ValueError: vLLM knows no such argument; says which.
     """
-    from vllm.utils.argparse_utils import FlexibleArgumentParser
+    from vllm.utils import argparse_utils
 
-    config = client.vllm_config
-    parser = _vllm_parser()(FlexibleArgumentParser())
+    config, make_parser = client.vllm_config, _vllm_parser()
+    parser: Any = argparse_utils.FlexibleArgumentParser
+    parser = make_parser(parser())
     arguments: argparse.Namespace = parser.parse_args([])
     known = vars(arguments)
     if unknown := sorted(given.keys() - known.keys()):
@@ -45,11 +48,14 @@ def build(arguments: argparse.Namespace, tasks: Any, client: Client) -> Any:
     return _vllm_builders()[0](arguments, tasks, client.vllm_config.model_config)
 
 
-async def make_app(client: Client, model: str, given: Mapping[str, Any]) -> AsgiApp:
-    """vLLM's web app for an engine; to be called on the engine's event loop, which it does not hold up for long.
+async def make_app(
+    client: Client, model: str, given: Mapping[str, Any], off_loop: OffLoop = asyncio.to_thread
+) -> AsgiApp:
+    """vLLM's web app for an engine; to be called on the engine's event loop, which it hardly holds up.
 
     Args:
         model, given: see `arguments_for`.
+        off_loop: does work in another thread.
 
     Raises:
         Exception: whatever vLLM says of the arguments.
@@ -60,22 +66,21 @@ async def make_app(client: Client, model: str, given: Mapping[str, Any]) -> Asgi
         arguments = arguments_for(client, model, given)
         return arguments, build(arguments, tasks, client)
 
-    arguments, app = await asyncio.to_thread(start)
+    arguments, app = await off_loop(start)
     await _vllm_builders()[1](client, app.state, arguments, tasks)
     made: AsgiApp = app
     return made
 
 
 def _vllm_parser() -> Any:
-    try:  # where it is since vLLM 0.31
-        from vllm.entrypoints.launchers.cli_args import make_arg_parser
-    except ImportError:
-        from vllm.entrypoints.openai.cli_args import make_arg_parser
-    return make_arg_parser
+    try:  # where newer releases have it
+        return importlib.import_module("vllm.entrypoints.launchers.cli_args").make_arg_parser
+    except ModuleNotFoundError:
+        return importlib.import_module("vllm.entrypoints.openai.cli_args").make_arg_parser
 
 
 def _vllm_builders() -> tuple[Any, Any]:
     with warnings.catch_warnings():  # the place that all releases have is deprecated in the newest
         warnings.simplefilter("ignore", DeprecationWarning)
-        from vllm.entrypoints.openai.api_server import build_app, init_app_state
-    return build_app, init_app_state
+        server = importlib.import_module("vllm.entrypoints.openai.api_server")
+    return server.build_app, server.init_app_state

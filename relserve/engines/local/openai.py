@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import uvicorn
 
+from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineDeadError, EngineError
@@ -109,7 +110,7 @@ class OpenAISocket:
         if running is None:
             raise EngineDeadError(GONE)
         if self._app is None or self._app[0] is not running:
-            making = make_app(running.client, self._engine.model, self.arguments)
+            making = make_app(running.client, self._engine.model, self.arguments, in_daemon_thread)
             self._app = running, asyncio.ensure_future(running.ask(making))
         try:
             return running, await asyncio.shield(self._app[1])

@@ -126,7 +126,7 @@ class SharedEngine:
             line.close()
 
     async def openai_socket(self, arguments: Mapping[str, Any]) -> Path:
-        """See `ServesOpenAI.openai_socket`: that of the resident process, which this starts if there is none."""
+        """See `ServesOpenAI.openai_socket`: of the resident process, which is started if there is none."""
         line = await self._reach("openai")
         try:
             await write_json(line.writer, {"arguments": json.loads(json.dumps(dict(arguments)))})

@@ -168,7 +168,7 @@ def _check_media(messages: Any) -> None:
 def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None) -> dict[str, Any]:
     """What the scheduler is told; a user's relQueries and workflows are their own, whatever they call them.
 
-    A request that neither names a relQuery nor has a deadline is left what it is to the scheduler: an ordinary
+    A request that neither names a relQuery nor has a deadline stays what it is to the scheduler: an ordinary
     one, for whose first token somebody waits.
     """
     if given is not None and not isinstance(given, dict):
@@ -177,8 +177,8 @@ def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None) -> 
     for name in tags:
         if str(name).startswith("rel_") and name not in TAGS:
             raise bad_request(
-                f"vllm_xargs: {name} is not for clients, who may give {', '.join(TAGS)}; a deadline is told as "
-                "the field deadline, in seconds",
+                f"vllm_xargs: {name} is not for clients, who may give {', '.join(TAGS)}; a deadline is told "
+                "as the field deadline, in seconds",
                 "vllm_xargs",
             )
     for name in OWN_TAGS:
@@ -190,5 +190,3 @@ def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None) -> 
     if "rel_id" in tags:
         tags.setdefault("rel_rows", num_answers)
     return tags
-
-

@@ -62,7 +62,7 @@ class Gateway:
         if self._users is None:
             return "it takes no keys, for there is no --users, and is for this machine alone"
         has_keys = any(user.keys for user in self._users.all())
-        return "it takes the users' keys" + ("" if has_keys else ", and nobody has one: relserve user key NAME")
+        return "it takes the users' keys" + ("" if has_keys else "; nobody has one: relserve user key NAME")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -116,7 +116,7 @@ class Gateway:
         headers = exchange.request.headers
         if self._users is None:
             if exchange.request.url.hostname not in LOOPBACK:  # a web page's own name may lead here
-                raise Refusal(403, "this server has no keys, and is for this machine alone: ask for localhost")
+                raise Refusal(403, "without keys this server is for its own machine alone: ask for localhost")
             return ANYBODY
         scheme, _, secret = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not secret.strip():
@@ -148,9 +148,8 @@ class Gateway:
         models = self._of(user)
         if name and name not in models:
             raise no_model(name, models)
-        cards = [
-            {"id": each, "object": "model", "created": self._created, "owned_by": "relserve"} for each in models
-        ]
+        facts = {"object": "model", "created": self._created, "owned_by": "relserve"}
+        cards = [{"id": each, **facts} for each in models]
         return cards[0] if name else {"object": "list", "data": cards}
 
     def _of(self, user: User) -> list[str]:
@@ -176,8 +175,9 @@ class Gateway:
     ) -> None:
         """Answer before the request's deadline."""
         try:
-            async with asyncio.timeout(asked.deadline_s), self._admitted(user, asked, prompt_tokens) as ticket:
-                await self._forward(exchange, asked, spending, ticket)
+            async with asyncio.timeout(asked.deadline_s):
+                async with self._admitted(user, asked, prompt_tokens) as ticket:
+                    await self._forward(exchange, asked, spending, ticket)
         except TimeoutError:
             raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", "deadline") from None
 
@@ -229,8 +229,7 @@ class Gateway:
                 self._learn(asked, spending)
                 await exchange.end()
         except EngineError as error:
-            logger.warning("OpenAI clients are told to come back: %s", error)
-            raise unavailable(f"the engine for {self._upstream.model} is not up; ask again") from None
+            raise unavailable(str(error)) from None
 
     def _learn(self, asked: Asked, spending: Spending) -> None:
         """How many characters a token of a prompt has."""

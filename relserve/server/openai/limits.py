@@ -82,6 +82,6 @@ class Limits:
         for window, limit in zip(WINDOWS, user.token_limits, strict=True):
             if claimed and limit is not None and self._quota.used(user.name, window) + claimed >= limit:
                 raise Refusal(
-                    429, f"the requests of user {user.name} that are under way may use up the {limit:,} tokens "
-                    f"of a {window.name}", LIMIT, retry_s=SOON_S,
+                    429, f"the requests of user {user.name} that are under way may use up the {limit:,} "
+                    f"tokens of {window}", LIMIT, retry_s=SOON_S,
                 )  # fmt: skip

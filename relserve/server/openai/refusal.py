@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from http import HTTPStatus
 from math import ceil, inf
 from typing import Any
 
+logger = logging.getLogger(__name__)
+
 RETRY_S = 10.0  # after which to ask again where nobody knows better
-MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; after longer times they are told not to by themselves
+MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; they are told not to wait for longer
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -67,5 +70,6 @@ def of_engine(status: int, body: bytes) -> Refusal:
     except (ValueError, KeyError, TypeError, AttributeError):
         message, param = body.decode(errors="replace")[:500] or "the engine gave no reason", None
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        return unavailable(message)
+        logger.warning("the engine did not answer: %s", message)  # which may tell of this machine
+        return unavailable("the engine did not start, or ended while it worked on the request; ask again")
     return Refusal(status, message, param=param if isinstance(param, str) else None)

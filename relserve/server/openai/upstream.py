@@ -17,7 +17,7 @@ from relserve.errors import EngineError, EngineStartError, RelserveError
 
 logger = logging.getLogger(__name__)
 
-START_S = 30.0  # how long a request waits for an engine that is starting
+START_S = 45.0  # how long a request waits for an engine that is starting
 NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
 
 
@@ -87,7 +87,9 @@ class EngineUpstream:
             async with asyncio.timeout(START_S):
                 return await asyncio.shield(self._reach())
         except TimeoutError:
-            raise EngineStartError(f"the engine for {self.model} is starting") from None
+            raise EngineStartError(f"the engine for {self.model} is starting; ask again") from None
+        except RelserveError:  # the log says why
+            raise EngineStartError(f"the engine for {self.model} did not start; ask again later") from None
 
     def _reach(self) -> asyncio.Task[httpx.AsyncClient]:
         if self._reaching is None:
@@ -132,4 +134,5 @@ async def _post(client: httpx.AsyncClient, path: str, body: bytes) -> AsyncItera
     except httpx.ConnectError:
         raise
     except httpx.TransportError as error:
-        raise EngineError("the engine ended while it worked on the request") from error
+        logger.warning("the engine ended while it worked on a request: %s", error)
+        raise EngineError("the engine ended while it worked on the request; ask again") from error

@@ -58,9 +58,7 @@ class RequestCounters:
     def read(self) -> Requests:
         """What was counted so far."""
         with self._lock:
-            return Requests(
-                dict(self._running), dict(self._ended), dict(self._tokens), dict(self._seconds)
-            )
+            return Requests(dict(self._running), dict(self._ended), dict(self._tokens), dict(self._seconds))
 
 
 class Counted(NamedTuple):

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
 from relserve.machine.gate_status import GateStatus
-from relserve.server.page.counters import BOUNDS_S, Counted
+from relserve.server.page.counters import BOUNDS_S, Counted, Requests
 from relserve.server.page.watch import Watch
 from relserve.version import VERSION
 
@@ -47,6 +47,7 @@ class _ServerCollector(Collector):
         yield from _statements(counted)
         yield from self._clients()
         yield from self._llm()
+        yield from _openai(self._watch.facts.counters.requests.read())
         yield from self._engines()
         yield from _gates(self._watch.facts.gates())
 
@@ -139,6 +140,19 @@ def _statements(counted: Counted) -> Iterator[Metric]:
     buckets = list(zip(bounds, map(float, accumulate(counted.buckets)), strict=True))
     seconds.add_metric([], buckets, counted.seconds)
     yield seconds
+
+
+def _openai(requests: Requests) -> Iterator[Metric]:
+    running = [((user,), number) for user, number in requests.running.items()]
+    help = "Requests of OpenAI clients under way"
+    yield _gauge("relserve_openai_requests_running", help, ["user"], running)
+    ended = [((user, str(code)), number) for (user, code), number in requests.ended.items()]
+    help = "Requests of OpenAI clients that ended, by HTTP status; 499: the client left"
+    yield _counter("relserve_openai_requests", help, ["user", "code"], ended)
+    help = "Tokens of their prompts and answers"
+    yield _counter("relserve_openai_tokens", help, ["user", "kind"], requests.tokens.items())
+    seconds = [((user,), value) for user, value in requests.seconds.items()]
+    yield _counter("relserve_openai_seconds", "Seconds that they took, all together", ["user"], seconds)
 
 
 def _gauge(name: str, help: str, labels: list[str], values: Iterable[tuple[Sequence[str], float]]) -> Metric:

@@ -67,7 +67,8 @@ async def serving(
             f"{option}: cannot listen on {host}, port {port}: {error}; try another port"
         ) from error
     config = uvicorn.Config(
-        page, log_level="warning", ws="none", server_header=False, access_log=False, timeout_graceful_shutdown=PATIENCE_S,
+        page, log_level="warning", ws="none", server_header=False, access_log=False,
+        timeout_graceful_shutdown=PATIENCE_S,
         ssl_certfile=certificate.chain if certificate else None,
         ssl_keyfile=certificate.key if certificate else None,
     )  # fmt: skip

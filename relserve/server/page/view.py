@@ -12,7 +12,7 @@ from typing import Any
 
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
-from relserve.server.page.counters import BOUNDS_S
+from relserve.server.page.counters import BOUNDS_S, Requests
 from relserve.server.page.outlook import Outlook, outlooks
 from relserve.server.page.watch import LEAST_S, Look, Watch
 from relserve.session.history import ErrorRecord, QueryRecord
@@ -47,9 +47,23 @@ def _status(watch: Watch, look: Look, now: datetime, started: datetime) -> dict[
             {**client._asdict(), "since": client.since.isoformat(), "statement": _short(client.statement)}
             for client in facts.clients()
         ],
+        "openai": _openai(facts.counters.requests.read()),
         "errors": _errors(facts.errors()),
         "series": _series(watch.steps, look),
     }  # fmt: skip
+
+
+def _openai(requests: Requests) -> list[dict[str, Any]]:
+    """A row a user whose OpenAI clients have asked."""
+    users, ended = sorted({*requests.running, *requests.seconds}), sorted(requests.ended.items())
+    return [
+        {
+            "user": user, "running": requests.running.get(user, 0),
+            "codes": {str(code): number for (who, code), number in ended if who == user},
+            "tokens": sum(number for (who, _), number in requests.tokens.items() if who == user),
+        }
+        for user in users
+    ]  # fmt: skip
 
 
 def _gauges(watch: Watch, look: Look) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import ForbiddenError, QuotaError
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
-from relserve.server.users.quota import DAY, HOUR, MINUTE, WINDOWS, Quota, Window
+from relserve.server.users.quota import DAY, MINUTE, WINDOWS, Quota, Window
 from relserve.server.users.users import User
 
 FindEngine = Callable[[str | None], Engine]
@@ -168,10 +168,9 @@ def check_tokens(user: User, quota: Quota) -> None:
 
 
 def _used_up(name: str, limit: int, window: Window, wait_s: float) -> str:
-    span = f"{'an' if window is HOUR else 'a'} {window.name}"
     if math.isinf(wait_s):
-        return f"user {name} may use no tokens: their quota is {limit} {span}"
+        return f"user {name} may use no tokens: their quota is {limit} {window}"
     minutes, seconds = divmod(math.ceil(wait_s), 60)
     hours, minutes = divmod(minutes, 60) if window is DAY else (0, minutes)
     when = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
-    return f"user {name} has used the {limit:,} tokens of {span}; more may be asked in {when}"
+    return f"user {name} has used the {limit:,} tokens of {window}; more may be asked in {when}"

@@ -16,6 +16,9 @@ class Window(NamedTuple):
     seconds: float
     slice_s: float
 
+    def __str__(self) -> str:
+        return f"{'an' if self.name == 'hour' else 'a'} {self.name}"
+
 
 MINUTE, HOUR, DAY = Window("minute", 60.0, 1.0), Window("hour", 3600.0, 10.0), Window("day", 86400.0, 240.0)
 WINDOWS = (MINUTE, HOUR, DAY)
@@ -51,7 +54,7 @@ class Quota:
             return sum(tokens for _, tokens in self._recent(name, window))
 
     def wait_s(self, name: str, limit: int, window: Window = HOUR) -> float:
-        """Seconds until a user has fewer than `limit` tokens in the window behind; inf where that is never."""
+        """Seconds until a user has fewer than `limit` tokens in the window behind; inf for never."""
         with self._lock:
             slices = self._recent(name, window)
             used = sum(tokens for _, tokens in slices)

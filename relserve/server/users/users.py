@@ -3,8 +3,8 @@
     {"users": [{"name": "ann", "verifier": "SCRAM-SHA-256$4096:..", "is_admin": false,
                 "models": ["tiny"], "tokens_per_hour": 100000, "deadline_s": 60, "keys": ["sha256:..:k3Xz"]}]}
 
-A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told; nor can
-a key be told from what is kept of it (see `keys`).
+A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told; nor
+can a key be told from what is kept of it (see `keys`).
 """
 
 from __future__ import annotations

@@ -43,6 +43,14 @@ const engines = new Table(place("engines"), [
   empty: "No engine of this machine tells what it does. One starts with the first llm function; servers behind a URL do not tell.",
 });
 
+const openai = new Table(place("openai"), [
+  ["user", (each) => line(each.user)],
+  ["under way", (each) => count(each.running), "number"],
+  ["answered", (each) => count(each.codes["200"] ?? 0), "number"],
+  ["others", (each) => group(...Object.entries(each.codes).filter(([code]) => code !== "200").map(statusOf))],
+  ["tokens", (each) => count(each.tokens), "number"],
+], { key: (each) => each.user, empty: "No OpenAI client has asked yet. They come in by relserve serve --openai." });
+
 const clients = new Table(place("connected"), [
   ["pid", (client) => String(client.pid), "number left"],
   ["user", (client) => line(client.user)],
@@ -58,8 +66,13 @@ export function show(status) {
   relqueries.show(status.relqueries);
   errors.show(status.errors);
   engines.show(status.engines.map((engine, nth) => ({ ...engine, nth })));
+  openai.show(status.openai);
   const order = (client) => (client.state === "idle" ? 2 : client.state === "active" ? 0 : 1);
   clients.show(status.clients.toSorted((a, b) => order(a) - order(b) || a.pid - b.pid));
+}
+
+function statusOf([code, number]) {
+  return chip(`${code}: ${count(number)}`, code === "499" ? "idle" : code === "429" ? "waiting" : "failed");
 }
 
 function phaseOf(rel) {
