@@ -6,9 +6,10 @@ import argparse
 import asyncio
 import importlib
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
+from relserve.vllm_plugin.batches import tokens_said
 from relserve.vllm_plugin.host import Client
 
 AsgiApp = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
@@ -70,6 +71,13 @@ async def make_app(
     await _vllm_builders()[1](client, app.state, arguments, tasks)
     made: AsgiApp = app
     return made
+
+
+def num_tokens_said(client: Client, ids: Sequence[str]) -> int:
+    """Tokens that requests of the web app have said so far, by the ids that their client sees."""
+    processor: Any = getattr(client, "output_processor", None)
+    known = getattr(processor, "external_req_ids", {})
+    return sum(tokens_said(client, own) for each in ids for own in list(known.get(each, ())))
 
 
 def _vllm_parser() -> Any:

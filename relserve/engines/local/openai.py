@@ -8,15 +8,18 @@ import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from math import ceil
 from pathlib import Path
 from typing import Any, Protocol
 
 import uvicorn
 
 from relserve.engines.local.daemon_thread import in_daemon_thread
+from relserve.engines.local.entering import Caller, Entering
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.running import RunningEngine
-from relserve.errors import EngineDeadError, EngineError
+from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
+from relserve.gate.gate import Gate
 from relserve.vllm_plugin.openai_app import AsgiApp, make_app
 
 KEEP_ALIVE_S = 3600  # of connections from the gateway, whose own pool closes them sooner
@@ -33,6 +36,10 @@ class Startable(Protocol):
     def running(self) -> RunningEngine | None:
         """The engine that is up."""
 
+    @property
+    def gate(self) -> Gate:
+        """What its rows enter."""
+
     async def start(self) -> None:
         """Start one if none is up; raises EngineError."""
 
@@ -40,8 +47,9 @@ class Startable(Protocol):
 class OpenAISocket:
     """Serves vLLM's web app of whichever engine process runs, which is started for a request if none does.
 
-    A request whose engine ends under it gets 503, or where its answer has begun, a closed connection. All of
-    it is on the engine loop.
+    A request that says in a header (see `entering`) who it is enters the engine's gate first, as rows of SQL
+    do, and gets 429 where it is not let in. One whose engine ends under it gets 503, or where its answer has
+    begun, a closed connection. One whose client hangs up ends. All of it is on the engine loop.
 
     Args:
         path: where it listens; in a folder that nobody else can enter.
@@ -98,10 +106,26 @@ class OpenAISocket:
         with self._working():
             try:
                 running, app = await self._up()
-                await running.ask(app(scope, receive, sending))
+                entering = Entering.read(scope)
+                if entering is None:
+                    await running.ask(app(scope, receive, sending))
+                    return
+                caller = await Caller.read(receive)
+
+                async def ask() -> None:
+                    async with entering.entered(self._engine.gate, running.client) as ticket:
+                        counted = entering.counting(sending, ticket)
+                        await running.ask(app(scope, caller.receive, counted))
+
+                await caller.while_there(ask())
             except (EngineError, EngineGone) as error:
                 if not started:  # else uvicorn closes the connection, for the answer is not whole
-                    await _send_unavailable(send, str(error) or GONE)
+                    await _send_error(send, 503, str(error) or GONE)
+            except AdmissionError as error:
+                retry_s = 1.0 if error.estimate_s is None else error.estimate_s
+                await _send_error(send, 429, str(error), headers={"retry-after": str(max(ceil(retry_s), 1))})
+            except OptionError as error:
+                await _send_error(send, 400, str(error), "slo")
 
     async def _up(self) -> tuple[RunningEngine, AsgiApp]:
         """The running engine and its app; raises EngineError where it does not come up."""
@@ -127,8 +151,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _send_unavailable(send: Any, why: str) -> None:
-    body = json.dumps({"error": {"message": why, "type": "engine_error", "param": None, "code": None}})
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
+async def _send_error(
+    send: Any, status: int, why: str, param: str | None = None, headers: Mapping[str, str] | None = None
+) -> None:
+    body = json.dumps({"error": {"message": why, "type": "error", "param": param, "code": None}})
+    told = {"content-type": "application/json", **(headers or {})}
+    sent = [(name.encode(), value.encode()) for name, value in told.items()]
+    await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": body.encode()})

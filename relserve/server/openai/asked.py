@@ -50,6 +50,12 @@ class Asked:
     slo: str | float | None
     deadline_s: float | None
 
+    def ids(self, request_id: str) -> list[str]:
+        """By which vLLM knows its prompts, where it is given an id for the request."""
+        if self.path == CHAT:
+            return [f"chatcmpl-{request_id}"]
+        return [f"cmpl-{request_id}-{number}" for number in range(_num_prompts(self.body.get("prompt")))]
+
 
 def read_asked(path: str, raw: bytes, model: str, user: str, deadline_s: float | None) -> Asked:
     """A request's body.

@@ -7,21 +7,20 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import Mapping
 from http import HTTPStatus
-from math import inf
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from relserve.errors import AdmissionError, EngineError, OptionError, UsageError
-from relserve.gate.gate import Gate
-from relserve.gate.ticket import Ticket
+from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
+from relserve.errors import EngineError, UsageError
 from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
 from relserve.server.openai.events import events, for_client, tokens_of
 from relserve.server.openai.exchange import LEFT, Exchange, Left
-from relserve.server.openai.limits import LIMIT, Limits, Spending
-from relserve.server.openai.refusal import Refusal, bad_request, no_model, of_engine, unavailable
+from relserve.server.openai.limits import Limits, Spending
+from relserve.server.openai.refusal import Refusal, no_model, of_engine, unavailable
 from relserve.server.openai.upstream import Upstream
 from relserve.server.page.counters import Counters
 from relserve.server.page.guard import LOOPBACK
@@ -33,6 +32,7 @@ logger = logging.getLogger(__name__)
 ANYBODY = User("anybody", is_admin=True)  # where nobody needs a key
 UNKNOWN = "unknown"  # in metrics: who showed no key, or a wrong one
 MODELS = "/v1/models"
+MOST_TOKENS = 1 << 20  # of an answer, where the model's context is not known
 GRACE_S = 10.0  # for requests under way when the server ends
 RENEWS = 0.05  # weight of the latest prompt in the mean of characters a token
 
@@ -43,13 +43,10 @@ class Gateway:
     Args:
         users: whose keys are good; None: nobody needs one, and only this machine's own names are answered to.
         quota: of the users' tokens, those that SQL takes among them.
-        gate: asked before a request goes on.
     """
 
-    def __init__(
-        self, upstream: Upstream, users: Users | None, quota: Quota, gate: Gate, counters: Counters
-    ) -> None:
-        self._upstream, self._users, self._gate, self._counters = upstream, users, gate, counters
+    def __init__(self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters) -> None:
+        self._upstream, self._users, self._counters = upstream, users, counters
         self._limits = Limits(quota)
         self._chars_per_token = 4.0  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
@@ -176,42 +173,28 @@ class Gateway:
         """Answer before the request's deadline."""
         try:
             async with asyncio.timeout(asked.deadline_s):
-                async with self._admitted(user, asked, prompt_tokens) as ticket:
-                    await self._forward(exchange, asked, spending, ticket)
+                await self._forward(exchange, asked, spending, self._entering(user, asked, prompt_tokens))
         except TimeoutError:
             raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", "deadline") from None
 
-    @contextlib.asynccontextmanager
-    async def _admitted(self, user: User, asked: Asked, prompt_tokens: int) -> AsyncIterator[Ticket]:
-        """Past the gate.
+    def _entering(self, user: User, asked: Asked, prompt_tokens: int) -> dict[str, str]:
+        """What the engine's gate is told."""
+        fits = max((self._upstream.context or MOST_TOKENS) - prompt_tokens, 1)
+        most = min(asked.max_tokens or fits, fits) * asked.num_answers
+        request_id = uuid.uuid4().hex
+        entering = Entering(
+            user.name, prompt_tokens, most, asked.slo, asked.slo is None, asked.ids(request_id)
+        )
+        return {REQUEST_ID: request_id, ENTERS: entering.header()}
 
-        Raises:
-            Refusal: it is not let in; says when it might be.
-        """
-        fits = max((self._upstream.context or inf) - prompt_tokens, 1)
-        most = min(asked.max_tokens or fits, fits)
-        async with contextlib.AsyncExitStack() as stack:
-            try:
-                ticket = await stack.enter_async_context(
-                    self._gate.enter(
-                        user=user.name, prompt_tokens=prompt_tokens,
-                        max_tokens=int(min(most, 1 << 20)) * asked.num_answers, slo=asked.slo,
-                        waits=asked.slo is None,
-                    )
-                )  # fmt: skip
-            except AdmissionError as error:
-                retry_s = 1.0 if error.estimate_s is None else error.estimate_s
-                raise Refusal(429, str(error), LIMIT, retry_s=retry_s) from None
-            except OptionError as error:
-                raise bad_request(str(error), "slo") from None
-            yield ticket
-
-    async def _forward(self, exchange: Exchange, asked: Asked, spending: Spending, ticket: Ticket) -> None:
+    async def _forward(
+        self, exchange: Exchange, asked: Asked, spending: Spending, headers: Mapping[str, str]
+    ) -> None:
         body = json.dumps(asked.body).encode()
         try:
-            async with self._upstream.send(asked.path, body) as response:
+            async with self._upstream.send(asked.path, body, headers) as response:
                 if response.status_code != HTTPStatus.OK:
-                    raise of_engine(response.status_code, await response.aread())
+                    raise of_engine(response.status_code, await response.aread(), response.headers)
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
                     answer = await response.aread()
                     spending.spent(tokens_of(json.loads(answer).get("usage")) or spending.tokens)
@@ -223,7 +206,6 @@ class Gateway:
                     shown, tokens = for_client(data, asked)
                     if tokens is not None:
                         spending.spent(tokens)
-                        ticket.progress(tokens.output)
                     if shown is not None:
                         await exchange.event(shown)
                 self._learn(asked, spending)

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 
 from relserve.errors import QuotaError
 from relserve.server.openai.events import Tokens
-from relserve.server.openai.refusal import Refusal
+from relserve.server.openai.refusal import LIMIT, Refusal
 from relserve.server.users.metered import check_tokens
 from relserve.server.users.quota import WINDOWS, Quota
 from relserve.server.users.users import User
 
-LIMIT = "rate_limit_exceeded"
 SOON_S = 1.0  # when one of the requests under way may have ended
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from math import ceil, inf
 from typing import Any
 
 logger = logging.getLogger(__name__)
 
+LIMIT = "rate_limit_exceeded"  # OpenAI's code
 RETRY_S = 10.0  # after which to ask again where nobody knows better
 MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; they are told not to wait for longer
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
@@ -62,8 +64,8 @@ def no_model(name: str, there: list[str]) -> Refusal:
     return Refusal(404, message + (", ".join(there) or "none"), "model_not_found", "model")
 
 
-def of_engine(status: int, body: bytes) -> Refusal:
-    """What vLLM's server told instead of an answer, for the client."""
+def of_engine(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Refusal:
+    """What vLLM's server, or the engine's gate, told instead of an answer, for the client."""
     try:
         error = json.loads(body)["error"]
         message, param = str(error["message"]), error.get("param")
@@ -72,4 +74,6 @@ def of_engine(status: int, body: bytes) -> Refusal:
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         logger.warning("the engine did not answer: %s", message)  # which may tell of this machine
         return unavailable("the engine did not start, or ended while it worked on the request; ask again")
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return Refusal(status, message, LIMIT, retry_s=float((headers or {}).get("retry-after", RETRY_S)))
     return Refusal(status, message, param=param if isinstance(param, str) else None)

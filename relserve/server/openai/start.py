@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from relserve.engines.protocol import ServesOpenAI
 from relserve.errors import UsageError
-from relserve.gate.gate import Gate
 from relserve.server.openai.gateway import Gateway
 from relserve.server.openai.upstream import EngineUpstream
 from relserve.server.server import Server
@@ -27,4 +26,4 @@ def gateway_of(server: Server) -> Gateway:
         )
     upstream = EngineUpstream(engine, engine.model, load().openai_args)
     upstream.start()
-    return Gateway(upstream, server.users, server.quota, Gate(), server.counters)
+    return Gateway(upstream, server.users, server.quota, server.counters)

@@ -32,8 +32,14 @@ class Upstream(Protocol):
     model: str
     context: int | None
 
-    def send(self, path: str, body: bytes) -> AbstractAsyncContextManager[httpx.Response]:
+    def send(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[httpx.Response]:
         """The answer to a request, as it comes; leaving it aborts what is unfinished.
+
+        Args:
+            headers: `entering.ENTERS`, by which the gate of whichever engine it goes to is asked first; it
+                answers 429 where it lets nobody in.
 
         Raises:
             EngineError: nothing answers now; inside, too.
@@ -63,14 +69,14 @@ class EngineUpstream:
         self._reach()
 
     @asynccontextmanager
-    async def send(self, path: str, body: bytes) -> AsyncIterator[httpx.Response]:
+    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """See `Upstream.send`."""
         async with contextlib.AsyncExitStack() as stack:
             try:
-                response = await stack.enter_async_context(_post(await self._up(), path, body))
+                response = await stack.enter_async_context(_post(await self._up(), path, body, headers))
             except httpx.ConnectError:  # a shared engine's process has ended, and takes a new one
                 self._client = None
-                response = await stack.enter_async_context(_post(await self._up(), path, body))
+                response = await stack.enter_async_context(_post(await self._up(), path, body, headers))
             yield response
 
     async def close(self) -> None:
@@ -126,10 +132,12 @@ class EngineUpstream:
 
 
 @asynccontextmanager
-async def _post(client: httpx.AsyncClient, path: str, body: bytes) -> AsyncIterator[httpx.Response]:
+async def _post(
+    client: httpx.AsyncClient, path: str, body: bytes, headers: Mapping[str, str]
+) -> AsyncIterator[httpx.Response]:
     try:
-        headers = {"content-type": "application/json"}
-        async with client.stream("POST", path, content=body, headers=headers) as response:
+        sent = {"content-type": "application/json", **headers}
+        async with client.stream("POST", path, content=body, headers=sent) as response:
             yield response
     except httpx.ConnectError:
         raise

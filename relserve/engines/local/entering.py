@@ -1,0 +1,118 @@
+"""A request of vLLM's web app at its engine's gate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from relserve.gate.gate import Gate
+from relserve.gate.ticket import Ticket
+from relserve.vllm_plugin.host import Client
+from relserve.vllm_plugin.openai_app import num_tokens_said
+
+ENTERS = "x-relserve-enters"  # a header, which only who reaches the socket can send
+REQUEST_ID = "x-request-id"  # what vLLM's own ids are made of
+_SAID = re.compile(rb'"completion_tokens": ?(\d+)')  # in a text of the model's, quotes are escaped
+Send = Callable[[Any], Awaitable[None]]
+Receive = Callable[[], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Entering:
+    """What the gate is told of a request; see `Gate.enter`.
+
+    Attributes:
+        max_tokens: of all of its answers together.
+        ids: by which vLLM knows its prompts.
+    """
+
+    user: str
+    prompt_tokens: int
+    max_tokens: int
+    slo: str | float | None
+    waits: bool
+    ids: Sequence[str]
+
+    @classmethod
+    def read(cls, scope: Any) -> Entering | None:
+        """What a request's header says; None where there is none."""
+        said = next((value for name, value in scope["headers"] if name == ENTERS.encode()), None)
+        return None if said is None else cls(**json.loads(said))
+
+    def header(self) -> str:
+        """As `read` reads it."""
+        return json.dumps(asdict(self))
+
+    @asynccontextmanager
+    async def entered(self, gate: Gate, client: Client) -> AsyncIterator[Ticket]:
+        """While inside, it may run.
+
+        Raises:
+            AdmissionError, OptionError: as of `Gate.enter`.
+        """
+        async with gate.enter(
+            user=self.user, prompt_tokens=self.prompt_tokens, max_tokens=self.max_tokens, slo=self.slo,
+            waits=self.waits,
+        ) as ticket:  # fmt: skip
+
+            def measure() -> None:
+                ticket.progress(max(num_tokens_said(client, self.ids), ticket.said))
+
+            gate.meters.add(measure)
+            try:
+                yield ticket
+            finally:
+                gate.meters.discard(measure)
+
+    def counting(self, send: Send, ticket: Ticket) -> Send:
+        """Sends, and tells the ticket what an answer says of its tokens."""
+
+        async def sending(message: Any) -> None:
+            if said := _SAID.findall(message.get("body", b"")):
+                ticket.progress(max(int(said[-1]), ticket.said))
+            await send(message)
+
+        return sending
+
+
+class Caller:
+    """Who sent a request, whose body has come, and may hang up while it waits at the gate."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._leaving = asyncio.ensure_future(receive())  # nothing else is left to come
+
+    @classmethod
+    async def read(cls, receive: Receive) -> Caller:
+        """Once the body has come."""
+        parts, more = [], True
+        while more:
+            message = await receive()
+            parts.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        return cls(b"".join(parts), receive)
+
+    async def receive(self) -> Any:
+        """What the app is to receive."""
+        if self._body is None:
+            return await asyncio.shield(self._leaving)
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def while_there(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work, given up when the caller hangs up."""
+        working = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({working, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+        finally:
+            self._leaving.cancel()
+            working.cancel()
+            with suppress(BaseException):
+                await working
