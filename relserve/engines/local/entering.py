@@ -6,9 +6,9 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from relserve.gate.gate import Gate
 from relserve.gate.ticket import Ticket
@@ -20,6 +20,11 @@ REQUEST_ID = "x-request-id"  # what vLLM's own ids are made of
 _SAID = re.compile(rb'"completion_tokens": ?(\d+)')  # in a text of the model's, quotes are escaped
 Send = Callable[[Any], Awaitable[None]]
 Receive = Callable[[], Awaitable[Any]]
+T = TypeVar("T")
+
+
+class Left(Exception):
+    """The caller has hung up."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +54,28 @@ class Entering:
         return json.dumps(asdict(self))
 
     @asynccontextmanager
-    async def entered(self, gate: Gate, client: Client) -> AsyncIterator[Ticket]:
+    async def entered(self, gate: Gate, client: Client, caller: Caller) -> AsyncIterator[Ticket]:
         """While inside, it may run.
 
         Raises:
             AdmissionError, OptionError: as of `Gate.enter`.
+            Left: the caller hung up while it waited.
         """
-        async with gate.enter(
+        entry = gate.enter(
             user=self.user, prompt_tokens=self.prompt_tokens, max_tokens=self.max_tokens, slo=self.slo,
             waits=self.waits,
-        ) as ticket:  # fmt: skip
+        )  # fmt: skip
+        async with AsyncExitStack() as stack:
+            stack.callback(caller.close)
+            ticket = await caller.unless_left(entry.__aenter__())
+            stack.push_async_exit(entry)
 
             def measure() -> None:
                 ticket.progress(max(num_tokens_said(client, self.ids), ticket.said))
 
             gate.meters.add(measure)
-            try:
-                yield ticket
-            finally:
-                gate.meters.discard(measure)
+            stack.callback(gate.meters.discard, measure)
+            yield ticket
 
     def counting(self, send: Send, ticket: Ticket) -> Send:
         """Sends, and tells the ticket what an answer says of its tokens."""
@@ -104,15 +112,23 @@ class Caller:
         body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}
 
-    async def while_there(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do some work, given up when the caller hangs up."""
-        working = asyncio.ensure_future(work)
+    async def unless_left(self, waiting: Coroutine[Any, Any, T]) -> T:
+        """What is waited for, given up when the caller hangs up.
+
+        Raises:
+            Left: it did.
+        """
+        task = asyncio.ensure_future(waiting)
         try:
-            await asyncio.wait({working, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                working.result()
+            await asyncio.wait({task, self._leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise Left
+            return task.result()
         finally:
-            self._leaving.cancel()
-            working.cancel()
+            task.cancel()
             with suppress(BaseException):
-                await working
+                await task
+
+    def close(self) -> None:
+        """Look no more whether it hangs up."""
+        self._leaving.cancel()

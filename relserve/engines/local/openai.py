@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import uvicorn
 
 from relserve.engines.local.daemon_thread import in_daemon_thread
-from relserve.engines.local.entering import Caller, Entering
+from relserve.engines.local.entering import Caller, Entering, Left
 from relserve.engines.local.log import EngineGone, one_line
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
@@ -111,13 +111,12 @@ class OpenAISocket:
                     await running.ask(app(scope, receive, sending))
                     return
                 caller = await Caller.read(receive)
-
-                async def ask() -> None:
-                    async with entering.entered(self._engine.gate, running.client) as ticket:
-                        counted = entering.counting(sending, ticket)
-                        await running.ask(app(scope, caller.receive, counted))
-
-                await caller.while_there(ask())
+                async with entering.entered(self._engine.gate, running.client, caller) as ticket:
+                    counted = entering.counting(sending, ticket)
+                    # It is not cancelled where the caller hangs up, but told: vLLM aborts the request then.
+                    await running.ask(app(scope, caller.receive, counted))
+            except Left:
+                pass
             except (EngineError, EngineGone) as error:
                 if not started:  # else uvicorn closes the connection, for the answer is not whole
                     await _send_error(send, 503, str(error) or GONE)

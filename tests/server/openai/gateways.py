@@ -1,0 +1,76 @@
+"""Gateways on a port of their own, in a thread's event loop, and OpenAI's client of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import openai
+
+from relserve.server.openai.gateway import Gateway
+from relserve.server.openai.upstream import Upstream
+from relserve.server.page.counters import Counters
+from relserve.server.page.serving import serving
+from relserve.server.users.quota import Quota
+from relserve.server.users.users import Users
+
+KEY = "sk-relserve-nobody"
+
+
+class Running:
+    """A gateway that listens.
+
+    Attributes:
+        url: of OpenAI's API.
+    """
+
+    def __init__(self, gateway: Gateway, counters: Counters, quota: Quota) -> None:
+        self.gateway, self.counters, self.quota = gateway, counters, quota
+        self.url = ""
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def client(self, key: str = KEY, **options: Any) -> openai.OpenAI:
+        """OpenAI's own, as it comes, but that it does not try again by itself."""
+        return openai.OpenAI(base_url=self.url, api_key=key, **{"max_retries": 0, "timeout": 60, **options})
+
+    @property
+    def codes(self) -> dict[tuple[str, int], int]:
+        """Requests that ended, by user and status."""
+        return self.counters.requests.read().ended
+
+    def close(self) -> None:
+        """As the server does at its end."""
+        assert self.loop is not None
+        asyncio.run_coroutine_threadsafe(self.gateway.close(), self.loop).result(30)
+
+
+@contextmanager
+def running(make_upstream: Callable[[], Upstream], users: Users | None = None) -> Iterator[Running]:
+    """A gateway to what `make_upstream` makes in the gateway's event loop."""
+    ready, done = threading.Event(), threading.Event()
+    made: list[Running] = []
+
+    async def serve() -> None:
+        counters, quota = Counters(), Quota(time.monotonic)
+        one = Running(Gateway(make_upstream(), users, quota, counters), counters, quota)
+        one.loop = asyncio.get_running_loop()
+        async with serving(one.gateway, "127.0.0.1", 0) as port:
+            one.url = f"http://127.0.0.1:{port}/v1"
+            made.append(one)
+            ready.set()
+            await asyncio.to_thread(done.wait)
+            await one.gateway.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert ready.wait(60)
+        yield made[0]
+    finally:
+        done.set()
+        thread.join(60)
+    assert not thread.is_alive()
