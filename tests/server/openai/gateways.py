@@ -38,6 +38,11 @@ class Running:
         return openai.OpenAI(base_url=self.url, api_key=key, **{"max_retries": 0, "timeout": 60, **options})
 
     @property
+    def port(self) -> int:
+        """On which it listens."""
+        return int(self.url.split(":")[2].removesuffix("/v1"))
+
+    @property
     def codes(self) -> dict[tuple[str, int], int]:
         """Requests that ended, by user and status."""
         return self.counters.requests.read().ended

@@ -1,0 +1,94 @@
+"""An upstream that says what a test told it to, as vLLM's server words it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from relserve.errors import EngineError
+
+MODEL = "scripted"
+
+
+class ScriptedUpstream:
+    """Answers as many words as `max_tokens` says; each is a token, and so is each of the prompt's.
+
+    Attributes:
+        asked: bodies and headers, as they came.
+        aborted: answers that were left before their end.
+        pause_s: before each word.
+        refuses: told instead of an answer: a status, its body and its headers.
+        down: whether nothing answers; `ends_after`: words after which the engine ends.
+    """
+
+    model = MODEL
+    context: int | None = 4096
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[dict[str, Any], Mapping[str, str]]] = []
+        self.aborted = self.open = 0
+        self.pause_s = 0.0
+        self.refuses: tuple[int, dict[str, Any], dict[str, str]] | None = None
+        self.down, self.ends_after = False, 10**9
+
+    @asynccontextmanager
+    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+        asked = json.loads(body)
+        self.asked.append((asked, headers))
+        if self.down:
+            raise EngineError("the engine is down; ask again")
+        self.open += 1
+        done = False
+        try:
+            if self.refuses is not None:
+                status, content, told = self.refuses
+                yield httpx.Response(status, json=content, headers=told)
+            elif asked.get("stream"):
+                kind = {"content-type": "text/event-stream; charset=utf-8"}
+                yield httpx.Response(200, headers=kind, content=self._events(asked))
+            else:
+                for _ in range(asked.get("max_tokens") or 3):
+                    await asyncio.sleep(self.pause_s)
+                yield httpx.Response(200, json=self._answer(asked))
+            done = True
+        finally:
+            self.open -= 1
+            self.aborted += not done
+
+    async def close(self) -> None:
+        pass
+
+    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        num = asked.get("max_tokens") or 3
+        choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": "word " * num}}
+        return {**_FRAME, "object": "chat.completion", "choices": [choice], "usage": _usage(asked, num)}
+
+    async def _events(self, asked: dict[str, Any]) -> AsyncIterator[bytes]:
+        num = asked.get("max_tokens") or 3
+        chunks = []
+        for said in range(num):
+            choice = {"index": 0, "delta": {"content": "wörd "}, "finish_reason": None}
+            chunks.append({**_FRAME, "object": "chat.completion.chunk", "choices": [choice]})
+            chunks[-1]["usage"] = _usage(asked, said + 1)
+        chunks.append({**_FRAME, "object": "chat.completion.chunk", "choices": [], "usage": _usage(asked, num)})
+        for number, chunk in enumerate(chunks):
+            await asyncio.sleep(self.pause_s)
+            if number >= self.ends_after:
+                raise EngineError("the engine ended while it worked on the request; ask again")
+            data = b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n"
+            yield data[:7]  # as networks cut them
+            yield data[7:]
+        yield b"data: [DONE]\n\n"
+
+
+_FRAME = {"id": "chatcmpl-1", "created": 1, "model": MODEL}
+
+
+def _usage(asked: dict[str, Any], output: int) -> dict[str, int]:
+    prompt = len(str(asked.get("messages") or asked.get("prompt")).split())
+    return {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}

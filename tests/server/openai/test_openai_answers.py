@@ -1,0 +1,165 @@
+"""Answers on their way to clients: events, usage, clients that leave or are slow, deadlines, engines that end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+
+import httpx
+import openai
+import pytest
+
+from tests.server.openai.chatting import HI, chat
+from tests.waiting import wait_until
+
+
+def test_a_whole_answer_is_the_engines(gateway):
+    answer = chat(gateway.client(), max_tokens=4)
+    assert answer.choices[0].message.content == "word " * 4
+    assert answer.usage.completion_tokens == 4
+
+
+def test_events_without_usage_where_nobody_asked_for_it(gateway, upstream):
+    chunks = list(chat(gateway.client(), max_tokens=4, stream=True))
+    assert [chunk.choices[0].delta.content for chunk in chunks] == ["wörd "] * 4
+    assert all("usage" not in chunk.model_fields_set for chunk in chunks)
+    assert gateway.quota.used("anybody") == upstream_tokens(upstream, 4)
+
+
+def test_usage_at_the_end_and_throughout(gateway):
+    client = gateway.client()
+    at_end = list(chat(client, stream=True, stream_options={"include_usage": True}))
+    assert [chunk.usage and chunk.usage.completion_tokens for chunk in at_end] == [None, None, None, 3]
+    assert not at_end[-1].choices
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    throughout = list(chat(client, stream=True, stream_options=options))
+    assert [chunk.usage.completion_tokens for chunk in throughout] == [1, 2, 3, 3]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_ends_its_request(gateway, upstream, stream):
+    upstream.pause_s = 0.05
+    if stream:
+        answer = chat(gateway.client(), max_tokens=1000, stream=True)
+        next(iter(answer))
+        answer.close()
+    else:
+        with pytest.raises(openai.APITimeoutError):
+            chat(gateway.client(timeout=0.5), max_tokens=1000)
+    wait_until(lambda: upstream.aborted == 1)
+    wait_until(lambda: gateway.codes == {("anybody", 499): 1})
+    assert gateway.counters.requests.read().running["anybody"] == 0
+
+
+def test_tokens_of_an_answer_that_its_client_left_are_counted(gateway, upstream):
+    upstream.pause_s = 0.02
+    answer = chat(gateway.client(), max_tokens=1000, stream=True)
+    for _ in range(5):
+        next(answer)
+    answer.close()
+    wait_until(lambda: upstream.aborted == 1)
+    prompt = len(str(HI).split())
+    assert prompt + 5 <= gateway.quota.used("anybody") < prompt + 900
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_deadline_ends_the_request(gateway, upstream, stream):
+    upstream.pause_s = 0.05
+    began = time.monotonic()
+    client = gateway.client(max_retries=2)  # which is told not to try again
+    if stream:
+        answer = chat(client, max_tokens=1000, stream=True, extra_body={"deadline": 0.5})
+        with pytest.raises(openai.APIError, match=r"deadline of 0\.5 s has passed"):
+            list(answer)
+    else:
+        with pytest.raises(openai.InternalServerError, match=r"deadline of 0\.5 s has passed") as caught:
+            chat(client, max_tokens=1000, extra_body={"deadline": 0.5})
+        assert caught.value.status_code == 504
+    assert time.monotonic() - began < 30
+    assert (upstream.aborted, len(upstream.asked)) == (1, 1)
+    wait_until(lambda: gateway.codes == {("anybody", 504): 1})
+
+
+def test_an_engine_that_is_down_is_503_with_a_time(gateway, upstream):
+    upstream.down = True
+    with pytest.raises(openai.InternalServerError, match="ask again") as caught:
+        chat(gateway.client())
+    assert caught.value.status_code == 503
+    assert int(caught.value.response.headers["retry-after"]) >= 1
+    upstream.down = False
+    chat(gateway.client())
+
+
+def test_an_engine_that_ends_in_the_middle_is_an_error_of_the_stream(gateway, upstream):
+    upstream.ends_after = 2
+    answer = iter(chat(gateway.client(), max_tokens=10, stream=True))
+    assert [next(answer).choices[0].delta.content for _ in range(2)] == ["wörd "] * 2
+    with pytest.raises(openai.APIError, match="the engine ended"):
+        next(answer)
+    wait_until(lambda: gateway.codes == {("anybody", 503): 1})
+
+
+def test_what_the_log_alone_should_tell_is_not_told(gateway, upstream):
+    upstream.refuses = 503, {"error": {"message": "no model at /home/ann/secret"}}, {}
+    with pytest.raises(openai.InternalServerError) as caught:
+        chat(gateway.client())
+    assert "/home" not in str(caught.value)
+    assert caught.value.status_code == 503
+
+
+def test_the_gates_refusal_is_429_with_its_estimate(gateway, upstream):
+    line = "its limit of 3 s will probably be missed: about 17 s to its end"
+    upstream.refuses = 429, {"error": {"message": line}}, {"retry-after": "17"}
+    with pytest.raises(openai.RateLimitError, match="about 17 s") as caught:
+        chat(gateway.client())
+    assert caught.value.response.headers["retry-after"] == "17"
+    assert caught.value.code == "rate_limit_exceeded"
+
+
+def test_a_slow_client_holds_nobody_else(gateway, upstream):
+    """It takes nothing of an answer that fills all buffers; others are answered meanwhile."""
+    body = json.dumps({"model": "scripted", "messages": HI, "max_tokens": 60_000, "stream": True}).encode()
+    with socket.create_connection(("127.0.0.1", gateway.port)) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        slow.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        wait_until(lambda: upstream.open == 1)
+        for _ in range(5):
+            chat(gateway.client())
+        assert upstream.open == 1
+    wait_until(lambda: upstream.open == 0)
+    assert upstream.aborted == 1
+
+
+def test_a_server_that_ends_lets_requests_end_and_takes_no_more(gateway, upstream):
+    upstream.pause_s = 0.05
+    answers: list[object] = []
+    asking = threading.Thread(target=lambda: answers.append(chat(gateway.client(), max_tokens=20)))
+    asking.start()
+    wait_until(lambda: upstream.open == 1)
+    ending = threading.Thread(target=gateway.close)
+    ending.start()
+    health = gateway.url.removesuffix("/v1") + "/health"
+    wait_until(lambda: httpx.get(health).status_code == 503)
+    with pytest.raises(openai.InternalServerError, match="shutting down"):
+        chat(gateway.client())
+    asking.join(60)
+    ending.join(60)
+    assert len(answers) == 1
+
+
+def test_a_server_that_ends_gives_up_what_does_not_end(gateway, upstream, monkeypatch):
+    monkeypatch.setattr("relserve.server.openai.gateway.GRACE_S", 0.2)
+    upstream.pause_s = 0.05
+    answer = iter(chat(gateway.client(), max_tokens=10_000, stream=True))
+    next(answer)
+    gateway.close()
+    with pytest.raises(openai.APIError, match="shutting down"):
+        list(answer)
+    assert upstream.aborted == 1
+
+
+def upstream_tokens(upstream, output: int) -> int:
+    return len(str(upstream.asked[0][0]["messages"]).split()) + output
