@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from relserve.call.durations import seconds_of
+from relserve.call.grammar_size import MAX_SIZE
 from relserve.errors import OptionError
 from relserve.server.openai.refusal import bad_request, no_model
 
@@ -20,6 +21,7 @@ DEFAULT_MAX_TOKENS = 16  # of OpenAI's completions, the older endpoint
 HIDDEN = ("request_id", "kv_transfer_params", "ec_transfer_params", "priority")
 TAGS = ("rel_id", "rel_rows", "rel_workflow", "rel_stage")  # of docs/deadlines.md, those a client may give
 OWN_TAGS = ("rel_id", "rel_workflow")  # of them, what is a user's own name for something
+HOLD = ("response_format", "structured_outputs", "tools", "functions")  # what answers are held to a grammar by
 MEDIA = ("image_url", "audio_url", "video_url")
 
 
@@ -84,6 +86,7 @@ def read_asked(path: str, raw: bytes, model: str, user: str, deadline_s: float |
     slo = body.pop("slo", None)
     if slo is not None and not isinstance(slo, str):
         raise bad_request("slo is the name of a class of limits; a time is told as deadline", "slo")
+    _check_grammars(body)
     asked = body.get("messages" if path == CHAT else "prompt")
     num_chars, num_ids = _size([asked, body.get("tools")])
     num_answers = _num_prompts(asked) * _whole(body.get("n"), 1) if path != CHAT else _whole(body.get("n"), 1)
@@ -169,6 +172,15 @@ def _check_media(messages: Any) -> None:
             url = given.get("url") if isinstance(given, dict) else given
             if url is not None and not (isinstance(url, str) and url.startswith("data:")):
                 raise bad_request(f"{kind}: the server fetches nothing; send it as a data: URL", "messages")
+
+
+def _check_grammars(body: Mapping[str, Any]) -> None:
+    """Refuse what would take an engine long to compile, and hold up everybody meanwhile."""
+    for name in HOLD:
+        if name in body and (size := len(json.dumps(body[name]))) > MAX_SIZE:
+            raise bad_request(
+                f"{name} has {size:,} characters; the most is {MAX_SIZE:,}, for a grammar is made of it", name
+            )
 
 
 def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ ANYBODY = User("anybody", is_admin=True)  # where nobody needs a key
 UNKNOWN = "unknown"  # in metrics: who showed no key, or a wrong one
 MODELS = "/v1/models"
 MOST_TOKENS = 1 << 20  # of an answer, where the model's context is not known
+GATE_S = 0.1  # in which the gate may say first that a request's limit has passed while it waited
 GRACE_S = 10.0  # for requests under way when the server ends
 RENEWS = 0.05  # weight of the latest prompt in the mean of characters a token
 
@@ -172,7 +173,7 @@ class Gateway:
     ) -> None:
         """Answer before the request's deadline."""
         try:
-            async with asyncio.timeout(asked.deadline_s):
+            async with asyncio.timeout(None if asked.deadline_s is None else asked.deadline_s + GATE_S):
                 await self._forward(exchange, asked, spending, self._entering(user, asked, prompt_tokens))
         except TimeoutError:
             raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", "deadline") from None

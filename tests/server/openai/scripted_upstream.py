@@ -21,6 +21,7 @@ class ScriptedUpstream:
     Attributes:
         asked: bodies and headers, as they came.
         aborted: answers that were left before their end.
+        open, num_sent: answers under way, and events of all answers.
         pause_s: before each word.
         refuses: told instead of an answer: a status, its body and its headers.
         down: whether nothing answers; `ends_after`: words after which the engine ends.
@@ -31,7 +32,7 @@ class ScriptedUpstream:
 
     def __init__(self) -> None:
         self.asked: list[tuple[dict[str, Any], Mapping[str, str]]] = []
-        self.aborted = self.open = 0
+        self.aborted = self.open = self.num_sent = 0
         self.pause_s = 0.0
         self.refuses: tuple[int, dict[str, Any], dict[str, str]] | None = None
         self.down, self.ends_after = False, 10**9
@@ -65,7 +66,11 @@ class ScriptedUpstream:
 
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         num = asked.get("max_tokens") or 3
-        choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": "word " * num}}
+        choice = {
+            "index": 0,
+            "finish_reason": "length",
+            "message": {"role": "assistant", "content": "word " * num},
+        }
         return {**_FRAME, "object": "chat.completion", "choices": [choice], "usage": _usage(asked, num)}
 
     async def _events(self, asked: dict[str, Any]) -> AsyncIterator[bytes]:
@@ -75,12 +80,15 @@ class ScriptedUpstream:
             choice = {"index": 0, "delta": {"content": "wörd "}, "finish_reason": None}
             chunks.append({**_FRAME, "object": "chat.completion.chunk", "choices": [choice]})
             chunks[-1]["usage"] = _usage(asked, said + 1)
-        chunks.append({**_FRAME, "object": "chat.completion.chunk", "choices": [], "usage": _usage(asked, num)})
+        chunks.append(
+            {**_FRAME, "object": "chat.completion.chunk", "choices": [], "usage": _usage(asked, num)}
+        )
         for number, chunk in enumerate(chunks):
             await asyncio.sleep(self.pause_s)
             if number >= self.ends_after:
                 raise EngineError("the engine ended while it worked on the request; ask again")
             data = b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n"
+            self.num_sent += 1
             yield data[:7]  # as networks cut them
             yield data[7:]
         yield b"data: [DONE]\n\n"

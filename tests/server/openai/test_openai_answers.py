@@ -125,10 +125,11 @@ def test_a_slow_client_holds_nobody_else(gateway, upstream):
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         slow.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        wait_until(lambda: upstream.open == 1)
+        wait_until(lambda: has_stalled(upstream))
         for _ in range(5):
             chat(gateway.client())
         assert upstream.open == 1
+        assert upstream.num_sent < 60_000
     wait_until(lambda: upstream.open == 0)
     assert upstream.aborted == 1
 
@@ -159,6 +160,12 @@ def test_a_server_that_ends_gives_up_what_does_not_end(gateway, upstream, monkey
     with pytest.raises(openai.APIError, match="shutting down"):
         list(answer)
     assert upstream.aborted == 1
+
+
+def has_stalled(upstream) -> bool:
+    before = upstream.num_sent
+    time.sleep(0.5)
+    return 0 < before == upstream.num_sent
 
 
 def upstream_tokens(upstream, output: int) -> int:

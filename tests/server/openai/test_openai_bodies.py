@@ -67,7 +67,12 @@ def test_other_urls_and_methods(gateway, method, path, status):
 
 
 def test_what_the_engine_refuses_is_told_in_openais_shape(gateway, upstream):
-    said = {"message": "max_tokens must be at least 1", "type": "BadRequestError", "param": "max_tokens", "code": 400}
+    said = {
+        "message": "max_tokens must be at least 1",
+        "type": "BadRequestError",
+        "param": "max_tokens",
+        "code": 400,
+    }
     upstream.refuses = 400, {"error": said}, {}
     with pytest.raises(openai.BadRequestError, match="max_tokens must be at least 1") as caught:
         chat(gateway.client(), stream=True)
@@ -84,6 +89,13 @@ def test_pictures_that_the_server_would_fetch_are_refused(gateway, upstream):
     part = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     chat(gateway.client(), messages=[{"role": "user", "content": [part]}])
     assert len(upstream.asked) == 1
+
+
+def test_a_grammar_that_would_hold_up_the_engine_is_refused(gateway, upstream):
+    words = {"choice": [f"word {number}" for number in range(20_000)]}
+    with pytest.raises(openai.BadRequestError, match="structured_outputs has .* the most is 40,000"):
+        chat(gateway.client(), extra_body={"structured_outputs": words})
+    assert not upstream.asked
 
 
 def test_a_plain_request_is_left_to_the_scheduler_as_an_ordinary_one(gateway, upstream):

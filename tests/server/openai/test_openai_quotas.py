@@ -14,7 +14,9 @@ from tests.waiting import wait_until
 def test_the_tokens_of_a_minute_are_used_up_for_one_user_alone(keyed, book):
     ann, bob = keyed.client(book.add("ann", tokens_per_minute=30)), keyed.client(book.add("bob"))
     chat(ann, max_tokens=40)  # the last one may go over
-    with pytest.raises(openai.RateLimitError, match=r"has used the 30 tokens of a minute; more .* in") as caught:
+    with pytest.raises(
+        openai.RateLimitError, match=r"has used the 30 tokens of a minute; more .* in"
+    ) as caught:
         chat(ann)
     assert 1 <= int(caught.value.response.headers["retry-after"]) <= 62
     assert caught.value.code == "rate_limit_exceeded"

@@ -1,0 +1,163 @@
+"""OpenAI's own client on the embedded model, whose engine answers SQL, too."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+import relserve
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.loop import spawn
+from relserve.gate.made import make_gate
+from relserve.server.openai.upstream import EngineUpstream
+from tests.server.openai.chatting import HI
+from tests.server.openai.gateways import Running, running
+from tests.waiting import PATIENCE_S, wait_until
+
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of vLLM's own server, in another thread
+]
+FOR_LONG = {"max_tokens": 4000, "extra_body": {"ignore_eos": True}}
+
+
+@pytest.fixture
+def gateway(local_engine: LocalEngine) -> Iterator[Running]:
+    with running(lambda: EngineUpstream(local_engine, "tiny", {})) as one:
+        spawn(local_engine.start()).result(2 * PATIENCE_S)
+        yield one
+
+
+@pytest.fixture
+def ask(gateway: Running) -> Callable[..., Any]:
+    """ask(..): a chat completion."""
+
+    def create(**options: Any) -> Any:
+        client = gateway.client(timeout=options.pop("timeout", 60))
+        return client.chat.completions.create(
+            **{"model": "tiny", "messages": HI, "max_tokens": 8, "temperature": 0, **options}
+        )
+
+    return create
+
+
+def num_in_engine(engine: LocalEngine) -> int:
+    """Requests that vLLM works on, whoever asked."""
+    assert engine.running is not None
+    return len(engine.running.client.output_processor.request_states)
+
+
+def test_chat_and_completions(gateway, ask):
+    whole = ask(seed=1)
+    streamed = list(ask(seed=1, stream=True, stream_options={"include_usage": True}))
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in streamed if chunk.choices)
+    assert text == whole.choices[0].message.content
+    assert streamed[-1].usage == whole.usage
+    both = gateway.client().completions.create(
+        model="tiny", prompt=["hi", "ho"], max_tokens=3, n=2, logprobs=1
+    )
+    assert [choice.index for choice in both.choices] == [0, 1, 2, 3]
+    assert all(len(choice.logprobs.tokens) <= 3 for choice in both.choices)
+
+
+def test_structured_answers_and_logprobs(ask):
+    answer = ask(
+        extra_body={"structured_outputs": {"choice": ["good", "bad"]}}, logprobs=True, top_logprobs=2
+    )
+    assert answer.choices[0].message.content in ("good", "bad")
+    assert len(answer.choices[0].logprobs.content[0].top_logprobs) == 2
+    schema = {"type": "array", "items": {"enum": [7]}, "minItems": 2, "maxItems": 2}
+    held = ask(
+        max_tokens=3000,
+        response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": schema}},
+    )
+    assert held.choices[0].message.content.strip().startswith("[")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"max_tokens": 0}, {"max_tokens": -1}, {"max_tokens": 10**12}, {"max_tokens": "many"}, {"temperature": -1},
+        {"temperature": 1e300}, {"top_p": 0}, {"n": 0}, {"n": 10**9}, {"seed": 2**70}, {"messages": []},
+        {"messages": [{"role": "user", "content": {"a": 1}}]}, {"messages": 3}, {"stop": ""},
+        {"logprobs": True, "top_logprobs": 10**6}, {"logit_bias": {"99999999": 5}}, {"tools": "x"},
+        {"presence_penalty": 99}, {"response_format": {"type": "xml"}},
+        {"messages": [{"role": "user", "content": "hi " * 9000}]}, {"chat_template": "{{ 1/0 }}"},
+        {"structured_outputs": {"regex": "("}}, {"min_tokens": 10**9}, {"allowed_token_ids": [10**9]},
+        {"vllm_xargs": {"rel_id": "x", "rel_rows": 10**30}},
+    ],
+    ids=lambda given: str(given)[:50],
+)  # fmt: skip
+def test_absurd_parameters_are_400_with_a_reason(gateway, given):
+    body = {"model": "tiny", "messages": HI, "max_tokens": 3, **given}
+    reply = httpx.post(f"{gateway.url}/chat/completions", json=body, timeout=60)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["type"]) == (400, "invalid_request_error")
+    assert len(error["message"]) > 10
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_ends_its_work_in_the_engine(gateway, ask, local_engine, stream):
+    if stream:
+        answer = ask(stream=True, **FOR_LONG)
+        for _ in range(3):
+            next(answer)
+        assert num_in_engine(local_engine) == 1
+        answer.close()
+    else:
+        with pytest.raises(openai.APITimeoutError):
+            ask(timeout=2, **FOR_LONG)
+    wait_until(lambda: num_in_engine(local_engine) == 0, 20)
+    wait_until(lambda: gateway.codes.get(("anybody", 499)) == 1)
+
+
+def test_a_deadline_ends_the_work_in_the_engine(ask, local_engine):
+    options = {**FOR_LONG, "extra_body": {"ignore_eos": True, "deadline": 1.0}}
+    with pytest.raises(openai.InternalServerError, match="deadline of 1 s has passed"):
+        ask(**options)
+    wait_until(lambda: num_in_engine(local_engine) == 0, 20)
+
+
+def test_sql_and_openai_share_one_engine_and_its_order(ask, local_engine):
+    """A chat is answered while a statement of many rows is under way in the same engine."""
+    done: list[float] = []
+
+    def run() -> None:
+        with relserve.connect(engine=local_engine, cache=False, progress=False) as con:
+            con.sql("SELECT llm('Tell of {}', range, max_tokens := 60) FROM range(300)").fetchall()
+        done.append(time.monotonic())
+
+    sql = threading.Thread(target=run)
+    sql.start()
+    wait_until(lambda: num_in_engine(local_engine) > 100)
+    pid, began = local_engine.pid, time.monotonic()
+    answer = ask(max_tokens=2)
+    took = time.monotonic() - began
+    assert answer.usage.completion_tokens <= 2
+    assert not done, f"the chat took {took:.1f} s, and the statement was done before"
+    assert local_engine.pid == pid
+    sql.join(120)
+    assert done
+
+
+def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch):
+    """With one place, a second request waits; with a limit that it would miss it is told so at once."""
+    monkeypatch.setattr(local_engine, "gate", make_gate("static-1", {}))
+    first = ask(stream=True, max_tokens=600, extra_body={"ignore_eos": True})
+    for _ in range(3):
+        next(first)
+    with pytest.raises(openai.RateLimitError) as caught:
+        ask(max_tokens=4000, extra_body={"deadline": 0.5, "ignore_eos": True})
+    assert caught.value.response.headers["retry-after"]
+    with pytest.raises(openai.APITimeoutError):
+        ask(timeout=0.5)
+    assert num_in_engine(local_engine) == 1  # what waits is not in the engine
+    assert len(list(first)) > 100
+    assert ask().choices
+    wait_until(lambda: num_in_engine(local_engine) == 0)
