@@ -21,7 +21,7 @@ DEFAULT_MAX_TOKENS = 16  # of OpenAI's completions, the older endpoint
 HIDDEN = ("request_id", "kv_transfer_params", "ec_transfer_params", "priority")
 TAGS = ("rel_id", "rel_rows", "rel_workflow", "rel_stage")  # of docs/deadlines.md, those a client may give
 OWN_TAGS = ("rel_id", "rel_workflow")  # of them, what is a user's own name for something
-HOLD = ("response_format", "structured_outputs", "tools", "functions")  # what answers are held to a grammar by
+HOLD = ("response_format", "structured_outputs", "tools", "functions")  # of them grammars are made
 MEDIA = ("image_url", "audio_url", "video_url")
 
 

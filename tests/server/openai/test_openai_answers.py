@@ -1,4 +1,4 @@
-"""Answers on their way to clients: events, usage, clients that leave or are slow, deadlines, engines that end."""
+"""Answers on their way: events, usage, clients that leave or are slow, deadlines, engines that end."""
 
 from __future__ import annotations
 

@@ -83,9 +83,9 @@ def test_structured_answers_and_logprobs(ask):
 @pytest.mark.parametrize(
     "given",
     [
-        {"max_tokens": 0}, {"max_tokens": -1}, {"max_tokens": 10**12}, {"max_tokens": "many"}, {"temperature": -1},
-        {"temperature": 1e300}, {"top_p": 0}, {"n": 0}, {"n": 10**9}, {"seed": 2**70}, {"messages": []},
-        {"messages": [{"role": "user", "content": {"a": 1}}]}, {"messages": 3}, {"stop": ""},
+        {"max_tokens": 0}, {"max_tokens": -1}, {"max_tokens": 10**12}, {"max_tokens": "many"},
+        {"temperature": -1}, {"temperature": 1e300}, {"top_p": 0}, {"n": 0}, {"n": 10**9}, {"seed": 2**70},
+        {"messages": []}, {"messages": [{"role": "user", "content": {"a": 1}}]}, {"messages": 3}, {"stop": ""},
         {"logprobs": True, "top_logprobs": 10**6}, {"logit_bias": {"99999999": 5}}, {"tools": "x"},
         {"presence_penalty": 99}, {"response_format": {"type": "xml"}},
         {"messages": [{"role": "user", "content": "hi " * 9000}]}, {"chat_template": "{{ 1/0 }}"},
