@@ -1,5 +1,5 @@
-"""Rows handed to an engine in one message: both ends of it. With `host.py` and
-`engines.py`, all of relserve that knows vLLM.
+"""Rows handed to an engine in one message: both ends of it. With `host.py`,
+`engines.py` and `openai_app.py`, all of relserve that knows vLLM.
 
 vLLM's client checks, copies, encodes and sends each request alone, and its engine wakes up for each. The rows
 of one relQuery share their sampling parameters: here these are checked and sent once, as a request of which

@@ -1,5 +1,5 @@
-"""The seam to vLLM: every attribute of it that relserve touches, but for those of `engines.py`
-and `batches.py`.
+"""The seam to vLLM: every attribute of it that relserve touches, but for those of `engines.py`,
+`batches.py` and `openai_app.py`.
 
 It is imported when first asked for. What differs between releases (see `version.py`) is dealt with here.
 """

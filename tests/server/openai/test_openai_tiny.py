@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -24,6 +26,7 @@ pytestmark = [
     pytest.mark.vllm,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of vLLM's own server, in another thread
 ]
+DOCS = Path(__file__).parents[3] / "docs"
 FOR_LONG = {"max_tokens": 4000, "extra_body": {"ignore_eos": True}}
 
 
@@ -66,6 +69,12 @@ def test_chat_and_completions(gateway, ask):
     assert all(len(choice.logprobs.tokens) <= 3 for choice in both.choices)
 
 
+def test_the_example_of_the_docs(gateway):
+    (code,) = re.findall(r"```py\n(.*?)```", (DOCS / "openai.md").read_text("utf-8"), re.DOTALL)
+    exec(compile(code.replace("http://127.0.0.1:8000/v1", gateway.url), "openai.md", "exec"), {})
+    wait_until(lambda: gateway.codes == {("anybody", 200): 1})
+
+
 def test_structured_answers_and_logprobs(ask):
     answer = ask(
         extra_body={"structured_outputs": {"choice": ["good", "bad"]}}, logprobs=True, top_logprobs=2
@@ -85,9 +94,9 @@ def test_structured_answers_and_logprobs(ask):
     [
         {"max_tokens": 0}, {"max_tokens": -1}, {"max_tokens": 10**12}, {"max_tokens": "many"},
         {"temperature": -1}, {"temperature": 1e300}, {"top_p": 0}, {"n": 0}, {"n": 10**9}, {"seed": 2**70},
-        {"messages": []}, {"messages": [{"role": "user", "content": {"a": 1}}]}, {"messages": 3}, {"stop": ""},
-        {"logprobs": True, "top_logprobs": 10**6}, {"logit_bias": {"99999999": 5}}, {"tools": "x"},
-        {"presence_penalty": 99}, {"response_format": {"type": "xml"}},
+        {"messages": []}, {"messages": [{"role": "user", "content": {"a": 1}}]}, {"messages": 3},
+        {"stop": ""}, {"logprobs": True, "top_logprobs": 10**6}, {"logit_bias": {"99999999": 5}},
+        {"tools": "x"}, {"presence_penalty": 99}, {"response_format": {"type": "xml"}},
         {"messages": [{"role": "user", "content": "hi " * 9000}]}, {"chat_template": "{{ 1/0 }}"},
         {"structured_outputs": {"regex": "("}}, {"min_tokens": 10**9}, {"allowed_token_ids": [10**9]},
         {"vllm_xargs": {"rel_id": "x", "rel_rows": 10**30}},
