@@ -202,7 +202,7 @@ def key_command(
             raise UsageError(f"{name} has no key that ends with {revoke!r}; there is: {there}")
         users.put(replace(user, keys=left))
         users.save()
-        _say(f"{name} has {len(left)} keys left")
+        _say(f"{name} has {len(left)} key{'' if len(left) == 1 else 's'} left")
         return
     secret, key = make_key()
     users.put(replace(user, keys=(*user.keys, key)))

@@ -131,3 +131,43 @@ def test_a_deadline_that_is_none_is_refused(user, path, deadline):
     with pytest.raises(UsageError, match="--deadline must be"):
         add(user, "ann", "--deadline", deadline)
     assert not path.exists()
+
+
+def test_a_key_is_shown_once_and_kept_as_a_hash(user, path):
+    user("add", "bot", "--no-password", "--requests-at-once", "3", "--tokens-per-minute", "900")
+    first, second = user("key", "bot").strip(), user("key", "bot").strip()
+    text = path.read_text()
+    assert first.startswith("sk-relserve-")
+    assert len({first, second}) == 2
+    assert first not in text
+    bot = Users.load(path).find_by_key(first)
+    assert bot is not None
+    assert (bot.name, bot.verifier, bot.requests_at_once, bot.tokens_per_minute) == ("bot", None, 3, 900)
+    shown = user("list")
+    assert f"..{first[-4:]}" in shown
+    assert first not in shown
+
+
+def test_a_key_is_taken_back(user, path):
+    user("add", "bot", "--no-password")
+    first, second = user("key", "bot").strip(), user("key", "bot").strip()
+    assert "1 key" in user("key", "bot", "--revoke", first[-4:])
+    users = Users.load(path)
+    assert users.find_by_key(first) is None
+    assert users.find_by_key(second) is not None
+    with pytest.raises(UsageError, match="no key that ends with 'xxxx'"):
+        user("key", "bot", "--revoke", "xxxx")
+    user("key", "bot", "--revoke", "all")
+    assert Users.load(path).get("bot").keys == ()
+
+
+def test_limits_are_changed_and_lifted(user, path):
+    user("add", "bot", "--no-password", "--tokens-per-day", "5")
+    user("change", "bot", "--tokens-per-minute", "7", "--requests-at-once", "1")
+    bot = Users.load(path).get("bot")
+    assert (bot.token_limits, bot.requests_at_once) == ((7, None, 5), 1)
+    user("change", "bot", "--no-limit")
+    bot = Users.load(path).get("bot")
+    assert (bot.token_limits, bot.requests_at_once) == ((None, None, None), None)
+    with pytest.raises(UsageError, match="not both"):
+        user("change", "bot", "--no-limit", "--tokens-per-day", "3")

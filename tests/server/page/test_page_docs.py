@@ -23,6 +23,9 @@ def metrics() -> dict[str, set[str]]:
     client = ClientFacts(1, "ann", "", "127.0.0.1", "idle", datetime.now(timezone.utc), None)
     facts = WrittenFacts(clients_now=[client], queries_now=[("ann", record)], engines_now=[engine()])
     facts.counters.statement_ended(0.1, sqlstate="57014")
+    facts.counters.requests.begun("ann")
+    facts.counters.requests.spent("ann", 9, 3)
+    facts.counters.requests.ended("ann", 200, 0.5)
     with served(facts) as address:
         families = text_string_to_metric_families(get(f"{address}/metrics")[2])
         return {sample.name: set(sample.labels) for family in families for sample in family.samples}

@@ -114,6 +114,8 @@ def test_names_that_cannot_be(path, name):
         ({"name": "ann", "models": [1]}, "models of 'ann'"),
         ({"name": "ann", "tokens_per_hour": -1}, "tokens_per_hour of 'ann' is -1"),
         ({"name": "ann", "tokens_per_hour": True}, "tokens_per_hour of 'ann' is True"),
+        ({"name": "ann", "requests_at_once": -2}, "requests_at_once of 'ann' is -2"),
+        ({"name": "ann", "keys": ["sk-relserve-abc"]}, "is no key as `relserve user key` keeps it"),
         ({"name": "ann", "is_admin": "no"}, "is_admin of 'ann' is 'no'"),
         ("ann", "is not as"),
     ],
