@@ -306,7 +306,11 @@ class LocalEngine:
             await in_daemon_thread(lambda: running.stop(STOP_S))
 
     def _end(self) -> None:
-        if self._running is not None and self._owner == os.getpid():
+        if self._owner != os.getpid():
+            return
+        if self._openai is not None:
+            shutil.rmtree(self._openai.path.parent, ignore_errors=True)
+        if self._running is not None:
             self._running.stop(STOP_AT_EXIT_S)
 
 

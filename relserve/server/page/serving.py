@@ -62,6 +62,8 @@ async def serving(
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family)
+        # Its connections inherit it; asyncio sees sockets made so as no TCP, and answers took 40 ms longer.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError) as error:
         raise UsageError(
             f"{option}: cannot listen on {host}, port {port}: {error}; try another port"

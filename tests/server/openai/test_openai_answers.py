@@ -162,6 +162,18 @@ def test_a_server_that_ends_gives_up_what_does_not_end(gateway, upstream, monkey
     assert upstream.aborted == 1
 
 
+@pytest.mark.performance
+def test_an_answer_waits_for_no_acknowledgement(gateway, limit_s):
+    """Linux delays one by 40 ms, and an answer in two parts waits for it where the server lets it."""
+    with httpx.Client(base_url=gateway.url) as client:
+        seconds = []
+        for _ in range(21):
+            began = time.perf_counter()
+            assert client.get("/models").status_code == 200
+            seconds.append(time.perf_counter() - began)
+    assert sorted(seconds)[10] < limit_s(0.03)
+
+
 def has_stalled(upstream) -> bool:
     before = upstream.num_sent
     time.sleep(0.5)
