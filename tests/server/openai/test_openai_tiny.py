@@ -82,11 +82,9 @@ def test_structured_answers_and_logprobs(ask):
     assert answer.choices[0].message.content in ("good", "bad")
     assert len(answer.choices[0].logprobs.content[0].top_logprobs) == 2
     schema = {"type": "array", "items": {"enum": [7]}, "minItems": 2, "maxItems": 2}
-    held = ask(
-        max_tokens=3000,
-        response_format={"type": "json_schema", "json_schema": {"name": "s", "schema": schema}},
-    )
-    assert held.choices[0].message.content.strip().startswith("[")
+    form = {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}}
+    held = ask(max_tokens=40, response_format=form).choices[0].message.content
+    assert re.fullmatch(r"\s*(\[[\s7,\]]*)?", held)
 
 
 @pytest.mark.parametrize(
