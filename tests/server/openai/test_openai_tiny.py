@@ -15,9 +15,11 @@ import pytest
 
 import relserve
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.engines.loop import spawn
 from relserve.gate.made import make_gate
 from relserve.server.openai.upstream import EngineUpstream
+from relserve.vllm_plugin.openai_app import num_tokens_said
 from tests.server.openai.chatting import HI
 from tests.server.openai.gateways import Running, running
 from tests.waiting import PATIENCE_S, wait_until
@@ -168,3 +170,28 @@ def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch
     assert len(list(first)) > 100
     assert ask().choices
     wait_until(lambda: num_in_engine(local_engine) == 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "ids"),
+    [
+        ("chat/completions", {"messages": HI}, ["chatcmpl-abc"]),
+        ("completions", {"prompt": ["hi", "ho"], "n": 2}, ["cmpl-abc-0", "cmpl-abc-1"]),
+    ],
+)
+def test_the_gate_sees_how_far_whole_answers_are(gateway, local_engine, path, asked, ids):
+    socket = str(spawn(local_engine.openai_socket({})).result())
+    body = {"model": "tiny", "max_tokens": 800, "ignore_eos": True, **asked}
+    entering = Entering("ann", 3, 800, None, True, ids)
+    headers = {REQUEST_ID: "abc", ENTERS: entering.header()}
+    with httpx.Client(transport=httpx.HTTPTransport(uds=socket), timeout=60) as client:
+        asking = threading.Thread(
+            target=lambda: client.post(f"http://engine/v1/{path}", json=body, headers=headers)
+        )
+        asking.start()
+        running = local_engine.running
+        wait_until(lambda: num_tokens_said(running.client, ids) > 20)
+        before = num_tokens_said(running.client, ids)
+        wait_until(lambda: num_tokens_said(running.client, ids) > before)
+        asking.join(60)
+    assert num_tokens_said(running.client, ids) == 0
