@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import os
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from relserve.vllm_plugin.batches import tokens_said
 from relserve.vllm_plugin.host import Client
 
+KEY_VARIABLE = "VLLM_API_KEY"
 AsgiApp = Callable[[Any, Any, Any], Coroutine[Any, Any, None]]
 OffLoop = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -46,7 +48,12 @@ def arguments_for(client: Client, model: str, given: Mapping[str, Any]) -> argpa
 
 def build(arguments: argparse.Namespace, tasks: Any, client: Client) -> Any:
     """vLLM's web app, without its state; imports for a second the first time."""
-    return _vllm_builders()[0](arguments, tasks, client.vllm_config.model_config)
+    key = os.environ.pop(KEY_VARIABLE, None)  # of a `vllm serve`: keys are asked for elsewhere
+    try:
+        return _vllm_builders()[0](arguments, tasks, client.vllm_config.model_config)
+    finally:
+        if key is not None:
+            os.environ[KEY_VARIABLE] = key
 
 
 async def make_app(

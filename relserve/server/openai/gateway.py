@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
 from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
-from relserve.server.openai.events import events, for_client, tokens_of
+from relserve.server.openai.events import Tokens, events, for_client, tokens_of
 from relserve.server.openai.exchange import LEFT, Exchange, Left
 from relserve.server.openai.limits import Limits, Spending
 from relserve.server.openai.refusal import Refusal, no_model, of_engine, unavailable
@@ -175,7 +175,11 @@ class Gateway:
         try:
             async with asyncio.timeout(None if asked.deadline_s is None else asked.deadline_s + GATE_S):
                 await self._forward(exchange, asked, spending, self._entering(user, asked, prompt_tokens))
-        except TimeoutError:
+        except (asyncio.CancelledError, TimeoutError) as error:
+            if not any(spending.tokens):  # of a whole answer nobody knows how far it came
+                spending.spent(Tokens(prompt_tokens, 0))
+            if isinstance(error, asyncio.CancelledError):
+                raise
             raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", "deadline") from None
 
     def _entering(self, user: User, asked: Asked, prompt_tokens: int) -> dict[str, str]:

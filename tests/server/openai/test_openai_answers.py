@@ -50,6 +50,7 @@ def test_a_client_that_leaves_ends_its_request(gateway, upstream, stream):
             chat(gateway.client(timeout=0.5), max_tokens=1000)
     wait_until(lambda: upstream.aborted == 1)
     wait_until(lambda: gateway.codes == {("anybody", 499): 1})
+    assert gateway.quota.used("anybody") > 0
     assert gateway.counters.requests.read().running["anybody"] == 0
 
 
