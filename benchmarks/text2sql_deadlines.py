@@ -1,6 +1,6 @@
 """How much sooner 95 % of text2sql workflows are done than on stock vLLM, with plain relQueries beside them.
 
-A real vLLM engine with the embedded model serves workflows of HexGen-Text2SQL's published traces: each step
+A real vLLM engine with a made-up model of 25 million parameters serves workflows of HexGen-Text2SQL's published traces: each step
 is a relQuery, which comes when the one before has ended, its lengths those of the trace times a factor.
 Workflows and plain relQueries arrive as Poisson processes, at loads of what the stock engine serves when all
 come at once.
@@ -46,11 +46,9 @@ WARM = 999  # seed of what is served beforehand, from which lengths are learnt
 Runs = dict[str, list[Outcome]]
 
 
-def starts(max_tokens: int) -> dict[str, Start]:
+def starts(max_tokens: int, millions: int | None) -> dict[str, Start]:
     """The engines; all have the same limits, and relserve's its own settings."""
-    engine = Engine(
-        own_threads=1, clock="charged", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS
-    )
+    engine = Engine(millions, own_threads=1, clock="charged", max_tokens=max_tokens, own_kv_tokens=KV_TOKENS)
     return {STOCK: Start(STOCK, {}, engine), PUBLISHED: Start(PUBLISHED, {"patience": 0.0}, engine),
             OURS: Start(DEFAULT, {}, engine)}  # fmt: skip
 
@@ -150,6 +148,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=11, help="defaults were tuned on 1 to 3")
     parser.add_argument("--workflows", type=int, default=60)
     parser.add_argument("--factor", type=float, default=1 / 24, help="of the traces' lengths")
+    parser.add_argument("--millions", type=int, default=25, help="of parameters, made up; 0: the embedded")
     parser.add_argument("--max-rows", type=int, default=20, help="of a plain relQuery")
     parser.add_argument("--max-tokens", type=int, default=2048, help="of a step")
     parser.add_argument("--tightness", type=float, default=1.0, help="see above")
@@ -158,7 +157,7 @@ def options() -> argparse.Namespace:
     args = parser.parse_args()
     if args.quick:
         args.loads, args.seeds, args.workflows, args.factor = [1.1], 1, 10, 1 / 48
-        args.max_rows, args.warm, args.lanes = 4, 1, 1
+        args.max_rows, args.warm, args.lanes, args.millions = 4, 1, 1, 0
     return args
 
 
@@ -166,8 +165,8 @@ def main() -> None:
     """Print a table a load, save all, and end with one line of JSON."""
     args, began_s = options(), time.monotonic()
     encode = encoder()
-    lanes = [Lane(starts(args.max_tokens))]
-    lanes += [Lane(starts(args.max_tokens)) for _ in range(args.lanes - 1)]
+    lanes = [Lane(starts(args.max_tokens, args.millions or None))]
+    lanes += [Lane(starts(args.max_tokens, args.millions or None)) for _ in range(args.lanes - 1)]
     for lane in lanes:
         warm_up(lane, args, encode)
     cost = lanes[0].step_cost(every_size(args, encode))
