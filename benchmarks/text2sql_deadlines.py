@@ -1,9 +1,9 @@
 """How much sooner 95 % of text2sql workflows are done than on stock vLLM, with plain relQueries beside them.
 
-A real vLLM engine with a made-up model of 25 million parameters serves workflows of HexGen-Text2SQL's published traces: each step
-is a relQuery, which comes when the one before has ended, its lengths those of the trace times a factor.
-Workflows and plain relQueries arrive as Poisson processes, at loads of what the stock engine serves when all
-come at once.
+A real vLLM engine with a made-up model of 25 million parameters serves workflows of HexGen-Text2SQL's
+published traces: each step is a relQuery, which comes when the one before has ended, its lengths those of the
+trace times a factor. Workflows and plain relQueries arrive as Poisson processes, at loads of what the stock
+engine serves when all come at once.
 
 All workflows of a run have one deadline, by which the published urgency and ours order them: what 95 % of
 them meet on the stock engine, which knows of none, divided by `--tightness`. The deadline that 95 % attain is
