@@ -25,6 +25,8 @@ SHARED, OWN = "shared", "own"
 KV_CACHES = ("kv", "hidden", "hybrid")
 # Who decides which requests a local engine starts; see docs/admission.md.
 ADMISSIONS = ("off", "ours", "saber")
+# Who decides how many tokens a local model's step computes, where nobody says; see docs/slo.md.
+STEP_BUDGET = "ours"
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:

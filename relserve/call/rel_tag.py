@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 
 MOST = 10**7  # rows or tokens that a client is believed to speak of
 MAX_KIND = 64  # characters of a kind or a stage, which schedulers remember
+TTFT_SLO, TPOT_SLO = "rel_ttft_slo_s", "rel_tbt_slo_s"  # arguments of requests that name no relQuery, too
 
 
 class Step(NamedTuple):

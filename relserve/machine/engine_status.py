@@ -48,6 +48,29 @@ class RelStatus(NamedTuple):
     urgency_s: float | None = None
 
 
+class BudgetStatus(NamedTuple):
+    """What bounds an engine's steps.
+
+    Attributes:
+        policy: its name.
+        limited: requests here that have a limit on the time of their tokens.
+        tokens, reason, target_s: of the latest step that was bounded: its tokens at most, why so many, and
+            the seconds that it should take; None where none was, or no limit says.
+        r2: how well the model of steps foretold the latest ones; None: it is too early.
+        decision_ms: what a decision takes, the median.
+        least_step_s: the shortest step so far.
+    """
+
+    policy: str
+    limited: int
+    tokens: int | None
+    reason: str | None
+    target_s: float | None
+    r2: float | None
+    decision_ms: float | None
+    least_step_s: float | None
+
+
 class EngineStatus(NamedTuple):
     """One engine; `rels` are its relQueries in the order in which they are served.
 
@@ -59,6 +82,7 @@ class EngineStatus(NamedTuple):
         num_rels: relQueries in all; `rels` holds the first of them.
         hidden: running requests that keep hidden states in place of keys and values.
         switched: requests so far that were dropped and came back as the other of the two.
+        budget: what bounds its steps; None: nothing.
     """
 
     pid: int
@@ -73,10 +97,13 @@ class EngineStatus(NamedTuple):
     rels: list[RelStatus]
     hidden: int = 0
     switched: int = 0
+    budget: BudgetStatus | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON can hold it."""
-        return {"format": FORMAT, **self._asdict(), "rels": [rel._asdict() for rel in self.rels]}
+        budget = None if self.budget is None else self.budget._asdict()
+        rels = [rel._asdict() for rel in self.rels]
+        return {"format": FORMAT, **self._asdict(), "rels": rels, "budget": budget}
 
     @classmethod
     def of_dict(cls, found: dict[str, Any]) -> EngineStatus:
@@ -84,7 +111,9 @@ class EngineStatus(NamedTuple):
         if found.get("format") != FORMAT:
             raise ValueError("not a status of this format")
         fields = {name: value for name, value in found.items() if name != "format"}
-        return cls(**{**fields, "rels": [RelStatus(**rel) for rel in fields["rels"]]})
+        budget = fields.get("budget")
+        fields["rels"] = [RelStatus(**rel) for rel in fields["rels"]]
+        return cls(**{**fields, "budget": None if budget is None else BudgetStatus(**budget)})
 
 
 def state_dir() -> Path:

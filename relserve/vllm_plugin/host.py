@@ -230,6 +230,20 @@ def what_forbids_hiding(scheduler: Host) -> list[str]:
     return [name for name, present in reasons.items() if present]
 
 
+def what_forbids_budgets(scheduler: Host) -> list[str]:
+    """The features in use that do not allow a step to have fewer tokens than there are, in words."""
+    config = scheduler.vllm_config
+    steps = config.scheduler_config
+    reasons = {
+        "speculative decoding": config.speculative_config is not None,
+        "prompts that are computed whole (no chunked prefill)": not steps.enable_chunked_prefill,
+        "images that are computed whole": bool(steps.disable_chunked_mm_input),
+        "data parallel ranks that step together": config.parallel_config.data_parallel_size > 1,
+        "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
+    }
+    return [name for name, present in reasons.items() if present]
+
+
 def is_one_of_several(scheduler: Host) -> bool:
     """Whether it serves one of several data parallel copies; a dense model's is told that it is alone."""
     config = scheduler.vllm_config.parallel_config

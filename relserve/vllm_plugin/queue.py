@@ -50,6 +50,14 @@ class RelQueue(RequestQueue):
         self._visible, self._held = None, frozenset()
         self._restart()
 
+    def shown(self) -> Iterator[Request]:
+        """The rows that a step may admit now, in order."""
+        seen: set[str] = set()
+        for rel_id in self._visible_rels():
+            if rel_id not in seen:
+                seen.add(rel_id)
+                yield from (row for row in self.rows(rel_id) if row.request_id not in self._held)
+
     def add_request(self, request: Request) -> None:
         self._deque_for(request).append(request)
 

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from relserve.call.rel_tag import RelTag
 from relserve.vllm_plugin import batches, host
+from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
 from relserve.vllm_plugin.host import AsyncScheduler, Host, Request, RowOutput, Scheduler, StepResult
 from relserve.vllm_plugin.identity import identify, part_of
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.settings import SchedulerSettings, read
+from relserve.vllm_plugin.settings import OFF, SchedulerSettings, read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
 from relserve.vllm_plugin.version import check_version
@@ -42,6 +43,7 @@ class RelQueryScheduling(_Base):
         self.ledger = RowLedger()
         settings = read(self.vllm_config.additional_config, host.model_name(self))
         self.types = RowTypes(self, settings.cache)
+        self.budgets = StepBudgets(self, self.ledger, settings) if _is_bounded(self, settings) else None
         self.steering = self._leader(settings) if _is_steered(self, settings.variant) else None
         self._num_ranks = _num_ranks(self, settings.ranks)
         name = settings.caching or settings.variant
@@ -50,7 +52,7 @@ class RelQueryScheduling(_Base):
     def _leader(self, settings: SchedulerSettings) -> Steering | PlannedSteering:
         if settings.caching:
             return PlannedSteering(self, self.ledger, settings, self.types)
-        return Steering(self, self.ledger, settings, self.types)
+        return Steering(self, self.ledger, settings, self.types, self.budgets)
 
     def add_request(self, request: Any) -> None:
         identity = identity_of(request, self.vllm_config.model_config.max_model_len)
@@ -58,15 +60,17 @@ class RelQueryScheduling(_Base):
         if identity.deadline_s is not None:  # of the wall clock, which may be set back and forth later
             identity = identity._replace(deadline_s=now_s + identity.deadline_s - time.time())
         self.ledger.arrive(request, part_of(identity, self._num_ranks), now_s)
-        if self.steering is not None:
-            self.steering.arrive(request)
+        for each in (self.steering, self.budgets):
+            if each is not None:
+                each.arrive(request)
         super().add_request(request)
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
-        if self.steering is None:
+        leader = self.budgets if self.steering is None else self.steering
+        if leader is None:
             output = super().schedule(*args, **kwargs)
         else:
-            output = self.steering.schedule(partial(super().schedule, *args, **kwargs))
+            output = leader.schedule(partial(super().schedule, *args, **kwargs))
         for request_id in output.preempted_req_ids or ():
             if request_id in self.requests:  # not those that a cache reset preempted and that left since
                 self.ledger.wait(self.requests[request_id])
@@ -78,10 +82,12 @@ class RelQueryScheduling(_Base):
         return output
 
     def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
-        if self.steering is not None:
-            self.steering.step_done(args[0] if args else kwargs["scheduler_output"])
+        step = args[0] if args else kwargs["scheduler_output"]
+        for each in (self.steering, self.budgets):
+            if each is not None:
+                each.step_done(step)
         outputs = super().update_from_output(*args, **kwargs)
-        ledger = self.ledger
+        ledger, budgets = self.ledger, self.budgets
         results: Iterable[StepResult] = outputs.values()
         for of_client in results:
             now_s = of_client.timestamp
@@ -89,6 +95,8 @@ class RelQueryScheduling(_Base):
             for output in rows:
                 if output.new_token_ids:
                     ledger.token(output.request_id, now_s)
+                    if budgets is not None and budgets.rows:
+                        budgets.token(output.request_id)
                 if output.finish_reason is not None:
                     self._answered(output.request_id, now_s)
         self._tick()
@@ -99,6 +107,8 @@ class RelQueryScheduling(_Base):
         request = self.requests.get(request_id)
         if request is None or request.is_finished():
             self.ledger.end(request_id, now_s)
+            if self.budgets is not None:
+                self.budgets.ended(request_id)
         else:
             self.ledger.wait(request)
 
@@ -112,6 +122,8 @@ class RelQueryScheduling(_Base):
         now_s = time.monotonic()
         for request_id in ended:
             self.ledger.end(request_id, now_s, aborted=True)
+            if self.budgets is not None:
+                self.budgets.ended(request_id, aborted=True)
         self._tick()
         return result
 
@@ -124,8 +136,9 @@ class RelQueryScheduling(_Base):
     def shutdown(self) -> None:
         """End; leaves the counters where the settings say, and no status."""
         self.publisher.close()
-        if self.steering is not None:
-            self.steering.close()
+        for each in (self.steering, self.budgets):
+            if each is not None:
+                each.close()
         super().shutdown()
 
 
@@ -136,6 +149,16 @@ def _is_steered(scheduler: Host, variant: str) -> bool:
     reasons = host.what_forbids_hiding(scheduler)
     if reasons:
         logger.warning("relQueries are scheduled in vLLM's own order because of %s", ", ".join(reasons))
+    return not reasons
+
+
+def _is_bounded(scheduler: Host, settings: SchedulerSettings) -> bool:
+    """Whether a policy may bound this scheduler's steps; says once in the log why not."""
+    if settings.step_budget == OFF:
+        return False
+    reasons = host.what_forbids_budgets(scheduler)
+    if reasons:
+        logger.warning("steps have the engine's own budget because of %s", ", ".join(reasons))
     return not reasons
 
 

@@ -11,13 +11,14 @@ from typing import Any
 from relserve.errors import UsageError
 from relserve.machine.cost_file import find_cost
 from relserve.machine.length_file import lengths_path
+from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.settings import KV_CACHES as CACHES
-from relserve.settings import keeps_lengths
+from relserve.settings import STEP_BUDGET, keeps_lengths
 
-KEY = "relserve"
+KEY, OFF = "relserve", "off"
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
 FIRST_GUESS = CostModel(2e-5, 2.6e-3, 9e-5, 1.4e-3, 3.6e-3)
 
@@ -42,8 +43,12 @@ class SchedulerSettings:
         caching: a name of `relserve.policies.caching.variants.NAMES`: that policy decides each step which
             requests run and as what they keep their tokens, in place of `variant`; "" leaves the steps to
             `variant`.
-        ttft_slo_s, tbt_slo_s: how long a request's first token, and each other one, may take, for `caching`;
-            0 for any time. A request's own `extra_args` go before.
+        ttft_slo_s, tbt_slo_s: how long a request's first token, and each other one, may take, for `caching`
+            and `step_budget`; 0 for any time. A request's own `extra_args` go before.
+        step_budget: a name of `relserve.policies.budget.variants.NAMES`, which decides before each step how
+            many tokens it computes; "off": as many as the engine's limits allow.
+        step_log_path: file to which every such decision is written, with all that it hung on.
+        step_log_mb: how large it may get; 1 is 2**20 bytes.
         step_base: share of a step's time that may be its base while relQueries with deadlines are there, for
             which steps are kept short; 0 leaves them as they are; None: as the variant has it.
     """
@@ -62,6 +67,9 @@ class SchedulerSettings:
     tbt_slo_s: float = 0.0
     absorbs: bool = True
     step_base: float | None = None
+    step_budget: str = STEP_BUDGET
+    step_log_path: str = ""
+    step_log_mb: float = 64.0
 
     @property
     def first_cost(self) -> CostModel:
@@ -89,6 +97,8 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
             raise UsageError(f"relserve's scheduler has no setting {name!r}; there are: {', '.join(known)}")
     if given.get("starvation_s"):
         given = {"patience": 0.0, **given}
+    if given.get("caching"):  # which has a budget of its own
+        given = {"step_budget": OFF, **given}
     settings = SchedulerSettings(**given)
     if settings.starvation_s and settings.patience:
         raise UsageError("starvation_s and patience are two guards against the same; leave one of them out")
@@ -100,6 +110,7 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
     _check_caching(settings)
+    _check_budget(settings)
     base = settings.step_base
     if base is not None and not (as_slo(base) is not None and base < 1):
         raise UsageError(f"step_base is a share of a step's time, from 0 to below 1, not {base!r}")
@@ -127,6 +138,22 @@ def _check_caching(settings: SchedulerSettings) -> None:
             raise UsageError(
                 f"{name} is a number of seconds, from 0 for any time, not {getattr(settings, name)!r}"
             )
+
+
+def _check_budget(settings: SchedulerSettings) -> None:
+    if settings.step_budget != OFF:
+        try:
+            make_budget(settings.step_budget)
+        except (ValueError, AttributeError) as error:
+            raise UsageError(f"step_budget: {error}; or {OFF!r}") from None
+        if settings.caching:
+            raise UsageError(
+                f"caching {settings.caching!r} decides itself how many tokens a step computes; leave it or "
+                f"step_budget {settings.step_budget!r} out"
+            )
+    most = settings.step_log_mb
+    if as_slo(most) is None or most <= 0:
+        raise UsageError(f"step_log_mb is the most megabytes of the log of steps, above 0, not {most!r}")
 
 
 def as_slo(value: Any) -> float | None:

@@ -17,7 +17,7 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import Protocol
 
-from relserve.machine.engine_status import EngineStatus, RelStatus, started_at, state_dir
+from relserve.machine.engine_status import BudgetStatus, EngineStatus, RelStatus, started_at, state_dir
 from relserve.policies.scheduling.driver import Outlook
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.background_file import BackgroundFile
@@ -69,6 +69,12 @@ class Leader(Protocol):
     def outlooks(self, rels: Sequence[RelRecord]) -> Sequence[Outlook | None]: ...
 
 
+class Budgeting(Protocol):
+    """What bounds a scheduler's steps, as far as it is watched."""
+
+    def status(self) -> BudgetStatus: ...
+
+
 class Watched(Host, Protocol):
     """A scheduler that can tell what it has to do; without steering it serves in vLLM's own order."""
 
@@ -77,6 +83,8 @@ class Watched(Host, Protocol):
 
     @property
     def steering(self) -> Leader | None: ...
+    @property
+    def budgets(self) -> Budgeting | None: ...
 
 
 class Publisher:
@@ -128,6 +136,7 @@ class Publisher:
             kv_used=share_of_kv_used(scheduler), num_rels=len(active) if rels else 0, rels=rels,
             hidden=sum([scheduler.types.held(row) == "hidden" for row in scheduler.running]),
             switched=scheduler.types.num_switched,
+            budget=None if scheduler.budgets is None else scheduler.budgets.status(),
         )  # fmt: skip
 
     def close(self) -> None:

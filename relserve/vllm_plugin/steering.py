@@ -19,6 +19,7 @@ from relserve.policies.scheduling.driver import Outlook, StepDriver
 from relserve.policies.scheduling.state import FreeCapacity, Limits, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
+from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
 from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
@@ -44,9 +45,15 @@ class Steering:
     """
 
     def __init__(
-        self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings, types: RowTypes
+        self,
+        scheduler: Host,
+        ledger: RowLedger,
+        settings: SchedulerSettings,
+        types: RowTypes,
+        budgets: StepBudgets | None = None,
     ) -> None:
         self.scheduler, self.ledger, self.settings, self.types = scheduler, ledger, settings, types
+        self._budgets = budgets
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
         if settings.step_base is not None:
             policy.step_base = settings.step_base
@@ -103,6 +110,8 @@ class Steering:
         began = time.perf_counter()
         self.num_steps += 1
         decision = self.driver.decide(self._view())
+        if self._budgets is not None:
+            decision = self._budgets.freed(decision)
         shown, hidden = self._split(decision)
         self.policy_s += time.perf_counter() - began
         shown, hidden = self._with_victims(shown, hidden, decision)
@@ -112,6 +121,8 @@ class Steering:
         self.driver.settle(has_scheduled, has_more=bool(hidden) or len(self.queue) > 0)
         if has_scheduled:
             self.clock.scheduled(output, self.scheduler.requests)
+        if self._budgets is not None:
+            self._budgets.scheduled(output)
         self.policy_s += time.perf_counter() - began
         return output
 
@@ -174,6 +185,8 @@ class Steering:
         """Have vLLM schedule the rows that are shown, and put everything back."""
         self.queue.show(decision)
         try:
+            if self._budgets is not None:
+                shown, decision = self._budgets.cut(shown, len(hidden), self.queue.shown(), decision)
             return narrowed(self.scheduler, step, shown, hidden, decision.max_admit, decision.token_budget)
         finally:
             self.queue.show_all()

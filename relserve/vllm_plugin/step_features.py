@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from relserve.policies.budget.state import Work
 from relserve.policies.caching.requests import CacheType
 from relserve.policies.cost import StepFeatures
 from relserve.vllm_plugin.host import Request, StepOutput
@@ -23,6 +24,23 @@ def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFe
             prefill_tokens += tokens
             num_prefills += 1
     return StepFeatures(prefill_tokens, num_prefills, num_decodes, context_tokens)
+
+
+def work_of(output: StepOutput, requests: Mapping[str, Request]) -> Work:
+    """What a scheduled step computes, as budget policies see it."""
+    prefill_tokens = num_prefills = num_decodes = context_tokens = 0
+    pairs = 0.0
+    for request_id, tokens in output.num_scheduled_tokens.items():
+        request = requests[request_id]
+        done = request.num_computed_tokens - tokens  # vLLM has already added this step's tokens
+        context_tokens += done
+        if tokens == 1 and done >= request.num_prompt_tokens:
+            num_decodes += 1
+        else:
+            prefill_tokens += tokens
+            num_prefills += 1
+            pairs += tokens * done + tokens * (tokens + 1) / 2.0
+    return Work(prefill_tokens, num_prefills, num_decodes, context_tokens, pairs)
 
 
 class TokensRead(NamedTuple):

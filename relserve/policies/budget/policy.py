@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from relserve.policies.budget.model import StepModel
 from relserve.policies.budget.state import Budget, Ended, View, Work
 
 
@@ -13,6 +14,10 @@ class BudgetPolicy(Protocol):
     @property
     def name(self) -> str:
         """The variant's name."""
+
+    @property
+    def model(self) -> StepModel | None:
+        """What it knows of how long steps take; None where it does not ask."""
 
     def choose(self, view: View) -> Budget:
         """The next step. What runs goes before what waits, which comes in the order of arrival."""

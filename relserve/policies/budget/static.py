@@ -15,6 +15,10 @@ class Static:
     name: str
     tokens: int
 
+    @property
+    def model(self) -> None:
+        """See `BudgetPolicy.model`."""
+
     def choose(self, view: View) -> Budget:
         """See `BudgetPolicy.choose`."""
         return within(view, self.tokens, reason="static")

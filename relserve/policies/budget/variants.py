@@ -10,6 +10,7 @@ from relserve.policies.budget.static import Pressure, Static
 TOKENS = 2048  # vLLM's own default on most machines
 PRESSURE = 16384  # P-PAS's larger budget
 NAMES = ("static", "lens", "ours", "pressure", "pressure+")
+BY_LIMITS = ("lens", "ours")  # those that have nothing to say where no request has a limit
 
 
 def make(name: str) -> BudgetPolicy:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
 from relserve.policies.caching.requests import HIDDEN, NOTHING, CacheType, Requests, RequestState
 from relserve.policies.caching.state import CacheCosts, CacheView, Limits, Memory
 from relserve.vllm_plugin import host
@@ -20,7 +21,6 @@ from relserve.vllm_plugin.host import Host, Request
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import SchedulerSettings, as_slo
 
-TTFT_ARGUMENT, TBT_ARGUMENT = "rel_ttft_slo_s", "rel_tbt_slo_s"  # of a request's extra_args
 LOOKS = 8  # waiting rows that a step looks up in the prefix cache; each takes 10 to 20 us
 
 
@@ -132,7 +132,7 @@ class RequestTable:
             request.request_id, arrival_s, request.num_prompt_tokens,
             request.num_tokens + request.num_output_placeholders,
             begun.num_tokens, cache, last_token_s,
-            _slo(args.get(TTFT_ARGUMENT), ttft), _slo(args.get(TBT_ARGUMENT), tbt),
+            _slo(args.get(TTFT_SLO), ttft), _slo(args.get(TPOT_SLO), tbt),
             left[min(request.num_output_tokens, len(left) - 1)], only=self._types.fixed(request),
             shared_kv=begun.shared_kv, shared_hidden=begun.shared_hidden,
         )  # fmt: skip

@@ -1,0 +1,284 @@
+"""The budget of each step of a vLLM scheduler: asked before it, and taught what the step took after it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from relserve.machine.engine_status import BudgetStatus
+from relserve.policies.budget.policy import BudgetPolicy
+from relserve.policies.budget.state import Budget, Decodes, Prompts, View, Work
+from relserve.policies.budget.variants import BY_LIMITS, make
+from relserve.policies.scheduling.state import StepDecision
+from relserve.vllm_plugin import host
+from relserve.vllm_plugin.budget.limited import Limited, limits_of
+from relserve.vllm_plugin.budget.log import DecisionLog
+from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.ledger import RowLedger
+from relserve.vllm_plugin.narrowing import narrowed
+from relserve.vllm_plugin.settings import SchedulerSettings
+from relserve.vllm_plugin.step_features import work_of
+
+logger = logging.getLogger(__name__)
+
+LATEST = 1024  # decisions whose times are remembered
+LOOKS = 8  # requests of a step that are looked up in the prefix cache; each takes 10 to 20 us
+SURE = 32  # measured steps after which their least duration tells something
+_NOTHING = np.zeros(0)
+NO_DECODES = Decodes(_NOTHING, _NOTHING, _NOTHING, _NOTHING, 0.0)
+NO_PROMPTS = Prompts(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0)
+
+
+class StepBudgets:
+    """Asks a budget policy before each step and tells it what came of it.
+
+    A policy that keeps limits is asked, and learns, only while a request with a limit is here.
+
+    Attributes:
+        policy: decides.
+        rows: the requests with limits, by id.
+        latest: the budget of the latest step that had one.
+        decisions_s: what the latest decisions took.
+        num_decisions: all of them.
+    """
+
+    def __init__(self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings) -> None:
+        self._scheduler, self._ledger = scheduler, ledger
+        self._defaults = settings.ttft_slo_s, settings.tbt_slo_s
+        self._log = DecisionLog.of(settings)
+        self.use(make(settings.step_budget))
+
+    def use(self, policy: BudgetPolicy) -> None:
+        """Follow another policy from now on, and know nothing of steps before."""
+        self.policy = policy
+        self._only_limits = policy.name in BY_LIMITS
+        self.rows: dict[str, Limited] = {}
+        self._rels: Counter[str] = Counter()
+        self.latest: Budget | None = None
+        self.decisions_s: deque[float] = deque(maxlen=LATEST)
+        self.num_decisions = 0
+        self._in_flight: dict[int, Work] = {}
+        self._cached: dict[str, int] = {}
+        self._since_s = time.monotonic()
+        self._ends_s = 0.0
+        self._least_s, self._num_measured = math.inf, 0
+        self._warned: set[float] = set()
+        self._is_bound = self._is_stalled = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether steps have budgets now."""
+        return bool(self.rows) or not self._only_limits
+
+    def arrive(self, request: Request) -> None:
+        """A request that the ledger knows is about to be queued."""
+        now_s = time.monotonic()
+        if not self._scheduler.requests:
+            self._since_s = now_s
+        ttft_s, tpot_s = limits_of(request, self._defaults)
+        if (math.isfinite(ttft_s) or math.isfinite(tpot_s)) and request.request_id not in self.rows:
+            rel_id = self._ledger.rel_of(request).rel_id
+            self._rels[rel_id] += 1
+            self.rows[request.request_id] = Limited(request, rel_id, now_s, ttft_s, tpot_s)
+
+    def token(self, request_id: str) -> None:
+        """A request has new tokens."""
+        row = self.rows.get(request_id)
+        if row is not None and row.first_s is None:
+            row.first_s = self._since_s
+            self._look_at(row)
+
+    def ended(self, request_id: str, aborted: bool = False) -> None:
+        """A request left the engine."""
+        row = self.rows.pop(request_id, None)
+        self._cached.pop(request_id, None)
+        if row is None:
+            return
+        self._rels[row.rel_id] -= 1
+        if not self._rels[row.rel_id]:
+            del self._rels[row.rel_id]
+        if not aborted:
+            self.policy.ended(ended := row.ended(self._since_s))
+            self._log.ended(ended)
+
+    def schedule(self, step: Callable[[], Any]) -> Any:
+        """Run one step of vLLM's scheduler in its own order (`step` calls it) within its budget."""
+        running = self._scheduler.running
+        budget = self._choose(running, self._scheduler.waiting)
+        if budget is None:
+            output = step()
+        else:
+            output = narrowed(
+                self._scheduler, step, running, [], max(budget.requests - len(running), 0), budget.tokens
+            )
+        self.scheduled(output)
+        return output
+
+    def freed(self, decision: StepDecision) -> StepDecision:
+        """The decision under which nobody with a limit is held back."""
+        if not self._rels or (decision.decode is None and decision.prefill is None):
+            return decision
+        limited = frozenset(self._rels)
+        decode, prefill, most = decision.decode, decision.prefill, decision.max_admit
+        if most is not None and prefill is not None:
+            active = self._ledger.active
+            late = [active[rel_id].num_waiting for rel_id in limited - prefill if rel_id in active]
+            most += sum(late)
+        return replace(
+            decision, max_admit=most, decode=None if decode is None else decode | limited,
+            prefill=None if prefill is None else prefill | limited,
+        )  # fmt: skip
+
+    def cut(
+        self, shown: list[Request], num_hidden: int, waiting: Iterable[Request], decision: StepDecision
+    ) -> tuple[list[Request], StepDecision]:
+        """The running rows and the decision within the step's budget: what decodes gets its token first."""
+        budget = self._choose(shown, waiting)
+        if budget is None:
+            return shown, decision
+        admits = max(budget.requests - len(shown) - num_hidden, 0)
+        admits = admits if decision.max_admit is None else min(admits, decision.max_admit)
+        tokens = budget.tokens if decision.token_budget is None else min(budget.tokens, decision.token_budget)
+        shown = sorted(shown, key=lambda request: request.is_prefill_chunk)
+        return shown, replace(decision, max_admit=admits, token_budget=tokens)
+
+    def scheduled(self, output: StepOutput) -> None:
+        """A step was scheduled."""
+        num_tokens = output.total_num_scheduled_tokens
+        self._is_stalled = self._is_bound and not num_tokens
+        if not num_tokens or not self.is_active:
+            return
+        work = self._in_flight[id(output)] = work_of(output, self._scheduler.requests)
+        model = self.policy.model
+        if model is not None and model.is_ready:
+            began_s = max(self._ends_s, self._since_s) if len(self._in_flight) > 1 else time.monotonic()
+            self._ends_s = began_s + float(model.predict(np.array([work], dtype=float))[0])
+
+    def step_done(self, output: StepOutput) -> None:
+        """A step's result is in."""
+        now_s = time.monotonic()
+        work = self._in_flight.pop(id(output), None)
+        seconds, self._since_s = now_s - self._since_s, now_s
+        if work is None:
+            return
+        self._num_measured += 1
+        self._least_s = min(self._least_s, seconds)
+        self.policy.measured(work, seconds)
+        self._log.measured(work, seconds)
+
+    def _choose(self, running: Sequence[Request], waiting: Iterable[Request]) -> Budget | None:
+        """The budget of a step that is to be scheduled now; None: as the engine has it."""
+        self._is_bound = False
+        if not self.is_active or self._is_stalled:
+            return None
+        began_s = time.perf_counter()
+        view = self._view(running, waiting)
+        budget = self.policy.choose(view)
+        self._log.chosen(view, budget)
+        self.decisions_s.append(time.perf_counter() - began_s)
+        self.num_decisions += 1
+        if view.only_decodes:
+            return None
+        self.latest, self._is_bound = budget, True
+        return budget
+
+    def _view(self, running: Sequence[Request], waiting: Iterable[Request]) -> View:
+        scheduler = self._scheduler
+        most_tokens, most_requests = scheduler.max_num_scheduled_tokens, host.admission_cap(scheduler)
+        now_s = max(time.monotonic(), self._ends_s) if self._in_flight else time.monotonic()
+        begun = [request for request in running if request.is_prefill_chunk]
+        prompts = self._prompts(begun, waiting, most_tokens, most_requests - len(running))
+        if not len(prompts.left):  # then a step has nothing to be cut
+            return View(now_s, NO_DECODES, NO_PROMPTS, most_tokens, most_requests)
+        decodes = [request for request in running if not request.is_prefill_chunk]
+        return View(now_s, self._decodes(decodes, now_s), prompts, most_tokens, most_requests)
+
+    def _decodes(self, decodes: Sequence[Request], now_s: float) -> Decodes:
+        rows, table, context = self.rows, [], 0
+        for request in decodes:
+            context += request.num_computed_tokens
+            row = rows.get(request.request_id)
+            if row is None:
+                table.append((now_s, 1.0, 1.0, math.inf))
+                continue
+            left = self._ledger.rel_of(request).lengths.left
+            expected = left[min(request.num_output_tokens, len(left) - 1)]
+            said = request.num_output_tokens + request.num_output_placeholders
+            first_s = now_s if row.first_s is None else row.first_s  # it is being computed
+            table.append((first_s, max(said, 1), max(expected, 1.0), row.tpot_slo_s))
+        first, said_column, left_column, slo = np.array(table, dtype=float).reshape(-1, 4).T
+        return Decodes(first, said_column, left_column, slo, float(context))
+
+    def _prompts(
+        self, begun: Sequence[Request], waiting: Iterable[Request], most_tokens: int, slots: int
+    ) -> Prompts:
+        """Those at work, and as many of those that wait as a step could take."""
+        table: list[tuple[float, ...]] = []
+        tokens, looks = 0, LOOKS
+        for request in begun:
+            done = request.num_computed_tokens
+            tokens += request.num_tokens - done
+            table.append(self._prompt(request, done))
+        for request in waiting:
+            if slots <= 0 or tokens >= most_tokens:
+                break
+            known = request.request_id in self._cached
+            if not known and looks > 0:
+                looks, known = looks - 1, True
+                self._cached[request.request_id] = host.num_cached_tokens(self._scheduler, request)
+            done = self._cached[request.request_id] if known else 0
+            slots, tokens = slots - 1, tokens + request.num_tokens - done
+            table.append(self._prompt(request, done))
+        if not table:
+            return NO_PROMPTS
+        arrival, left, done_column, ttft, tpot = np.array(table, dtype=float).T
+        return Prompts(arrival, left, done_column, ttft, tpot, len(begun))
+
+    def _prompt(self, request: Request, done: int) -> tuple[float, ...]:
+        row, left = self.rows.get(request.request_id), max(request.num_tokens - done, 1)
+        if row is None:
+            return 0.0, left, done, math.inf, math.inf
+        has_said = row.first_s is not None
+        return row.arrival_s, left, done, math.inf if has_said else row.ttft_slo_s, row.tpot_slo_s
+
+    def _look_at(self, row: Limited) -> None:
+        """Say once of a limit that it is shorter than any step was."""
+        limit_s = min(row.tpot_slo_s, row.ttft_slo_s)
+        if limit_s >= self._least_s or self._num_measured < SURE or limit_s in self._warned:
+            return
+        if len(self._warned) < SURE:
+            self._warned.add(limit_s)
+            logger.warning(
+                "requests ask for a token within %.4g ms, and no step of the last %s took less than %.4g ms: "
+                "they are served as soon as possible and keep nobody else waiting",
+                1e3 * limit_s, f"{self._num_measured:,}", 1e3 * self._least_s,
+            )  # fmt: skip
+
+    def status(self) -> BudgetStatus:
+        """What `relserve top` shows."""
+        model, latest = self.policy.model, self.latest if self.is_active else None
+        taken = sorted(self.decisions_s)
+        return BudgetStatus(
+            self.policy.name, len(self.rows),
+            None if latest is None else latest.tokens,
+            None if latest is None else latest.reason,
+            None if latest is None else _finite(latest.target_s),
+            None if model is None else _finite(model.r2()),
+            _finite(1e3 * taken[len(taken) // 2]) if taken else None,
+            _finite(self._least_s),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """The end."""
+        self._log.close()
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,270 @@
+"""Step budgets inside vLLM's scheduler, without a model: whatever the budget, every row gives its tokens."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from relserve.machine.engine_status import EngineStatus
+from relserve.policies.budget.log import replay
+from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.static import within
+from relserve.policies.budget.variants import make
+from relserve.policies.scheduling.variants import DEFAULT
+from relserve.tiny import MODEL_DIR
+
+pytest.importorskip("vllm", reason="vLLM is not installed")
+from relserve.vllm_plugin.testing import Arrival, Ran, Worker, deliver, run, scheduler_of, workload
+
+MODEL = str(MODEL_DIR)
+LIMITS = {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.01}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+
+
+class Random:
+    """Budgets of any size, and no thought."""
+
+    name, model = "random", None
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+
+    def choose(self, view: View) -> Budget:
+        return within(view, self._rng.choice([0, 1, 40, 300]), self._rng.choice([1, math.inf]))
+
+    def measured(self, work: Work, seconds: float) -> None:
+        assert seconds > 0
+
+    def ended(self, request: Ended) -> None:
+        assert request.num_output > 0
+
+
+def with_limits(seed: int) -> list[Arrival]:
+    """A workload of which every third relQuery has limits: fair ones, hopeless ones, nonsense."""
+    arrivals = workload(seed)
+    for arrival in arrivals:
+        number = int(arrival.extra_args["rel_id"][1:])
+        if number % 3 == 0:
+            said: Any = (LIMITS, {"rel_tbt_slo_s": 1e-9}, {"rel_ttft_slo_s": "soon", "rel_tbt_slo_s": -1})
+            arrival.extra_args |= said[number // 3 % 3]
+    return arrivals
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
+@pytest.mark.parametrize("variant", [DEFAULT, "stock", "dpu+aba"])
+def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int, is_async: bool) -> None:
+    seed = num_blocks + is_async
+    scheduler = scheduler_of(MODEL, variant, is_async, num_blocks)
+    scheduler.budgets.use(Random(seed))
+    arrivals = with_limits(seed)
+    ran = run(scheduler, arrivals, is_async)
+    assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
+    assert ran.leaked_blocks == 0
+    assert scheduler.budgets.num_decisions > 20
+    assert not scheduler.budgets.rows
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("variant", [DEFAULT, "stock"])
+@pytest.mark.parametrize("name", ["ours", "lens", "static-40", "pressure-40"])
+def test_every_policy_gives_every_row_its_tokens(name: str, variant: str, is_async: bool) -> None:
+    arrivals = with_limits(5)
+    scheduler = scheduler_of(MODEL, variant, is_async, 100, step_budget=name)
+    ran = run(scheduler, arrivals, is_async, abort_every=60)
+    for arrival in arrivals:
+        if arrival.request_id not in ran.aborted:
+            assert ran.tokens[arrival.request_id] == arrival.expected()
+    assert ran.leaked_blocks == 0
+    assert not scheduler.budgets.rows
+    assert scheduler.budgets.num_decisions
+
+
+def scheduled(scheduler: Any, arrivals: list[Arrival]) -> list[dict[str, int]]:
+    """The tokens of each row in each step; those with a grammar, which nobody compiles here, are left out."""
+    for arrival in arrivals:
+        if arrival.has_grammar:
+            continue
+        scheduler.add_request(arrival.request())
+    steps: list[dict[str, int]] = []
+    worker = Worker()
+    while scheduler.has_unfinished_requests():
+        assert len(steps) < 5000, "the scheduler stalls"
+        output = scheduler.schedule()
+        steps.append(dict(output.num_scheduled_tokens))
+        deliver(scheduler, output, worker.execute(output), Ran())
+    return steps
+
+
+def plain(count: int, num_prompt: int, num_output: int, name: str, **args: Any) -> list[Arrival]:
+    """Requests that name no relQuery."""
+    rng = random.Random(name)
+    return [
+        Arrival(0, f"{name}{i}", [rng.randrange(1000) for _ in range(num_prompt)], num_output, args)
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("variant", [DEFAULT, "stock"])
+def test_without_limits_steps_are_what_they_are_without_a_policy(variant: str) -> None:
+    arrivals = workload(2)
+    without = scheduled(scheduler_of(MODEL, variant, False, 200, step_budget="off", patience=0.0), arrivals)
+    scheduler = scheduler_of(MODEL, variant, False, 200, patience=0.0)
+    assert scheduler.budgets.policy.name == "ours"
+    assert scheduled(scheduler, arrivals) == without
+    assert not scheduler.budgets.num_decisions
+
+
+@pytest.mark.parametrize("variant", [DEFAULT, "stock"])
+def test_a_static_budget_bounds_steps(variant: str) -> None:
+    arrivals = plain(6, 100, 4, "a")
+    steps = scheduled(scheduler_of(MODEL, variant, False, 200, step_budget="static-30"), arrivals)
+    assert max(sum(step.values()) for step in steps) == 30
+
+
+@pytest.mark.parametrize("variant", [DEFAULT, "stock"])
+def test_decodes_with_a_limit_are_not_held_up_by_long_prompts(variant: str) -> None:
+    """A policy of four prompt tokens a step: each step gives each row that decodes its token."""
+
+    class Four(Random):
+        def choose(self, view: View) -> Budget:
+            return within(view, view.num_decodes + 4)
+
+    scheduler = scheduler_of(MODEL, variant, False, 200)
+    scheduler.budgets.use(Four(0))
+    steps = scheduled(scheduler, plain(3, 8, 20, "a", **LIMITS) + plain(2, 200, 2, "b"))
+    last = max(i for i, step in enumerate(steps) if "a0" in step)
+    for step in steps[6:last]:
+        assert [step[f"a{i}"] for i in range(3)] == [1, 1, 1]
+        assert sum(step.values()) <= 7
+
+
+def test_a_decision_that_schedules_nothing_is_followed_by_one_without_a_budget() -> None:
+    """Requests that the policy does not let in are let in by the next step."""
+
+    class Nobody(Random):
+        def choose(self, view: View) -> Budget:
+            return Budget(1, 0, math.inf, "nobody")
+
+    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    scheduler.budgets.use(Nobody(0))
+    steps = scheduled(scheduler, plain(2, 50, 3, "a", **LIMITS))
+    assert steps[0] == {}
+    assert sum(sum(step.values()) for step in steps) == 2 * 50 + 2 * 2
+
+
+def test_the_view_says_who_decodes_and_who_waits() -> None:
+    seen: list[View] = []
+
+    class Watching(Random):
+        def choose(self, view: View) -> Budget:
+            seen.append(view)
+            return within(view, 60)
+
+    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    scheduler.budgets.use(Watching(0))
+    scheduled(scheduler, plain(2, 40, 9, "a", **LIMITS) + plain(1, 100, 2, "b", rel_ttft_slo_s=3.0))
+    first, second, third = seen[:3]
+    assert (first.num_decodes, first.prompts.num_begun, first.prompts.left.tolist()) == (0, 0, [40, 40, 100])
+    assert first.prompts.slo_s.tolist() == [0.5, 0.5, 3.0]
+    assert first.prompts.tpot_slo_s.tolist() == [0.01, 0.01, math.inf]
+    assert (second.num_decodes, second.prompts.left.tolist()) == (1, [20, 100])
+    assert second.prompts.done.tolist() == [20, 0]
+    assert second.decodes.slo_s.tolist() == [0.01]
+    assert second.decodes.said.tolist() == [1]
+    assert (third.num_decodes, third.decodes.said.tolist(), third.decodes.context_tokens) == (2, [2, 1], 81)
+    assert third.now_s >= third.decodes.first_s[1] >= third.decodes.first_s[0] > second.now_s - 60
+
+
+def test_planning_ahead_counts_the_token_that_is_being_computed() -> None:
+    seen: list[View] = []
+
+    class Watching(Random):
+        def choose(self, view: View) -> Budget:
+            seen.append(view)
+            return within(view, 30)
+
+    scheduler = scheduler_of(MODEL, "stock", True, 200)
+    scheduler.budgets.use(Watching(0))
+    run(scheduler, plain(1, 8, 30, "a", **LIMITS) + plain(1, 200, 2, "b"), is_async=True)
+    said = [view.decodes.said[0] for view in seen if view.num_decodes]
+    assert said[:3] == [1, 2, 3]
+
+
+def test_a_limit_below_a_step_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    scheduled(scheduler, plain(1, 8, 60, "a", **LIMITS))
+    with caplog.at_level(logging.WARNING, "relserve"):
+        scheduled(scheduler, plain(3, 8, 4, "b", rel_tbt_slo_s=1e-9))
+    lines = [line for line in caplog.messages if "no step of the last" in line]
+    assert len(lines) == 1
+    assert "a token within 1e-06 ms" in lines[0]
+
+
+@pytest.mark.parametrize("name", ["ours", "lens"])
+def test_a_log_is_replayed_to_the_same_decisions(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "steps.jsonl"
+    scheduler = scheduler_of(MODEL, DEFAULT, False, 200, step_budget=name, step_log_path=str(path))
+    scheduled(scheduler, with_limits(1))
+    scheduler.shutdown()
+    lines = path.read_text().splitlines()
+    assert json.loads(lines[0]) == {"policy": name}
+    found = replay(lines, make)
+    assert len(found) == scheduler.budgets.num_decisions
+    assert [each.chosen for each in found] == [each.logged for each in found]
+    assert len({each.logged[:3] for each in found}) > 1
+    other = replay(lines, lambda _: make("static-7"))
+    assert [each.chosen for each in other] != [each.logged for each in other]
+
+
+def test_a_log_stops_where_it_is_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "steps.jsonl"
+    scheduler = scheduler_of(MODEL, DEFAULT, False, 200, step_log_path=str(path), step_log_mb=0.002)
+    scheduled(scheduler, with_limits(1))
+    scheduler.shutdown()
+    lines = path.read_text().splitlines()
+    assert path.stat().st_size < 0.002 * 2**20 + 40
+    assert "full" in json.loads(lines[-1])
+    assert "nothing more is kept" in caplog.text
+    assert all(each.chosen == each.logged for each in replay(lines, make))
+
+
+def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    scheduler = scheduler_of(MODEL, "stock", False, 200, step_log_path=str(tmp_path / "file" / "steps.jsonl"))
+    assert scheduled(scheduler, plain(1, 8, 4, "a", **LIMITS))
+    scheduler.shutdown()
+
+
+def test_the_status_tells_of_budgets() -> None:
+    scheduler = scheduler_of(MODEL, "stock", False, 200, step_budget="ours")
+    for arrival in plain(2, 200, 60, "a", **LIMITS):
+        scheduler.add_request(arrival.request())
+    worker = Worker()
+    for _ in range(40):
+        output = scheduler.schedule()
+        deliver(scheduler, output, worker.execute(output), Ran())
+    for arrival in plain(2, 200, 60, "b"):
+        scheduler.add_request(arrival.request())
+    output = scheduler.schedule()
+    status = scheduler.publisher.snapshot(scheduler, 0.0)
+    told = EngineStatus.of_dict(json.loads(json.dumps(status.as_dict()))).budget
+    assert told is not None
+    assert told == status.budget
+    assert told.decision_ms is not None
+    assert told.least_step_s is not None
+    assert (told.policy, told.limited) == ("ours", 2)
+    assert told.tokens == output.total_num_scheduled_tokens or told.reason == "nobody's limit binds"
+    assert told.decision_ms > 0
+    assert told.least_step_s > 0
+    assert told.r2 is None or told.r2 <= 1
