@@ -146,18 +146,25 @@ class Worker:
             raise RuntimeError(f"the engine of {variant!r} does not schedule as it was told to")
 
     def serve(
-        self, trace: list[RelSpec], forget: bool = False, tokens: bool = False, slo_s: Sequence[float] = ()
+        self,
+        trace: list[RelSpec],
+        forget: bool = False,
+        tokens: bool = False,
+        slo_s: Sequence[float] = (),
+        budget: str = "",
     ) -> Run:
         """Replay a trace; with `forget`, nothing is known of output lengths when it begins.
 
         With `tokens`, the run has "token_s", the seconds to each token by request. `slo_s` are the limits,
-        for the first token and between two, that each request brings with it.
+        for the first token and between two, that each request brings with it. `budget` names the policy that
+        bounds the steps, if not the engine's own.
         """
         with tempfile.NamedTemporaryFile(suffix=".trace") as file:
             pickle.dump(trace, file)
             file.flush()
             told = {"trace": file.name, "forget": forget, "tokens": tokens, "slo_s": list(slo_s)}
-            self._tell(told | {"cost": None if self.cost is None else asdict(self.cost)})
+            told |= {"budget": budget, "cost": None if self.cost is None else asdict(self.cost)}
+            self._tell(told)
             return self._read()
 
     def quit(self) -> None:

@@ -4,7 +4,8 @@ Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix c
 of results; with "forget" all that was learnt of output lengths is forgotten before; {"quit": 1} ends. A
 relQuery's rows are added when it arrives. With "tokens" the answer has the time of every token too; "slo_s"
 are the limits, for the first token and between two, that each request brings with it; "cost" is what steps
-count as by the charged clock.
+count as by the charged clock. "budget" names the policy that bounds the trace's steps, of which the answer
+tells, too; it knows nothing when the trace begins.
 
 A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
 true length is decided behind them, where vLLM looks for the end of a text (see `relquery_hooks`).
@@ -36,6 +37,7 @@ from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, p
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
+from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.cost import CostModel, OnlineCost, StepFeatures, StepSample
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.workflow_steps import WorkflowSteps
@@ -293,6 +295,8 @@ class Served:
     def serve(self, trace: list[RelSpec], command: Mapping[str, Any]) -> dict[str, Any]:
         """Replay a trace from an empty prefix cache, as a command says."""
         self.engine.reset_prefix_cache()
+        if command.get("budget"):
+            self.scheduler.budgets.use(make_budget(command["budget"]))
         before = self.steering.policy_s if self.steering else 0.0
         self.steps.log = []
         self.watch.begin()
@@ -306,9 +310,18 @@ class Served:
         result["most_blocks"] = self.watch.most_blocks
         if isinstance(self.clock, ChargedClock):
             result["steps"] = self.clock.samples
+        if command.get("budget"):
+            result["budget"] = told_of(self.scheduler.budgets)
         if command.get("tokens"):
             result["token_s"] = self.watch.token_s(result["start_s"])
         return result
+
+
+def told_of(budgets: Any) -> dict[str, Any]:
+    """What a trace's budgets were like: decisions' seconds, and how well steps were foretold."""
+    model = budgets.policy.model
+    known = None if model is None else {"r2": model.r2(2048), "error": model.error(2048)}
+    return {"decisions_s": list(budgets.decisions_s), "decisions": budgets.num_decisions, "model": known}
 
 
 if __name__ == "__main__":

@@ -11,13 +11,14 @@ import relserve_duckdb
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.store import FILE_NAME
 from relserve.call.durations import seconds_of
+from relserve.call.slo import slo_of
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
 from relserve.session.session import Session
-from relserve.settings import KV_CACHES, Settings, kv_cache_of, load, names_a_model
+from relserve.settings import KV_CACHES, Settings, kv_cache_of, load, names_a_model, step_budget_of
 
 Connection = relserve_duckdb.Connection
 ENGINES = Engines()  # shared by all connections and dataframe calls of this process
@@ -34,6 +35,8 @@ def connect(
     cache: bool = True,
     kv_cache: str | None = None,
     deadline: Any = None,
+    slo: Any = None,
+    step_budget: str | None = None,
     **duckdb_options: Any,
 ) -> Connection:
     """Open a DuckDB database whose SQL knows llm() and its siblings.
@@ -51,20 +54,28 @@ def connect(
             setting, else 'kv'). An engine that already runs is shared as it is.
         deadline: of calls and questions that give none: seconds, a timedelta or a text such as '30 s'; rows
             without an answer by then are NULL (default: the setting, else any time).
+        slo: limits on the time of each row's tokens, of calls that give none: the name of a class of the
+            settings, or limits such as {'ttft': '1 s', 'tpot': '50 ms'} (default: the setting, else none).
+        step_budget: who decides before each step of a local model how many tokens it computes, so that such
+            limits are kept: 'ours', 'lens', 'static-N', 'pressure-N' or 'off' (default: the setting, else
+            'ours', which changes nothing while no row has a limit).
         duckdb_options: passed to duckdb.connect (read_only, config).
 
     Raises:
-        UsageError: an engine and a model, or a kv_cache that there is not or that the model cannot have.
-        OptionError: the deadline is none.
+        UsageError: an engine and a model, or a kv_cache or step_budget that there is not or that the model
+            cannot have.
+        OptionError: the deadline or the slo is none.
         ModelError: `model` leads to no model.
     """
     kv_cache = _checked(model, engine, kv_cache)
+    step_budget = _checked_budget(engine, step_budget)
     settings = load()
     if model is not None:
-        find_engine(model, kv_cache)  # a wrong name fails here, not in the first query
+        find_engine(model, kv_cache, step_budget)  # a wrong name fails here, not in the first query
     session = new_session(
-        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline
-    )
+        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline, slo=slo,
+        step_budget=step_budget,
+    )  # fmt: skip
     shown = settings.progress if progress is None else progress
     con = duckdb.connect(database, **duckdb_options)
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
@@ -81,21 +92,25 @@ def attach(
     cache: bool = True,
     kv_cache: str | None = None,
     deadline: Any = None,
+    slo: Any = None,
+    step_budget: str | None = None,
 ) -> Connection:
     """Put the llm functions on an open DuckDB connection; use the returned connection from then on.
 
     Arguments as for `connect`.
 
     Raises:
-        UsageError: an engine and a model, or a kv_cache that there is not.
-        OptionError: the deadline is none.
+        UsageError: an engine and a model, or a kv_cache or step_budget that there is not.
+        OptionError: the deadline or the slo is none.
     """
     kv_cache = _checked(model, engine, kv_cache)
+    step_budget = _checked_budget(engine, step_budget)
     settings = load()
     shown = settings.progress if progress is None else progress
     session = new_session(
-        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline
-    )
+        settings, model=model, engine=engine, cache=cache, kv_cache=kv_cache, deadline=deadline, slo=slo,
+        step_budget=step_budget,
+    )  # fmt: skip
     return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
 
 
@@ -117,19 +132,21 @@ def close_engines(model: str | None = None) -> list[str]:
     return ENGINES.close(model)
 
 
-def find_engine(model: str | None = None, kv_cache: str | None = None) -> Engine:
+def find_engine(
+    model: str | None = None, kv_cache: str | None = None, step_budget: str | None = None
+) -> Engine:
     """The engine of a model that this process shares, made under the settings of now if there is none.
 
     Args:
         model: its name; None: the model of the settings.
-        kv_cache: as for `connect`.
+        kv_cache, step_budget: as for `connect`.
 
     Raises:
         ModelError: the name leads to no model.
-        UsageError: its engine runs with another kv_cache, or the model is not run here.
+        UsageError: its engine runs with another kv_cache or step_budget, or the model is not run here.
     """
     settings = load()
-    return ENGINES.find(model or settings.model, settings, kv_cache)
+    return ENGINES.find(model or settings.model, settings, kv_cache, step_budget)
 
 
 def new_session(
@@ -141,6 +158,8 @@ def new_session(
     cache: bool = True,
     kv_cache: str | None = None,
     deadline: Any = None,
+    slo: Any = None,
+    step_budget: str | None = None,
 ) -> Session:
     """A session on the shared engines.
 
@@ -149,7 +168,7 @@ def new_session(
         model: the model of calls that name none (default: the setting, else 'tiny').
         engine: an engine object for those calls instead.
         history: where to record; a new one if None.
-        cache, kv_cache, deadline: as for `connect`.
+        cache, kv_cache, deadline, slo, step_budget: as for `connect`.
     """
 
     def find(name: str | None) -> Engine:
@@ -157,14 +176,16 @@ def new_session(
             return engine
         asked = name or model
         is_here = asked is None or is_local(asked)  # a call may name a server, whose cache is its own
-        return find_engine(asked, kv_cache if is_here else None)
+        return find_engine(asked, *(kv_cache, step_budget) if is_here else (None, None))
 
     kept = _cache(settings) if cache else None
     history = History() if history is None else history
     is_default = model is None and engine is None and not names_a_model()
     foreign = ForeignTables(announce, history) if is_default else None
     ends = settings.deadline_s if deadline is None else seconds_of("deadline", deadline)
-    return Session(find, history, kept, foreign, deadline_s=ends)
+    asked = slo if slo is not None else settings.slo or None
+    limits = None if asked is None else slo_of("slo", asked)
+    return Session(find, history, kept, foreign, deadline_s=ends, slo=limits)
 
 
 def _checked(model: str | None, engine: Engine | None, kv_cache: str | None) -> str | None:
@@ -183,6 +204,24 @@ def _checked(model: str | None, engine: Engine | None, kv_cache: str | None) -> 
     if model is not None and engine is not None:
         raise UsageError("give engine= or model=, not both: an engine answers with its own model")
     return kv_cache
+
+
+def _checked_budget(engine: Engine | None, step_budget: str | None) -> str | None:
+    """The step_budget as it is spelt.
+
+    Raises:
+        UsageError: there is none such, or an engine is given that has been set up already.
+    """
+    if step_budget is None:
+        return None
+    try:
+        step_budget = step_budget_of(step_budget)
+    except (ValueError, AttributeError):
+        there = "ours, lens, static-N, pressure-N, pressure+, off"
+        raise UsageError(f"no step_budget {step_budget!r}; there are: {there}") from None
+    if engine is not None:
+        raise UsageError("give engine= or step_budget=, not both: an engine object has been set up already")
+    return step_budget
 
 
 def _cache(settings: Settings) -> AnswerCache | None:

@@ -27,6 +27,7 @@ KV_CACHES = ("kv", "hidden", "hybrid")
 ADMISSIONS = ("off", "ours", "saber")
 # Who decides how many tokens a local model's step computes, where nobody says; see docs/slo.md.
 STEP_BUDGET = "ours"
+STEP_BUDGETS = r"off|ours|lens|(static|pressure)(-[1-9]\d*)?|pressure\+"
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
@@ -72,6 +73,14 @@ def kv_cache_of(text: str) -> str:
 def _admission(text: str) -> str:
     name = text.strip().lower()
     if name not in ADMISSIONS and not re.fullmatch("static-[1-9][0-9]{0,5}", name):
+        raise ValueError("none of them")
+    return name
+
+
+def step_budget_of(text: str) -> str:
+    """A policy's name, which engines read; raises ValueError."""
+    name = text.strip().lower()
+    if not re.fullmatch(STEP_BUDGETS, name):
         raise ValueError("none of them")
     return name
 
@@ -193,10 +202,23 @@ class Settings:
         "0.001 to 604800",
         _deadline,
     )
+    slo_classes: Mapping[str, Any] = _setting(
+        None,
+        'JSON object of classes of limits on tokens\' times, e.g. {"interactive": {"ttft": "1 s", '
+        '"tpot": "50 ms"}}',
+        _json_object,
+    )
+    slo: str = _setting("", "the class of calls that give no slo; unset: no limits")
+    step_budget: str = _setting(
+        STEP_BUDGET,
+        "who decides before each step of a local model how many tokens it computes, so that limits are kept: "
+        "'ours' (default), 'lens', 'static-N', 'pressure-N', 'pressure+', or 'off'",
+        step_budget_of,
+    )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 
     def __post_init__(self) -> None:
-        for name in ("engine_args", "openai_args", "shares"):
+        for name in ("engine_args", "openai_args", "shares", "slo_classes"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, {})
         if self.cache_dir is None:

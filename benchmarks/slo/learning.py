@@ -27,6 +27,7 @@ class Explorer:
 
     seed: int
     name: str = "random"
+    model: None = None
     models: dict[str, StepModel] = field(
         default_factory=lambda: {"LENS": StepModel(PUBLISHED), "ours": StepModel(OURS)}
     )
@@ -95,6 +96,11 @@ class Listener:
     def name(self) -> str:
         """See `BudgetPolicy.name`."""
         return self.inner.name
+
+    @property
+    def model(self) -> StepModel:
+        """See `BudgetPolicy.model`."""
+        return self.inner.model
 
     def choose(self, view: View) -> Budget:
         """See `BudgetPolicy.choose`."""

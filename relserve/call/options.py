@@ -13,6 +13,8 @@ from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
 from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
+from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
+from relserve.call.slo import Slo, slo_of
 from relserve.call.thinking import HIGH, LOW, TOKENS_OF
 from relserve.errors import OptionError
 
@@ -39,6 +41,7 @@ class Options:
     thinking: int = 0  # most tokens of thoughts before an answer
     grammar: str = ""
     deadline: float | None = None  # seconds
+    slo: Slo | None = None
 
 
 class OptionSpec(NamedTuple):
@@ -148,11 +151,12 @@ OPTIONS: Mapping[str, OptionSpec] = {
         "rows without an answer so long after the call began are NULL: seconds, or an interval",
         seconds_of,
     ),
+    "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
 }
 
 _COMMON = (
     "max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "thinking",
-    "deadline", "field_order",
+    "deadline", "slo", "field_order",
 )  # fmt: skip
 _GROUPS = tuple(name for name in _COMMON if name != "field_order")
 _TYPED = tuple(name for name in _COMMON if name != "stop")

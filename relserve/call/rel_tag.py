@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from relserve.call.slo import Slo
+
 logger = logging.getLogger(__name__)
 
 MOST = 10**7  # rows or tokens that a client is believed to speak of
@@ -49,6 +51,7 @@ class RelTag(NamedTuple):
         kind: the answers of relQueries of one kind have lengths of one distribution; None: of no known kind.
         likely: the most tokens that an answer has as far as its type tells; None where it does not tell.
         is_named: whether the request names the relQuery; else its client knows of none. It does not travel.
+        slo: limits of each row's tokens; None: none. What travels is read of each request by itself.
     """
 
     rel_id: str
@@ -60,6 +63,7 @@ class RelTag(NamedTuple):
     kind: str | None = None
     likely: int | None = None
     is_named: bool = True
+    slo: Slo | None = None
 
     def args(self) -> dict[str, str | int | float]:
         """The tag as vLLM carries it: `extra_args` of a request in process, `vllm_xargs` of an HTTP body.
@@ -75,6 +79,8 @@ class RelTag(NamedTuple):
             "rel_deadline_s": self.deadline_s,
             "rel_kind": _plain(self.kind),
             "rel_likely": self.likely,
+            TTFT_SLO: None if self.slo is None else self.slo.ttft_s,
+            TPOT_SLO: None if self.slo is None else self.slo.tpot_s,
         }
         return {name: value for name, value in fields.items() if value is not None}
 

@@ -15,6 +15,7 @@ from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.field_order import free_rows
 from relserve.call.options import FUNCTIONS, Options
 from relserve.call.rel_tag import RelTag, Step
+from relserve.call.slo import Slo
 from relserve.call.standing import Standing
 from relserve.call.template import Binding
 from relserve.errors import Failure
@@ -67,6 +68,7 @@ class CallSite:
             field_order="given",
             min_confidence=sure,
             deadline=None,
+            slo=None,
         )
         text = repr((self.function, self.binding.template.text, shaping))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -179,6 +181,7 @@ class Submission:
     Attributes:
         rows: rows that the whole relQuery will send, over all of its rounds; None: these prompts only.
         workflow_id, stage, deadline_s, kind: see `RelTag`.
+        slo: limits of each row's tokens; None: none.
         grammars: of each prompt's reply, where it has one of its own, in place of the sampling's; None: no
             prompt has.
         user: whose share of the engine it counts against; None: the user of the process.
@@ -196,6 +199,7 @@ class Submission:
     deadline_s: float | None = None
     kind: str | None = None
     grammars: Sequence[Grammar | None] | None = None
+    slo: Slo | None = None
     user: str | None = None
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
 
@@ -238,8 +242,9 @@ class Submission:
         likely = self.sampling.likely if likely is None else likely
         likely = None if likely is None else min(likely, cap)
         return RelTag(
-            self.rel_id, rows, cap, self.workflow_id, self.stage, self.deadline_s, self.kind, likely
-        )
+            self.rel_id, rows, cap, self.workflow_id, self.stage, self.deadline_s, self.kind, likely,
+            slo=self.slo,
+        )  # fmt: skip
 
 
 class Usage(NamedTuple):

@@ -68,7 +68,8 @@ def draw(engines: list[EngineStatus], now_s: float, gates: Sequence[GateStatus] 
         return Text(NOBODY)
     blocks: list[RenderableType] = []
     for engine in engines:
-        blocks += [_head(engine, now_s), *([_table(engine, now_s)] if engine.rels else []), Text("")]
+        rels = [_table(engine, now_s)] if engine.rels else []
+        blocks += [_head(engine, now_s), *_budget(engine), *rels, Text("")]
     for gate in gates:
         if any(user.waiting for user in gate.users):
             blocks += [gate_head(gate), gate_table(gate), Text("")]
@@ -89,6 +90,14 @@ def _head(engine: EngineStatus, now_s: float) -> Text:
     if silent_s > STALE_S:
         head.append(f"  no news for {clock_text(silent_s)}: a long step, or stuck", "red")
     return head
+
+
+def _budget(engine: EngineStatus) -> list[Text]:
+    """What bounds its steps, where something does."""
+    budget = engine.budget
+    if budget is None or (not budget.limited and budget.tokens is None):
+        return []
+    return [Text(f"  {plain(budget.text, 200)}")]
 
 
 def _table(engine: EngineStatus, now_s: float) -> Table:

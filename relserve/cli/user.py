@@ -58,6 +58,16 @@ Deadline = Annotated[
 ]
 
 
+Slo = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CLASS",
+        help="Limits on the time of tokens, of calls that give no slo: a class of the server's "
+        "RELSERVE_SLO_CLASSES (default: the server's own).",
+    ),
+]
+
+
 @app.command("add")
 def add_command(
     name: Name,
@@ -71,6 +81,7 @@ def add_command(
     tokens_per_minute: MinuteTokens = None,
     tokens_per_day: DayTokens = None,
     requests_at_once: AtOnce = None,
+    slo: Slo = None,
     password_stdin: FromStdin = False,
     no_password: Annotated[
         bool, typer.Option("--no-password", help="Only asks with a key: see `relserve user key`.")
@@ -91,7 +102,7 @@ def add_command(
     users = Users.load(file) if file.exists() else Users(file)
     user = User(
         name, None, admin, _models(models), tokens_per_hour, _deadline(deadline),
-        tokens_per_minute, tokens_per_day, requests_at_once,
+        tokens_per_minute, tokens_per_day, requests_at_once, slo=slo or None,
     )  # fmt: skip
     users.add(user)  # before anybody types a password for a name that cannot be
     if not no_password:
@@ -105,7 +116,7 @@ def add_command(
 def list_command(file: File = Path(FILE_NAME)) -> None:
     """Show who is in the file, and what they may do."""
     table = Table(header_style="bold")
-    for column in ("user", "admin", "models", "tokens", "deadline", "requests at once", "keys"):
+    for column in ("user", "admin", "models", "tokens", "deadline", "slo", "requests at once", "keys"):
         table.add_column(column)
     for user in Users.load(file).all():
         own = "any" if user.is_admin else "the server's own"
@@ -113,7 +124,8 @@ def list_command(file: File = Path(FILE_NAME)) -> None:
         ends = "" if user.deadline_s is None else f"{user.deadline_s:g} s"
         at_once = "" if user.requests_at_once is None else str(user.requests_at_once)
         keys = ", ".join(f"..{key.end}" for key in user.keys)
-        table.add_row(user.name, "yes" if user.is_admin else "", models, _limits(user), ends, at_once, keys)
+        rest = (_limits(user), ends, user.slo or "", at_once, keys)
+        table.add_row(user.name, "yes" if user.is_admin else "", models, *rest)
     console().print(table, markup=False)
 
 
@@ -137,6 +149,8 @@ def change_command(
     no_deadline: Annotated[
         bool, typer.Option("--no-deadline", help="The server's own deadline again.")
     ] = False,
+    slo: Slo = None,
+    no_slo: Annotated[bool, typer.Option("--no-slo", help="The server's own limits again.")] = False,
 ) -> None:
     """Change what a user may do, from their next login on.
 
@@ -154,6 +168,8 @@ def change_command(
         raise UsageError("give --models or --default-models, and limits or --no-limit, not both")
     if deadline is not None and no_deadline:
         raise UsageError("give --deadline or --no-deadline, not both")
+    if slo is not None and no_slo:
+        raise UsageError("give --slo or --no-slo, not both")
     users = Users.load(file)
     user = users.get(name)
     if admin is not None:
@@ -163,6 +179,8 @@ def change_command(
     user = replace(user, **(given if no_limit else limits))
     if deadline is not None or no_deadline:
         user = replace(user, deadline_s=_deadline(deadline))
+    if slo is not None or no_slo:
+        user = replace(user, slo=slo or None)
     users.put(user)
     users.save()
     _say(f"{name} is changed in {file}")

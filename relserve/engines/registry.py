@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from tqdm.auto import tqdm
 
 from relserve.engines.local.engine import LocalEngine
-from relserve.engines.local.kv_cache import told_cache
+from relserve.engines.local.kv_cache import told_cache, told_setting
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, UsageError
 from relserve.gate.made import make_gate
 from relserve.machine.embedded import FOLDERS, check_embedded
-from relserve.settings import KV_CACHES, SHARED, Settings
+from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings
 from relserve.vllm_plugin.settings import KEY
 
 if TYPE_CHECKING:
@@ -51,32 +51,45 @@ class Engines:
         self._lock = threading.Lock()
         self._engines: dict[str, Engine] = {}
         self._asked: dict[str, str] = {}  # what those that were made here were to keep
+        self._budgets: dict[str, str] = {}  # and who bounds their steps
 
-    def find(self, name: str, settings: Settings, kv_cache: str | None = None) -> Engine:
+    def find(
+        self, name: str, settings: Settings, kv_cache: str | None = None, step_budget: str | None = None
+    ) -> Engine:
         """The engine of a model, started when it is first asked.
 
         Args:
             name: one of `KINDS`.
             settings: for an engine that is yet to be made.
             kv_cache: what the caller insists on, one of `settings.KV_CACHES`; None: nothing.
+            step_budget: likewise, who bounds its steps.
 
         Raises:
             ModelError: the name leads to no model.
-            UsageError: the model's engine is there, or elsewhere, and does not keep that; or vLLM's arguments
-                say something else.
+            UsageError: the model's engine is there, or elsewhere, and does not keep that, or is bounded by
+                another; or vLLM's arguments say something else.
         """
         with self._lock:
             if name not in self._engines:
                 settings = settings if kv_cache is None else replace(settings, kv_cache=kv_cache)
                 if kv_cache is not None and is_local(name):
                     _see_that_none_differs(settings)
+                if step_budget is not None:
+                    settings = replace(settings, step_budget=step_budget)
+                    if is_local(name):
+                        _see_that_no_budget_differs(settings)
                 self._engines[name] = _make(name, settings)
                 if is_local(name):
                     self._asked[name] = told_cache(settings.engine_args) or settings.kv_cache
+                    told = told_setting(settings.engine_args, "step_budget")
+                    self._budgets[name] = told or settings.step_budget
             asked = self._asked.get(name)
             kept = None if asked is None else getattr(self._engines[name], "kv_cache", asked)
             if kv_cache not in (None, asked or KV_CACHES[0], kept):
-                raise UsageError(_why_not(name, str(kv_cache), kept))
+                raise UsageError(_why_not("kv_cache", name, str(kv_cache), kept))
+            bounded = self._budgets.get(name)
+            if step_budget not in (None, bounded):
+                raise UsageError(_why_not("step_budget", name, str(step_budget), bounded))
             return self._engines[name]
 
     def put(self, name: str, engine: Engine) -> None:
@@ -91,33 +104,39 @@ class Engines:
             engines = [self._engines.pop(name) for name in names]
             for name in names:
                 self._asked.pop(name, None)
+                self._budgets.pop(name, None)
         for closing in [spawn(engine.close()) for engine in engines]:
             closing.result()
         return names
 
 
-def _why_not(name: str, wanted: str, kept: str | None) -> str:
+def _why_not(setting: str, name: str, wanted: str, kept: str | None) -> str:
     if kept is None or not is_local(name):
-        return f"kv_cache={wanted!r} is for models that relserve runs on this machine, and {name!r} is none"
+        return f"{setting}={wanted!r} is for models that relserve runs on this machine, and {name!r} is none"
     return (
-        f"the engine of {name!r} runs already, with kv_cache={kept!r}: leave kv_cache={wanted!r} out, or end "
-        f"that engine first with relserve.close_engines({name!r})"
+        f"the engine of {name!r} runs already, with {setting}={kept!r}: leave {setting}={wanted!r} out, or "
+        f"end that engine first with relserve.close_engines({name!r})"
     )
 
 
 def engine_args_of(settings: Settings) -> Mapping[str, Any]:
-    """vLLM's arguments for a local model: the user's, with what its rows are to keep.
+    """vLLM's arguments for a local model: the user's, with what rows keep, and with who bounds steps.
 
     Raises:
         UsageError: they cannot be read, or say something else of that.
     """
     told_cache(settings.engine_args)
-    if settings.kv_cache == KV_CACHES[0]:
+    ours = {}
+    if settings.kv_cache != KV_CACHES[0]:
+        _see_that_none_differs(settings)
+        ours["cache"] = settings.kv_cache
+    if settings.step_budget != STEP_BUDGET:
+        _see_that_no_budget_differs(settings)
+        ours["step_budget"] = settings.step_budget
+    if not ours:
         return settings.engine_args
-    _see_that_none_differs(settings)
     given = settings.engine_args.get("additional_config") or {}
-    ours = {**(given.get(KEY) or {}), "cache": settings.kv_cache}
-    return {**settings.engine_args, "additional_config": {**given, KEY: ours}}
+    return {**settings.engine_args, "additional_config": {**given, KEY: {**(given.get(KEY) or {}), **ours}}}
 
 
 def _see_that_none_differs(settings: Settings) -> None:
@@ -126,6 +145,15 @@ def _see_that_none_differs(settings: Settings) -> None:
         raise UsageError(
             f"kv_cache is {settings.kv_cache!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
             f"additional_config[{KEY!r}]['cache'] = {told!r}; leave one of them out"
+        )
+
+
+def _see_that_no_budget_differs(settings: Settings) -> None:
+    told = told_setting(settings.engine_args, "step_budget")
+    if told not in (None, settings.step_budget):
+        raise UsageError(
+            f"step_budget is {settings.step_budget!r}, but vLLM's arguments (RELSERVE_ENGINE_ARGS) say "
+            f"additional_config[{KEY!r}]['step_budget'] = {told!r}; leave one of them out"
         )
 
 

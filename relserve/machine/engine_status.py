@@ -70,6 +70,16 @@ class BudgetStatus(NamedTuple):
     decision_ms: float | None
     least_step_s: float | None
 
+    @property
+    def text(self) -> str:
+        """The latest step in a line: its tokens at most, what it should take, why, and how sure that is."""
+        rows = f"{self.limited:,} with limits"
+        if self.tokens is None:
+            return f"steps by {self.policy}, {rows}"
+        target = "" if self.target_s is None else f" in {1e3 * self.target_s:,.3g} ms"
+        sure = "" if self.r2 is None else f", R2 {self.r2:.2f}"
+        return f"steps by {self.policy}: {self.tokens:,} tokens{target} ({self.reason}), {rows}{sure}"
+
 
 class EngineStatus(NamedTuple):
     """One engine; `rels` are its relQueries in the order in which they are served.

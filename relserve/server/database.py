@@ -12,8 +12,9 @@ import relserve_duckdb
 from relserve_duckdb import Connection
 
 from relserve import api
+from relserve.call.slo import slo_of
 from relserve.engines.protocol import Engine
-from relserve.errors import ProtocolError, UsageError
+from relserve.errors import OptionError, ProtocolError, UsageError
 from relserve.examples import TABLES, scan_of
 from relserve.server.catalog import Catalog
 from relserve.server.client.notices import WireClient
@@ -57,7 +58,11 @@ class Database:
         find = metered_finder(session.find_engine, user, self._quota)
         judge = ForeignTables(client.notice, history) if session.foreign_tables else None
         ends = session.deadline_s if user.deadline_s is None else user.deadline_s
-        own = replace(session, find_engine=find, foreign_tables=judge, deadline_s=ends)
+        try:
+            slo = session.slo if user.slo is None else slo_of(f"the slo of {user.name!r}", user.slo)
+        except OptionError as error:
+            raise ProtocolError(str(error), "22023") from None
+        own = replace(session, find_engine=find, foreign_tables=judge, deadline_s=ends, slo=slo)
         con = self._root.cursor_for(own, client)
         con.raw.execute("SET TimeZone = 'UTC'")
         return con

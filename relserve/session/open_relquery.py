@@ -165,8 +165,9 @@ class OpenRelQuery:
 def submission_of(site: CallSite, rel_id: str, folded: FoldedRows) -> Submission:
     """Distinct prompts of a call as an engine gets them."""
     return Submission(
-        rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars
-    )
+        rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars,
+        slo=site.options.slo,
+    )  # fmt: skip
 
 
 def _check_takes_grammars(site: CallSite) -> None:

@@ -6,12 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from relserve.cache.cache import AnswerCache
 from relserve.call.rel_tag import Step
 from relserve.call.relquery import CallSite, RelQuery, Result, Submission, new_rel_id
+from relserve.call.slo import Slo
 from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
 from relserve.policies.cost import CostModel
@@ -38,6 +39,7 @@ class Session:
             other and the prefix cache serves it; off, in the order of the rows. Answers are the same.
         deadline_s: seconds after which rows without an answer fail, of calls and workflows that say nothing
             of a deadline; None: any time.
+        slo: limits of the tokens of calls that give none; None: none.
     """
 
     find_engine: Callable[[str | None], Engine]
@@ -46,6 +48,7 @@ class Session:
     foreign_tables: ForeignTables | None = None
     sorts: bool = True
     deadline_s: float | None = None
+    slo: Slo | None = None
 
     def run(
         self,
@@ -108,6 +111,8 @@ class Session:
         Raises:
             ModelError: its model is not to be had.
         """
+        if site.options.slo is None and self.slo is not None:
+            site = replace(site, options=replace(site.options, slo=self.slo))
         return OpenRelQuery(
             site, partial(self.find_engine, site.options.model), self.history, self.cache, sorts=self.sorts,
             foreign_tables=self.foreign_tables,
@@ -141,6 +146,8 @@ class Session:
             ModelError: the model is not to be had.
             EngineError: this process was forked from one that used engines.
         """
+        if submission.slo is None:
+            submission = replace(submission, slo=self.slo)
         return PendingReplies(self.find_engine(model), submission)
 
     def find_cost(self, model: str | None = None) -> CostModel | None:

@@ -17,6 +17,7 @@ from rich.console import Console
 from relserve.cli.plain_text import clock_text
 from relserve.cli.top import NOBODY, draw
 from relserve.machine.engine_status import (
+    BudgetStatus,
     EngineStatus,
     RelStatus,
     is_alive,
@@ -54,6 +55,16 @@ def drawn(engines: list[EngineStatus], now_s: float | None = None) -> str:
     with screen.capture() as captured:
         screen.print(draw(engines, time.time() if now_s is None else now_s))
     return captured.get()
+
+
+def test_step_budgets_are_told_of_where_there_are_limits() -> None:
+    idle = BudgetStatus("ours", 0, None, None, None, None, None, None)
+    assert "steps" not in drawn([status(7, budget=idle)])
+    busy = BudgetStatus("ours", 150, 480, "slack", 0.02, 0.973, 0.1, 0.004)
+    assert "steps by ours: 480 tokens in 20 ms (slack), 150 with limits, R2 0.97" in drawn(
+        [status(7, budget=busy)]
+    )
+    assert "steps by ours, 3 with limits" in drawn([status(7, budget=idle._replace(limited=3))])
 
 
 def test_hidden_rows_are_told_of_where_there_are_any() -> None:

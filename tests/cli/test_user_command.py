@@ -126,6 +126,16 @@ def test_a_user_has_a_deadline_of_their_own(user, path):
     assert Users.load(path).get("ann").deadline_s is None
 
 
+def test_a_user_has_a_class_of_limits(user, path):
+    add(user, "ann", "--slo", "interactive")
+    assert Users.load(path).get("ann").slo == "interactive"
+    assert "interactive" in user("list")
+    user("change", "ann", "--no-slo")
+    assert Users.load(path).get("ann").slo is None
+    with pytest.raises(UsageError, match="--slo or --no-slo"):
+        user("change", "ann", "--slo", "batch", "--no-slo")
+
+
 @pytest.mark.parametrize("deadline", ["0", "soon", "-3 s", "1 year"])
 def test_a_deadline_that_is_none_is_refused(user, path, deadline):
     with pytest.raises(UsageError, match="--deadline must be"):

@@ -31,12 +31,21 @@ def told_cache(engine_args: Mapping[str, Any]) -> str | None:
     Raises:
         UsageError: they cannot be read.
     """
+    return told_setting(engine_args, "cache")
+
+
+def told_setting(engine_args: Mapping[str, Any], setting: str) -> str | None:
+    """What vLLM's arguments say of a setting of our scheduler; None where they say nothing.
+
+    Raises:
+        UsageError: they cannot be read.
+    """
     config = engine_args.get("additional_config")
     ours = config.get(KEY) if isinstance(config, Mapping) else None
     for name, given in (("additional_config", config), (f"additional_config[{KEY!r}]", ours)):
         if not isinstance(given, Mapping | None):
             raise UsageError(f"vLLM's argument {name} is a mapping of names to values, not {given!r}")
-    return None if ours is None or "cache" not in ours else str(ours["cache"])
+    return None if ours is None or setting not in ours else str(ours[setting])
 
 
 def cache_of(additional_config: Any) -> str:

@@ -96,6 +96,7 @@ class _ServerCollector(Collector):
             ("told_timestamp_seconds", "When it told this", [(by, each.written_s) for by, each in engines]),
         ):
             yield _gauge(f"relserve_engine_{name}", help, labels, values)
+        yield from _steps(engines)
         help = "Requests that were dropped and came back with another type of cache"
         switched = [(by, each.switched) for by, each in engines]
         yield _counter("relserve_engine_cache_switches", help, labels, switched)
@@ -127,6 +128,23 @@ def _named(engines: Iterable[EngineStatus]) -> Iterator[tuple[tuple[str, str], E
         number = of_pid[engine.pid]
         name = str(engine.pid) if number == 1 else f"{engine.pid}-{number}"
         yield (name, called(engine.model)), engine
+
+
+def _steps(engines: Sequence[tuple[tuple[str, str], EngineStatus]]) -> Iterator[Metric]:
+    """What bounds the engines' steps; nothing of what is not known."""
+    bounded = [((*by, each.budget.policy), each.budget) for by, each in engines if each.budget is not None]
+    labels = ["engine", "model", "policy"]
+    latest = [((*by, each.reason or ""), each) for by, each in bounded]
+    for name, help, more, values in (
+        ("limited_requests", "Requests with limits", [], [(by, each.limited) for by, each in bounded]),
+        ("step_budget_tokens", "Most tokens of the latest step that was bounded", ["reason"],
+         [(by, each.tokens) for by, each in latest]),
+        ("step_target_seconds", "What it should take", [], [(by, each.target_s) for by, each in bounded]),
+        ("step_model_r2", "How well steps are foretold", [], [(by, each.r2) for by, each in bounded]),
+        ("step_least_seconds", "The shortest step", [], [(by, each.least_step_s) for by, each in bounded]),
+    ):  # fmt: skip
+        known = [(by, value) for by, value in values if value is not None]
+        yield _gauge(f"relserve_engine_{name}", help, [*labels, *more], known)
 
 
 def _statements(counted: Counted) -> Iterator[Metric]:

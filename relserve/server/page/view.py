@@ -141,6 +141,7 @@ def _engine(engine: EngineStatus, now: datetime) -> dict[str, Any]:
     return {
         "pid": engine.pid, "model": called(engine.model), "variant": engine.variant,
         "running": engine.running, "waiting": engine.waiting, "kv_used": engine.kv_used,
+        "steps": None if engine.budget is None else engine.budget._asdict(),
         "relqueries": engine.num_rels, "silent_s": max(now.timestamp() - engine.written_s, 0.0),
     }  # fmt: skip
 

@@ -1,7 +1,8 @@
 """The users of a server, in one JSON file that only its owner may read.
 
     {"users": [{"name": "ann", "verifier": "SCRAM-SHA-256$4096:..", "is_admin": false,
-                "models": ["tiny"], "tokens_per_hour": 100000, "deadline_s": 60, "keys": ["sha256:..:k3Xz"]}]}
+                "models": ["tiny"], "tokens_per_hour": 100000, "deadline_s": 60, "slo": "interactive",
+                "keys": ["sha256:..:k3Xz"]}]}
 
 A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told; nor
 can a key be told from what is kept of it (see `keys`).
@@ -43,6 +44,7 @@ class User:
         deadline_s: of their calls and questions that give none, in seconds; None: the server's own.
         requests_at_once: of OpenAI clients; None: no limit.
         keys: of OpenAI clients, as `keys.Key` writes them.
+        slo: the class of their calls that give none, by name; None: the server's own.
     """
 
     name: str
@@ -55,6 +57,7 @@ class User:
     tokens_per_day: int | None = None
     requests_at_once: int | None = None
     keys: tuple[Key, ...] = ()
+    slo: str | None = None
 
     @property
     def token_limits(self) -> tuple[int | None, int | None, int | None]:
@@ -227,10 +230,13 @@ def _user(entry: dict[str, Any]) -> User:
     is_admin = entry.get("is_admin", False)
     if type(is_admin) is not bool:
         raise ValueError(f"is_admin of {name!r} is {is_admin!r}, not true or false")
+    slo = entry.get("slo")
+    if slo is not None and type(slo) is not str:
+        raise ValueError(f"slo of {name!r} is {slo!r}, not the name of a class")
     own = None if models is None else frozenset(models)
     keys = tuple(Key.read(each) for each in entry.get("keys") or ())
     limits = {field: entry.get(field) for field in LIMITS}
-    return User(name, verifier, is_admin, own, deadline_s=deadline_s, keys=keys, **limits)
+    return User(name, verifier, is_admin, own, deadline_s=deadline_s, keys=keys, slo=slo, **limits)
 
 
 def _as_json(user: User) -> dict[str, Any]:
@@ -238,5 +244,5 @@ def _as_json(user: User) -> dict[str, Any]:
     return {
         "name": user.name, "verifier": user.verifier, "is_admin": user.is_admin, "models": models,
         "deadline_s": user.deadline_s, **{field: getattr(user, field) for field in LIMITS},
-        "keys": [str(key) for key in user.keys],
+        "keys": [str(key) for key in user.keys], "slo": user.slo,
     }  # fmt: skip

@@ -27,10 +27,9 @@ MakeLine = Callable[[], str]
 class DecisionLog:
     """Writes every event until the file is as large as it may be."""
 
-    def __init__(self, path: Path, name: str, most_bytes: int) -> None:
+    def __init__(self, path: Path, most_bytes: int) -> None:
         self._writer = _Writer(path, most_bytes)
         self._end = weakref.finalize(self, self._writer.close)  # also at the interpreter's end
-        self._put(lambda: lines.began(name))
         threading.Thread(target=self._writer.run, name="relserve-steps", daemon=True).start()
 
     @classmethod
@@ -38,7 +37,11 @@ class DecisionLog:
         """The log that an engine's settings ask for."""
         if not settings.step_log_path:
             return NoLog()
-        return cls(Path(settings.step_log_path), settings.step_budget, round(settings.step_log_mb * 2**20))
+        return cls(Path(settings.step_log_path), round(settings.step_log_mb * 2**20))
+
+    def began(self, name: str) -> None:
+        """A policy decides from now on."""
+        self._put(lambda: lines.began(name))
 
     def measured(self, work: Work, seconds: float) -> None:
         """A step has ended."""
@@ -63,6 +66,9 @@ class DecisionLog:
 
 class NoLog:
     """Keeps nothing."""
+
+    def began(self, name: str) -> None:
+        """See `DecisionLog`."""
 
     def measured(self, work: Work, seconds: float) -> None:
         """See `DecisionLog`."""

@@ -58,6 +58,7 @@ class StepBudgets:
     def use(self, policy: BudgetPolicy) -> None:
         """Follow another policy from now on, and know nothing of steps before."""
         self.policy = policy
+        self._log.began(policy.name)
         self._only_limits = policy.name in BY_LIMITS
         self.rows: dict[str, Limited] = {}
         self._rels: Counter[str] = Counter()

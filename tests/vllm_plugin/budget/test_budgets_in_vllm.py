@@ -6,18 +6,22 @@ import json
 import logging
 import math
 import random
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from relserve.machine.engine_status import EngineStatus
 from relserve.policies.budget.log import replay
-from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.state import Budget, View, Work
 from relserve.policies.budget.static import within
 from relserve.policies.budget.variants import make
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
+from tests.vllm_plugin.budget.random_budgets import RandomBudgets
+from tests.waiting import Limit
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 from relserve.vllm_plugin.testing import Arrival, Ran, Worker, deliver, run, scheduler_of, workload
@@ -29,24 +33,6 @@ LIMITS = {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.01}
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-
-
-class Random:
-    """Budgets of any size, and no thought."""
-
-    name, model = "random", None
-
-    def __init__(self, seed: int) -> None:
-        self._rng = random.Random(seed)
-
-    def choose(self, view: View) -> Budget:
-        return within(view, self._rng.choice([0, 1, 40, 300]), self._rng.choice([1, math.inf]))
-
-    def measured(self, work: Work, seconds: float) -> None:
-        assert seconds > 0
-
-    def ended(self, request: Ended) -> None:
-        assert request.num_output > 0
 
 
 def with_limits(seed: int) -> list[Arrival]:
@@ -66,7 +52,7 @@ def with_limits(seed: int) -> list[Arrival]:
 def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int, is_async: bool) -> None:
     seed = num_blocks + is_async
     scheduler = scheduler_of(MODEL, variant, is_async, num_blocks)
-    scheduler.budgets.use(Random(seed))
+    scheduler.budgets.use(RandomBudgets(seed))
     arrivals = with_limits(seed)
     ran = run(scheduler, arrivals, is_async)
     assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
@@ -136,7 +122,7 @@ def test_a_static_budget_bounds_steps(variant: str) -> None:
 def test_decodes_with_a_limit_are_not_held_up_by_long_prompts(variant: str) -> None:
     """A policy of four prompt tokens a step: each step gives each row that decodes its token."""
 
-    class Four(Random):
+    class Four(RandomBudgets):
         def choose(self, view: View) -> Budget:
             return within(view, view.num_decodes + 4)
 
@@ -152,7 +138,7 @@ def test_decodes_with_a_limit_are_not_held_up_by_long_prompts(variant: str) -> N
 def test_a_decision_that_schedules_nothing_is_followed_by_one_without_a_budget() -> None:
     """Requests that the policy does not let in are let in by the next step."""
 
-    class Nobody(Random):
+    class Nobody(RandomBudgets):
         def choose(self, view: View) -> Budget:
             return Budget(1, 0, math.inf, "nobody")
 
@@ -166,7 +152,7 @@ def test_a_decision_that_schedules_nothing_is_followed_by_one_without_a_budget()
 def test_the_view_says_who_decodes_and_who_waits() -> None:
     seen: list[View] = []
 
-    class Watching(Random):
+    class Watching(RandomBudgets):
         def choose(self, view: View) -> Budget:
             seen.append(view)
             return within(view, 60)
@@ -189,7 +175,7 @@ def test_the_view_says_who_decodes_and_who_waits() -> None:
 def test_planning_ahead_counts_the_token_that_is_being_computed() -> None:
     seen: list[View] = []
 
-    class Watching(Random):
+    class Watching(RandomBudgets):
         def choose(self, view: View) -> Budget:
             seen.append(view)
             return within(view, 30)
@@ -244,6 +230,29 @@ def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
     scheduler = scheduler_of(MODEL, "stock", False, 200, step_log_path=str(tmp_path / "file" / "steps.jsonl"))
     assert scheduled(scheduler, plain(1, 8, 4, "a", **LIMITS))
     scheduler.shutdown()
+
+
+@pytest.mark.performance
+def test_an_engine_that_turns_ten_times_slower_is_followed(limit_s: Limit) -> None:
+    """The model inside the scheduler is right again after a few steps, at whatever speed."""
+    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    for arrival in plain(8, 20, 500, "a", **LIMITS):
+        scheduler.add_request(arrival.request())
+    worker, model = Worker(), scheduler.budgets.policy.model
+
+    def steps(number: int, pause_s: float) -> None:
+        for _ in range(number):
+            output = scheduler.schedule()
+            result = worker.execute(output)
+            time.sleep(pause_s)
+            deliver(scheduler, output, result, Ran())
+
+    work = np.array([Work(0, 0, 8, 8 * 100.0)], dtype=float)
+    steps(150, 0.004)
+    before_s = float(model.predict(work)[0])
+    assert 0.004 < before_s < limit_s(0.008)
+    steps(30, 0.04)
+    assert 0.036 < float(model.predict(work)[0]) < limit_s(0.06)
 
 
 def test_the_status_tells_of_budgets() -> None:

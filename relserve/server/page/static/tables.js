@@ -37,6 +37,7 @@ const engines = new Table(place("engines"), [
   ["running", (engine) => count(engine.running), "number"],
   ["waiting", (engine) => count(engine.waiting), "number"],
   ["KV cache", (engine) => group(bar([["used", engine.kv_used]]), element("span", share(engine.kv_used))), "kv"],
+  ["step budget", budgetOf],
   ["state", stateOf],
 ], {
   key: (engine) => `${engine.pid} ${engine.model} ${engine.nth}`,
@@ -105,6 +106,14 @@ function ending(rel) {
   if (rel.state !== "running") return rel.error ? line(rel.error, "bad") : "";
   if (rel.end === null) return "–";
   return group(element("b", clock(rel.end)), element("span", ` in ${span(between(now, rel.end))}`, "dim"));
+}
+
+function budgetOf(engine) {
+  const steps = engine.steps;
+  if (!steps || steps.tokens === null) return line("–", "dim");
+  const target = steps.target_s === null ? "" : ` in ${(1000 * steps.target_s).toPrecision(3)} ms`;
+  const sure = steps.r2 === null ? "" : `, R² ${steps.r2.toFixed(2)}`;
+  return stack(line(`${count(steps.tokens)} tokens${target}`), line(`${steps.policy}: ${steps.reason}${sure}`, "dim"));
 }
 
 function stateOf(engine) {

@@ -1,0 +1,27 @@
+"""A policy without a thought, for tests: whatever it says, rows give the same tokens."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.static import within
+
+
+class RandomBudgets:
+    """Budgets of any size."""
+
+    name, model = "random", None
+
+    def __init__(self, seed: int) -> None:
+        self._rng = random.Random(seed)
+
+    def choose(self, view: View) -> Budget:
+        return within(view, self._rng.choice([0, 1, 40, 300]), self._rng.choice([1, math.inf]))
+
+    def measured(self, work: Work, seconds: float) -> None:
+        assert seconds > 0
+
+    def ended(self, request: Ended) -> None:
+        assert request.num_output > 0
