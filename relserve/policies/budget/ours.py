@@ -3,6 +3,9 @@
 A limit is on the mean time between a row's tokens, so a row that has been quick so far may have a longer
 step, and one that could not keep its limit even if it decoded alone from now on binds nobody. What the rows
 have left is spent on prompts at once, and prompts get a floor of tokens in any case.
+
+No budget keeps limits where so many rows decode that their step alone takes longer. So nobody else is let in
+while as many run as the usual limit bears.
 """
 
 from __future__ import annotations
@@ -47,10 +50,27 @@ class Ours:
         least = view.num_decodes + self.floor
         if not self.model.is_ready:
             return within(view, max(view.num_decodes + self.before_learning, least), reason="nothing learnt")
-        target = self._target_s(view)
+        target, most = self._target_s(view), self._most_requests(view)
         if target == inf:
-            return within(view, view.most_tokens, target_s=target, reason="nobody's limit binds")
-        return within(view, max(self._most_within(view, target), least), target_s=target, reason="slack")
+            return within(view, view.most_tokens, most, target, "nobody's limit binds")
+        tokens = max(self._most_within(view, target), least)
+        return within(view, tokens, most, target, "full" if most <= view.num_running else "slack")
+
+    def _most_requests(self, view: View) -> float:
+        """How many rows may decode so that their steps alone keep the limit of most of them."""
+        if not view.num_decodes:
+            return inf
+        limits_s = np.concatenate([view.decodes.slo_s, view.prompts.tpot_slo_s])
+        alone_s = float(self.model.predict(np.array([Work(num_decodes=1.0)]))[0])
+        limits_s = np.sort(np.where(limits_s > alone_s, limits_s, inf))
+        limit_s = self.margin * float(limits_s[len(limits_s) // 2])
+        if limit_s == inf:
+            return inf
+        rows = np.arange(1.0, view.most_requests + 1.0)
+        works = np.zeros((len(rows), len(Work._fields)))
+        works[:, 2], works[:, 3] = rows, rows * (view.decodes.context_tokens / view.num_decodes)
+        fits = self.model.predict(works) <= limit_s
+        return float(np.flatnonzero(fits)[-1] + 1) if fits.any() else 1.0
 
     def _target_s(self, view: View) -> float:
         """The least of what the rows can spare whose limits can be kept yet."""

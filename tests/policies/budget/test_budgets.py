@@ -131,6 +131,23 @@ def test_an_absurd_limit_is_as_good_as_none(name: str) -> None:
     assert POLICIES[name].choose(view(20, (30_000,), tpot_slo_s=1e9, pace_s=0.01)).tokens >= 8184
 
 
+def test_nobody_is_let_in_where_so_many_decode_that_no_budget_helps() -> None:
+    ours = POLICIES["ours"]
+    for num_decodes in (20, 200):
+        seen = view(num_decodes=num_decodes, tpot_slo_s=0.014, pace_s=0.014, prompts=(64,) * 60)
+        most = ours.choose(seen).requests
+        bears = [n for n in range(1, 257) if seconds_of(Work(0, 0, n, n * 1000.0)) <= 0.014]
+        assert most == pytest.approx(max(bears), rel=0.2) or most == num_decodes > max(bears)
+    unlimited = view(num_decodes=200, tpot_slo_s=inf, prompts=(64,) * 60)
+    assert ours.choose(unlimited).requests == 256
+
+
+def test_one_row_with_a_tight_limit_keeps_nobody_out() -> None:
+    ours, seen = POLICIES["ours"], view(num_decodes=100, tpot_slo_s=1.0)
+    seen.decodes.slo_s[0] = 0.0105
+    assert ours.choose(seen).requests == 256
+
+
 def test_prompts_are_never_starved_by_ours() -> None:
     ours = POLICIES["ours"]
     assert isinstance(ours, Ours)
