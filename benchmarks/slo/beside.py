@@ -34,7 +34,9 @@ def arrivals(load: Load, seed: int) -> list[Arrival]:
     rng = np.random.default_rng([19, seed])
     end_s = load.warm_s + load.seconds
     low, high = ROW_OUTPUT
-    there = [Arrival(0.0, ROW_PROMPT, int(rng.integers(16, high))) for _ in range(ROWS)]
+    lengths = np.arange(low, high)
+    whole = rng.choice(lengths, ROWS, p=lengths / lengths.sum())  # long ones are met more often
+    there = [Arrival(0.0, ROW_PROMPT, int(left) + 2) for left in whole * rng.random(ROWS)]
     rows = [
         Arrival(at_s, ROW_PROMPT, int(rng.integers(low, high)))
         for at_s in _poisson(ROWS / load.row_s, end_s, 2 * seed)

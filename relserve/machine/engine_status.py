@@ -74,6 +74,8 @@ class BudgetStatus(NamedTuple):
     def text(self) -> str:
         """The latest step in a line: its tokens at most, what it should take, why, and how sure that is."""
         rows = f"{self.limited:,} with limits"
+        if self.least_step_s is not None:
+            rows += f", no step below {1e3 * self.least_step_s:,.3g} ms"
         if self.tokens is None:
             return f"steps by {self.policy}, {rows}"
         target = "" if self.target_s is None else f" in {1e3 * self.target_s:,.3g} ms"

@@ -237,7 +237,7 @@ def what_forbids_budgets(scheduler: Host) -> list[str]:
     reasons = {
         "speculative decoding": config.speculative_config is not None,
         "prompts that are computed whole (no chunked prefill)": not steps.enable_chunked_prefill,
-        "images that are computed whole": bool(steps.disable_chunked_mm_input),
+        "images that are computed whole": bool(getattr(steps, "disable_chunked_mm_input", False)),
         "data parallel ranks that step together": config.parallel_config.data_parallel_size > 1,
         "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
     }

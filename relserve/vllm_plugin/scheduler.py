@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from relserve.call.rel_tag import RelTag
+from relserve.settings import STEP_BUDGET
 from relserve.vllm_plugin import batches, host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
@@ -158,7 +159,8 @@ def _is_bounded(scheduler: Host, settings: SchedulerSettings) -> bool:
         return False
     reasons = host.what_forbids_budgets(scheduler)
     if reasons:
-        logger.warning("steps have the engine's own budget because of %s", ", ".join(reasons))
+        level = logging.INFO if settings.step_budget == STEP_BUDGET else logging.WARNING  # was it asked for?
+        logger.log(level, "steps have the engine's own budget because of %s", ", ".join(reasons))
     return not reasons
 
 

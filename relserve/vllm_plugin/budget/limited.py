@@ -9,6 +9,7 @@ from typing import Any
 from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
 from relserve.policies.budget.state import Ended
 from relserve.vllm_plugin.host import Request
+from relserve.vllm_plugin.ledger import RelRecord
 from relserve.vllm_plugin.settings import as_slo
 
 
@@ -17,14 +18,14 @@ class Limited:
     """A request in the engine that has a limit; times are seconds of one monotonic clock.
 
     Attributes:
-        rel_id: of its relQuery.
+        rel: its relQuery.
         ttft_slo_s: its limit on the time until its first token (TTFT); infinite for none.
         tpot_slo_s: its limit on the mean time between the others (TPOT).
         first_s: when it gave its first token; None before.
     """
 
     request: Request
-    rel_id: str
+    rel: RelRecord
     arrival_s: float
     ttft_slo_s: float
     tpot_slo_s: float

@@ -85,9 +85,9 @@ class StepBudgets:
             self._since_s = now_s
         ttft_s, tpot_s = limits_of(request, self._defaults)
         if (math.isfinite(ttft_s) or math.isfinite(tpot_s)) and request.request_id not in self.rows:
-            rel_id = self._ledger.rel_of(request).rel_id
-            self._rels[rel_id] += 1
-            self.rows[request.request_id] = Limited(request, rel_id, now_s, ttft_s, tpot_s)
+            rel = self._ledger.rel_of(request)
+            self._rels[rel.rel_id] += 1
+            self.rows[request.request_id] = Limited(request, rel, now_s, ttft_s, tpot_s)
 
     def token(self, request_id: str) -> None:
         """A request has new tokens."""
@@ -102,9 +102,10 @@ class StepBudgets:
         self._cached.pop(request_id, None)
         if row is None:
             return
-        self._rels[row.rel_id] -= 1
-        if not self._rels[row.rel_id]:
-            del self._rels[row.rel_id]
+        rel_id = row.rel.rel_id
+        self._rels[rel_id] -= 1
+        if not self._rels[rel_id]:
+            del self._rels[rel_id]
         if not aborted:
             self.policy.ended(ended := row.ended(self._since_s))
             self._log.ended(ended)
@@ -209,9 +210,9 @@ class StepBudgets:
             if row is None:
                 table.append((now_s, 1.0, 1.0, math.inf))
                 continue
-            left = self._ledger.rel_of(request).lengths.left
-            expected = left[min(request.num_output_tokens, len(left) - 1)]
-            said = request.num_output_tokens + request.num_output_placeholders
+            given, left = request.num_output_tokens, row.rel.lengths.left
+            expected = left[given if given < len(left) else -1]
+            said = given + request.num_output_placeholders
             first_s = now_s if row.first_s is None else row.first_s  # it is being computed
             table.append((first_s, max(said, 1), max(expected, 1.0), row.tpot_slo_s))
         first, said_column, left_column, slo = np.array(table, dtype=float).reshape(-1, 4).T

@@ -24,7 +24,7 @@ from tests.vllm_plugin.budget.random_budgets import RandomBudgets
 from tests.waiting import Limit
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
-from relserve.vllm_plugin.testing import Arrival, Ran, Worker, deliver, run, scheduler_of, workload
+from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, run, scheduler_of, workload
 
 MODEL = str(MODEL_DIR)
 LIMITS = {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.01}
@@ -277,3 +277,16 @@ def test_the_status_tells_of_budgets() -> None:
     assert told.decision_ms > 0
     assert told.least_step_s > 0
     assert told.r2 is None or told.r2 <= 1
+
+
+@pytest.mark.parametrize(("name", "is_said"), [("ours", False), ("lens", True)])
+def test_engines_whose_prompts_are_computed_whole_have_their_own_budget(
+    name: str, is_said: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log warns of it where a policy was asked for."""
+    monkeypatch.setattr(config_of(MODEL).scheduler_config, "enable_chunked_prefill", False)
+    scheduler = scheduler_of(MODEL, "stock", False, 200, step_budget=name)
+    assert scheduler.budgets is None
+    assert scheduler.publisher.snapshot(scheduler, 0.0).budget is None
+    assert ("because of prompts that are computed whole" in caplog.text) == is_said
+    assert max(sum(step.values()) for step in scheduled(scheduler, plain(2, 100, 3, "a", **LIMITS))) == 200
