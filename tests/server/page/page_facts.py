@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from relserve.machine.engine_status import EngineStatus
+from relserve.machine.engine_status import BudgetStatus, EngineStatus
 from relserve.machine.gate_status import GateStatus
 from relserve.server.page.app import app
 from relserve.server.page.counters import Counters
@@ -45,6 +45,9 @@ class WrittenFacts:
 
     def gates(self) -> list[GateStatus]:
         return list(self.gates_now)
+
+
+BUDGET = BudgetStatus("ours", 150, 480, "slack", 0.02, 0.97, 0.1, 0.004)
 
 
 def engine(*rels: object, **changes: object) -> EngineStatus:

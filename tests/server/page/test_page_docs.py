@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from relserve.call.relquery import Usage
 from relserve.server.page.facts import ClientFacts
 from relserve.session.history import QueryRecord
-from tests.server.page.page_facts import WrittenFacts, engine, get, served
+from tests.server.page.page_facts import BUDGET, WrittenFacts, engine, get, served
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -21,7 +21,8 @@ def metrics() -> dict[str, set[str]]:
     """The labels of each sample's name."""
     record = QueryRecord("r", "llm", "{}", "m", 9, num_rows_done=4, usage=Usage(50, 20, 5))
     client = ClientFacts(1, "ann", "", "127.0.0.1", "idle", datetime.now(timezone.utc), None)
-    facts = WrittenFacts(clients_now=[client], queries_now=[("ann", record)], engines_now=[engine()])
+    engines = [engine(budget=BUDGET)]
+    facts = WrittenFacts(clients_now=[client], queries_now=[("ann", record)], engines_now=engines)
     facts.counters.statement_ended(0.1, sqlstate="57014")
     facts.counters.requests.begun("ann")
     facts.counters.requests.spent("ann", 9, 3)

@@ -18,7 +18,7 @@ from relserve.server.page.app import app
 from relserve.server.page.facts import ClientFacts
 from relserve.server.page.serving import page_host, serving
 from relserve.session.history import QueryRecord
-from tests.server.page.page_facts import WrittenFacts, engine, get, served
+from tests.server.page.page_facts import BUDGET, WrittenFacts, engine, get, served
 
 SINCE = datetime(2027, 1, 15, 8, 0, tzinfo=timezone.utc)
 
@@ -180,3 +180,17 @@ def test_a_look_that_fails_does_not_end_the_looking(caplog: pytest.LogCaptureFix
         facts.broken = False
         assert get(f"{address}/api/status")[0] == 200
     assert "could not look" in caplog.text
+
+
+def test_step_budgets_are_shown_and_measured() -> None:
+    """An engine that nothing bounds, and numbers that are not known, have none."""
+    engines = [engine(budget=BUDGET), engine(), engine(budget=BUDGET._replace(r2=None))]
+    facts = WrittenFacts(engines_now=engines)
+    with served(facts) as address:
+        shown = json.loads(get(f"{address}/api/status")[2])["engines"]
+        text = get(f"{address}/metrics")[2]
+    assert [each["steps"] for each in shown] == [BUDGET._asdict(), None, BUDGET._asdict() | {"r2": None}]
+    lines = [line for line in text.splitlines() if line.startswith("relserve_engine_step_")]
+    assert sum("step_budget_tokens" in line and line.endswith(" 480.0") for line in lines) == 2
+    assert sum("step_model_r2" in line for line in lines) == 1
+    assert 'reason="slack"' in lines[0]
