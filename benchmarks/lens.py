@@ -122,7 +122,7 @@ class Bench:
         run = self._worker.serve(trace, forget=True, tokens=True, slo_s=limits, budget=system)
         after = self._probe()
         self.probes_s += [before, after]
-        found = kept(records(trace, run["token_s"], 2 * reference / (before + after)), slo, load.warm_s)
+        found = kept(records(trace, run["token_s"], 1.0 / slower), slo, load.warm_s)
         told, prefills = run["budget"], [tokens for tokens, _, _ in run["steps"] if tokens]
         taken = 1e3 * np.array(told["decisions_s"])
         return Ran(

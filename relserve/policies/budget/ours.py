@@ -61,15 +61,15 @@ class Ours:
         if not view.num_decodes:
             return inf
         limits_s = np.concatenate([view.decodes.slo_s, view.prompts.tpot_slo_s])
-        alone_s = float(self.model.predict(np.array([Work(num_decodes=1.0)]))[0])
-        limits_s = np.sort(np.where(limits_s > alone_s, limits_s, inf))
-        limit_s = self.margin * float(limits_s[len(limits_s) // 2])
-        if limit_s == inf:
-            return inf
         rows = np.arange(1.0, view.most_requests + 1.0)
         works = np.zeros((len(rows), len(Work._fields)))
         works[:, 2], works[:, 3] = rows, rows * (view.decodes.context_tokens / view.num_decodes)
-        fits = self.model.predict(works) <= limit_s
+        steps_s = self.model.predict(works)
+        limits_s = np.where(limits_s > steps_s[0], limits_s, inf)
+        limit_s = self.margin * float(np.partition(limits_s, len(limits_s) // 2)[len(limits_s) // 2])
+        fits = steps_s <= limit_s
+        if fits.all():
+            return inf
         return float(np.flatnonzero(fits)[-1] + 1) if fits.any() else 1.0
 
     def _target_s(self, view: View) -> float:

@@ -29,7 +29,7 @@ from relserve.vllm_plugin.step_features import work_of
 logger = logging.getLogger(__name__)
 
 LATEST = 1024  # decisions whose times are remembered
-LOOKS = 8  # requests of a step that are looked up in the prefix cache; each takes 10 to 20 us
+LOOKS = 4  # requests of a step that are looked up in the prefix cache; each takes 10 to 20 us
 SURE = 32  # measured steps after which their least duration tells something
 _NOTHING = np.zeros(0)
 NO_DECODES = Decodes(_NOTHING, _NOTHING, _NOTHING, _NOTHING, 0.0)
@@ -174,6 +174,7 @@ class StepBudgets:
         self._least_s = min(self._least_s, seconds)
         self.policy.measured(work, seconds)
         self._log.measured(work, seconds)
+        self._since_s = time.monotonic()  # what learning takes now and then belongs to no step
 
     def _choose(self, running: Sequence[Request], waiting: Iterable[Request]) -> Budget | None:
         """The budget of a step that is to be scheduled now; None: as the engine has it."""
