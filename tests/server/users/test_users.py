@@ -151,3 +151,15 @@ def test_a_deadline_in_the_file_that_is_none_is_refused(tmp_path, deadline):
     path.chmod(0o600)
     with pytest.raises(UsageError, match="deadline_s of 'ann' must be"):
         Users.load(path)
+
+
+def test_a_class_of_limits_in_the_file(tmp_path):
+    path = tmp_path / "users.json"
+    for slo, said in (("interactive", None), (5, "slo of 'ann' is 5, not the name of a class")):
+        path.write_text(json.dumps({"users": [{"name": "ann", "slo": slo}]}))
+        path.chmod(0o600)
+        if said is None:
+            assert Users.load(path).get("ann").slo == slo
+        else:
+            with pytest.raises(UsageError, match=said):
+                Users.load(path)
