@@ -106,6 +106,7 @@ class StepBudgets:
         self._rels[rel_id] -= 1
         if not self._rels[rel_id]:
             del self._rels[rel_id]
+        self._look_at(row)
         if not aborted:
             self.policy.ended(ended := row.ended(self._since_s))
             self._log.ended(ended)
@@ -259,8 +260,8 @@ class StepBudgets:
         if len(self._warned) < SURE:
             self._warned.add(limit_s)
             logger.warning(
-                "requests ask for a token within %.4g ms, and no step of the last %s took less than %.4g ms: "
-                "they are served as soon as possible and keep nobody else waiting",
+                "requests ask for a token within %.4g ms, and none of %s steps took less than %.4g ms: they "
+                "will be late",
                 1e3 * limit_s, f"{self._num_measured:,}", 1e3 * self._least_s,
             )  # fmt: skip
 
