@@ -11,6 +11,9 @@ from relserve.call.relquery import Submission
 from relserve.errors import AdmissionError
 from relserve.gate.gate import Gate
 from relserve.gate.ticket import Ticket
+from relserve.policies.admission.request import LONGEST_S
+
+LEAST_S = 0.001
 
 
 class Rows:
@@ -27,11 +30,9 @@ class Rows:
         self._gate, self._loop, self._news = gate, asyncio.get_running_loop(), asyncio.Event()
         self._ready: deque[Ticket] = deque()
         self._error: AdmissionError | None = None
-        self._is_told = False
-        ends_s = submission.deadline_s
         self._party = gate.party(
-            user, output_cap, None if ends_s is None else ends_s - time.time(),
-            submission.kind or "", self._started, self._refused, submission.told, num_rows,
+            user, output_cap, _seconds_left(submission.deadline_s), submission.kind or "", self._started,
+            self._refused, submission.told, num_rows,
         )  # fmt: skip
         gate.come(self._party)
 
@@ -72,3 +73,8 @@ class Rows:
     def _tell(self) -> None:
         with suppress(RuntimeError):  # the loop was closed
             self._loop.call_soon_threadsafe(self._news.set)
+
+
+def _seconds_left(deadline_s: float | None) -> float | None:
+    """A limit, whatever the wall clock says: what is over ends soon, what is absurdly far is far."""
+    return None if deadline_s is None else min(max(deadline_s - time.time(), LEAST_S), LONGEST_S)

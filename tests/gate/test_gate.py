@@ -9,9 +9,11 @@ from math import nan
 
 import pytest
 
+from relserve.call.relquery import Sampling, Submission
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, Cancelled, OptionError
 from relserve.gate.gate import Gate
+from relserve.gate.rows import Rows
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.request import SloClasses
@@ -143,3 +145,24 @@ def test_who_waits_is_told_where_it_stands() -> None:
     assert heard[-1].num_waiting == 1
     assert heard[-1].estimate_s is not None
     assert 0.05 < heard[-1].estimate_s < 1
+
+
+@pytest.mark.parametrize(("limit_s", "is_over"), [(-5.0, True), (0.0, True), (1e9, False)])
+def test_rows_whose_deadline_is_over_or_absurdly_far_are_no_mistake(limit_s: float, is_over: bool) -> None:
+    """The wall clock may have been set since their statement began."""
+
+    async def run() -> None:
+        its = gate()
+        with its.enter_blocking(prompt_tokens=1, max_tokens=1):
+            submission = Submission("rel", ["a"], Sampling(max_tokens=1), deadline_s=time.time() + limit_s)
+            rows = Rows(its, submission, 1, "ann", 1)
+            taking = asyncio.ensure_future(rows.take(1))
+            await asyncio.wait({taking}, timeout=0.5)
+            assert taking.done() == is_over
+            if is_over:
+                assert isinstance(taking.exception(), AdmissionError)
+        if not is_over:
+            assert len(await asyncio.wait_for(taking, 5)) == 1
+        rows.leave()
+
+    asyncio.run(run())
