@@ -10,6 +10,7 @@ import pytest
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.desk import FRONT, Desk
+from relserve.gate.lengths import MOST_KINDS, Lengths
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
@@ -158,3 +159,15 @@ def test_past_its_limit_all_of_a_relquery_is_refused_wherever_it_waits() -> None
     (error,) = engine.errors
     assert str(error).startswith("its limit is over; it has waited 3")
     assert its.num_refused == {"bob": 50}
+
+
+def test_lengths_are_learnt_by_kind_and_only_so_many_kinds_are_kept() -> None:
+    lengths = Lengths()
+    assert lengths.expected("a", 256) == 256
+    for _ in range(200):
+        lengths.learn("a", 10)
+    assert lengths.expected("a", 256) == 10
+    assert lengths.expected("a", 5) == 5
+    for number in range(MOST_KINDS):
+        lengths.learn(f"b{number}", 3)
+    assert lengths.expected("a", 256) == 256
