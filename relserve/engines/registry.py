@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
+from relserve.call.slo import classes
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.kv_cache import told_cache, told_setting
 from relserve.engines.loop import spawn
@@ -21,6 +22,7 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, UsageError
 from relserve.gate.made import make_gate
 from relserve.machine.embedded import FOLDERS, check_embedded
+from relserve.policies.admission.request import SloClasses
 from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings
 from relserve.vllm_plugin.settings import KEY
 
@@ -202,7 +204,7 @@ def own_engine(
             url, served_model=served or None, api_key=settings.api_key or None, timeout_s=settings.timeout_s,
             max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
         )  # fmt: skip
-    gate = make_gate(settings.admission, settings.shares, model=name)
+    gate = make_gate(settings.admission, settings.shares, SloClasses(classes()), model=name)
     return LocalEngine(
         name, path, engine_args=engine_args_of(settings), announce=announce,
         log_path=_log_path(name, settings), forks=forks, gate=gate,

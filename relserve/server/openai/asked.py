@@ -12,8 +12,11 @@ from urllib.parse import quote
 
 from relserve.call.durations import seconds_of
 from relserve.call.grammar_size import MAX_SIZE
+from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
+from relserve.call.slo import Slo, slo_of
 from relserve.errors import OptionError
 from relserve.server.openai.refusal import bad_request, no_model
+from relserve.server.users.users import User
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 DEFAULT_MAX_TOKENS = 16  # of OpenAI's completions, the older endpoint
@@ -59,12 +62,12 @@ class Asked:
         return [f"cmpl-{request_id}-{number}" for number in range(_num_prompts(self.body.get("prompt")))]
 
 
-def read_asked(path: str, raw: bytes, model: str, user: str, deadline_s: float | None) -> Asked:
+def read_asked(path: str, raw: bytes, model: str, user: User) -> Asked:
     """A request's body.
 
     Args:
         model: the one that there is.
-        deadline_s: the user's own, of requests that give none.
+        user: who asks, and whose own deadline and limits are those of requests that give none.
 
     Raises:
         Refusal: it is no JSON object, names another model, or has what the server does not take.
@@ -82,21 +85,19 @@ def read_asked(path: str, raw: bytes, model: str, user: str, deadline_s: float |
         raise bad_request("stream is true or false, and stream_options an object", "stream")
     if streams:  # the quota wants to know, also of an answer that its client leaves
         body["stream_options"] = {**options, "include_usage": True, "continuous_usage_stats": True}
-    deadline_s = _deadline(body.pop("deadline", None), deadline_s)
-    slo = body.pop("slo", None)
-    if slo is not None and not isinstance(slo, str):
-        raise bad_request("slo is the name of a class of limits; a time is told as deadline", "slo")
+    deadline_s = _deadline(body.pop("deadline", None), user.deadline_s)
+    slo = _slo(body.pop("slo", None) or user.slo)
     _check_grammars(body)
     asked = body.get("messages" if path == CHAT else "prompt")
     num_chars, num_ids = _size([asked, body.get("tools")])
     num_answers = _num_prompts(asked) * _whole(body.get("n"), 1) if path != CHAT else _whole(body.get("n"), 1)
     if path == CHAT:
         _check_media(asked)
-    body["vllm_xargs"] = _tags(body.get("vllm_xargs"), user, num_answers, deadline_s)
+    body["vllm_xargs"] = _tags(body.get("vllm_xargs"), user.name, num_answers, deadline_s, slo)
     return Asked(
         path, body, streams, streams and bool(options.get("include_usage")),
         streams and bool(options.get("continuous_usage_stats")), num_chars, num_ids, num_answers,
-        _max_tokens(path, body), slo if slo is not None else deadline_s, deadline_s,
+        _max_tokens(path, body), slo.name or deadline_s, deadline_s,
     )  # fmt: skip
 
 
@@ -121,6 +122,13 @@ def _deadline(given: Any, default: float | None) -> float | None:
         return default if given is None else seconds_of("deadline", given)
     except OptionError as error:
         raise bad_request(str(error), "deadline") from None
+
+
+def _slo(given: Any) -> Slo:
+    try:
+        return Slo() if given is None else slo_of("slo", given)
+    except OptionError as error:
+        raise bad_request(str(error), "slo") from None
 
 
 def _size(values: Any) -> tuple[int, int]:
@@ -183,7 +191,7 @@ def _check_grammars(body: Mapping[str, Any]) -> None:
             )
 
 
-def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None) -> dict[str, Any]:
+def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None, slo: Slo) -> dict[str, Any]:
     """What the scheduler is told; a user's relQueries and workflows are their own, whatever they call them.
 
     A request that neither names a relQuery nor has a deadline stays what it is to the scheduler: an ordinary
@@ -207,4 +215,6 @@ def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None) -> 
         tags.setdefault("rel_id", f"openai {quote(user)} {uuid.uuid4().hex}")
     if "rel_id" in tags:
         tags.setdefault("rel_rows", num_answers)
+    limits = {TTFT_SLO: slo.ttft_s, TPOT_SLO: slo.tpot_s}
+    tags |= {name: limit for name, limit in limits.items() if limit is not None}
     return tags

@@ -157,7 +157,7 @@ class Gateway:
 
     async def _complete(self, exchange: Exchange, user: User, path: str) -> None:
         raw = await exchange.body()
-        asked = read_asked(path, raw, self._upstream.model, user.name, user.deadline_s)
+        asked = read_asked(path, raw, self._upstream.model, user)
         if not self._of(user):
             raise no_model(self._upstream.model, [])
         prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1

@@ -36,7 +36,7 @@ def post(gateway, content, path="/chat/completions"):
         (b'{"model": "scripted", "vllm_xargs": {"rel_deadline_s": 3}}', "rel_deadline_s is not for clients"),
         (b'{"model": "scripted", "deadline": -1}', "deadline must be from 0.001"),
         (b'{"model": "scripted", "deadline": "soon"}', "deadline must be a length of time"),
-        (b'{"model": "scripted", "slo": 3}', "slo is the name of a class"),
+        (b'{"model": "scripted", "slo": 3}', "slo must be the name of a class"),
     ],
 )  # fmt: skip
 def test_bad_bodies_are_refused_with_the_reason(gateway, upstream, content, why):
@@ -116,12 +116,31 @@ def test_a_deadline_is_told_to_gate_and_scheduler(keyed, book, upstream):
     assert "deadline" not in asked
 
 
-def test_a_users_own_deadline_holds_for_requests_without_one(keyed, book, upstream):
+def test_a_users_own_deadline_holds_for_requests_without_one(keyed, book, upstream, monkeypatch):
+    monkeypatch.setenv("RELSERVE_SLO_CLASSES", '{"interactive": {"ttft": "1 s", "tpot": "50 ms"}}')
     client = keyed.client(book.add("ann", deadline_s=7.0))
     chat(client)
     chat(client, extra_body={"deadline": 9, "slo": "interactive"})
     slos = [json.loads(headers["x-relserve-enters"])["slo"] for _, headers in upstream.asked]
     assert slos == [7.0, "interactive"]
+
+
+def test_limits_of_tokens_reach_the_scheduler(keyed, book, upstream, monkeypatch):
+    monkeypatch.setenv("RELSERVE_SLO_CLASSES", '{"interactive": {"ttft": "1 s", "tpot": "50 ms"}}')
+    chat(keyed.client(book.add("ann", slo="interactive")))
+    chat(keyed.client(book.add("bob")), extra_body={"slo": {"tpot": "20 ms"}})
+    (anns, headers), (bobs, _) = upstream.asked
+    assert (anns["vllm_xargs"]["rel_ttft_slo_s"], anns["vllm_xargs"]["rel_tbt_slo_s"]) == (1.0, 0.05)
+    assert json.loads(headers["x-relserve-enters"])["slo"] == "interactive"
+    assert bobs["vllm_xargs"] == {"rel_tbt_slo_s": 0.02}
+    assert "slo" not in anns | bobs
+
+
+def test_an_unknown_class_of_limits_is_told_with_those_that_there_are(gateway, upstream, monkeypatch):
+    monkeypatch.setenv("RELSERVE_SLO_CLASSES", '{"interactive": {"ttft": "1 s"}}')
+    with pytest.raises(openai.BadRequestError, match="no class 'quick'; there are: interactive"):
+        chat(gateway.client(), extra_body={"slo": "quick"})
+    assert not upstream.asked
 
 
 def test_relqueries_of_one_name_are_two_users_own(keyed, book, upstream):

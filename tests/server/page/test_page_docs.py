@@ -10,6 +10,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from relserve.call.relquery import Usage
+from relserve.machine.gate_status import UserStatus, here
 from relserve.server.page.facts import ClientFacts
 from relserve.session.history import QueryRecord
 from tests.server.page.page_facts import BUDGET, WrittenFacts, engine, get, served
@@ -22,7 +23,9 @@ def metrics() -> dict[str, set[str]]:
     record = QueryRecord("r", "llm", "{}", "m", 9, num_rows_done=4, usage=Usage(50, 20, 5))
     client = ClientFacts(1, "ann", "", "127.0.0.1", "idle", datetime.now(timezone.utc), None)
     engines = [engine(budget=BUDGET)]
-    facts = WrittenFacts(clients_now=[client], queries_now=[("ann", record)], engines_now=engines)
+    users = [UserStatus("ann", 1, 2, 7, 1, 0.5)]
+    gates = [here("m", "ours", users, places=3, reason="full", speed=9.0, error=0.1)]
+    facts = WrittenFacts([client], [("ann", record)], engines_now=engines, gates_now=gates)
     facts.counters.statement_ended(0.1, sqlstate="57014")
     facts.counters.requests.begun("ann")
     facts.counters.requests.spent("ann", 9, 3)
