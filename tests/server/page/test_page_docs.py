@@ -25,7 +25,9 @@ def metrics() -> dict[str, set[str]]:
     engines = [engine(budget=BUDGET)]
     users = [UserStatus("ann", 1, 2, 7, 1, 0.5)]
     gates = [here("m", "ours", users, places=3, reason="full", speed=9.0, error=0.1)]
-    facts = WrittenFacts([client], [("ann", record)], engines_now=engines, gates_now=gates)
+    facts = WrittenFacts(
+        clients_now=[client], queries_now=[("ann", record)], engines_now=engines, gates_now=gates
+    )
     facts.counters.statement_ended(0.1, sqlstate="57014")
     facts.counters.requests.begun("ann")
     facts.counters.requests.spent("ann", 9, 3)
