@@ -1,9 +1,9 @@
 """How much sooner 95 % of text2sql workflows are done than on stock vLLM, with plain relQueries beside them.
 
-A real vLLM engine with a made-up model of 25 million parameters serves workflows of HexGen-Text2SQL's
-published traces: each step is a relQuery, which comes when the one before has ended, its lengths those of the
-trace times a factor. Workflows and plain relQueries arrive as Poisson processes, at loads of what the stock
-engine serves when all come at once.
+A real vLLM engine with the embedded model serves workflows of HexGen-Text2SQL's published traces: each step
+is a relQuery, which comes when the one before has ended, its lengths those of the trace times a factor.
+Workflows and plain relQueries arrive as Poisson processes, at loads of what the stock engine serves when all
+come at once.
 
 All workflows of a run have one deadline, by which the published urgency and ours order them: what 95 % of
 them meet on the stock engine, which knows of none, divided by `--tightness`. The deadline that 95 % attain is
@@ -148,7 +148,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=11, help="defaults were tuned on 1 to 3")
     parser.add_argument("--workflows", type=int, default=60)
     parser.add_argument("--factor", type=float, default=1 / 24, help="of the traces' lengths")
-    parser.add_argument("--millions", type=int, default=25, help="of parameters, made up; 0: the embedded")
+    parser.add_argument("--millions", type=int, default=0, help="of parameters, made up; 0: the embedded model")
     parser.add_argument("--max-rows", type=int, default=20, help="of a plain relQuery")
     parser.add_argument("--max-tokens", type=int, default=2048, help="of a step")
     parser.add_argument("--tightness", type=float, default=1.0, help="see above")
@@ -157,7 +157,7 @@ def options() -> argparse.Namespace:
     args = parser.parse_args()
     if args.quick:
         args.loads, args.seeds, args.workflows, args.factor = [1.1], 1, 10, 1 / 48
-        args.max_rows, args.warm, args.lanes, args.millions = 4, 1, 1, 0
+        args.max_rows, args.warm, args.lanes = 4, 1, 1
     return args
 
 
