@@ -148,7 +148,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=11, help="defaults were tuned on 1 to 3")
     parser.add_argument("--workflows", type=int, default=60)
     parser.add_argument("--factor", type=float, default=1 / 24, help="of the traces' lengths")
-    parser.add_argument("--millions", type=int, default=0, help="of parameters, made up; 0: the embedded model")
+    parser.add_argument("--millions", type=int, default=0, help="of a made-up model; 0: the embedded one")
     parser.add_argument("--max-rows", type=int, default=20, help="of a plain relQuery")
     parser.add_argument("--max-tokens", type=int, default=2048, help="of a step")
     parser.add_argument("--tightness", type=float, default=1.0, help="see above")
