@@ -22,7 +22,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is told to the person who waits; whoever names no model is answered by the scripted engine."""
     lines: list[str] = []
 
-    def find(model: str | None = None, kv_cache: str | None = None) -> Engine:
+    def find(*_: str | None) -> Engine:
         return ScriptedEngine()
 
     monkeypatch.delenv("RELSERVE_MODEL", raising=False)

@@ -81,7 +81,7 @@ def test_the_deadline_and_the_workflow_are_in_the_tag() -> None:
     given = submission(workflow_id="w", stage="generate", deadline_s=9e9, kind="k")
     session_of(engine).submit(given).result()
     (seen,) = engine.submissions
-    assert seen.tag() == ("rel", 20, 8, "w", "generate", 9e9, "k", None, True)
+    assert seen.tag() == ("rel", 20, 8, "w", "generate", 9e9, "k", None, True, None)
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -21,7 +21,11 @@ class Process:
 
 
 def running() -> RunningEngine:
-    config = SimpleNamespace(model_config=SimpleNamespace(max_model_len=64))
+    config = SimpleNamespace(
+        model_config=SimpleNamespace(max_model_len=64),
+        parallel_config=SimpleNamespace(data_parallel_size=1),
+        scheduler_config=SimpleNamespace(max_num_seqs=8),
+    )
     client: Any = SimpleNamespace(
         get_tokenizer=lambda: SimpleNamespace(chat_template=None),
         vllm_config=config,
