@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib
+import logging
 import os
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -49,9 +50,12 @@ def arguments_for(client: Client, model: str, given: Mapping[str, Any]) -> argpa
 def build(arguments: argparse.Namespace, tasks: Any, client: Client) -> Any:
     """vLLM's web app, without its state; imports for a second the first time."""
     key = os.environ.pop(KEY_VARIABLE, None)  # of a `vllm serve`: keys are asked for elsewhere
+    root = logging.getLogger()
+    level = root.level
     try:
         return _vllm_builders()[0](arguments, tasks, client.vllm_config.model_config)
     finally:
+        root.setLevel(level)  # a library of the app's sets it, which would hush this process's warnings
         if key is not None:
             os.environ[KEY_VARIABLE] = key
 

@@ -77,7 +77,7 @@ def read_asked(path: str, raw: bytes, model: str, user: User) -> Asked:
         name = body.get("model")
         if not isinstance(name, str) or not name:
             raise bad_request("you must provide a model parameter, the name of a model", "model")
-        raise no_model(name, [model])
+        raise no_model(name, [model] if user.models is None or model in user.models else [])
     for name in HIDDEN:
         body.pop(name, None)
     streams, options = body.get("stream") or False, body.get("stream_options") or {}

@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 ANYBODY = User("anybody", is_admin=True)  # where nobody needs a key
 UNKNOWN = "unknown"  # in metrics: who showed no key, or a wrong one
 MODELS = "/v1/models"
-MOST_TOKENS = 1 << 20  # of an answer, where the model's context is not known
+MOST_TOKENS = 4096  # taken for the model's context where it is not known yet
 GATE_S = 0.1  # in which the gate may say first that a request's limit has passed while it waited
 GRACE_S = 10.0  # for requests under way when the server ends
 RENEWS = 0.05  # weight of the latest prompt in the mean of characters a token
@@ -161,8 +161,7 @@ class Gateway:
         if not self._of(user):
             raise no_model(self._upstream.model, [])
         prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1
-        most = asked.num_answers * (asked.max_tokens or 0)
-        with self._limits.entered(user, prompt_tokens + most) as spending:
+        with self._limits.entered(user, prompt_tokens + self._most(asked, prompt_tokens)) as spending:
             try:
                 await exchange.while_there(self._within(exchange, user, asked, prompt_tokens, spending))
             finally:
@@ -182,11 +181,14 @@ class Gateway:
                 raise
             raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", "deadline") from None
 
+    def _most(self, asked: Asked, prompt_tokens: int) -> int:
+        """The most tokens that the answers may have together."""
+        fits = max((self._upstream.context or MOST_TOKENS) - prompt_tokens, 1)
+        return min(asked.max_tokens or fits, fits) * asked.num_answers
+
     def _entering(self, user: User, asked: Asked, prompt_tokens: int) -> dict[str, str]:
         """What the engine's gate is told."""
-        fits = max((self._upstream.context or MOST_TOKENS) - prompt_tokens, 1)
-        most = min(asked.max_tokens or fits, fits) * asked.num_answers
-        request_id = uuid.uuid4().hex
+        request_id, most = uuid.uuid4().hex, self._most(asked, prompt_tokens)
         entering = Entering(
             user.name, prompt_tokens, most, asked.slo, asked.slo is None, asked.ids(request_id)
         )

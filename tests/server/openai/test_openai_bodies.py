@@ -174,3 +174,18 @@ def test_the_gate_learns_how_long_prompts_are(gateway, upstream):
     told = [json.loads(headers["x-relserve-enters"])["prompt_tokens"] for _, headers in upstream.asked]
     true = len(str([{"role": "user", "content": text}]).split())
     assert abs(told[-1] - true) < abs(told[0] - true) / 4
+
+
+def test_who_may_not_ask_the_model_is_not_told_its_name(keyed, book):
+    with pytest.raises(openai.NotFoundError) as error:
+        chat(keyed.client(book.add("ann", models=frozenset({"other"}))), model="guess")
+    assert "scripted" not in str(error.value)
+
+
+def test_a_chat_without_an_end_claims_what_its_answer_may_take(keyed, book, upstream):
+    """So that many at once do not go over the quota together."""
+    upstream.context = 500
+    client = keyed.client(book.add("ann", tokens_per_minute=600))
+    chat(client, max_tokens=None)
+    (_, headers), *_ = upstream.asked
+    assert 400 < json.loads(headers["x-relserve-enters"])["max_tokens"] < 500

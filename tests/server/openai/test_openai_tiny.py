@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -20,7 +21,7 @@ from relserve.engines.loop import spawn
 from relserve.gate.made import make_gate
 from relserve.server.openai.upstream import EngineUpstream
 from relserve.vllm_plugin.openai_app import num_tokens_said
-from tests.server.openai.chatting import HI
+from tests.server.openai.chatting import HI, chat
 from tests.server.openai.gateways import Running, running
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -195,3 +196,9 @@ def test_the_gate_sees_how_far_whole_answers_are(gateway, local_engine, path, as
         wait_until(lambda: num_tokens_said(running.client, ids) > before)
         asking.join(60)
     assert num_tokens_said(running.client, ids) == 0
+
+
+def test_vllms_web_app_leaves_the_root_logger_as_it_was(gateway):
+    """A library that it imports sets its level, and this process's warnings would be lost."""
+    chat(gateway.client(), model="tiny")
+    assert logging.getLogger().level == logging.WARNING
