@@ -140,7 +140,7 @@ def test_sql_and_openai_share_one_engine_and_its_order(ask, local_engine):
 
     def run() -> None:
         with relserve.connect(engine=local_engine, cache=False, progress=False) as con:
-            con.sql("SELECT llm('Tell of {}', range, max_tokens := 60) FROM range(300)").fetchall()
+            con.sql("SELECT llm('Tell of {}', range, max_tokens := 60) FROM range(2000)").fetchall()
         done.append(time.monotonic())
 
     sql = threading.Thread(target=run)
