@@ -10,7 +10,6 @@ A gate without a door lets everybody in at once.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -60,7 +59,6 @@ class Gate:
         self._clock, self._publish = clock, publish
         self._lock = threading.Lock()
         self._watch: threading.Thread | None = None
-        self._numbers = itertools.count(1)
 
     @property
     def is_open(self) -> bool:

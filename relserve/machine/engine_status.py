@@ -7,13 +7,14 @@ import json
 import os
 import re
 import socket
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from relserve.settings import cache_dir
 
 FORMAT = 1  # of the files; a reader leaves those of another format alone
-_NAME = re.compile(r"engine-(\d+)(-\d+)?\.json(\.tmp)?")
+_NAME = re.compile(r"[a-z]+-(\d+)(-\d+)?\.json(\.tmp)?")
 
 
 class RelStatus(NamedTuple):
@@ -135,12 +136,29 @@ def state_dir() -> Path:
 
 def read_engines(folder: Path) -> list[EngineStatus]:
     """The engines that run, by pid; removes what processes left that have ended."""
+    return read_statuses(folder, "engine", EngineStatus.of_dict)
+
+
+class Status(Protocol):
+    """What a process wrote of itself: its pid, and when it was started."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def started(self) -> int | None: ...
+
+
+Some = TypeVar("Some", bound=Status)
+
+
+def read_statuses(folder: Path, kind: str, of_dict: Callable[[dict[str, Any]], Some]) -> list[Some]:
+    """What running processes wrote into files of a kind, by pid; removes what those left that have ended."""
     found = []
-    for path in sorted(folder.glob("engine-*")):
+    for path in sorted(folder.glob(f"{kind}-*")):
         name = _NAME.fullmatch(path.name)
         if name is None:
             continue
-        status = None if name[3] else _read(path)
+        status = None if name[3] else _read(path, of_dict)
         if not is_alive(int(name[1]), None if status is None else status.started):
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -149,9 +167,9 @@ def read_engines(folder: Path) -> list[EngineStatus]:
     return sorted(found, key=lambda status: status.pid)
 
 
-def _read(path: Path) -> EngineStatus | None:
+def _read(path: Path, of_dict: Callable[[dict[str, Any]], Some]) -> Some | None:
     try:
-        return EngineStatus.of_dict(json.loads(path.read_text(encoding="utf-8")))
+        return of_dict(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -6,15 +6,13 @@ import contextlib
 import itertools
 import json
 import os
-import re
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from relserve.machine.engine_status import is_alive, started_at, state_dir
+from relserve.machine.engine_status import read_statuses, started_at, state_dir
 
 FORMAT = 1
-_NAME = re.compile(r"gate-(\d+)-\d+\.json(\.tmp)?")
 _numbers = itertools.count(1)
 
 
@@ -90,25 +88,7 @@ class GateFile:
 
 def read_gates(folder: Path) -> list[GateStatus]:
     """The gates of running processes, by pid; removes what processes left that have ended."""
-    found = []
-    for path in sorted(folder.glob("gate-*")):
-        name = _NAME.fullmatch(path.name)
-        if name is None:
-            continue
-        status = None if name[2] else _read(path)
-        if not is_alive(int(name[1]), None if status is None else status.started):
-            with contextlib.suppress(OSError):
-                path.unlink()
-        elif status is not None:
-            found.append(status)
-    return sorted(found, key=lambda status: status.pid)
-
-
-def _read(path: Path) -> GateStatus | None:
-    try:
-        return GateStatus.of_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None
+    return read_statuses(folder, "gate", GateStatus.of_dict)
 
 
 def here(model: str, policy: str, users: list[UserStatus], **known: Any) -> GateStatus:
