@@ -132,12 +132,12 @@ def _slo(given: Any) -> Slo:
 
 
 def _size(values: Any) -> tuple[int, int]:
-    """Characters of all texts, and how many whole numbers there are."""
+    """Characters of all texts but pictures and sounds, and how many whole numbers there are."""
     left, num_chars, num_ids = [values], 0, 0
     while left:
         value = left.pop()
         if isinstance(value, str):
-            num_chars += len(value)
+            num_chars += 0 if value.startswith("data:") else len(value)
         elif isinstance(value, list):
             left += value
         elif isinstance(value, dict):

@@ -35,6 +35,7 @@ MODELS = "/v1/models"
 MOST_TOKENS = 4096  # taken for the model's context where it is not known yet
 GATE_S = 0.1  # in which the gate may say first that a request's limit has passed while it waited
 GRACE_S = 10.0  # for requests under way when the server ends
+LEAST_CHARS, MOST_CHARS = 0.5, 8.0  # of a token, as far as one user's prompts are believed for all
 RENEWS = 0.05  # weight of the latest prompt in the mean of characters a token
 
 
@@ -224,7 +225,8 @@ class Gateway:
         """How many characters a token of a prompt has."""
         tokens = spending.tokens.prompt - asked.num_ids
         if asked.num_chars and tokens > 0:
-            self._chars_per_token += RENEWS * (asked.num_chars / tokens - self._chars_per_token)
+            ratio = min(max(asked.num_chars / tokens, LEAST_CHARS), MOST_CHARS)
+            self._chars_per_token += RENEWS * (ratio - self._chars_per_token)
 
 
 def _check_method(method: str, allowed: str) -> None:

@@ -189,3 +189,11 @@ def test_a_chat_without_an_end_claims_what_its_answer_may_take(keyed, book, upst
     chat(client, max_tokens=None)
     (_, headers), *_ = upstream.asked
     assert 400 < json.loads(headers["x-relserve-enters"])["max_tokens"] < 500
+
+
+def test_a_picture_in_a_message_is_no_text_of_the_prompt(gateway, upstream):
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}}
+    content = [{"type": "text", "text": "what is it?"}, picture]
+    chat(gateway.client(), messages=[{"role": "user", "content": content}])
+    (_, headers), *_ = upstream.asked
+    assert json.loads(headers["x-relserve-enters"])["prompt_tokens"] < 100
