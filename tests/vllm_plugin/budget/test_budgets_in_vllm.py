@@ -102,7 +102,12 @@ def plain(count: int, num_prompt: int, num_output: int, name: str, **args: Any) 
 
 
 @pytest.mark.parametrize("variant", [DEFAULT, "stock"])
-def test_without_limits_steps_are_what_they_are_without_a_policy(variant: str) -> None:
+def test_without_limits_steps_are_what_they_are_without_a_policy(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both times by a clock that stands still: the order of rows follows what steps were seen to take."""
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: 1000.0)
     arrivals = workload(2)
     without = scheduled(scheduler_of(MODEL, variant, False, 200, step_budget="off", patience=0.0), arrivals)
     scheduler = scheduler_of(MODEL, variant, False, 200, patience=0.0)
