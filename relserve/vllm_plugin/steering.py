@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ class Steering:
         if types.is_free:
             self.clock = clock = CacheClock(first_costs(scheduler, settings, types), types.held)
             self._admission = AdmissionType(scheduler, types, clock)
-        self.policy_s, self.num_steps = 0.0, 0
+        self.policy_s, self.num_steps, self._seen_steps = 0.0, 0, 0
         self._miss_ratios = MissRatios(
             self.queue, types.num_cached_tokens, scheduler.block_size, settings.sample_size,
             of_each_other=policy.learns,
@@ -109,6 +110,9 @@ class Steering:
         """Run one step of vLLM's scheduler (`step` calls it) under the policy's decision."""
         began = time.perf_counter()
         self.num_steps += 1
+        if self._only_decodes() and self.driver.has_no_choice(time.monotonic()):
+            self.policy_s += time.perf_counter() - began
+            return self._settled(step(), has_more=False)
         decision = self.driver.decide(self._view())
         if self._budgets is not None:
             decision = self._budgets.freed(decision)
@@ -116,9 +120,22 @@ class Steering:
         self.policy_s += time.perf_counter() - began
         shown, hidden = self._with_victims(shown, hidden, decision)
         output = self._narrowed(step, shown, hidden, decision)
+        return self._settled(output, has_more=bool(hidden) or len(self.queue) > 0)
+
+    def _only_decodes(self) -> bool:
+        """Whether there is no prompt to compute, memory for a token of each row, and no limit on latency."""
+        running, budgets = self.scheduler.running, self._budgets
+        if len(self.queue) or not running or self._admission is not None or (budgets and budgets.rows):
+            return False
+        if len(running) * self.scheduler.block_size > host.num_free_kv_tokens(self.scheduler):
+            return False
+        return not any(map(attrgetter("is_prefill_chunk"), running))
+
+    def _settled(self, output: Any, has_more: bool) -> Any:
+        """Take note of a step that vLLM has scheduled."""
         began = time.perf_counter()
         has_scheduled = output.total_num_scheduled_tokens > 0
-        self.driver.settle(has_scheduled, has_more=bool(hidden) or len(self.queue) > 0)
+        self.driver.settle(has_scheduled, has_more)
         if has_scheduled:
             self.clock.scheduled(output, self.scheduler.requests)
         if self._budgets is not None:
@@ -134,9 +151,10 @@ class Steering:
         slots = host.admission_cap(self.scheduler) - len(self.scheduler.running)
         free = FreeCapacity(max(slots, 0), self.types.num_free_tokens(self.types.default))
         step = self.num_steps
+        num_steps, self._seen_steps = step - self._seen_steps, step
         return StepView(
             news.changed, news.gone, free, self.limits, time.monotonic(), self.driver.model,
-            lambda state: self._miss_ratios.of(state, step), news.cancelled,
+            lambda state: self._miss_ratios.of(state, step), news.cancelled, num_steps,
         )  # fmt: skip
 
     def _choose_type(self) -> None:

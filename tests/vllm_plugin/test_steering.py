@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from relserve.errors import UsageError
+from relserve.policies.scheduling.driver import ONLY_DECODES
 from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import NOBODY
-from relserve.policies.scheduling.variants import NAMES
+from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.steering import Steering
 from relserve.vllm_plugin.testing import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
 
 pytestmark = pytest.mark.vllm
@@ -58,7 +61,44 @@ def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
     scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, patience=0.0)
     check([*long, *short], run(scheduler, [*long, *short], False), scheduler)
     assert scheduler.steering.driver.reasons["prefill first"] >= 1
-    assert scheduler.steering.driver.reasons["no candidate"] > 20
+    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 20
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "stock"])
+def test_steps_with_nothing_to_decide_are_as_the_policy_would_have_them(
+    variant: str, is_async: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that stands still: the order of rows follows what steps were seen to take."""
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: 1000.0)
+    scheduler = scheduler_of(MODEL, variant, is_async, 400, patience=0.0)
+    unasked = steps(scheduler, is_async)
+    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 10
+    monkeypatch.setattr(Steering, "_only_decodes", lambda self: False)
+    assert unasked == steps(scheduler_of(MODEL, variant, is_async, 400, patience=0.0), is_async)
+
+
+def steps(scheduler: Any, is_async: bool) -> list[dict[str, int]]:
+    """The tokens of each row in each step of a workload."""
+    found, schedule = [], scheduler.schedule
+
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        output = schedule(*args, **kwargs)
+        found.append(dict(output.num_scheduled_tokens))
+        return output
+
+    scheduler.schedule = noting
+    run(scheduler, workload(7), is_async)
+    return found
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_steps_are_decided_while_ordinary_requests_are_about(is_async: bool) -> None:
+    arrivals = [replace(arrival, extra_args={}) for arrival in workload(7)]
+    scheduler = scheduler_of(MODEL, DEFAULT, is_async, 400)
+    check(arrivals, run(scheduler, arrivals, is_async), scheduler)
+    assert not scheduler.steering.driver.reasons[ONLY_DECODES]
 
 
 @pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])

@@ -16,6 +16,7 @@ from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import Limits, RelState, StepDecision, StepView
 
 EVERYTHING = StepDecision(None, None, None, "everything")
+ONLY_DECODES = "only decodes"  # the reason of a step in which there was nothing to decide
 
 
 class Outlook(NamedTuple):
@@ -68,6 +69,16 @@ class StepDriver:
         self._latest = replace(EVERYTHING, order=order) if everything else self.policy.plan(view, order)
         self.reasons[self._latest.reason] += 1
         return self._latest
+
+    def has_no_choice(self, now_s: float) -> bool:
+        """Whether to take as decided a step without prompts that has memory for all: it decodes every row.
+
+        There is no view of such a step; the next one counts it.
+        """
+        if not self.policy.decodes_all(now_s):
+            return False
+        self.reasons[ONLY_DECODES] += 1
+        return True
 
     def settle(self, has_scheduled: bool, has_more: bool) -> None:
         """Tell what came of the latest decision.

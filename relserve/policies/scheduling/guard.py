@@ -121,7 +121,8 @@ class PatienceGuard:
         if not were_here.any():
             self.shadow.rest()
         else:
-            self._pace_s += NEWS * (min(view.now_s - self._now_s, longest_s) - self._pace_s)
+            step_s = (view.now_s - self._now_s) / view.num_steps
+            self._pace_s += (1.0 - (1.0 - NEWS) ** view.num_steps) * (min(step_s, longest_s) - self._pace_s)
         were_here[:] = 1.0
         self._now_s = view.now_s
         if np.isinf(self.patience):

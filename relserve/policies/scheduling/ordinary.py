@@ -123,9 +123,13 @@ class OrdinaryTraffic:
             num_decodes = sum([state.num_decoding for state in self._book.running if state.rel_id in decode])
         return limits.bound(replace(decision, decode=decode, order=order), num_decodes, view.cost.linear)
 
+    def is_about(self, now_s: float) -> bool:
+        """Whether there are ordinary requests, or some are likely to come soon: steps are shorter then."""
+        return bool(self._here) or self._traffic.is_expected(now_s)
+
     def limits(self, view: StepView) -> StepLimits:
         """What the next step may take."""
-        if not self._has_others or not (self._here or self._traffic.is_expected(view.now_s)):
+        if not self._has_others or not self.is_about(view.now_s):
             return UNLIMITED
         cost, traffic, share = view.cost.linear, self._traffic, int(SHARE * view.limits.max_num_seqs)
         missing = max(min(traffic.most_at_once(), share) - len(self._here), 0)

@@ -115,6 +115,7 @@ class StepView:
         cost: how long steps take.
         miss_ratio: measures the share of a relQuery's prompt tokens that the prefix cache lacks, by sampling
             its waiting rows (Eq. 11); it costs time, so it is called only where the value is used.
+        num_steps: steps since the last view; there is none of a step in which there is nothing to decide.
     """
 
     changed: Sequence[RelState]
@@ -125,6 +126,7 @@ class StepView:
     cost: StepCost
     miss_ratio: Callable[[RelState], float]
     cancelled: frozenset[str] = frozenset()
+    num_steps: int = 1
 
 
 @dataclass(frozen=True, slots=True)

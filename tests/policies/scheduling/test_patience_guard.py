@@ -94,3 +94,14 @@ def rows_of(rng: random.Random, count: int, longest: int) -> tuple[RowSpec, ...]
 def test_the_promise_holds_whatever_the_caps(cap: int | None) -> None:
     assert worst_over_fcfs(0.0, cap) > 5
     assert worst_over_fcfs(2.5, cap) < 3.0  # a row that was let past cannot always be stopped
+
+
+def test_steps_that_nobody_decided_count_in_the_pace() -> None:
+    def pace(*views: tuple[float, int]) -> float:
+        guard = PatienceGuard(3.0)
+        ranking = Ranking(Dynamic(), guard).show(view_of([relation("a", 10)]))
+        for now_s, num_steps in views:
+            ranking.show(replace(view_of([], now_s), num_steps=num_steps))
+        return guard._pace_s
+
+    assert pace((1e-4, 1), (2e-4, 1), (3e-4, 1)) == pytest.approx(pace((3e-4, 3)))
