@@ -26,6 +26,10 @@ TAGS = ("rel_id", "rel_rows", "rel_workflow", "rel_stage")  # of docs/deadlines.
 OWN_TAGS = ("rel_id", "rel_workflow")  # of them, what is a user's own name for something
 HOLD = ("response_format", "structured_outputs", "tools", "functions")  # of them grammars are made
 MEDIA = ("image_url", "audio_url", "video_url")
+MOST_STOPS = 64  # of one list, each looked for after every token of an answer
+STOPS = ("stop", "stop_token_ids", "bad_words")
+COUNTS = ("n", "best_of", "max_tokens", "max_completion_tokens")
+MOST_ROWS = 1_000_000  # that a client may announce
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ def read_asked(path: str, raw: bytes, model: str, user: User) -> Asked:
     deadline_s = _deadline(body.pop("deadline", None), user.deadline_s)
     slo = _slo(body.pop("slo", None) or user.slo)
     _check_grammars(body)
+    _check_numbers(body)
     asked = body.get("messages" if path == CHAT else "prompt")
     num_chars, num_ids = _size([asked, body.get("tools")])
     num_answers = _num_prompts(asked) * _whole(body.get("n"), 1) if path != CHAT else _whole(body.get("n"), 1)
@@ -161,8 +166,18 @@ def _max_tokens(path: str, body: Mapping[str, Any]) -> int | None:
 
 
 def _whole(value: Any, default: int) -> int:
-    """A number as far as it makes sense; what does not, the engine refuses."""
+    """A number, or what it is where there is none; one below 1 the engine refuses."""
     return value if isinstance(value, int) and value > 0 else default
+
+
+def _check_numbers(body: Mapping[str, Any]) -> None:
+    """Refuse numbers in other words, which the engine would understand and quotas would not."""
+    for name in COUNTS:
+        if not isinstance(body.get(name), int | None) or isinstance(body.get(name), bool):
+            raise bad_request(f"{name} is a whole number", name)
+    for name in STOPS:
+        if isinstance(given := body.get(name), list) and len(given) > MOST_STOPS:
+            raise bad_request(f"{name} has {len(given):,} entries; the most is {MOST_STOPS}", name)
 
 
 def _check_media(messages: Any) -> None:
@@ -207,6 +222,9 @@ def _tags(given: Any, user: str, num_answers: int, deadline_s: float | None, slo
                 "as the field deadline, in seconds",
                 "vllm_xargs",
             )
+    rows = tags.get("rel_rows", 1)
+    if not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS:
+        raise bad_request(f"vllm_xargs: rel_rows is a whole number from 1 to {MOST_ROWS:,}", "vllm_xargs")
     for name in OWN_TAGS:
         if name in tags:
             tags[name] = f"openai {quote(user)} {tags[name]}"

@@ -42,21 +42,43 @@ def framed(data: bytes) -> bytes:
     return b"data: " + data + _END
 
 
-def for_client(data: bytes, asked: Asked) -> tuple[bytes | None, Tokens | None]:
-    """An event of the engine's as the client gets it, None for not at all, and the tokens that it tells."""
-    if data == DONE:
-        return data, None
-    event = json.loads(data)
-    if "error" in event:
-        status = event["error"].get("code")
-        refusal = of_engine(status if isinstance(status, int) else 500, data)
-        return json.dumps(refusal.body()).encode(), None
-    tokens = tokens_of(event.get("usage"))
-    is_last = not event.get("choices")
-    if is_last and tokens is not None and not asked.wants_usage:
-        return None, tokens
-    if not asked.wants_usage_throughout and not (is_last and asked.wants_usage):
-        event.pop("usage", None)
-        if asked.wants_usage:
-            event["usage"] = None
-    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"), tokens
+class Stream:
+    """The events of one answer, or of several at once.
+
+    Attributes:
+        tokens: that they told of, of all answers together.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._outputs: dict[int, int] = {}  # by answer: each event tells its own tokens alone
+        self.tokens = Tokens()
+
+    def for_client(self, data: bytes) -> bytes | None:
+        """An event of the engine's as the client gets it; None for not at all.
+
+        Raises:
+            Refusal: it tells of an error, and is the last.
+        """
+        if data == DONE:
+            return data
+        event, asked = json.loads(data), self._asked
+        if "error" in event:
+            status = event["error"].get("code")
+            raise of_engine(status if isinstance(status, int) else 500, data)
+        choices, tokens = event.get("choices"), tokens_of(event.get("usage"))
+        if tokens is not None:
+            self._count(choices, tokens)
+        if not choices and tokens is not None and not asked.wants_usage:
+            return None
+        if not asked.wants_usage_throughout and (choices or not asked.wants_usage):
+            event.pop("usage", None)
+            if asked.wants_usage:
+                event["usage"] = None
+        return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+    def _count(self, choices: Any, tokens: Tokens) -> None:
+        if choices:
+            self._outputs[choices[0].get("index", 0)] = tokens.output
+            tokens = Tokens(tokens.prompt, sum(self._outputs.values()))
+        self.tokens = tokens

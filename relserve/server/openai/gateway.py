@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
 from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
-from relserve.server.openai.events import Tokens, events, for_client, tokens_of
+from relserve.server.openai.events import Stream, Tokens, events, tokens_of
 from relserve.server.openai.exchange import LEFT, Exchange, Left
 from relserve.server.openai.limits import Limits, Spending
 from relserve.server.openai.refusal import Refusal, no_model, of_engine, unavailable
@@ -114,7 +114,7 @@ class Gateway:
         """
         headers = exchange.request.headers
         if self._users is None:
-            if exchange.request.url.hostname not in LOOPBACK:  # a web page's own name may lead here
+            if _host(exchange) not in LOOPBACK:  # a web page's own name may lead here
                 raise Refusal(403, "without keys this server is for its own machine alone: ask for localhost")
             return ANYBODY
         scheme, _, secret = headers.get("authorization", "").partition(" ")
@@ -157,12 +157,14 @@ class Gateway:
         return [model] if user.models is None or model in user.models else []
 
     async def _complete(self, exchange: Exchange, user: User, path: str) -> None:
+        self._limits.check(user)  # before the server takes the trouble to read
         raw = await exchange.body()
         asked = read_asked(path, raw, self._upstream.model, user)
         if not self._of(user):
             raise no_model(self._upstream.model, [])
         prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1
-        with self._limits.entered(user, prompt_tokens + self._most(asked, prompt_tokens)) as spending:
+        claim = prompt_tokens + self._most(asked, prompt_tokens)
+        with self._limits.entered(user, claim, asked.num_answers) as spending:
             try:
                 await exchange.while_there(self._within(exchange, user, asked, prompt_tokens, spending))
             finally:
@@ -210,10 +212,10 @@ class Gateway:
                     await exchange.whole(200, answer)
                     return
                 await exchange.begin()
+                stream = Stream(asked)
                 async for data in events(response.aiter_bytes()):
-                    shown, tokens = for_client(data, asked)
-                    if tokens is not None:
-                        spending.spent(tokens)
+                    shown = stream.for_client(data)
+                    spending.spent(stream.tokens)
                     if shown is not None:
                         await exchange.event(shown)
                 self._learn(asked, spending)
@@ -227,6 +229,13 @@ class Gateway:
         if asked.num_chars and tokens > 0:
             ratio = min(max(asked.num_chars / tokens, LEAST_CHARS), MOST_CHARS)
             self._chars_per_token += RENEWS * (ratio - self._chars_per_token)
+
+
+def _host(exchange: Exchange) -> str | None:
+    try:
+        return exchange.request.url.hostname
+    except ValueError:
+        raise Refusal(400, "the Host header is no host") from None
 
 
 def _check_method(method: str, allowed: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from relserve.errors import QuotaError
 from relserve.server.openai.events import Tokens
-from relserve.server.openai.refusal import LIMIT, Refusal
+from relserve.server.openai.refusal import LIMIT, Refusal, bad_request
 from relserve.server.users.metered import check_tokens
 from relserve.server.users.quota import WINDOWS, Quota
 from relserve.server.users.users import User
@@ -53,24 +53,36 @@ class Limits:
         self._running, self._claims = Counter[str](), Counter[str]()
 
     @contextmanager
-    def entered(self, user: User, claim: int) -> Iterator[Spending]:
+    def entered(self, user: User, claim: int, num_answers: int) -> Iterator[Spending]:
         """While inside, a request of a user's is under way that may take `claim` tokens.
 
+        Args:
+            num_answers: that it wants; each counts as a request.
+
         Raises:
-            Refusal: 429, the user has no more tokens or as many requests as they may have; says when.
+            Refusal: 429, the user has no more tokens or as many requests as they may have; says when. 400,
+                it wants more answers than the user may have requests at once.
         """
-        most = user.requests_at_once
-        if most is not None and self._running[user.name] >= most:
-            message = f"user {user.name} may have {most} requests at once, and has them"
-            raise Refusal(429, message, LIMIT, retry_s=SOON_S)
-        self._check_tokens(user)
-        self._running[user.name] += 1
+        self.check(user, num_answers)
+        self._running[user.name] += num_answers
         spending = Spending(self._quota, self._claims, user.name, claim)
         try:
             yield spending
         finally:
             spending.end()
-            self._running[user.name] -= 1
+            self._running[user.name] -= num_answers
+
+    def check(self, user: User, num_answers: int = 1) -> None:
+        """See that a user may begin a request; raises as `entered`."""
+        most = user.requests_at_once
+        if most is not None and num_answers > most:
+            raise bad_request(
+                f"this asks for {num_answers:,} answers, and user {user.name} may have {most} requests"
+            )
+        if most is not None and self._running[user.name] + num_answers > most:
+            message = f"user {user.name} may have {most} requests at once, and has {self._running[user.name]}"
+            raise Refusal(429, message, LIMIT, retry_s=SOON_S)
+        self._check_tokens(user)
 
     def _check_tokens(self, user: User) -> None:
         try:

@@ -74,6 +74,9 @@ def of_engine(status: int, body: bytes, headers: Mapping[str, str] | None = None
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         logger.warning("the engine did not answer: %s", message)  # which may tell of this machine
         return unavailable("the engine did not start, or ended while it worked on the request; ask again")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.GATEWAY_TIMEOUT:
+        logger.error("the engine failed on a request: %s", message)
+        return Refusal(status, "the engine failed on the request; the server's log says why")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Refusal(status, message, LIMIT, retry_s=float((headers or {}).get("retry-after", RETRY_S)))
     return Refusal(status, message, param=param if isinstance(param, str) else None)

@@ -72,10 +72,12 @@ class EngineUpstream:
     async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """See `Upstream.send`."""
         async with contextlib.AsyncExitStack() as stack:
+            client = await self._up()
             try:
-                response = await stack.enter_async_context(_post(await self._up(), path, body, headers))
+                response = await stack.enter_async_context(_post(client, path, body, headers))
             except httpx.ConnectError:  # a shared engine's process has ended, and takes a new one
-                self._client = None
+                if self._client is client:  # else somebody else found that out before
+                    self._client = None
                 response = await stack.enter_async_context(_post(await self._up(), path, body, headers))
             yield response
 

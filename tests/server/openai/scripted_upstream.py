@@ -24,7 +24,8 @@ class ScriptedUpstream:
         open, num_sent: answers under way, and events of all answers.
         pause_s: before each word.
         refuses: told instead of an answer: a status, its body and its headers.
-        down: whether nothing answers; `ends_after`: words after which the engine ends.
+        down: whether nothing answers; `ends_after`: words after which the engine ends, `breaks`: or tells
+            an error.
     """
 
     model = MODEL
@@ -36,6 +37,7 @@ class ScriptedUpstream:
         self.pause_s = 0.0
         self.refuses: tuple[int, dict[str, Any], dict[str, str]] | None = None
         self.down, self.ends_after = False, 10**9
+        self.breaks = False
 
     @asynccontextmanager
     async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
@@ -85,6 +87,9 @@ class ScriptedUpstream:
         )
         for number, chunk in enumerate(chunks):
             await asyncio.sleep(self.pause_s)
+            if number >= self.ends_after and self.breaks:
+                yield b'data: {"error": {"message": "it broke", "code": 400}}\n\n'
+                return
             if number >= self.ends_after:
                 raise EngineError("the engine ended while it worked on the request; ask again")
             data = b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n"

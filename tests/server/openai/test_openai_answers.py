@@ -11,6 +11,9 @@ import httpx
 import openai
 import pytest
 
+from relserve.server.openai.asked import CHAT, read_asked
+from relserve.server.openai.events import Stream
+from relserve.server.users.users import User
 from tests.server.openai.chatting import HI, chat
 from tests.waiting import wait_until
 
@@ -183,3 +186,27 @@ def has_stalled(upstream) -> bool:
 
 def upstream_tokens(upstream, output: int) -> int:
     return len(str(upstream.asked[0][0]["messages"]).split()) + output
+
+
+def test_a_stream_that_ends_with_the_engines_error_counts_as_one(gateway, upstream):
+    upstream.ends_after, upstream.breaks = 2, True
+    with pytest.raises(openai.APIError, match="it broke"):
+        list(chat(gateway.client(), stream=True, max_tokens=5))
+    wait_until(lambda: gateway.codes == {("anybody", 400): 1})
+
+
+def test_tokens_of_several_streamed_answers_are_added_up():
+    asked = read_asked(CHAT, b'{"model": "m", "stream": true, "n": 2, "messages": []}', "m", User("ann"))
+    stream = Stream(asked)
+
+    def told(index: int, output: int) -> None:
+        usage = {"prompt_tokens": 7, "completion_tokens": output}
+        shown = stream.for_client(json.dumps({"choices": [{"index": index}], "usage": usage}).encode())
+        assert shown == b'{"choices":[{"index":%d}]}' % index
+
+    for index, output in ((0, 1), (1, 1), (0, 2)):
+        told(index, output)
+    assert stream.tokens == (7, 3)
+    last = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}}
+    assert stream.for_client(json.dumps(last).encode()) is None
+    assert stream.tokens == (7, 5)

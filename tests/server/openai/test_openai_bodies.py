@@ -37,6 +37,12 @@ def post(gateway, content, path="/chat/completions"):
         (b'{"model": "scripted", "deadline": -1}', "deadline must be from 0.001"),
         (b'{"model": "scripted", "deadline": "soon"}', "deadline must be a length of time"),
         (b'{"model": "scripted", "slo": 3}', "slo must be the name of a class"),
+        (b'{"model": "scripted", "max_tokens": "4000"}', "max_tokens is a whole number"),
+        (b'{"model": "scripted", "max_completion_tokens": 4000.0}', "is a whole number"),
+        (b'{"model": "scripted", "n": true}', "n is a whole number"),
+        (b'{"model": "scripted", "stop": [' + b'"a", ' * 64 + b'"b"]}', "stop has 65 entries"),
+        (b'{"model": "scripted", "vllm_xargs": {"rel_rows": 1e9}}', "rel_rows is a whole number from 1"),
+        (b'{"model": "scripted", "vllm_xargs": {"rel_rows": 10000000}}', "rel_rows is a whole number"),
     ],
 )  # fmt: skip
 def test_bad_bodies_are_refused_with_the_reason(gateway, upstream, content, why):
@@ -64,6 +70,19 @@ def test_a_body_that_is_too_large_is_refused(gateway, upstream):
 def test_other_urls_and_methods(gateway, method, path, status):
     reply = httpx.request(method, gateway.url + path)
     assert (reply.status_code, reply.json()["error"]["type"]) == (status, "invalid_request_error")
+
+
+def test_a_host_that_is_none_is_refused(gateway, upstream):
+    reply = httpx.get(gateway.url + "/models", headers={"Host": "[::1"})
+    assert (reply.status_code, reply.json()["error"]["message"]) == (400, "the Host header is no host")
+
+
+def test_what_an_engine_says_of_its_own_mistake_stays_in_the_log(gateway, upstream, caplog):
+    upstream.refuses = 500, {"error": {"message": "KeyError in /home/x", "code": 500}}, {}
+    with pytest.raises(openai.InternalServerError, match="the server's log says why") as caught:
+        chat(gateway.client())
+    assert "KeyError" not in str(caught.value)
+    assert "KeyError in /home/x" in caplog.text
 
 
 def test_what_the_engine_refuses_is_told_in_openais_shape(gateway, upstream):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import httpx
 import openai
 import pytest
 
@@ -61,6 +62,24 @@ def test_requests_at_once(keyed, book, upstream):
         each.join(60)
     chat(keyed.client(key), max_tokens=1)
     wait_until(lambda: keyed.codes == {("ann", 200): 3, ("ann", 429): 1, ("bob", 200): 1})
+
+
+def test_every_answer_counts_as_a_request(keyed, book, upstream):
+    client = keyed.client(book.add("ann", requests_at_once=2))
+    with pytest.raises(openai.BadRequestError, match="asks for 3 answers, and user ann may have 2 requests"):
+        client.completions.create(model="scripted", prompt=["a", "b", "c"])
+    with pytest.raises(openai.BadRequestError, match="asks for 4 answers"):
+        client.completions.create(model="scripted", prompt=["a", "b"], n=2)
+    client.completions.create(model="scripted", prompt=["a", "b"])
+    assert len(upstream.asked) == 1
+
+
+def test_who_has_no_tokens_left_is_told_before_the_body_is_read(keyed, book):
+    key = book.add("ann", tokens_per_minute=0)
+    reply = httpx.post(
+        keyed.url + "/chat/completions", content=b"no JSON", headers={"Authorization": f"Bearer {key}"}
+    )
+    assert reply.status_code == 429
 
 
 def test_requests_at_once_do_not_spend_the_same_tokens(keyed, book, upstream):
