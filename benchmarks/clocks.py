@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from relserve.policies.cost import CostModel, StepFeatures, StepSample
+from relserve.policies.budget.state import Work
+from relserve.policies.cost import CostModel
 
 LONGEST_SLEEP_S = 0.005
 
@@ -54,6 +55,29 @@ class BusyClock:
         self._skipped_s += max(0.0, until_s - self.now())
 
 
+class Costs(Protocol):
+    """What a step of the model counts as."""
+
+    def seconds(self, work: Work, /) -> float: ...
+
+
+class LinearCosts(NamedTuple):
+    """As a cost model of schedulers says."""
+
+    model: CostModel
+
+    def seconds(self, work: Work) -> float:
+        """See `Costs`."""
+        return self.model.step(work.prefill_tokens, work.num_decodes)
+
+
+class Counted(NamedTuple):
+    """A step of the model, and the processor time that it took."""
+
+    work: Work
+    seconds: float
+
+
 class ChargedClock(BusyClock):
     """Like `BusyClock`, but a step of the model counts as what a step of its size takes as a rule.
 
@@ -68,20 +92,20 @@ class ChargedClock(BusyClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cost: CostModel | None = None
-        self.samples: list[StepSample] = []
+        self.cost: Costs | None = None
+        self.samples: list[Counted] = []
 
-    def charge(self, executor: Any, features_of: Callable[[Any], StepFeatures]) -> None:
+    def charge(self, executor: Any, work_of: Callable[[Any], Work]) -> None:
         """Count the steps of vLLM's executor so.
 
         Args:
-            features_of: what a scheduler's output computes.
+            work_of: what a scheduler's output computes.
         """
         execute, sample = executor.execute_model, executor.sample_tokens
-        latest: list[StepFeatures] = []
+        latest: list[Work] = []
 
         def execute_model(output: Any, *args: Any, **kwargs: Any) -> Any:
-            latest[:] = [features_of(output)] if output.total_num_scheduled_tokens else []
+            latest[:] = [work_of(output)] if output.total_num_scheduled_tokens else []
             seconds = self.cost.seconds(latest[0]) if self.cost and latest else None
             return self._counted(lambda: execute(output, *args, **kwargs), seconds, latest)
 
@@ -91,12 +115,12 @@ class ChargedClock(BusyClock):
 
         executor.execute_model, executor.sample_tokens = execute_model, sample_tokens
 
-    def _counted(self, act: Callable[[], Any], seconds: float | None, step: Sequence[StepFeatures]) -> Any:
+    def _counted(self, act: Callable[[], Any], seconds: float | None, step: Sequence[Work]) -> Any:
         began_s = time.thread_time()
         done = act()
         took_s = time.thread_time() - began_s
         if step:
-            self.samples.append(StepSample.of(step[0], took_s))
+            self.samples.append(Counted(step[0], took_s))
         elif self.samples:  # tokens are sampled after the step
             self.samples[-1] = self.samples[-1]._replace(seconds=self.samples[-1].seconds + took_s)
         if seconds is not None:

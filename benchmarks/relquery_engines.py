@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks.made_up_llama import SHAPES, folder_of, num_parameters
 from benchmarks.relquery_workload import Encode, declared, relqueries
+from benchmarks.slo.step_times import StepTimes
 from relserve.engines.local.cpu import ALLOCATOR
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
@@ -137,7 +138,7 @@ class Worker:
             "--settings", json.dumps(own_settings if settings is None else settings),
         ]  # fmt: skip
         self.variant = variant
-        self.cost: CostModel | None = None  # of steps, by the charged clock
+        self.cost: CostModel | StepTimes | None = None  # of steps, by the charged clock
         environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": str(engine.threads)}
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -152,18 +153,20 @@ class Worker:
         tokens: bool = False,
         slo_s: Sequence[float] = (),
         budget: str = "",
+        until_s: float | None = None,
     ) -> Run:
         """Replay a trace; with `forget`, nothing is known of output lengths when it begins.
 
         With `tokens`, the run has "token_s", the seconds to each token by request. `slo_s` are the limits,
         for the first token and between two, that each request brings with it. `budget` names the policy that
-        bounds the steps, if not the engine's own.
+        bounds the steps, if not the engine's own. After `until_s` no request comes that waits for another's end.
         """
         with tempfile.NamedTemporaryFile(suffix=".trace") as file:
             pickle.dump(trace, file)
             file.flush()
             told = {"trace": file.name, "forget": forget, "tokens": tokens, "slo_s": list(slo_s)}
-            told |= {"budget": budget, "cost": None if self.cost is None else asdict(self.cost)}
+            told |= {"budget": budget, "until_s": until_s}
+            told |= {"cost": None if self.cost is None else asdict(self.cost)}
             self._tell(told)
             return self._read()
 

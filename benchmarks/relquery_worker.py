@@ -3,8 +3,8 @@
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
 of results; with "forget" all that was learnt of output lengths is forgotten before; {"quit": 1} ends. A
 relQuery's rows are added when it arrives. With "tokens" the answer has the time of every token too; "slo_s"
-are the limits, for the first token and between two, that each request brings with it; "cost" is what steps
-count as by the charged clock. "budget" names the policy that bounds the trace's steps, of which the answer
+are the limits, for the first token and between two, that each request brings with it; after "until_s" no
+request comes any more that waits for another's end; "cost" is what steps count as by the charged clock. "budget" names the policy that bounds the trace's steps, of which the answer
 tells, too; it knows nothing when the trace begins.
 
 A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
 import pickle
 import sys
@@ -30,10 +31,11 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from benchmarks.clocks import CLOCKS, ChargedClock, Clock, lead
+from benchmarks.clocks import CLOCKS, ChargedClock, Clock, Costs, LinearCosts, lead
 from benchmarks.deadlines.workflows import StepSpec
 from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
 from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, plan_ahead_on_cpu
+from benchmarks.slo.step_times import StepTimes
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
@@ -44,7 +46,7 @@ from relserve.policies.scheduling.workflow_steps import WorkflowSteps
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin import scheduler as schedulers
-from relserve.vllm_plugin.step_features import step_features
+from relserve.vllm_plugin.step_features import step_features, work_of
 
 
 class Logged(OnlineCost):
@@ -119,9 +121,18 @@ def build(args: argparse.Namespace) -> Any:
 
 
 def serve(
-    engine: Any, trace: list[RelSpec], variant: str, clock: Clock, slo_s: Sequence[float] = ()
+    engine: Any,
+    trace: list[RelSpec],
+    variant: str,
+    clock: Clock,
+    slo_s: Sequence[float] = (),
+    until_s: float = math.inf,
 ) -> dict[str, Any]:
-    """Replay a trace; gives every relQuery's latency and phases, and a hash of all tokens."""
+    """Replay a trace; gives every relQuery's latency and phases, and a hash of all tokens.
+
+    Args:
+        until_s: after which nothing comes any more that waits for another's end.
+    """
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
@@ -169,7 +180,9 @@ def serve(
             if not left[rel_id]:
                 del left[rel_id]
                 done[rel_id] = clock.now() - start_s
-                pending += next_of.get(rel_id, [])  # in the past, so they come next
+                if done[rel_id] < until_s:
+                    pending += next_of.get(rel_id, [])  # in the past, so they come next
+    trace = [rel for rel in trace if rel.rel_id in done]
     arrival_s_a_row = arriving_s / sum(len(rel.rows) for rel in trace)
     return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row, "start_s": start_s}
 
@@ -255,12 +268,19 @@ def main() -> None:
         if command.get("forget"):
             served.forget()
         if isinstance(clock, ChargedClock):
-            clock.cost = CostModel(**command["cost"]) if command.get("cost") else None
+            clock.cost = costs_of(command.get("cost"))
             clock.samples = []
         with open(command["trace"], "rb") as file:
             out.write(json.dumps(served.serve(pickle.load(file), command)) + "\n")
         out.flush()
     os._exit(0)
+
+
+def costs_of(told: Mapping[str, Any] | None) -> Costs | None:
+    """What steps count as by the charged clock; None: as what they take."""
+    if told is None:
+        return None
+    return StepTimes(**told) if "of_work" in told else LinearCosts(CostModel(**told))
 
 
 class Served:
@@ -273,7 +293,7 @@ class Served:
         lead("relserve.vllm_plugin", clock)
         if isinstance(clock, ChargedClock):
             executor = engine.engine_core.engine_core.model_executor
-            clock.charge(executor, lambda output: step_features(output, scheduler.requests))
+            clock.charge(executor, lambda output: work_of(output, scheduler.requests))
         self.steps: Logged | StockSteps
         if hasattr(self.steering, "cost"):
             self.steps = self.steering.cost = Logged(self.steering.cost.model)
@@ -301,7 +321,8 @@ class Served:
         self.steps.log = []
         self.watch.begin()
         cpu_s = time.process_time()
-        result = serve(self.engine, trace, self.variant, self.clock, command.get("slo_s") or ())
+        limits_s, until_s = command.get("slo_s") or (), command.get("until_s") or math.inf
+        result = serve(self.engine, trace, self.variant, self.clock, limits_s, until_s)
         result["cpu_s"] = time.process_time() - cpu_s
         result["steps"] = self.steps.log
         result["cost"] = None if self.steering is None else self.steering.report().get("cost")
@@ -309,7 +330,8 @@ class Served:
         result |= {"leaked_blocks": self.watch.num_used, "at_once": self.watch.at_once}
         result["most_blocks"] = self.watch.most_blocks
         if isinstance(self.clock, ChargedClock):
-            result["steps"] = self.clock.samples
+            result["steps"] = [StepSample(w.prefill_tokens, w.num_decodes, s) for w, s in self.clock.samples]
+            result["works"] = [[*work, seconds] for work, seconds in self.clock.samples]
         if command.get("budget"):
             result["budget"] = told_of(self.scheduler.budgets)
         if command.get("tokens"):

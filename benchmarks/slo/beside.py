@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.deadlines.workflows import StepSpec
 from benchmarks.effective.attainment import RequestRecord, Slo
 from benchmarks.effective.workload import Arrival, gaps
+from benchmarks.hybrid.requests import requests
+from relserve.simulator.workload import RelSpec
 
 ROWS, ROW_PROMPT, ROW_OUTPUT = 150, 64, (100, 256)  # rows that decode at a time; tokens of each
 PROMPT, PROMPT_OUTPUT = 2000, 16  # tokens of a long prompt, and of its answer
@@ -19,37 +22,63 @@ class Load(NamedTuple):
 
     Attributes:
         prompts_per_s: long prompts.
-        row_s: that a row takes, from which follows how often rows come: so that ROWS decode at a time.
         warm_s, seconds: requests that come in the former are not judged; the latter follow.
+        rows_each: in each of the ROWS places at most, one after the other.
     """
 
     prompts_per_s: float
-    row_s: float
     warm_s: float
     seconds: float
+    rows_each: int
+
+    @property
+    def end_s(self) -> float:
+        """When nothing more comes."""
+        return self.warm_s + self.seconds
 
 
-def arrivals(load: Load, seed: int) -> list[Arrival]:
-    """Rows and prompts by Poisson processes, and rows that are there when it begins, partly said."""
+def trace(load: Load, seed: int) -> list[RelSpec]:
+    """Long prompts by a Poisson process, and rows: where one ends the next begins, so ROWS decode at a time.
+
+    The first ones have partly said what they say.
+    """
     rng = np.random.default_rng([19, seed])
-    end_s = load.warm_s + load.seconds
     low, high = ROW_OUTPUT
     lengths = np.arange(low, high)
     whole = rng.choice(lengths, ROWS, p=lengths / lengths.sum())  # long ones are met more often
-    there = [Arrival(0.0, ROW_PROMPT, int(left) + 2) for left in whole * rng.random(ROWS)]
-    rows = [
-        Arrival(at_s, ROW_PROMPT, int(rng.integers(low, high)))
-        for at_s in _poisson(ROWS / load.row_s, end_s, 2 * seed)
-    ]
-    prompts = [
-        Arrival(at_s, PROMPT, PROMPT_OUTPUT) for at_s in _poisson(load.prompts_per_s, end_s, 2 * seed + 1)
-    ]
-    return sorted([*there, *rows, *prompts])
+    first = (whole * rng.random(ROWS)).astype(int) + 2
+    outputs = np.column_stack([first, rng.integers(low, high, (ROWS, load.rows_each - 1))])
+    rows = requests([Arrival(0.0, ROW_PROMPT, int(tokens)) for tokens in outputs.flat], 2 * seed)
+    prompts = requests(
+        [Arrival(at_s, PROMPT, PROMPT_OUTPUT) for at_s in _poisson(load, seed)], 2 * seed + 1
+    )
+    chained = [
+        StepSpec(
+            f"row{number}", 0.0, row.rows, row.output_cap, is_named=False,
+            before=f"row{number - 1}" if number % load.rows_each else "",
+        )
+        for number, row in enumerate(rows)
+    ]  # fmt: skip
+    return [*chained, *prompts]
 
 
-def _poisson(rate: float, end_s: float, seed: int) -> list[float]:
-    times = np.cumsum(gaps(1.0, max(4, round(2 * rate * end_s) + 20), seed)) / rate
-    return [float(at_s) for at_s in times if at_s < end_s]
+def _poisson(load: Load, seed: int) -> list[float]:
+    count = max(4, round(2 * load.prompts_per_s * load.end_s) + 20)
+    times = np.cumsum(gaps(1.0, count, 2 * seed + 1)) / load.prompts_per_s
+    return [float(at_s) for at_s in times if at_s < load.end_s]
+
+
+def came(specs: Sequence[RelSpec], token_s: Mapping[str, Sequence[float]]) -> list[RequestRecord]:
+    """What became of the requests that began, each row's from when the one before it had ended."""
+    found = []
+    for spec in specs:
+        times = token_s.get(f"{spec.rel_id}-0", ())
+        if not times:
+            continue
+        before = spec.before if isinstance(spec, StepSpec) else ""
+        arrival_s = token_s[f"{before}-0"][-1] if before else spec.arrival_s
+        found.append(RequestRecord(arrival_s, times, len(times) == spec.rows[0].output_tokens))
+    return found
 
 
 class Kept(NamedTuple):

@@ -20,6 +20,7 @@ KEEP = 1.0 - 1.0 / 48  # "the last few dozen batches"
 CLIP = 3.0
 FAR, FAR_STEPS, ALIKE, OLD = 1.5, 8, 1.3, 0.1  # a lasting change: so far off, so often, so much alike
 RENEW = 4  # steps between two looks at the latest ones
+LARGER = 1.25  # a step that has so many times as much of anything as all before is learnt at once
 SHORT = 1e-7
 
 Shape = tuple[float, ...]
@@ -83,6 +84,7 @@ class StepModel:
         self._seconds = np.zeros(WINDOW)
         self._predicted = np.full(WINDOW, np.nan)
         self._trust = np.ones(WINDOW)
+        self._most = np.zeros(len(Work._fields))
         self._since = 0
         self._shape: Shape = form.shapes[0]
         self._slow = self._now = np.zeros(0)
@@ -109,7 +111,9 @@ class StepModel:
         self._works[at], self._seconds[at], self._trust[at] = row[0], seconds, 1.0
         self.num_steps += 1
         self._since += 1
-        if self._is_due():
+        is_larger = bool((row[0] > LARGER * self._most).any())
+        self._most = np.maximum(self._most, row[0])
+        if self._is_due() or (is_larger and self.is_ready and self.form.is_robust):
             self._refit()
         elif self.is_ready:
             if self.form.is_robust:
