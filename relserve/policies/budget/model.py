@@ -63,7 +63,9 @@ def _ours(works: Table, shape: Shape) -> Table:
         saturated = np.maximum(tokens, bend)
     else:
         saturated = tokens / np.maximum(-np.expm1(-tokens / bend), 1e-6)
-    return np.column_stack([np.ones(len(works)), saturated, works[:, 1:]])
+    columns = np.empty((len(works), 6))
+    columns[:, 0], columns[:, 1], columns[:, 2:] = 1.0, saturated, works[:, 1:]
+    return columns
 
 
 TOKENS = (16, 32, 64, 96, 128, 192, 256, 384, 512, 1024)

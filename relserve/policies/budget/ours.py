@@ -16,8 +16,10 @@ from math import inf
 import numpy as np
 
 from relserve.policies.budget.model import OURS, StepModel
-from relserve.policies.budget.state import Budget, Ended, View, Work, works_at
+from relserve.policies.budget.state import Budget, Column, Ended, View, Work, works_at
 from relserve.policies.budget.static import within
+
+PLACES = 33  # between which the most tokens are found; a step lies below the line between two of them
 
 
 @dataclass
@@ -50,51 +52,55 @@ class Ours:
         least = view.num_decodes + self.floor
         if not self.model.is_ready:
             return within(view, max(view.num_decodes + self.before_learning, least), reason="nothing learnt")
-        target, most = self._target_s(view), self._most_requests(view)
+        alone_s = self._alone_s(view)
+        target, most = self._target_s(view, alone_s), self._most_requests(view, alone_s)
         if target == inf:
             return within(view, view.most_tokens, most, target, "nobody's limit binds")
         tokens = max(self._most_within(view, target), least)
         return within(view, tokens, most, target, "full" if most <= view.num_running else "slack")
 
-    def _most_requests(self, view: View) -> float:
+    def _alone_s(self, view: View) -> Column:
+        """Steps of one row that decodes, of two, and so on, with contexts like those of the rows here."""
+        rows = np.arange(1.0, view.most_requests + 1.0)
+        works = np.zeros((len(rows), len(Work._fields)))
+        works[:, 2], works[:, 3] = rows, rows * (view.decodes.context_tokens / max(view.num_decodes, 1))
+        return self.model.predict(works)
+
+    def _most_requests(self, view: View, alone_s: Column) -> float:
         """How many rows may decode so that their steps alone keep the limit of most of them."""
         if not view.num_decodes:
             return inf
         limits_s = np.concatenate([view.decodes.slo_s, view.prompts.tpot_slo_s])
-        rows = np.arange(1.0, view.most_requests + 1.0)
-        works = np.zeros((len(rows), len(Work._fields)))
-        works[:, 2], works[:, 3] = rows, rows * (view.decodes.context_tokens / view.num_decodes)
-        steps_s = self.model.predict(works)
-        limits_s = np.where(limits_s > steps_s[0], limits_s, inf)
+        limits_s = np.where(limits_s > alone_s[0], limits_s, inf)
         limit_s = self.margin * float(np.partition(limits_s, len(limits_s) // 2)[len(limits_s) // 2])
-        fits = steps_s <= limit_s
+        fits = alone_s <= limit_s
         if fits.all():
             return inf
         return float(np.flatnonzero(fits)[-1] + 1) if fits.any() else 1.0
 
-    def _target_s(self, view: View) -> float:
+    def _target_s(self, view: View, alone_s: Column) -> float:
         """The least of what the rows can spare whose limits can be kept yet."""
         decodes = view.decodes
         if not view.num_decodes:
             return inf
-        alone = np.array([Work(0.0, 0.0, view.num_decodes, decodes.context_tokens)])
-        alone_s = float(self.model.predict(alone)[0])
         limit_s = self.margin * decodes.slo_s
         gone_s, gaps = view.now_s - decodes.first_s, decodes.said - 1.0
-        total = gaps + decodes.left
-        is_bound = (gone_s + decodes.left * alone_s <= decodes.slo_s * total) & np.isfinite(limit_s)
-        if not is_bound.any():
-            return inf
-        spare_s = limit_s * (gaps + 1.0) - gone_s
-        return float(spare_s[is_bound].min())
+        total, rest_s = gaps + decodes.left, decodes.left * alone_s[view.num_decodes - 1]
+        is_bound = (gone_s + rest_s <= decodes.slo_s * total) & (limit_s < inf)
+        spare_s = np.where(is_bound, limit_s, inf) * (gaps + 1.0) - gone_s
+        return float(spare_s.min())
 
     def _most_within(self, view: View, target: float) -> float:
-        """The most tokens of a step that ends in time, by halving."""
-        low, high = float(view.num_decodes), float(view.most_tokens)
-        high = min(high, low + float(view.prompts.left.sum()))
-        for _ in range(2):  # sixteen places at once
-            places = np.floor(np.linspace(low, high, 17))
-            fits = self.model.predict(works_at(view, places)) <= target
-            last = int(np.flatnonzero(fits)[-1]) if fits.any() else 0
-            low, high = float(places[last]), float(places[min(last + 1, 16)])
-        return low
+        """The most tokens of a step that ends in time, on a line between two of some places."""
+        low = float(view.num_decodes)
+        high = min(float(view.most_tokens), low + float(view.prompts.left.sum()))
+        tokens = np.linspace(low, high, PLACES)
+        seconds = self.model.predict(works_at(view, tokens))
+        late = np.flatnonzero(seconds > target)
+        if not len(late):
+            return high
+        first = int(late[0])
+        if not first:
+            return low
+        share = (target - seconds[first - 1]) / (seconds[first] - seconds[first - 1])
+        return float(tokens[first - 1] + share * (tokens[first] - tokens[first - 1]))
