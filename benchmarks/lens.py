@@ -46,7 +46,7 @@ from relserve.policies.budget.model import OURS, StepModel
 from relserve.policies.budget.state import Work
 
 VLLM = "static-8192"  # what vLLM gives engines that serve one program
-STATIC = ("static-256", "static-384", "static-512", "static-576", "static-640", "static-1024", VLLM)
+STATIC = ("static-256", "static-384", "static-512", "static-576", "static-640", VLLM)
 SYSTEMS = (*STATIC, "lens", "ours")
 LOADS, WARM_S, SECONDS = (0.5, 0.7, 0.9), 2.0, 15.0
 SLOWER, FIRST = 2.0, 12.0  # the limits, in steps of ROWS decodes, and in prompts alone
@@ -83,7 +83,7 @@ class Ran(NamedTuple):
         decision_ms: median and P99 of steps with prompts.
         r2, r2_charged: of its model, by measured steps and by those that counted; None without one.
         tokens_a_step: of prompts, in steps that have any.
-        rows: that decoded, on average.
+        rows: that decoded, on average, while requests came.
         beside: share of the time that was not the model's.
     """
 
@@ -136,13 +136,14 @@ class Bench:
         told, steps = run["budget"], np.array(run["works"])
         found = kept(came(trace(load, seed), run["token_s"]), self.regime.slo, load.warm_s)
         taken = 1e3 * np.array(told["decisions_s"])
-        model_s = sum(self.cost.seconds(Work(*work)) for work in steps[:, :-1])
+        model_s = np.cumsum([self.cost.seconds(Work(*work)) for work in steps[:, :-1]])
+        while_it_comes = steps[model_s <= model_s[-1] * load.end_s / run["makespan_s"]]
         known = told["model"] is not None
         return Ran(
             found, (float(np.median(taken)), float(np.percentile(taken, 99))),
             learnt_r2(run["works"]) if known else None, told["model"]["r2"] if known else None,
-            float(steps[steps[:, 0] > 0, 0].mean()), float(steps[:, 2].mean()),
-            1.0 - model_s / run["makespan_s"],
+            float(steps[steps[:, 0] > 0, 0].mean()), float(while_it_comes[:, 2].mean()),
+            1.0 - float(model_s[-1]) / run["makespan_s"],
         )  # fmt: skip
 
     def quit(self) -> None:

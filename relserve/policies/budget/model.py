@@ -35,12 +35,15 @@ class Form(NamedTuple):
         shapes: those that are searched.
         quick: columns whose coefficients follow the latest steps.
         is_robust: whether outliers are held back, errors are relative, and a lasting change is recognised.
+        doubts: by column, as much as a step of usual length would have if that column were its only reason: a
+            single such step of no length at all is added to the measured ones. None for no such doubts.
     """
 
     columns: Callable[[Table, Shape], Table]
     shapes: Sequence[Shape]
     quick: tuple[int, ...]
     is_robust: bool
+    doubts: tuple[float, ...] | None = None
 
 
 def _published(works: Table, shape: Shape) -> Table:
@@ -73,7 +76,11 @@ BENDS = tuple(16 * 1.2**i for i in range(24))
 PUBLISHED = Form(
     _published, [(1.0 / b, 1.0 / s) for b, s in product((0.25, 1, 4, 16, 64), TOKENS)], (2, 3, 4), False
 )
-OURS = Form(_ours, list(product(BENDS, (0.0, 1.0))), (0, 1, 2, 3, 4, 5), True)
+MANY_PREFILLS, MANY_PAIRS = 16.0, 2e6
+OURS = Form(
+    _ours, list(product(BENDS, (0.0, 1.0))), (0, 1, 2, 3, 4, 5), True,
+    (0.0, 0.0, MANY_PREFILLS, 0.0, 0.0, MANY_PAIRS),
+)  # fmt: skip
 
 
 class StepModel:
@@ -98,6 +105,11 @@ class StepModel:
     def is_ready(self) -> bool:
         """Whether it has learnt anything."""
         return bool(len(self._now))
+
+    @property
+    def most_prefill_tokens(self) -> float:
+        """Of the largest step that was measured."""
+        return float(self._most[0])
 
     def predict(self, works: Table) -> Column:
         """Seconds of steps, a row of `Work` each."""
@@ -155,17 +167,18 @@ class StepModel:
         rows = self._latest(WINDOW)
         works, seconds = self._works[rows], self._seconds[rows]
         weights = self._trust[rows] / seconds**2 if self.form.is_robust else np.ones(len(rows))
-        best = np.inf
+        best, doubts = np.inf, self.form.doubts
+        ridge = None if doubts is None else float(np.median(weights)) * np.array(doubts) ** 2
         for shape in self.form.shapes:
             columns = self.form.columns(works, shape)
-            found = non_negative(columns, seconds, weights)
+            found = non_negative(columns, seconds, weights, ridge)
             errors = np.abs(seconds - columns @ found) * np.sqrt(weights)
             loss = float(np.mean(errors)) if self.form.is_robust else float(np.mean(errors**2))
             if loss < best:
                 best, self._shape, self._slow = loss, shape, found
         columns = self.form.columns(works, self._shape)
         if self.form.is_robust:
-            self._slow = robust(columns, seconds, weights)
+            self._slow = robust(columns, seconds, weights, ridge)
             errors = np.abs(seconds / np.maximum(columns @ self._slow, SHORT) - 1.0)
             self._spread = max(1.4826 * float(np.median(errors)), 0.01)
         self._now = self._slow

@@ -19,6 +19,8 @@ from relserve.policies.budget.model import OURS, StepModel
 from relserve.policies.budget.state import Budget, Column, Ended, View, Work, works_at
 from relserve.policies.budget.static import within
 
+FIRST = (1.0, 0.5, 1.5)  # shares of `before_learning`: of steps that are all alike nothing is learnt
+SURE = 4.0  # no step has more prompt tokens than so many times those of the largest that was measured
 PLACES = 33  # between which the most tokens are found; a step lies below the line between two of them
 
 
@@ -29,7 +31,7 @@ class Ours:
     Attributes:
         floor: prompt tokens that every step has at least while a prompt is there.
         margin: share of a limit that is aimed at.
-        before_learning: prompt tokens a step as long as the model knows nothing.
+        before_learning: prompt tokens a step, about, as long as the model knows nothing.
     """
 
     name: str
@@ -51,7 +53,8 @@ class Ours:
             return within(view, view.most_tokens, reason="decodes only")
         least = view.num_decodes + self.floor
         if not self.model.is_ready:
-            return within(view, max(view.num_decodes + self.before_learning, least), reason="nothing learnt")
+            first = self.before_learning * FIRST[self.model.num_steps % len(FIRST)]
+            return within(view, max(view.num_decodes + first, least), reason="nothing learnt")
         alone_s = self._alone_s(view)
         target, most = self._target_s(view, alone_s), self._most_requests(view, alone_s)
         if target == inf:
@@ -93,7 +96,8 @@ class Ours:
     def _most_within(self, view: View, target: float) -> float:
         """The most tokens of a step that ends in time, on a line between two of some places."""
         low = float(view.num_decodes)
-        high = min(float(view.most_tokens), low + float(view.prompts.left.sum()))
+        known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
+        high = min(float(view.most_tokens), low + min(float(view.prompts.left.sum()), known))
         tokens = np.linspace(low, high, PLACES)
         seconds = self.model.predict(works_at(view, tokens))
         late = np.flatnonzero(seconds > target)

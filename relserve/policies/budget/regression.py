@@ -10,11 +10,17 @@ from relserve.policies.cost import HUBER
 RIDGE = 0.5  # of the mean square of a column: what the latest steps do not tell stays as it was
 
 
-def non_negative(columns: Table, seconds: Column, weights: Column) -> Column:
-    """Coefficients of 0 at least: those that come out below are left out one after the other."""
+def non_negative(columns: Table, seconds: Column, weights: Column, ridge: Column | None = None) -> Column:
+    """Coefficients of 0 at least: those that come out below are left out one after the other.
+
+    Args:
+        ridge: draws each coefficient to 0.
+    """
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-30)
     scaled = columns / scale
     gram, right = (scaled.T * weights) @ scaled, (scaled.T * weights) @ seconds
+    if ridge is not None:
+        gram[np.diag_indices_from(gram)] += ridge / scale**2
     used = list(range(columns.shape[1]))
     found = np.zeros(columns.shape[1])
     while used:
@@ -27,14 +33,14 @@ def non_negative(columns: Table, seconds: Column, weights: Column) -> Column:
     return unscaled
 
 
-def robust(columns: Table, seconds: Column, base: Column) -> Column:
+def robust(columns: Table, seconds: Column, base: Column, ridge: Column | None = None) -> Column:
     """The same with Huber weights on top of the weights `base`."""
-    found = non_negative(columns, seconds, base)
+    found = non_negative(columns, seconds, base, ridge)
     for _ in range(3):
         errors = np.abs(seconds - columns @ found) * np.sqrt(base)
         spread = max(1.4826 * float(np.median(errors)), 1e-9)
         kept: Column = np.minimum(1.0, HUBER * spread / np.maximum(errors, 1e-12))
-        found = non_negative(columns, seconds, base * kept)
+        found = non_negative(columns, seconds, base * kept, ridge)
     return found
 
 
