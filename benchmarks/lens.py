@@ -41,7 +41,7 @@ from benchmarks.hybrid.requests import requests
 from benchmarks.plots import Panel, curves
 from benchmarks.relquery_engines import Engine, Worker
 from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, Kept, Load, came, kept, trace
-from benchmarks.slo.step_times import StepTimes, fitted
+from benchmarks.slo.step_times import fitted
 from relserve.policies.budget.model import OURS, StepModel
 from relserve.policies.budget.state import Work
 
@@ -51,7 +51,7 @@ SYSTEMS = (*STATIC, "lens", "ours")
 LOADS, WARM_S, SECONDS = (0.5, 0.7, 0.9), 2.0, 15.0
 SLOWER, FIRST = 2.0, 12.0  # the limits, in steps of ROWS decodes, and in prompts alone
 QUICK = (("static-512", "lens", "ours"), (0.7,), 2.0)
-LEARNING = (("static-256", 1.0), ("static-512", 0.7), (VLLM, 0.5))  # budgets and loads by which steps are fitted
+LEARNING = (("static-256", 1.0), ("static-512", 0.7), (VLLM, 0.5))  # whose steps are fitted
 ALIKE = 0.98  # of the best
 
 

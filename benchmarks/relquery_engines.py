@@ -159,7 +159,8 @@ class Worker:
 
         With `tokens`, the run has "token_s", the seconds to each token by request. `slo_s` are the limits,
         for the first token and between two, that each request brings with it. `budget` names the policy that
-        bounds the steps, if not the engine's own. After `until_s` no request comes that waits for another's end.
+        bounds the steps, if not the engine's own. After `until_s` no request comes any more that waits for
+        another's end.
         """
         with tempfile.NamedTemporaryFile(suffix=".trace") as file:
             pickle.dump(trace, file)

@@ -3,9 +3,9 @@
 Commands on stdin: {"trace": FILE} serves a pickled trace from an empty prefix cache and answers with one line
 of results; with "forget" all that was learnt of output lengths is forgotten before; {"quit": 1} ends. A
 relQuery's rows are added when it arrives. With "tokens" the answer has the time of every token too; "slo_s"
-are the limits, for the first token and between two, that each request brings with it; after "until_s" no
-request comes any more that waits for another's end; "cost" is what steps count as by the charged clock. "budget" names the policy that bounds the trace's steps, of which the answer
-tells, too; it knows nothing when the trace begins.
+are the limits, for the first token and between two, that each request brings with it; after "until_s" nothing
+comes that waits for another's end; "cost" is what steps count as by the charged clock. "budget" names the
+policy that bounds the trace's steps, of which the answer tells, too; it knows nothing when the trace begins.
 
 A row's max_tokens is the cap that its relQuery declares. No scheduler is told more: that a row ends at its
 true length is decided behind them, where vLLM looks for the end of a text (see `relquery_hooks`).

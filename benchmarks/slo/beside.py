@@ -49,9 +49,7 @@ def trace(load: Load, seed: int) -> list[RelSpec]:
     first = (whole * rng.random(ROWS)).astype(int) + 2
     outputs = np.column_stack([first, rng.integers(low, high, (ROWS, load.rows_each - 1))])
     rows = requests([Arrival(0.0, ROW_PROMPT, int(tokens)) for tokens in outputs.flat], 2 * seed)
-    prompts = requests(
-        [Arrival(at_s, PROMPT, PROMPT_OUTPUT) for at_s in _poisson(load, seed)], 2 * seed + 1
-    )
+    prompts = requests([Arrival(at_s, PROMPT, PROMPT_OUTPUT) for at_s in _poisson(load, seed)], 2 * seed + 1)
     chained = [
         StepSpec(
             f"row{number}", 0.0, row.rows, row.output_cap, is_named=False,

@@ -127,7 +127,10 @@ class StepModel:
         self._since += 1
         is_larger = bool((row[0] > LARGER * self._most).any())
         self._most = np.maximum(self._most, row[0])
-        if self._is_due() or (is_larger and self.is_ready and self.form.is_robust):
+        if self._is_due():
+            self._search()
+            self._refit()
+        elif is_larger and self.is_ready and self.form.is_robust:
             self._refit()
         elif self.is_ready:
             if self.form.is_robust:
@@ -162,25 +165,36 @@ class StepModel:
         number = min(number, self.num_steps, WINDOW)
         return np.arange(self.num_steps - number, self.num_steps) % WINDOW
 
-    def _refit(self) -> None:
-        """The shape and all coefficients from the window; the paper does so in a thread of its own."""
-        rows = self._latest(WINDOW)
-        works, seconds = self._works[rows], self._seconds[rows]
-        weights = self._trust[rows] / seconds**2 if self.form.is_robust else np.ones(len(rows))
-        best, doubts = np.inf, self.form.doubts
-        ridge = None if doubts is None else float(np.median(weights)) * np.array(doubts) ** 2
+    def _search(self) -> None:
+        """The shape from the window; the paper does so in a thread of its own."""
+        works, seconds, weights, ridge = self._known()
+        best = np.inf
         for shape in self.form.shapes:
             columns = self.form.columns(works, shape)
             found = non_negative(columns, seconds, weights, ridge)
             errors = np.abs(seconds - columns @ found) * np.sqrt(weights)
             loss = float(np.mean(errors)) if self.form.is_robust else float(np.mean(errors**2))
             if loss < best:
-                best, self._shape, self._slow = loss, shape, found
+                best, self._shape = loss, shape
+
+    def _known(self) -> tuple[Table, Column, Column, Column | None]:
+        """The window's steps, their weights, and what draws coefficients to 0."""
+        rows = self._latest(WINDOW)
+        works, seconds = self._works[rows], self._seconds[rows]
+        weights = self._trust[rows] / seconds**2 if self.form.is_robust else np.ones(len(rows))
+        doubts = self.form.doubts
+        return works, seconds, weights, None if doubts is None else np.median(weights) * np.array(doubts) ** 2
+
+    def _refit(self) -> None:
+        """All coefficients from the window."""
+        works, seconds, weights, ridge = self._known()
         columns = self.form.columns(works, self._shape)
         if self.form.is_robust:
             self._slow = robust(columns, seconds, weights, ridge)
             errors = np.abs(seconds / np.maximum(columns @ self._slow, SHORT) - 1.0)
             self._spread = max(1.4826 * float(np.median(errors)), 0.01)
+        else:
+            self._slow = non_negative(columns, seconds, weights, ridge)
         self._now = self._slow
         scale = np.sqrt((columns[:, list(self.form.quick)] ** 2).mean(axis=0))
         self._quick = Forgetting(scale, KEEP)
@@ -223,6 +237,7 @@ class StepModel:
             self._trust[older] *= OLD
             self._since = 0
         self._far.clear()
+        self._search()
         self._refit()
 
     def _was_right(self, older: Rows) -> bool:

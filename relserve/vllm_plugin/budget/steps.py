@@ -205,7 +205,10 @@ class StepBudgets:
         return View(now_s, self._decodes(decodes, now_s), prompts, most_tokens, most_requests)
 
     def _decodes(self, decodes: Sequence[Request], now_s: float) -> Decodes:
-        """A flat list is filled, as quickly as can be: it is done in each step for every row."""
+        """A flat list is filled, as quickly as can be: it is done in each step for every row.
+
+        A row without a first token has it computed just now.
+        """
         row_of, flat, context = self.rows.get, list[float](), 0
         add = flat.extend
         for request in decodes:
@@ -216,7 +219,7 @@ class StepBudgets:
                 continue
             given, left, first_s = request.num_output_tokens, row.rel.lengths.left, row.first_s
             said, expected = given + request.num_output_placeholders, left[min(given, len(left) - 1)]
-            add((now_s if first_s is None else first_s, said, expected, row.tpot_slo_s))  # None: it is computed
+            add((now_s if first_s is None else first_s, said, expected, row.tpot_slo_s))
         table = np.array(flat, dtype=float).reshape(-1, 4).T
         np.maximum(table[1:3], 1.0, out=table[1:3])
         first, said_column, left_column, slo = table

@@ -155,6 +155,18 @@ def test_prompts_are_never_starved_by_ours() -> None:
     assert ours.choose(seen).tokens >= 200 + ours.floor
 
 
+def test_steps_differ_before_anything_is_learnt_and_grow_only_as_far_as_is_known() -> None:
+    ours, rng = Ours("ours"), random.Random(1)
+    seen = view(20, (30_000,), tpot_slo_s=1.0)
+    sizes = []
+    while not ours.model.is_ready:
+        sizes.append(ours.choose(seen).tokens - 20)
+        work = Work(*works_at(seen, np.array([20.0 + sizes[-1]]))[0])
+        ours.measured(work, measured(work, rng))
+    assert set(sizes) == {128, 256, 384}
+    assert ours.choose(seen).tokens == 20 + 4 * 384
+
+
 @pytest.mark.performance
 @pytest.mark.parametrize("name", ["lens", "ours"])
 def test_a_decision_takes_less_than_a_millisecond(name: str) -> None:

@@ -81,6 +81,34 @@ def test_steps_that_were_never_seen_are_no_change_of_the_speed() -> None:
     assert model.predict(both) == pytest.approx([0.0095, 0.08], rel=0.15)
 
 
+def test_a_step_larger_than_all_before_is_learnt_at_once() -> None:
+    """Prompts of 64 tokens tell little of what the attention of 1,500 costs; one step of these tells it."""
+    model, rng = StepModel(OURS), random.Random(5)
+    for number in range(70):
+        short = Work(64 * (1 + number % 4), 1 + number % 4, 100, 9000.0, 2080.0 * (1 + number % 4))
+        model.add(short, measured(short, rng))
+    long = Work(1500, 1, 100, 9000, 1.1e6)
+    before = float(model.predict(np.array([long], dtype=float))[0])
+    assert seconds_of(long) / 3 < before < 1.5 * seconds_of(long)
+    model.add(long, seconds_of(long))
+    assert model.predict(np.array([long], dtype=float))[0] == pytest.approx(seconds_of(long), rel=0.1)
+
+
+def test_it_is_right_of_nearly_all_steps_from_the_first_prediction_on() -> None:
+    """R2 over the whole of a run, as traffic begins: rows come, then long prompts beside them."""
+    for seed in range(6):
+        model, rng = StepModel(OURS), random.Random(seed)
+        for number in range(600):
+            rows = min(4 * number, 150)
+            tokens = (256, 128, 384)[number % 3] if number < 40 else rng.choice([0, 64, 300, 900])
+            prefills = max(1, tokens // 64) if number < 40 else int(tokens > 0)
+            before = 0 if number < 40 or tokens < 300 else rng.randrange(1500)
+            pairs = tokens * (before + tokens / max(prefills, 1) / 2)
+            work = Work(tokens, prefills, rows, 120.0 * rows + before, pairs)
+            model.add(work, measured(work, rng))
+        assert model.r2(600) > 0.95
+
+
 @FORMS
 def test_a_time_that_is_none_is_not_taken(form: Form) -> None:
     model = StepModel(form)
