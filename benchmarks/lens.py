@@ -16,9 +16,9 @@ the model, of the budgets' decisions and of what their models learn too, counts 
 `attainment_over_best_static` is ours over the static budget that is best at a load, chosen afterwards, at the
 load where that is least. `loads_met` counts the loads where P99 of TPOT over a run's requests is within the
 limit for every seed, `loads_held` those where besides as many requests attain as with the best budget of all,
-but for 2 %. `decision_ms` is the worst 99th percentile of a run of ours, without steps of decodes alone. `r2`
-is the least of the runs of ours: of all predictions made before their steps, where steps count as they were
-measured, which `StepModel` learns anew from the log; `r2_charged` where they count as they are charged.
+but for 2 %. `decision_ms` is the worst 99th percentile of a run of ours. `r2` is the least of the runs of ours:
+of all predictions made before their steps, where steps count as they were measured, which the step model
+learns anew from the log; `r2_charged` where they count as they are charged.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from benchmarks.plots import Panel, curves
 from benchmarks.relquery_engines import Engine, Worker
 from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, Kept, Load, came, kept, trace
 from benchmarks.slo.step_times import fitted
-from relserve.policies.budget.model import OURS, StepModel
+from relserve.policies.budget.model import OURS, PUBLISHED, Form, StepModel
 from relserve.policies.budget.state import Work
 
 VLLM = "static-8192"  # what vLLM gives engines that serve one program
@@ -52,6 +52,7 @@ LOADS, WARM_S, SECONDS = (0.5, 0.7, 0.9), 2.0, 15.0
 SLOWER, FIRST = 2.0, 12.0  # the limits, in steps of ROWS decodes, and in prompts alone
 QUICK = (("static-512", "lens", "ours"), (0.7,), 2.0)
 LEARNING = (("static-256", 1.0), ("static-512", 0.7), (VLLM, 0.5))  # whose steps are fitted
+FORMS = {"lens": PUBLISHED, "ours": OURS}
 ALIKE = 0.98  # of the best
 
 
@@ -80,7 +81,7 @@ class Ran(NamedTuple):
     """A run, of a system at a load.
 
     Attributes:
-        decision_ms: median and P99 of steps with prompts.
+        decision_ms: median and P99.
         r2, r2_charged: of its model, by measured steps and by those that counted; None without one.
         tokens_a_step: of prompts, in steps that have any.
         rows: that decoded, on average, while requests came.
@@ -141,7 +142,7 @@ class Bench:
         known = told["model"] is not None
         return Ran(
             found, (float(np.median(taken)), float(np.percentile(taken, 99))),
-            learnt_r2(run["works"]) if known else None, told["model"]["r2"] if known else None,
+            learnt_r2(run["works"], FORMS[system]) if known else None, told["model"]["r2"] if known else None,
             float(steps[steps[:, 0] > 0, 0].mean()), float(while_it_comes[:, 2].mean()),
             1.0 - float(model_s[-1]) / run["makespan_s"],
         )  # fmt: skip
@@ -151,9 +152,9 @@ class Bench:
         self._worker.quit()
 
 
-def learnt_r2(steps: Sequence[Sequence[float]]) -> float:
-    """How well our model foretells measured steps, each before it learns it."""
-    model = StepModel(OURS)
+def learnt_r2(steps: Sequence[Sequence[float]], form: Form) -> float:
+    """How well a model foretells measured steps, each before it learns it."""
+    model = StepModel(form)
     for *work, seconds in steps:
         model.add(Work(*work), seconds)
     return model.r2(len(steps))

@@ -13,6 +13,7 @@ from benchmarks.effective.attainment import RequestRecord, Slo
 from benchmarks.lens import Ran, Regime, attained, headline, holds, learnt_r2, meets, rows_of
 from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, Kept, Load, came, kept, trace
 from benchmarks.slo.step_times import fitted
+from relserve.policies.budget.model import OURS
 from relserve.policies.budget.state import Work
 from relserve.policies.cost import CostModel
 from tests.policies.budget.seen import works
@@ -87,10 +88,10 @@ def test_steps_count_as_those_of_their_size_did() -> None:
     times = fitted(steps)
     assert times.explained(steps) > 0.98
     assert times.seconds(Work(2000, 1, 150, 30_000, 2e6)) == pytest.approx(0.1251, rel=0.03)
-    assert learnt_r2(steps) > 0.95
+    assert learnt_r2(steps, OURS) > 0.95
     scrambled = [[*a[:-1], b[-1]] for a, b in zip(steps, reversed(steps), strict=True)]
     assert fitted(scrambled).explained(scrambled) < 0.2
-    assert learnt_r2(scrambled) < 0.2
+    assert learnt_r2(scrambled, OURS) < 0.2
 
 
 class Executor:

@@ -74,12 +74,10 @@ class Ours:
         if not view.num_decodes:
             return inf
         limits_s = np.concatenate([view.decodes.slo_s, view.prompts.tpot_slo_s])
-        limits_s = np.where(limits_s > alone_s[0], limits_s, inf)
-        limit_s = self.margin * float(np.partition(limits_s, len(limits_s) // 2)[len(limits_s) // 2])
-        fits = alone_s <= limit_s
-        if fits.all():
-            return inf
-        return float(np.flatnonzero(fits)[-1] + 1) if fits.any() else 1.0
+        limits_s[limits_s <= alone_s[0]] = inf
+        limits_s.partition(len(limits_s) // 2)
+        bears = int(alone_s.searchsorted(self.margin * limits_s[len(limits_s) // 2], "right"))
+        return inf if bears == len(alone_s) else max(bears, 1)
 
     def _target_s(self, view: View, alone_s: Column) -> float:
         """The least of what the rows can spare whose limits can be kept yet."""

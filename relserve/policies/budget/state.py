@@ -123,16 +123,20 @@ class Ended(NamedTuple):
 
 def works_at(view: View, tokens: Column) -> Table:
     """The work of steps of so many tokens, a row each: decodes first, then the prompts in their order."""
-    prompts, number = view.prompts, len(tokens)
-    spare = np.maximum(tokens - view.num_decodes, 0.0)
-    rows = np.zeros((number, len(Work._fields)))
+    prompts = view.prompts
+    rows = np.zeros((len(tokens), len(Work._fields)))
     rows[:, 2], rows[:, 3] = view.num_decodes, view.decodes.context_tokens
     if not len(prompts.left):
         return rows
-    ends = np.cumsum(prompts.left)
-    got = np.clip(spare[:, None] - (ends - prompts.left)[None, :], 0.0, prompts.left[None, :])
-    rows[:, 0] = got.sum(axis=1)
-    rows[:, 1] = (got > 0).sum(axis=1)
-    rows[:, 3] += (got > 0) @ prompts.done
-    rows[:, 4] = got @ prompts.done + (got * (got + 1.0)).sum(axis=1) / 2.0
+    left, done = prompts.left, prompts.done
+    ends = left.cumsum()
+    got = np.minimum(np.maximum(tokens - view.num_decodes, 0.0), ends[-1])
+    starts = ends - left
+    number = starts.searchsorted(got)  # of the prompts that get any, all but the last of them all of theirs
+    last = np.maximum(number - 1, 0)
+    of_last, context = got - starts[last], done.cumsum()
+    pairs = left * (done + (left + 1.0) / 2.0)
+    rows[:, 0], rows[:, 1] = got, number
+    rows[:, 3] += np.where(number > 0, context[last], 0.0)
+    rows[:, 4] = (pairs.cumsum() - pairs)[last] + of_last * (done[last] + (of_last + 1.0) / 2.0)
     return rows
