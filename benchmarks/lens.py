@@ -16,9 +16,9 @@ the model, of the budgets' decisions and of what their models learn too, counts 
 `attainment_over_best_static` is ours over the static budget that is best at a load, chosen afterwards, at the
 load where that is least. `loads_met` counts the loads where P99 of TPOT over a run's requests is within the
 limit for every seed, `loads_held` those where besides as many requests attain as with the best budget of all,
-but for 2 %. `decision_ms` is the worst 99th percentile of a run of ours. `r2` is the least of the runs of ours:
-of all predictions made before their steps, where steps count as they were measured, which the step model
-learns anew from the log; `r2_charged` where they count as they are charged.
+but for 2 %. `decision_ms` is the worst 99th percentile of a run of ours. `r2` is the least of the runs of
+ours, of all predictions made before their steps, where steps count as they were measured, which the step
+model learns anew from the log; `r2_charged` where they count as they are charged.
 """
 
 from __future__ import annotations
