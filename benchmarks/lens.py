@@ -5,7 +5,7 @@ tokens come by a Poisson process, at three loads: shares of what the engine can 
 the limit. The limit on the mean time between a request's tokens (TPOT) is twice what a step of 150 decodes
 takes, that on its first token (TTFT) twelve times what one such prompt takes alone; a request counts as
 attained within both. Every budget serves the same prompts on the same engine, in vLLM's own order: static
-ones from 256 to vLLM's 8,192 tokens, LENS as published, and ours, which know nothing of the engine when a
+ones from 384 to vLLM's 8,192 tokens, LENS as published, and ours, which know nothing of the engine when a
 run begins.
 
 The engine runs on one thread by `clocks.ChargedClock`: the real engine and scheduler run and compute every
@@ -46,7 +46,7 @@ from relserve.policies.budget.model import OURS, PUBLISHED, Form, StepModel
 from relserve.policies.budget.state import Work
 
 VLLM = "static-8192"  # what vLLM gives engines that serve one program
-STATIC = ("static-256", "static-384", "static-512", "static-576", "static-640", VLLM)
+STATIC = ("static-384", "static-512", "static-576", "static-640", VLLM)
 SYSTEMS = (*STATIC, "lens", "ours")
 LOADS, WARM_S, SECONDS = (0.5, 0.7, 0.9), 2.0, 15.0
 SLOWER, FIRST = 2.0, 12.0  # the limits, in steps of ROWS decodes, and in prompts alone
