@@ -21,7 +21,7 @@ from relserve.policies.budget.static import within
 
 FIRST = (1.0, 0.5, 1.5)  # shares of `before_learning`: of steps that are all alike nothing is learnt
 SURE = 4.0  # no step has more prompt tokens than so many times those of the largest that was measured
-PLACES = 33  # between which the most tokens are found; a step lies below the line between two of them
+PLACES = 17  # among which the most tokens are looked for, twice
 
 
 @dataclass
@@ -92,17 +92,22 @@ class Ours:
         return float(spare_s.min())
 
     def _most_within(self, view: View, target: float) -> float:
-        """The most tokens of a step that ends in time, on a line between two of some places."""
+        """The most tokens of a step that ends in time, on a line between two of some places of some places."""
         low = float(view.num_decodes)
         known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
         high = min(float(view.most_tokens), low + min(float(view.prompts.left.sum()), known))
+        low, high = self._around(view, target, low, high)[:2]
+        low, high, share = self._around(view, target, low, high)
+        return low + share * (high - low)
+
+    def _around(self, view: View, target: float, low: float, high: float) -> tuple[float, float, float]:
+        """The places between which a step takes so long, and where on the line between them."""
         tokens = np.linspace(low, high, PLACES)
         seconds = self.model.predict(works_at(view, tokens))
-        late = np.flatnonzero(seconds > target)
-        if not len(late):
-            return high
-        first = int(late[0])
-        if not first:
-            return low
-        share = (target - seconds[first - 1]) / (seconds[first] - seconds[first - 1])
-        return float(tokens[first - 1] + share * (tokens[first] - tokens[first - 1]))
+        last = int(seconds.searchsorted(target, "right")) - 1
+        if last < 0:
+            return low, low, 0.0
+        if last == PLACES - 1:
+            return high, high, 0.0
+        share = (target - seconds[last]) / (seconds[last + 1] - seconds[last])
+        return float(tokens[last]), float(tokens[last + 1]), float(share)
