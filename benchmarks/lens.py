@@ -46,9 +46,9 @@ from relserve.policies.budget.model import OURS, PUBLISHED, Form, StepModel
 from relserve.policies.budget.state import Work
 
 VLLM = "static-8192"  # what vLLM gives engines that serve one program
-STATIC = ("static-384", "static-512", "static-576", "static-640", VLLM)
+STATIC = ("static-384", "static-512", "static-640", VLLM)
 SYSTEMS = (*STATIC, "lens", "ours")
-LOADS, WARM_S, SECONDS = (0.5, 0.7, 0.9), 2.0, 15.0
+LOADS, WARM_S, SECONDS = (0.5, 0.7, 0.9), 2.0, 12.0
 SLOWER, FIRST = 2.0, 12.0  # the limits, in steps of ROWS decodes, and in prompts alone
 QUICK = (("static-512", "lens", "ours"), (0.7,), 2.0)
 LEARNING = (("static-256", 1.0), ("static-512", 0.7), (VLLM, 0.5))  # whose steps are fitted

@@ -92,7 +92,7 @@ class Ours:
         return float(spare_s.min())
 
     def _most_within(self, view: View, target: float) -> float:
-        """The most tokens of a step that ends in time, on a line between two of some places of some places."""
+        """The most tokens of a step that ends in time, on a line between two places near it."""
         low = float(view.num_decodes)
         known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
         high = min(float(view.most_tokens), low + min(float(view.prompts.left.sum()), known))
