@@ -100,6 +100,20 @@ def test_ours_keeps_the_pace_of_rows_without_slack() -> None:
     assert step_s(seen, POLICIES["ours"].choose(seen).tokens) == pytest.approx(0.02, rel=0.1)
 
 
+@pytest.mark.parametrize("prompts", [(30_000,), (4000, 300, 4000), (64,) * 60])
+def test_ours_takes_as_many_tokens_as_its_target_allows(prompts: tuple[int, ...]) -> None:
+    """By what it knows itself, to within 1 %, wherever the engine's steps have an edge."""
+    ours = POLICIES["ours"]
+    assert isinstance(ours, Ours)
+    for tpot_slo_s in (0.0125, 0.013, 0.02, 0.04):
+        seen = view(20, prompts, tpot_slo_s=tpot_slo_s, pace_s=tpot_slo_s - 1e-4)
+        budget = ours.choose(seen)
+        places = np.array([budget.tokens, 1.01 * budget.tokens + 2])
+        takes_s, longer_s = ours.model.predict(works_at(seen, places))
+        assert takes_s <= budget.target_s
+        assert longer_s > budget.target_s or budget.tokens == 20 + sum(prompts)
+
+
 def test_ours_spends_what_rows_have_left() -> None:
     """50 tokens at 15 ms for each of which 20 ms are allowed leave 0.245 s, and the next token's 20 ms."""
     seen = view(20, (30_000,), tpot_slo_s=0.02, pace_s=0.015)
