@@ -49,6 +49,7 @@ class Desk:
         self.num_started, self.num_refused = Counter[str](), Counter[str]()  # by user
         self._groups: dict[tuple[str, str], Group] = {}
         self._fronts: Counter[tuple[str, str]] = Counter()
+        self._aside: set[Party] = set()  # who would be late if they started now
         self._of: dict[str, Party] = {}  # of those at the door and of those that run, by request
         self._numbers = itertools.count(1)
 
@@ -56,19 +57,18 @@ class Desk:
     def parties(self) -> set[Party]:
         """Those of whom rows wait."""
         behind = {party for group in self._groups.values() for _, _, party in group if party.num_left}
-        return behind | {party for party in self._of.values() if party.at_door}
+        return behind | self._aside | {party for party in self._of.values() if party.at_door}
 
     @property
     def is_idle(self) -> bool:
         """Whether nobody waits or runs."""
-        return not self._of and not any(self._groups.values())
+        return not (self._of or self._aside or any(self._groups.values()))
 
     def come(self, party: Party, now_s: float) -> None:
         """A party wants to enter."""
         work_s = self._seconds(party.num_left * party.tokens)
         party.rank = party.arrival_s + (work_s or 0.0)  # a long one lets short ones by, but not for ever
-        group = self._groups.setdefault((party.user, party.slo_class), [])
-        heappush(group, (party.rank, next(self._numbers), party))
+        self._queue(party)
         self.settle(now_s)
 
     def leave(self, party: Party, now_s: float) -> None:
@@ -78,6 +78,7 @@ class Desk:
             self._forget(request_id)
             self.door.gone(request_id, now_s, ticket.said if ticket else 0.0)
         party.num_left = 0
+        self._aside.discard(party)
         self._swept()
         self.settle(now_s)
 
@@ -106,6 +107,7 @@ class Desk:
             for party in late:
                 line = f"its limit is over; it has waited {now_s - party.arrival_s:.3g} s"
                 self._refuse(party, Refuse(line), now_s, standings.get(party))
+        self._sort_out(now_s)
         self._swept()
         self.settle(now_s)
 
@@ -117,7 +119,7 @@ class Desk:
             for key, group in self._groups.items():
                 while group and self._fronts[key] < FRONT:
                     party = group[0][2]
-                    if not party.num_left:
+                    if not party.num_left or party in self._aside:
                         heappop(group)
                         continue
                     has_started |= self._offer(party, now_s)
@@ -129,11 +131,11 @@ class Desk:
         left_s = party.deadline_s - now_s
         if left_s == inf:
             line = f"the engine is busy: {standing.reason}"
-        elif standing.estimate_s is None or standing.estimate_s <= left_s:
+        elif self._could(party, now_s) and (standing.estimate_s or 0.0) <= left_s:
             return
         else:
             line = f"its limit of {left_s:.3g} s will probably be missed"
-        if standing.estimate_s is not None:
+        if standing.estimate_s is not None and standing.estimate_s > left_s:
             line += f": about {standing.estimate_s:.3g} s to its end"
         self._refuse(party, Refuse(line), now_s, standing)
         self._swept()
@@ -155,7 +157,7 @@ class Desk:
             own = before.get(party.user, 0.0) + party.num_waiting * party.tokens
             before[party.user] = own
             waiting = sum(min(tokens, own) for tokens in before.values())
-            alone_s = self.door.seconds(party.tokens, party.slo_class, max(len(running), 1))
+            alone_s = self.door.seconds(party.tokens, party.group, max(len(running), 1))
             waiting_s = self._seconds(waiting + left)
             estimate_s = None if waiting_s is None or alone_s is None else waiting_s + alone_s
             found[party] = Standing(party.num_waiting, estimate_s, self.door.reason)
@@ -192,6 +194,29 @@ class Desk:
         load = max(self.door.load, 1)
         alone = self.door.seconds(tokens, "", load)
         return None if alone is None else alone / load
+
+    def _could(self, party: Party, now_s: float) -> bool:
+        return self.door.could(party.request(""), now_s)
+
+    def _sort_out(self, now_s: float) -> None:
+        """Those that would be late if they started now make room at the door, until they would not."""
+        for party in self.parties - self._aside:
+            if not self._could(party, now_s):
+                if not party.waits:
+                    self.refuse_late(party, now_s)
+                    continue
+                for request_id in list(party.at_door):
+                    self._forget(request_id)
+                    self.door.gone(request_id, now_s)
+                    party.num_left += 1
+                self._aside.add(party)
+        for party in [party for party in self._aside if self._could(party, now_s)]:
+            self._aside.remove(party)
+            self._queue(party)
+
+    def _queue(self, party: Party) -> None:
+        group = self._groups.setdefault((party.user, party.slo_class), [])
+        heappush(group, (party.rank, next(self._numbers), party))
 
     def _offer(self, party: Party, now_s: float) -> bool:
         request = party.next_request(str(next(self._numbers)))
@@ -232,6 +257,7 @@ class Desk:
             self._forget(request_id)
             self.door.gone(request_id, now_s)
         party.num_left = 0
+        self._aside.discard(party)
         estimate_s = None if standing is None else standing.estimate_s
         party.refused(AdmissionError(refusal.reason, estimate_s))
 

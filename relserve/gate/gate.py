@@ -82,6 +82,7 @@ class Gate:
         kind: str | None = None,
         waits: bool = True,
         told: Callable[[Standing], None] | None = None,
+        age_s: float = 0.0,
     ) -> AsyncIterator[Ticket]:
         """Wait for a place, and hold it while inside. A task that is cancelled meanwhile gives it up.
 
@@ -94,6 +95,7 @@ class Gate:
             waits: whether it waits as long as its limit allows. Else it is refused at once where it has to
                 wait and its limit will probably be missed, or it has none.
             told: told now and then where it stands, from any thread; it is to be quick.
+            age_s: how long ago it came to the server, from when its limit counts.
 
         Raises:
             AdmissionError: its limit passed before there was a place, or would: the message is one line, and
@@ -119,7 +121,7 @@ class Gate:
             self._limit_s(slo, max_tokens)
             yield Ticket("", 0.0)
             return
-        party = self.party(user, max_tokens, slo, kind, tell, tell, told)
+        party = self.party(user, max_tokens, slo, kind, tell, tell, told, age_s=age_s)
         self.come(party, waits)
         try:
             ticket = await future
@@ -187,21 +189,22 @@ class Gate:
         refused: Callable[[AdmissionError], None],
         told: Callable[[Standing], None] | None = None,
         rows: int = 1,
+        age_s: float = 0.0,
     ) -> Party:
         """Those who want to enter together, who are yet to `come`; see `Party` and `enter`."""
         assert self._desk is not None
         slo_class = slo if isinstance(slo, str) else NO_LIMIT if slo in (None, inf) else OWN_LIMIT
         kind = f"{user}/{slo_class}" if kind is None else kind
         tokens = self._desk.lengths.expected(kind, max_tokens)
-        now_s, limit_s = self._clock(), self._limit_s(slo, tokens)
-        return Party(user, slo_class, kind, now_s, now_s + limit_s, tokens, rows, started, refused, told)
+        came_s, limit_s = self._clock() - age_s, self._limit_s(slo, tokens)
+        return Party(user, slo_class, kind, came_s, came_s + limit_s, tokens, rows, started, refused, told)
 
     def come(self, party: Party, waits: bool = True) -> None:
         """A party comes; those of it who start at once have been told when this returns."""
         desk = self._desk
         assert desk is not None
         with self._lock:
-            now_s = self._clock()
+            now_s, party.waits = self._clock(), waits
             desk.come(party, now_s)
             if not waits and party.num_waiting:
                 desk.refuse_late(party, now_s)

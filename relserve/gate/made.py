@@ -9,6 +9,7 @@ from relserve.gate.gate import Gate
 from relserve.machine.gate_status import GateFile, here
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make
 from relserve.settings import ADMISSIONS
@@ -37,5 +38,6 @@ def make_gate(
     def publish(status: DeskStatus) -> None:
         file.write(here(model=model, **status._asdict()))
 
-    door = Door(make(admission), late="error", shares=Shares(weights))
+    promise = Promise() if admission == "ours" else None
+    door = Door(make(admission), late="error", shares=Shares(weights), promise=promise)
     return Gate(door, classes, publish=publish)

@@ -25,6 +25,7 @@ class Party:
             gate's lock, from any thread: they are to be quick and to call nothing of the gate.
         told: told now and then where it stands while rows wait, and when none does any more, if it was told
             before; None: nobody looks.
+        waits: whether it wants to, when it would probably be late.
         at_door: requests that stand at the door; `tickets`: of the rows that run.
     """
 
@@ -40,8 +41,14 @@ class Party:
     told: Callable[[Standing], None] | None = None
     rank: float = 0.0
     is_told: bool = False
+    waits: bool = True
     at_door: dict[str, Request] = field(default_factory=dict)
     tickets: dict[str, Ticket] = field(default_factory=dict)
+
+    @property
+    def group(self) -> str:
+        """By which is learnt what its rows take."""
+        return self.request("").group
 
     @property
     def num_waiting(self) -> int:
@@ -51,4 +58,10 @@ class Party:
     def next_request(self, request_id: str) -> Request:
         """The next row, as the door is told of it."""
         self.num_left -= 1
-        return Request(request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens)
+        return self.request(request_id)
+
+    def request(self, request_id: str) -> Request:
+        """A row, as the door is told of it."""
+        return Request(
+            request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens, self.kind
+        )

@@ -15,6 +15,7 @@ from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.variants import make
 
 STEP_S = 0.05
@@ -131,6 +132,36 @@ def test_estimates_are_near_what_comes() -> None:
     took_s = engine.ended_s[id(party)] - came_s
     assert (standing.num_waiting, heard[-1].num_waiting) == (500, 0)
     assert standing.estimate_s == pytest.approx(took_s, rel=0.3)
+
+
+def test_who_does_not_want_to_be_late_is_told_before_the_deadline_however_many_wait_before() -> None:
+    its = Desk(Door(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
+    engine = Engine(its)
+    for _ in range(300):
+        party = engine.comes("ann", 1, limit_s=3.0)
+        party.waits = False
+    waiting = len(its.parties)
+    assert waiting > FRONT
+    engine.passes(2.9)
+    assert not its.parties
+    assert engine.errors
+    assert all("will probably be missed" in str(error) for error in engine.errors)
+
+
+def test_who_would_be_late_makes_room_at_the_door_and_is_told_at_the_deadline() -> None:
+    its = Desk(Door(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
+    engine = Engine(its)
+    engine.comes("ann", 40)
+    engine.passes(3.0)
+    engine.comes("ann", 100)
+    hopeless = [engine.comes("ann", 1, limit_s=0.4) for _ in range(2 * FRONT)]
+    late = engine.comes("ann", 1, limit_s=20.0)
+    engine.passes(0.3)
+    assert any(party.num_waiting for party in hopeless)
+    assert not late.num_waiting
+    engine.passes(0.2)
+    assert not any(party.num_waiting for party in hopeless)
+    assert {str(error)[:17] for error in engine.errors} == {"its limit is over"}
 
 
 def test_who_leaves_leaves_nothing_behind() -> None:

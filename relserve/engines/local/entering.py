@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from relserve.gate.gate import Gate
@@ -34,6 +36,7 @@ class Entering:
     Attributes:
         max_tokens: of all of its answers together.
         ids: by which vLLM knows its prompts.
+        began_s: when it came to the server, by the wall clock.
     """
 
     user: str
@@ -42,6 +45,7 @@ class Entering:
     slo: str | float | None
     waits: bool
     ids: Sequence[str]
+    began_s: float
 
     @classmethod
     def read(cls, scope: Any) -> Entering | None:
@@ -63,7 +67,7 @@ class Entering:
         """
         entry = gate.enter(
             user=self.user, prompt_tokens=self.prompt_tokens, max_tokens=self.max_tokens, slo=self.slo,
-            waits=self.waits,
+            waits=self.waits, age_s=max(time.time() - self.began_s, 0.0),
         )  # fmt: skip
         async with AsyncExitStack() as stack:
             stack.callback(caller.close)
@@ -76,11 +80,19 @@ class Entering:
             gate.meters.add(measure)
             stack.callback(gate.meters.discard, measure)
             yield ticket
+            if not caller.is_answered:
+                raise Left  # what was said until then tells of no length
 
-    def counting(self, send: Send, ticket: Ticket) -> Send:
+    def counting(self, send: Send, ticket: Ticket, caller: Caller) -> Send:
         """Sends, and tells the ticket what an answer says of its tokens."""
+        is_good = False
 
         async def sending(message: Any) -> None:
+            nonlocal is_good
+            if message["type"] == "http.response.start":
+                is_good = message["status"] == HTTPStatus.OK
+            elif is_good and not message.get("more_body"):
+                caller.is_answered = not caller.has_left
             if said := _SAID.findall(message.get("body", b"")):
                 ticket.progress(max(int(said[-1]), ticket.said))
             await send(message)
@@ -89,10 +101,15 @@ class Entering:
 
 
 class Caller:
-    """Who sent a request, whose body has come, and may hang up while it waits at the gate."""
+    """Who sent a request, whose body has come, and may hang up while it waits at the gate.
+
+    Attributes:
+        is_answered: whether it has a whole answer.
+    """
 
     def __init__(self, body: bytes, receive: Receive) -> None:
         self._body: bytes | None = body
+        self.is_answered = False
         self._leaving = asyncio.ensure_future(receive())  # nothing else is left to come
 
     @classmethod
@@ -104,6 +121,11 @@ class Caller:
             parts.append(message.get("body", b""))
             more = message.get("more_body", False)
         return cls(b"".join(parts), receive)
+
+    @property
+    def has_left(self) -> bool:
+        """Whether it has hung up."""
+        return self._leaving.done()
 
     async def receive(self) -> Any:
         """What the app is to receive."""

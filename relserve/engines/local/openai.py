@@ -112,7 +112,7 @@ class OpenAISocket:
                     return
                 caller = await Caller.read(receive)
                 async with entering.entered(self._engine.gate, running.client, caller) as ticket:
-                    counted = entering.counting(sending, ticket)
+                    counted = entering.counting(sending, ticket, caller)
                     # It is not cancelled where the caller hangs up, but told: vLLM aborts the request then.
                     await running.ask(app(scope, caller.receive, counted))
             except Left:

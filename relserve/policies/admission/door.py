@@ -12,18 +12,24 @@ from math import exp, inf, log, sqrt
 from statistics import median
 from typing import Literal, NamedTuple
 
-from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.fair import Presence, Shares
+from relserve.policies.admission.kept import needed_speed
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.policy import AdmissionPolicy, Choice, Learnt, Running, View
+from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.request import Admit, Decision, Refuse, Request, Wait
 from relserve.policies.admission.scalability import Sample
 from relserve.policies.admission.static import best_limit
 
-SAMPLE_S = 0.2  # between two measured speeds
+SAMPLE_S = 0.2  # between two measured speeds, at least; `SAMPLE_TOKENS` have to be said, too
+SAMPLE_TOKENS, LONGEST_SAMPLE_S = 5.0, 1.0  # by half of those that run, or else so long
 BLIND_S = 1.0  # without one, whole requests tell the speed
 ARRIVALS_S = 5.0  # over how long arrivals are counted
 FIRST_S = 0.5  # that the door is taken to have been open before its first request
-RENEWS = 0.05  # weight of the newest in what is learnt of a class
+RENEWS = 0.05  # weight of the newest in what is learnt of a group
+MOST_GROUPS = 1000
+UNSEEN = 1.5  # times the highest load at which a speed was measured run at once, where much is promised
+BLIND = 4  # so many, before any was
 LEAST_SPREAD = 0.05
 
 
@@ -44,11 +50,12 @@ class Door:
         shares: fair shares between users; None: all are alike.
         fallback: the static limit where the curve is poor; None: what measured speeds allow.
         most: places in the engine, where more would only wait behind the door; None: as many as may start.
+        promise: that those who start will be in time; None: as many as can be.
 
     Attributes:
         most: as the argument.
         reasons: how often each was a policy's; `reason`: the latest for nobody to start.
-        learnt: of each class.
+        learnt: of each group of requests; `typical`: of all.
     """
 
     def __init__(
@@ -59,19 +66,23 @@ class Door:
         shares: Shares | None = None,
         fallback: int | None = None,
         most: int | None = None,
+        promise: Promise | None = None,
     ) -> None:
         self.policy, self.curve = policy, OnlineCurve() if curve is None else curve
         self.late, self.shares, self._fallback = late, shares, fallback
-        self.most = most
+        self.most, self.promise = most, promise
         self.reason = ""
         self.reasons: Counter[str] = Counter()
         self.learnt: dict[str, Learnt] = {}
+        self.typical = Learnt()
+        self._presence = Presence(shares or Shares())  # of requests without a limit
         self._waiting: dict[str, Request] = {}
         self._inside: dict[str, Running] = {}
         self._ready: list[Request] = []
         self._served = self._load_s = 0.0  # tokens that each inside has got; requests times seconds
         self._now_s: float | None = None
         self._opened_s: float | None = None
+        self._known_s = inf if self.curve.curve is None else -inf  # since when a speed is known
         self._sampled_s: float | None = None
         self._blind_s = -inf  # when a whole request last told a speed
         self._mark: tuple[float, float, dict[str, float]] | None = None
@@ -136,9 +147,11 @@ class Door:
             self._mark = (now_s, self._load_s, dict(said))
         elif now_s - self._mark[0] >= SAMPLE_S:
             then_s, load_s, before = self._mark
+            passed_s = now_s - then_s
             grown = [said[name] - tokens for name, tokens in before.items() if tokens > 0 and name in said]
+            if grown and median(grown) < SAMPLE_TOKENS and passed_s < LONGEST_SAMPLE_S:
+                return  # tokens are whole: few of them tell little
             if grown and min(grown) > 0:
-                passed_s = now_s - then_s
                 self.curve.add(Sample((self._load_s - load_s) / passed_s, median(grown) / passed_s))
                 self._sampled_s = now_s
             self._mark = (now_s, self._load_s, dict(said))
@@ -151,17 +164,20 @@ class Door:
         """
         self._pass(now_s)
         inside = self._inside.pop(request_id)
+        self._left(inside.request, tokens, now_s)
         request, passed_s = inside.request, now_s - inside.admitted_s
         if self._mark is not None:
             self._mark[2].pop(request_id, None)
-        if self.shares is not None:
-            self.shares.ended(request.user, request.tokens, tokens)
         is_blind = self._sampled_s is None or now_s - self._sampled_s > BLIND_S
         if is_blind and passed_s > 0 and tokens > 0 and now_s - self._blind_s >= SAMPLE_S / 4:
             self._blind_s = now_s
             self.curve.add(Sample((self._load_s - inside.load_s) / passed_s, tokens / passed_s))
-        if self.curve.curve is not None and self._served > inside.began:
+        if inside.admitted_s >= self._known_s and self._served > inside.began:
             self.learn(request, self._served - inside.began)
+        if self.promise is not None:
+            self.promise.ended(request_id, self._served - inside.began, now_s)
+            if now_s <= request.deadline_s < inf:
+                self.promise.proved(1 + sum([r.request.deadline_s < inf for r in self._inside.values()]))
         return self.poll(now_s)
 
     def gone(self, request_id: str, now_s: float, tokens: float = 0.0) -> None:
@@ -174,13 +190,19 @@ class Door:
         inside = self._inside.pop(request_id, None)
         if self._mark is not None:
             self._mark[2].pop(request_id, None)
-        if inside is not None and self.shares is not None:
-            self.shares.ended(inside.request.user, inside.request.tokens, tokens)
+        if inside is not None:
+            self._left(inside.request, tokens, now_s)
+            if self.promise is not None:
+                its, is_cut = self._served - inside.began, now_s >= inside.request.deadline_s
+                self.promise.ended(request_id, its if is_cut else 0.0, now_s, is_cut)
         self._ready = [request for request in self._ready if request.request_id != request_id]
 
     def learn(self, request: Request, work: float) -> None:
-        """A request of this class took this much work, in tokens of an answer."""
-        known = self.learnt.setdefault(request.slo_class, Learnt())
+        """A request of this group took this much work, in tokens of an answer."""
+        for known in (self._known(request), self.typical):
+            self._learn(known, request, work)
+
+    def _learn(self, known: Learnt, request: Request, work: float) -> None:
         found = min(max(work / request.tokens, 1e-3), 1e3)
         weight = RENEWS if known.work else 1.0
         known.work_per_token += weight * (found - known.work_per_token)
@@ -200,12 +222,12 @@ class Door:
         speed = curve.speed(load)
         return float((before + inside * before / (inside + before + own)) / (speed * load) + own / speed)
 
-    def seconds(self, tokens: float, slo_class: str, load: int) -> float | None:
-        """How long a request of a class takes among so many; None where nothing is measured yet."""
+    def seconds(self, tokens: float, group: str, load: int) -> float | None:
+        """How long a request of a group takes among so many; None where nothing is measured yet."""
         if (curve := self.curve.curve) is None:
             return None
-        known = self.learnt.get(slo_class)
-        return float(tokens * (known.work_per_token if known else 1.0) / curve.speed(load))
+        known = self.learnt.get(group, self.typical)
+        return float(tokens * known.work_per_token / curve.speed(load))
 
     def _line(self, request: Request, now_s: float, estimate_s: float, keeps: bool) -> str:
         if keeps:
@@ -232,17 +254,24 @@ class Door:
             self._inside[request.request_id] = Running(request, now_s, needed, self._served, self._load_s)
             if self.shares is not None:
                 self.shares.took(request.user, request.tokens)
+            if request.deadline_s == inf:
+                self._presence.started(request.user)
+            if self.promise is not None and self.curve.curve is not None:
+                self.promise.started(request.request_id, request.group, self._view(now_s).work(request))
         return reason
 
     def _choose(self, now_s: float) -> Choice:
         """The policy's choice; with shares, among those of the user who has got least, then the next."""
         if self.most is not None and self.load >= self.most:
             return Choice(None, "every place is taken")
+        if self.promise is not None and self.load >= max(UNSEEN * self.curve.highest_load, BLIND):
+            return Choice(None, "so many have not run at once yet")
         view = self._view(now_s)
         if self.shares is None:
             return self.policy.choose(view)
         choice = Choice(None, "nobody waits")
         for requests in self.shares.by_user(view.waiting):
+            requests = self._sparing(requests, now_s)
             found = self.policy.choose(view._replace(waiting=requests))
             if found.request is not None and not found.late:
                 return found
@@ -250,11 +279,32 @@ class Door:
                 choice = found
         return choice
 
+    def _sparing(self, requests: list[Request], now_s: float) -> list[Request]:
+        """Those of a user's that may start as far as others' speeds go."""
+        curve, user = self.curve.curve, requests[0].user
+        if curve is None or self._presence.spares(user, self.load, curve, now_s):
+            return requests
+        return [request for request in requests if request.deadline_s < inf]
+
+    def _left(self, request: Request, tokens: float, now_s: float) -> None:
+        """One that ran does no more."""
+        if self.shares is not None:
+            self.shares.ended(request.user, request.tokens, tokens)
+        if request.deadline_s == inf:
+            self._presence.ended(request.user, now_s)
+
+    def could(self, request: Request, now_s: float) -> bool:
+        """Whether a request would be in time if it started now, as far as that is promised."""
+        if self.promise is None or (curve := self.curve.curve) is None:
+            return True
+        return needed_speed(self._view(now_s), request) <= curve.speed(self.load + 1)
+
     def _view(self, now_s: float) -> View:
         is_poor = self.curve.is_poor
         return View(
             now_s, self.waiting, list(self._inside.values()), self.curve.curve, is_poor,
             self._limit() if is_poor else 1, self.learnt, self._served, self._unseen(now_s),
+            self.promise,
         )  # fmt: skip
 
     def _unseen(self, now_s: float) -> float:
@@ -270,16 +320,28 @@ class Door:
         return best_limit(self.curve.measured, min(needed, default=0.0))
 
     def _comes(self, request: Request) -> None:
-        known = self.learnt.setdefault(request.slo_class, Learnt())
+        known = self._known(request)
         known.per_s += 1 / ARRIVALS_S
         known.limit_s = request.deadline_s - request.arrival_s
+
+    def _known(self, request: Request) -> Learnt:
+        if request.group not in self.learnt:
+            while len(self.learnt) >= MOST_GROUPS:
+                del self.learnt[min(self.learnt, key=lambda group: self.learnt[group].per_s)]
+            typical = self.typical
+            self.learnt[request.group] = Learnt(typical.work_per_token, typical.spread)
+        return self.learnt[request.group]
 
     def _pass(self, now_s: float) -> None:
         """Time has passed: counters of tokens and load, and arrivals are forgotten."""
         passed_s = 0.0 if self._now_s is None else max(now_s - self._now_s, 0.0)
         self._now_s = now_s if self._now_s is None else max(now_s, self._now_s)
+        if self.curve.curve is not None:
+            self._known_s = min(self._known_s, now_s)
         if not passed_s:
             return
+        if self.promise is not None:
+            self.promise.passed(now_s)
         self._load_s += passed_s * self.load
         if self.load and self.curve.curve is not None:
             self._served += passed_s * self.curve.curve.speed(self.load)

@@ -8,8 +8,13 @@ user, never by relQuery: who splits its work into many relQueries, or many reque
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import exp
 
 from relserve.policies.admission.request import Request
+from relserve.policies.admission.scalability import Fit
+
+MAY_COST = 0.3
+HELD_S = 2.0  # in which a user's requests that have ended are forgotten: the next may be on their way
 
 
 class Shares:
@@ -30,6 +35,10 @@ class Shares:
         self._got: dict[str, float] = {}  # of what has ended
         self._due: dict[str, float] = {}  # that those who run are expected to say
         self._floor = 0.0
+
+    def weight(self, user: str) -> float:
+        """Of a user."""
+        return self._weights.get(user, 1.0)
 
     def got(self, user: str) -> float:
         """Tokens by weight that count for a user, with those that its requests will say that run.
@@ -65,4 +74,47 @@ class Shares:
         return max(self._got.get(user, 0.0), self._floor)
 
     def _weighed(self, user: str, tokens: float) -> float:
-        return tokens / self._weights.get(user, 1.0)
+        return tokens / self.weight(user)
+
+
+class Presence:
+    """How many requests of each user run, or ran a moment ago, and what one more would cost the others.
+
+    Turns alone are no fair shares on an engine that runs many at once: whoever has few requests has none that
+    waits for its turn, and is slowed down by all that run. So requests of one user, beyond as many as another
+    has by weight, may cost that one `MAY_COST` of the speed at which all have so many.
+    """
+
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+        self._running: dict[str, int] = {}
+        self._latest: dict[str, tuple[float, float]] = {}  # how many, when the latest of them ended
+
+    def started(self, user: str) -> None:
+        """A request of a user starts."""
+        self._running[user] = self._running.get(user, 0) + 1
+
+    def ended(self, user: str, now_s: float) -> None:
+        """One has ended."""
+        self._latest[user] = self._held(user, now_s), now_s
+        if self._running.get(user, 0) > 1:
+            self._running[user] -= 1
+        else:
+            self._running.pop(user, None)
+
+    def spares(self, user: str, load: int, curve: Fit, now_s: float) -> bool:
+        """Whether one more of a user's, when `load` run, leaves all others the speed that is theirs."""
+        for gone in [each for each in self._latest if self._held(each, now_s) < 0.5]:
+            del self._latest[gone]
+        weight = self._shares.weight
+        held = {each: self._held(each, now_s) / weight(each) for each in {*self._running, *self._latest}}
+        own = (self._running.get(user, 0) + 1) / weight(user)
+        least = min([each for name, each in held.items() if name != user], default=own)
+        if least >= own:
+            return True
+        if_equal = least * sum(map(weight, {*held, user}))
+        return curve.speed(load + 1) >= (1.0 - MAY_COST) * curve.speed(max(round(if_equal), 1))
+
+    def _held(self, user: str, now_s: float) -> float:
+        latest, when_s = self._latest.get(user, (0.0, now_s))
+        return max(float(self._running.get(user, 0)), latest * exp((when_s - now_s) / HELD_S))

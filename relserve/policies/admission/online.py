@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 
 import numpy as np
@@ -27,6 +27,7 @@ class OnlineCurve:
     Attributes:
         curve: the latest fit; None before the third sample.
         error: median relative error of the latest predictions, each made before its sample was known.
+        highest_load: of the samples.
         num_jumps: how often the level was moved.
     """
 
@@ -39,6 +40,7 @@ class OnlineCurve:
         self._kind: Kind = kind
         self._learns = learns
         self._new = self.num_jumps = 0
+        self.highest_load = max([sample.load for sample in samples], default=0.0)
         self.curve: Fit | None = None
         self._refit()
 
@@ -81,6 +83,7 @@ class OnlineCurve:
             self._ratios.append(ratio)
             self._errors.append(abs(ratio - 1.0))
         self._error = None
+        self.highest_load = max(self.highest_load, sample.load)
         self._samples.append(sample)
         self._measured.append(sample)
         self._new += 1
@@ -90,13 +93,22 @@ class OnlineCurve:
             self._refit()
 
     def _jumped(self) -> bool:
-        """Whether the latest samples all lie off the curve on one side; the older ones are then moved."""
-        if len(self._ratios) < LATEST or not (min(self._ratios) > JUMP or max(self._ratios) < 1 / JUMP):
+        """Whether the latest samples all lie off the curve on one side; the older ones are then moved.
+
+        But only where a curve through all of them is off too: loads that are seen for the first time tell of
+        the curve's shape, and not of its level.
+        """
+        if len(self._ratios) < LATEST or not _off(self._ratios):
             return False
         level, number = median(self._ratios), len(self._samples) - LATEST
+        self._ratios.clear()
+        self._refit()
+        assert self.curve is not None
+        if not _off([s.speed / self.curve.speed(s.load) for s in list(self._samples)[number:]]):
+            return True
         moved = [s._replace(speed=s.speed * level) if i < number else s for i, s in enumerate(self._samples)]
         self._samples = deque(moved, maxlen=WINDOW)
-        self._ratios.clear()  # errors stay: an engine that jumps again and again is poorly told by any curve
+        # Errors stay: an engine that jumps again and again is poorly told by any curve.
         self.num_jumps += 1
         self._refit()
         return True
@@ -108,3 +120,7 @@ class OnlineCurve:
         number = len(self._samples)
         weights = 0.5 ** (np.arange(number)[::-1] / (WINDOW / 2))
         self.curve = fit(self._samples, self._kind, weights, RIDGE)
+
+
+def _off(ratios: Collection[float]) -> bool:
+    return min(ratios) > JUMP or max(ratios) < 1 / JUMP

@@ -7,7 +7,8 @@ and starts if its own is more than what it takes from those that run and from th
 while it runs. (3) The least work first: for the place that it takes it ends the most requests in time. (4)
 Hopeless requests block nobody: they run where they take little from others, and one at a time at least. (5)
 Where the curve tells little, first come, first served up to the static limit that measured speeds allow. (6)
-Requests without a limit start where they make few of those that have one late.
+Requests without a limit start where they make few of those that have one late. (7) Where it is promised that
+those who start are in time, who would probably not be, or would make others late, does not start.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from math import inf
 import numpy as np
 
 from relserve.policies.admission.forecast import below, chance_below, forecast, in_time
-from relserve.policies.admission.policy import Choice, View
+from relserve.policies.admission.kept import Keeping
+from relserve.policies.admission.policy import LEAST_LEFT, Choice, View
 from relserve.policies.admission.request import Request
 from relserve.policies.admission.scalability import Array
 from relserve.policies.admission.unlimited import may_start, nobody_has_a_limit
 
-LEAST_LEFT = 0.15  # of its work, that a request is taken to have left when it has said more than expected
 HOPELESS = 0.05  # a chance to be in time alone on the engine; below it a request is hopeless
-LOOKED_AT = 3  # requests of a class, those with the earliest deadlines
+LOOKED_AT = 3  # requests of a group, those with the earliest deadlines
 
 
 class Ours:
@@ -45,31 +46,41 @@ class Ours:
             return Choice(None, "nobody waits")
         if nobody_has_a_limit(view):
             return Choice(view.waiting[0], "nobody has a limit")
-        if view.curve is None or view.is_poor:
+        keeping = Keeping(view)
+        if view.promise is None and (view.curve is None or view.is_poor):
             return _static(view)
+        if view.curve is None:
+            return Choice(view.waiting[0], "no speed is known yet")
         free = next((request for request in view.waiting if request.deadline_s == inf), None)
-        found = self._limited(view, [request for request in view.waiting if request.deadline_s < inf])
+        limited = [request for request in view.waiting if request.deadline_s < inf]
+        found = self._limited(view, limited, keeping)
         if found.request is None and free is not None:
-            if may_start(view, free, view.curve.table):
+            if may_start(view, free, view.curve.table) and keeping.may_start(free):
                 return Choice(free, "it has no limit: others lose little by it")
             return Choice(None, "without a limit it waits for those that have one")
         return found
 
-    def _limited(self, view: View, waiting: Sequence[Request]) -> Choice:
+    def _limited(self, view: View, waiting: Sequence[Request], keeping: Keeping) -> Choice:
         """Who starts of those that have a limit."""
         assert view.curve is not None
         if not waiting:
             return Choice(None, "nobody waits")
         state = _State(view, view.curve.table)
         hopeless = []
-        for requests in _by_class(view, waiting):
+        for requests in _by_group(view, waiting):
             able = [request for request in requests if state.alone(request) >= HOPELESS]
             hopeless += requests[: len(requests) - len(able)]
             for request in able[:LOOKED_AT]:
+                if not keeping.may_start(request):
+                    continue
                 own, taken = state.start(request, self.foresees)
                 if own > taken:
                     return Choice(request, "more are in time with it")
-        return self._late(view, state, hopeless)
+        if view.promise is None:
+            return self._late(view, state, hopeless)
+        if keeping.is_idle:
+            return Choice(min(waiting, key=view.work), "late: one at least at a time", late=True)
+        return Choice(None, "it or others would be late")
 
     def _late(self, view: View, state: _State, hopeless: list[Request]) -> Choice:
         if not hopeless:
@@ -150,10 +161,10 @@ class _State:
         return in_time(self._attained, more, self._middle, self._spread, self._before)
 
 
-def _by_class(view: View, waiting: Sequence[Request]) -> list[list[Request]]:
-    """Those that wait by class, that with the least work first; of each by deadline."""
+def _by_group(view: View, waiting: Sequence[Request]) -> list[list[Request]]:
+    """Those that wait by group, that with the least work first; of each by deadline."""
     groups: dict[str, list[Request]] = {}
     for request in waiting:
-        groups.setdefault(request.slo_class, []).append(request)
+        groups.setdefault(request.group, []).append(request)
     by_work = sorted(groups.values(), key=lambda each: min(map(view.work, each)))
     return [sorted(each, key=lambda request: request.deadline_s) for each in by_work]

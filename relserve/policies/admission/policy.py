@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.request import Request
 from relserve.policies.admission.scalability import Fit
 
-UNKNOWN_SPREAD = 0.5  # of the logarithm of lengths of a class that was not seen before
+UNKNOWN_SPREAD = 0.5  # of the logarithm of lengths of a group that was not seen before
+LEAST_LEFT = 0.15  # of its work, that a request is taken to have left when it has said more than expected
 
 
 @dataclass(slots=True)
@@ -33,7 +35,7 @@ class Running:
 
 @dataclass(slots=True)
 class Learnt:
-    """What is known of a class; the door's own record, which policies only read.
+    """What is known of a group of requests; the door's own record, which policies only read.
 
     Attributes:
         work_per_token: tokens' worth of work for each token that its requests are expected to say, with
@@ -60,7 +62,9 @@ class View(NamedTuple):
         is_poor: whether the curve tells little about this engine.
         fallback: the static limit to hold to where it does.
         served: the door's counter of tokens that each of those inside has got by the curve.
+        learnt: by group of requests.
         unseen: what the arrivals counted are to be multiplied by, more than 1 soon after the door opened.
+        promise: that those who start will be in time; None: as many as can be.
     """
 
     now_s: float
@@ -72,6 +76,7 @@ class View(NamedTuple):
     learnt: Mapping[str, Learnt]
     served: float = 0.0
     unseen: float = 1.0
+    promise: Promise | None = None
 
     def attained(self, running: Running) -> float:
         """Tokens that one inside has got, or would have by the curve, its prompt's work among them."""
@@ -79,12 +84,12 @@ class View(NamedTuple):
 
     def work(self, request: Request) -> float:
         """What a request takes in all, in tokens of an answer."""
-        known = self.learnt.get(request.slo_class)
+        known = self.learnt.get(request.group)
         return max(request.tokens * (known.work_per_token if known else 1.0), 1.0)
 
     def spread(self, request: Request) -> float:
         """Standard deviation of the logarithm of what it takes."""
-        known = self.learnt.get(request.slo_class)
+        known = self.learnt.get(request.group)
         return known.spread if known else UNKNOWN_SPREAD
 
 

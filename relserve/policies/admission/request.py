@@ -15,10 +15,11 @@ class Request(NamedTuple):
     """One request, or one relQuery where its rows start together.
 
     Attributes:
-        slo_class: the name of its class of limits; what is learnt of lengths is learnt by class.
+        slo_class: the name of its class of limits.
         user: whose share it counts against.
         arrival_s, deadline_s: by the caller's clock; a deadline of infinity is none.
         tokens: that it is expected to say, or may say at most; at least one.
+        kind: of requests that take about as much work for a token as it does; "": those of its class.
     """
 
     request_id: str
@@ -27,6 +28,12 @@ class Request(NamedTuple):
     arrival_s: float
     deadline_s: float
     tokens: float
+    kind: str = ""
+
+    @property
+    def group(self) -> str:
+        """By which is learnt what requests take."""
+        return self.kind or self.slo_class
 
     def needed_speed(self, now_s: float) -> float:
         """Required speed, tokens a second (SABER, section IV-C); infinite past the deadline."""

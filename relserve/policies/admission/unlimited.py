@@ -11,13 +11,12 @@ from math import inf
 import numpy as np
 
 from relserve.policies.admission.forecast import below, chance_below, forecast, in_time
-from relserve.policies.admission.policy import View
+from relserve.policies.admission.policy import LEAST_LEFT, View
 from relserve.policies.admission.request import Request
 from relserve.policies.admission.scalability import Array
 
 COSTS = 0.03
 RARE_PER_S = 1e-3  # requests of a class that comes so seldom are not waited for
-LEAST_LEFT = 0.15  # as in `ours`
 
 
 def nobody_has_a_limit(view: View) -> bool:

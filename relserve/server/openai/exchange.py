@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from relserve.server.openai.events import framed
 from relserve.server.openai.refusal import Refusal, bad_request
 
-MAX_BODY = 16 << 20  # bytes of a request
+MAX_BODY = 4 << 20  # bytes of a request
 BODY_S = 60.0  # within which it must have come
 LEFT = 499  # the status of a request whose client has left, in metrics alone
 
@@ -27,12 +28,14 @@ class Exchange:
     """Answers one request.
 
     Attributes:
+        began_s: when the request came, by the wall clock.
         status: that was sent, or is to be told in metrics; None: none yet.
     """
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.request = Request(scope, receive)
         self._receive, self._send = receive, send
+        self.began_s = time.time()
         self.status: int | None = None
         self._streams = False
 

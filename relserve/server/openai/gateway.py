@@ -174,9 +174,11 @@ class Gateway:
         self, exchange: Exchange, user: User, asked: Asked, prompt_tokens: int, spending: Spending
     ) -> None:
         """Answer before the request's deadline."""
+        left_s = None if asked.deadline_s is None else exchange.began_s + asked.deadline_s - time.time()
         try:
-            async with asyncio.timeout(None if asked.deadline_s is None else asked.deadline_s + GATE_S):
-                await self._forward(exchange, asked, spending, self._entering(user, asked, prompt_tokens))
+            async with asyncio.timeout(None if left_s is None else left_s + GATE_S):
+                headers = self._entering(user, asked, prompt_tokens, exchange.began_s)
+                await self._forward(exchange, asked, spending, headers)
         except (asyncio.CancelledError, TimeoutError) as error:
             if not any(spending.tokens):  # of a whole answer nobody knows how far it came
                 spending.spent(Tokens(prompt_tokens, 0))
@@ -189,11 +191,11 @@ class Gateway:
         fits = max((self._upstream.context or MOST_TOKENS) - prompt_tokens, 1)
         return min(asked.max_tokens or fits, fits) * asked.num_answers
 
-    def _entering(self, user: User, asked: Asked, prompt_tokens: int) -> dict[str, str]:
+    def _entering(self, user: User, asked: Asked, prompt_tokens: int, began_s: float) -> dict[str, str]:
         """What the engine's gate is told."""
         request_id, most = uuid.uuid4().hex, self._most(asked, prompt_tokens)
         entering = Entering(
-            user.name, prompt_tokens, most, asked.slo, asked.slo is None, asked.ids(request_id)
+            user.name, prompt_tokens, most, asked.slo, asked.slo is None, asked.ids(request_id), began_s
         )
         return {REQUEST_ID: request_id, ENTERS: entering.header()}
 

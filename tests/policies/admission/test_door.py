@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.errors import OptionError
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import BLIND, Door
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.online import OnlineCurve
+from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.request import Admit, Refuse, SloClasses, Wait, checked_limit
 from relserve.policies.admission.scalability import Sample
 from relserve.policies.admission.variants import make
@@ -153,6 +154,33 @@ def test_it_learns_how_much_a_class_takes() -> None:
         its.done(f"r{i}", 10.0 * i + 2.0, 100)  # two seconds alone are 200 tokens' worth
     assert its.learnt["k"].work_per_token == pytest.approx(2.0, rel=0.05)
     assert its.learnt["k"].spread < 0.2
+
+
+def test_under_a_promise_loads_that_were_never_seen_are_tried_slowly() -> None:
+    its = Door(make("ours"), promise=Promise())
+    for i in range(200):
+        its.offered(request(f"r{i}", 100, inf), 0.0)
+    assert its.load == BLIND
+    loads = []
+    for step in range(1, 40):
+        its.progress({f"r{i}": 10.0 * step for i in range(its.load)}, step * 0.25)
+        its.poll(step * 0.25)
+        loads.append(its.load)
+    assert loads[5] < 50
+    assert loads[-1] > 60
+
+
+def test_what_began_before_a_speed_was_known_tells_of_no_work() -> None:
+    its = Door(make("static-9"))
+    its.offered(request("early", 100, 60, kind="k"), 0.0)
+    for step in range(1, 6):
+        its.progress({"early": 18.0 * step}, step * 0.25)
+    assert its.curve.curve is not None
+    its.offered(request("later", 100, 60, arrival_s=1.25, kind="k"), 1.25)
+    its.done("early", 1.3, 100)
+    assert its.learnt["k"].work == 0
+    its.done("later", 3.0, 100)
+    assert its.learnt["k"].work > 0
 
 
 def test_shares_decide_between_users() -> None:

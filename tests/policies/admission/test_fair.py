@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.fair import HELD_S, Presence, Shares
 from relserve.policies.admission.request import Request
+from tests.policies.admission.views import CURVE
 
 
 def serve(queues: dict[str, list[float]], weights: dict[str, float], budget: float) -> dict[str, float]:
@@ -89,3 +90,39 @@ def test_a_user_whose_answers_are_shorter_than_expected_loses_nothing_by_it() ->
 def test_a_weight_is_a_positive_number(weight: float) -> None:
     with pytest.raises(ValueError, match=r"the weight of 'a' is .*; it must be a positive number"):
         Shares({"a": weight})
+
+
+def presence(**running: int) -> Presence:
+    its = Presence(Shares({"double": 2.0}))
+    for user, number in running.items():
+        for _ in range(number):
+            its.started(user)
+    return its
+
+
+def test_requests_beyond_as_many_as_another_has_may_cost_that_one_little() -> None:
+    """Of eight each all have the speed of sixteen at once; more may cost three tenths of it."""
+    most = max(load for load in range(1, 200) if CURVE.speed(load) >= 0.7 * CURVE.speed(16))
+    its = presence(modest=8, greedy=most - 8)
+    assert its.spares("greedy", most - 1, CURVE, 0.0)
+    assert not its.spares("greedy", most, CURVE, 0.0)
+
+
+def test_who_has_least_may_always_start_and_so_may_one_alone() -> None:
+    its = presence(modest=8, greedy=150)
+    assert its.spares("modest", 158, CURVE, 0.0)
+    assert its.spares("other", 158, CURVE, 0.0)
+    assert presence(greedy=150).spares("greedy", 150, CURVE, 0.0)
+
+
+def test_a_weight_counts_as_many_requests() -> None:
+    assert presence(modest=20, double=39).spares("double", 59, CURVE, 0.0)
+    assert not presence(modest=20, double=80).spares("double", 100, CURVE, 0.0)
+
+
+def test_those_whose_next_request_is_on_its_way_are_still_there() -> None:
+    its = presence(modest=8, greedy=100)
+    for _ in range(8):
+        its.ended("modest", 10.0)
+    assert not its.spares("greedy", 100, CURVE, 10.1)
+    assert its.spares("greedy", 100, CURVE, 10.0 + 5 * HELD_S)

@@ -73,3 +73,14 @@ def test_what_is_no_measurement_is_left_out() -> None:
     for sample in (Sample(float("nan"), 1), Sample(1, 0), Sample(-1, 5), Sample(1, float("inf"))):
         curve.add(sample)
     assert len(curve.samples) == number
+
+
+def test_loads_seen_for_the_first_time_tell_the_shape_and_not_the_level() -> None:
+    """The first three samples have it fall too steeply; what comes then is above the curve, and no jump."""
+    curve = OnlineCurve([Sample(3.0, 400.0), Sample(3.7, 290.0), Sample(4.0, 265.0)])
+    for load in (8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30):
+        curve.add(Sample(load, 350 / (1 + 0.035 * (load - 1))))
+    assert curve.num_jumps == 0
+    assert curve.curve is not None
+    for load in (8, 16, 30):
+        assert curve.curve.speed(load) == pytest.approx(350 / (1 + 0.035 * (load - 1)), rel=0.15)

@@ -1,0 +1,145 @@
+"""A desk before an engine at more than its capacity: who is let in is in time, whatever slows the engine."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from math import inf
+
+import pytest
+
+from relserve.gate.desk import Desk
+from relserve.gate.party import Party
+from relserve.gate.ticket import Ticket
+from relserve.policies.admission.door import Door
+from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.promise import Promise
+from relserve.policies.admission.variants import make
+
+STEP_S, LOOK_S, LIMIT_S = 0.02, 0.06, 1.8
+WEB, SQL, GREEDY, MODEST = "web", "sql", "greedy", "modest"
+TOKENS = 64.0
+CAPACITY = 350 / 0.035 / (TOKENS * 1.2)  # requests a second, if more and more run at once
+
+
+@dataclass
+class Row:
+    """One that runs."""
+
+    party: Party
+    ticket: Ticket
+    tokens: float
+    got: float
+
+
+class Engine:
+    """Rows get tokens at a speed that falls with their number, after a prompt; what is late is given up."""
+
+    def __init__(self, promised: bool = True, hidden: float = 0.2) -> None:
+        promise = Promise() if promised else None
+        self.desk = Desk(Door(make("ours"), late="error", shares=Shares(), most=320, promise=promise))
+        self.now_s, self.factor, self.hidden = 0.0, 1.0, hidden
+        self.rows: list[Row] = []
+        self.came_to: Counter[str] = Counter()
+        self.in_time: Counter[str] = Counter()
+        self._random = random.Random(1)
+        self._next_s = self._looked_s = 0.0
+
+    @property
+    def kept(self) -> float:
+        return self.came_to["in time"] / (self.came_to["in time"] + self.came_to["late"])
+
+    def comes(self, user: str, tokens: float, limit_s: float, waits: bool) -> None:
+        hidden = tokens * self.hidden * self._random.uniform(0.5, 1.5)
+
+        def started(ticket: Ticket) -> None:
+            self.rows.append(Row(party, ticket, tokens, -hidden))
+
+        def refused(_: Exception) -> None:
+            self.came_to["refused"] += 1
+
+        limit = "" if limit_s == inf else "deadline"
+        ends_s, kind = self.now_s + limit_s, f"{user}/{limit}"
+        expected = TOKENS if user != SQL else 16.0
+        party = Party(user, limit, kind, self.now_s, ends_s, expected, 1, started, refused, waits=waits)
+        self.desk.come(party, self.now_s)
+        if not waits and party.num_waiting:
+            self.desk.refuse_late(party, self.now_s)
+
+    def passes(self, seconds: float, load: float = 0.0) -> None:
+        """So much time, in which requests of two kinds come at a load."""
+        end_s = self.now_s + seconds
+        self._next_s = max(self._next_s, self.now_s)
+        while self.now_s < end_s:
+            self.now_s += STEP_S
+            while load and self._next_s <= self.now_s:
+                self._next_s += self._random.expovariate(load * CAPACITY)
+                if self._random.random() < 0.8:
+                    self.comes(WEB, TOKENS, LIMIT_S, waits=False)
+                else:
+                    self.comes(SQL, self._random.choice([8.0, 16.0, 24.0]), LIMIT_S, waits=True)
+            self._step()
+            if self.now_s - self._looked_s >= LOOK_S:
+                self._looked_s = self.now_s
+                self.desk.look(self.now_s)
+
+    def _step(self) -> None:
+        tokens = STEP_S * self.factor * 350 / (1 + 0.035 * max(len(self.rows) - 1, 0))
+        for row in list(self.rows):
+            row.got += tokens
+            row.ticket.said = max(min(row.got, row.tokens), 0.0)
+            if row.got >= row.tokens or self.now_s > row.party.deadline_s:
+                self.rows.remove(row)
+                is_late = row.got < row.tokens
+                self.came_to["late" if is_late else "in time"] += 1
+                self.in_time[row.party.user] += not is_late
+                if is_late:
+                    self.desk.leave(row.party, self.now_s)
+                else:
+                    self.desk.done(row.party, row.ticket, self.now_s)
+
+
+@pytest.mark.parametrize("load", [1.3, 3.0])
+def test_of_those_let_in_at_least_95_of_100_are_in_time_and_the_engine_is_used(load: float) -> None:
+    engine = Engine()
+    engine.passes(20.0, load)
+    assert engine.kept >= 0.95
+    assert engine.came_to["refused"] > 100
+    assert engine.came_to["in time"] > 0.5 * CAPACITY * 20
+
+
+def test_where_there_is_room_hardly_anybody_is_refused() -> None:
+    engine = Engine()
+    engine.passes(5.0, 0.5)
+    before = engine.came_to["refused"]
+    engine.passes(15.0, 0.5)
+    assert engine.kept >= 0.95
+    assert engine.came_to["refused"] - before < 0.02 * engine.came_to["in time"]
+
+
+def test_an_engine_that_turns_three_times_slower_keeps_its_promise_again_soon() -> None:
+    engine = Engine()
+    engine.passes(10.0, 1.3)
+    engine.factor = 1 / 3
+    engine.passes(6.0, 1.3)
+    engine.came_to.clear()
+    engine.passes(15.0, 1.3)
+    assert engine.kept >= 0.93
+    assert engine.came_to["in time"] > 0.5 * CAPACITY / 3 * 15
+
+
+def test_one_user_with_500_requests_does_not_halve_the_share_of_one_with_8() -> None:
+    got = []
+    for number in (8, 500):
+        engine = Engine()
+        engine.passes(0.1)
+        for _ in range(int(25 / STEP_S)):
+            inside = Counter(row.party.user for row in engine.rows)
+            waits = Counter(party.user for party in engine.desk.parties)
+            for user, most in ((MODEST, 8), (GREEDY, number)):
+                for _ in range(most - inside[user] - waits[user]):
+                    engine.comes(user, TOKENS, inf, waits=True)
+            engine.passes(STEP_S)
+        got.append(engine.in_time[MODEST])
+    assert got[1] > 0.55 * got[0]
