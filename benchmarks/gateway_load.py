@@ -6,7 +6,11 @@ between statements of 5 rows, all with a deadline. Who is let in should keep it;
 at once, with the time to wait (429 and Retry-After), or have NULL rows whose error says how long they would
 have taken. The same for a fifth of the time with everybody let in.
 
-Then two users share the engine, first with 8 requests at once each, then one of them with 500.
+Before that, while the server knows no deadlines, two users share the engine, first with 8 requests at once
+each, then one of them with 500.
+
+Clients take much of a core. To have them on one of their own, so that only the server's is overloaded:
+`taskset -c 1 python -m benchmarks.gateway_load --client-core 0`.
 """
 
 from __future__ import annotations
@@ -79,7 +83,7 @@ class Place(NamedTuple):
 
 
 @contextmanager
-def served(admission: str, texts: list[str], max_tokens: int) -> Iterator[Place]:
+def served(admission: str, texts: list[str], max_tokens: int, core: int | None = None) -> Iterator[Place]:
     """A server with its users."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -96,7 +100,7 @@ def served(admission: str, texts: list[str], max_tokens: int) -> Iterator[Place]
         more = ("--model", "tiny", "--users", str(users.path), "--openai", str(port))
         with SqlServer(database, environ, more) as server:
             url = f"http://127.0.0.1:{port}/v1"
-            yield Place(Plan(server.port, url, database.stem, 0.0, max_tokens, texts, []), keys)
+            yield Place(Plan(server.port, url, database.stem, 0.0, max_tokens, texts, [], core), keys)
 
 
 def free_port() -> int:
@@ -141,6 +145,10 @@ class Load(NamedTuple):
         told = place.ask(seconds, web, place.sql(think_s=think_s, deadline_s=self.deadline_s))
         return told, sum(each.rows for each in told) / seconds / self.capacity
 
+    def in_time(self, told: Sequence[Told], seconds: float) -> float:
+        """Rows a second that were in time, over the capacity."""
+        return sum(each.rows for each in told if each.what == IN_TIME) / seconds / self.capacity
+
 
 def load_of(place: Place, sizes: Sizes, slo: float) -> Load:
     """Measure a server that knows nothing yet."""
@@ -166,23 +174,26 @@ def main() -> None:
     """Print the tables and the headline."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--slo", type=float, default=10.0, help="deadline over what one request takes alone")
+    parser.add_argument("--client-core", type=int, help="of the clients' process; default: any")
     parser.add_argument("--max-tokens", type=int, default=64, help="of an answer")
     args = parser.parse_args()
     sizes = Sizes(3, 5, 10, 5) if args.quick else Sizes(5, 20, 300, 30)
     beer = data_folder() / "tables" / "beer.csv"
     query = f"SELECT left(\"review/text\", 300) FROM read_csv('{beer}') WHERE \"review/text\" <> '' LIMIT 500"
     texts = [text for (text,) in duckdb.sql(query).fetchall()]
-    lines, found = [], {}
-    with served(OFF, texts, args.max_tokens) as place:
+    lines, found = [], dict[str, dict[str, Any]]()
+    with served(OFF, texts, args.max_tokens, args.client_core) as place:
         load = load_of(place, sizes, args.slo)
+        shared = shares(place, sizes.shares)
         told, _ = load.put(place, sizes.load / 5)
         lines += [line(OFF, user, told) for user in (WEB, SQL)]
-        found[OFF] = {"kept": kept(told), "shares": shares(place, sizes.shares)}
-    with served(OURS, texts, args.max_tokens) as place:
+        found[OFF] = {"kept": kept(told), "in_time": load.in_time(told, sizes.load / 5), "shares": shared}
+    with served(OURS, texts, args.max_tokens, args.client_core) as place:
         load_of(place, sizes, args.slo)  # it learns what the other one had learnt
+        shared = shares(place, sizes.shares)
         told, offered = load.put(place, sizes.load)
         lines += [line(OURS, user, told) for user in (WEB, SQL)]
-        found[OURS] = {"kept": kept(told), "shares": shares(place, sizes.shares)}
+        found[OURS] = {"kept": kept(told), "in_time": load.in_time(told, sizes.load), "shares": shared}
     print(f"{load.capacity:.1f} rows/s; deadline {load.deadline_s:.2f} s; offered {offered:.2f} times that")
     print(table(COLUMNS, lines))
     notes = sorted({each.note for each in told if each.what == FAILED})
@@ -193,6 +204,7 @@ def main() -> None:
     untold = sum(each.rows for each in told if each.what == REFUSED and not each.estimate)
     headline = {
         "kept": round(found[OURS]["kept"], 4), "kept_off": round(found[OFF]["kept"], 4),
+        "in_time": round(found[OURS]["in_time"], 3), "in_time_off": round(found[OFF]["in_time"], 3),
         "offered": round(offered, 2), "refused_untold": untold,
         "failed": sum(each.rows for each in told if each.what == FAILED),
         "share_kept": round(each[OURS][1] / each[OURS][0], 3),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import sys
 import time
@@ -69,7 +70,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who asks what, for how long."""
+    """Who asks what, for how long; `core`: of the clients' process, None: as it is."""
 
     port: int
     url: str
@@ -78,6 +79,7 @@ class Plan:
     max_tokens: int
     texts: list[str]
     callers: list[Caller]
+    core: int | None = None
     seed: int = 1
 
     def write(self, path: Path) -> None:
@@ -121,8 +123,10 @@ class Clients:
     async def _stream(self, caller: Caller, group: asyncio.TaskGroup) -> None:
         async with self._openai(caller) as client:
             under_way = set[asyncio.Task[None]]()
+            next_s = time.perf_counter()
             while not self._is_over:
-                await asyncio.sleep(self._random.expovariate(caller.rate))
+                next_s += self._random.expovariate(caller.rate)
+                await asyncio.sleep(max(next_s - time.perf_counter(), 0.0))
                 task = group.create_task(self._complete(client, caller))
                 under_way.add(task)
                 task.add_done_callback(under_way.discard)
@@ -174,7 +178,10 @@ class Clients:
         try:
             while not self._is_over:
                 if caller.think_s:
-                    await asyncio.sleep(self._random.expovariate(1 / caller.think_s))
+                    think_s = self._random.expovariate(1 / caller.think_s)
+                    await asyncio.sleep(min(think_s, max(self._end_s - time.perf_counter(), 0.0)))
+                    if self._is_over:
+                        break
                 await self._ask(con, caller)
         finally:
             await con.close(timeout=TIMEOUT_S)
@@ -212,7 +219,10 @@ ERRORS = (
 
 def main() -> None:
     """See above."""
-    clients = Clients(Plan.read(Path(sys.argv[1])))
+    plan = Plan.read(Path(sys.argv[1]))
+    if plan.core is not None:
+        os.sched_setaffinity(0, {plan.core})
+    clients = Clients(plan)
     asyncio.run(clients.run())
     print(json.dumps(clients.told))
 
