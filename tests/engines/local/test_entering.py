@@ -1,0 +1,76 @@
+"""A request of vLLM's web app at a gate: only whole answers tell how long answers are, and how old it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from relserve.engines.local.entering import Caller, Entering, Left
+from relserve.errors import AdmissionError
+from relserve.gate.gate import Gate
+from relserve.gate.made import make_gate
+
+pytest.importorskip("vllm", reason="vLLM is not installed")
+
+
+def entering(age_s: float = 0.0, slo: float | None = None) -> Entering:
+    return Entering("ann", 10, 100, slo, True, ["cmpl-1"], time.time() - age_s)
+
+
+async def asked(gate: Gate, hangs_up: bool = False, status: int = 200, says: int = 7) -> None:
+    """A request that says so many tokens."""
+    hung_up = asyncio.Event()
+
+    async def receive() -> Any:
+        await hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_: Any) -> None:
+        await asyncio.sleep(0)
+
+    caller = Caller(b"{}", receive)
+    its = entering()
+    async with its.entered(gate, None, caller) as ticket:  # type: ignore[arg-type]
+        counted = its.counting(send, ticket, caller)
+        await counted({"type": "http.response.start", "status": status})
+        await counted({
+            "type": "http.response.body", "body": b'{"completion_tokens":%d}' % says, "more_body": True,
+        })  # fmt: skip
+        if hangs_up:
+            hung_up.set()
+            await asyncio.sleep(0.01)
+        await counted({"type": "http.response.body", "body": b""})
+
+
+def expected(gate: Gate) -> float:
+    return gate.party("ann", 100, None, None, lambda _: None, lambda _: None).tokens
+
+
+def test_a_whole_answer_tells_how_long_answers_are() -> None:
+    gate = make_gate("static-1")
+    asyncio.run(asked(gate))
+    assert expected(gate) == 7
+
+
+@pytest.mark.parametrize("how", [{"hangs_up": True}, {"status": 400}])
+def test_an_answer_that_is_cut_off_and_an_error_tell_nothing_and_give_up_the_place(how: Any) -> None:
+    gate = make_gate("static-1")
+    with pytest.raises(Left):
+        asyncio.run(asked(gate, **how))
+    assert expected(gate) == 100
+    asyncio.run(asyncio.wait_for(asked(gate), 10))
+
+
+def test_a_limit_counts_from_when_the_request_came_to_the_server() -> None:
+    async def enters(age_s: float) -> None:
+        caller = Caller(b"{}", asyncio.Event().wait)
+        async with entering(age_s, slo=5.0).entered(make_gate("static-1"), None, caller):  # type: ignore[arg-type]
+            raise Left
+
+    with pytest.raises(Left):
+        asyncio.run(enters(1.0))
+    with pytest.raises(AdmissionError, match="its limit is over"):
+        asyncio.run(enters(6.0))
