@@ -200,8 +200,8 @@ class Desk:
 
     def _sort_out(self, now_s: float) -> None:
         """Those that would be late if they started now make room at the door, until they would not."""
-        for party in self.parties - self._aside:
-            if not self._could(party, now_s):
+        for party in self.parties - self._aside if self.door.promise is not None else ():
+            if party.deadline_s < inf and not self._could(party, now_s):
                 if not party.waits:
                     self.refuse_late(party, now_s)
                     continue

@@ -28,8 +28,8 @@ ARRIVALS_S = 5.0  # over how long arrivals are counted
 FIRST_S = 0.5  # that the door is taken to have been open before its first request
 RENEWS = 0.05  # weight of the newest in what is learnt of a group
 MOST_GROUPS = 1000
-UNSEEN = 1.5  # times the highest load at which a speed was measured run at once, where much is promised
-BLIND = 4  # so many, before any was
+UNSEEN, BLIND = 1.5, 4  # under a promise so many times the highest load measured; at first so many
+CLOCK_S = 0.01  # by which whoever gives up at a deadline may be early by the door's clock
 LEAST_SPREAD = 0.05
 
 
@@ -82,7 +82,7 @@ class Door:
         self._served = self._load_s = 0.0  # tokens that each inside has got; requests times seconds
         self._now_s: float | None = None
         self._opened_s: float | None = None
-        self._known_s = inf if self.curve.curve is None else -inf  # since when a speed is known
+        self._known_s = inf if self.curve.curve is None else -inf  # since when there is a curve
         self._sampled_s: float | None = None
         self._blind_s = -inf  # when a whole request last told a speed
         self._mark: tuple[float, float, dict[str, float]] | None = None
@@ -193,8 +193,8 @@ class Door:
         if inside is not None:
             self._left(inside.request, tokens, now_s)
             if self.promise is not None:
-                its, is_cut = self._served - inside.began, now_s >= inside.request.deadline_s
-                self.promise.ended(request_id, its if is_cut else 0.0, now_s, is_cut)
+                is_cut = now_s + CLOCK_S >= inside.request.deadline_s
+                self.promise.ended(request_id, (self._served - inside.began) * is_cut, now_s, is_cut)
         self._ready = [request for request in self._ready if request.request_id != request_id]
 
     def learn(self, request: Request, work: float) -> None:
@@ -247,8 +247,7 @@ class Door:
             if choice.request is None:
                 self.reason = choice.reason
                 return reason or choice.reason
-            request = self._waiting.pop(choice.request.request_id)
-            reason = choice.reason
+            request, reason = self._waiting.pop(choice.request.request_id), choice.reason
             self._ready.append(request)
             needed = request.needed_speed(now_s) if request.deadline_s > now_s else 0.0
             self._inside[request.request_id] = Running(request, now_s, needed, self._served, self._load_s)
@@ -281,23 +280,24 @@ class Door:
 
     def _sparing(self, requests: list[Request], now_s: float) -> list[Request]:
         """Those of a user's that may start as far as others' speeds go."""
-        curve, user = self.curve.curve, requests[0].user
-        if curve is None or self._presence.spares(user, self.load, curve, now_s):
+        curve = self.curve.curve if self.promise is not None else None
+        if curve is None or self._presence.spares(requests[0].user, self.load, curve, now_s):
             return requests
         return [request for request in requests if request.deadline_s < inf]
 
     def _left(self, request: Request, tokens: float, now_s: float) -> None:
         """One that ran does no more."""
-        if self.shares is not None:
-            self.shares.ended(request.user, request.tokens, tokens)
         if request.deadline_s == inf:
             self._presence.ended(request.user, now_s)
+        if self.shares is not None:
+            self.shares.ended(request.user, request.tokens, tokens)
 
     def could(self, request: Request, now_s: float) -> bool:
-        """Whether a request would be in time if it started now, as far as that is promised."""
+        """Whether a request would be in time if it started now, where that is promised."""
         if self.promise is None or (curve := self.curve.curve) is None:
             return True
-        return needed_speed(self._view(now_s), request) <= curve.speed(self.load + 1)
+        view = View(now_s, (), (), curve, False, 1, self.learnt, promise=self.promise)
+        return needed_speed(view, request) <= curve.speed(self.load + 1)
 
     def _view(self, now_s: float) -> View:
         is_poor = self.curve.is_poor

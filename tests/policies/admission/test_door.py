@@ -183,6 +183,18 @@ def test_what_began_before_a_speed_was_known_tells_of_no_work() -> None:
     assert its.learnt["k"].work > 0
 
 
+@pytest.mark.parametrize(("after_s", "is_late"), [(9.995, True), (10.5, True), (4.0, False)])
+def test_what_is_given_up_at_its_deadline_was_late_and_what_is_cancelled_before_was_not(
+    after_s: float, is_late: bool
+) -> None:
+    its = door(promise=Promise())
+    for number in range(20):
+        its.offered(request(f"r{number}", 100, 10, 20.0 * number, kind="k"), 20.0 * number)
+        its.gone(f"r{number}", 20.0 * number + after_s)
+    assert its.promise is not None
+    assert (its.promise._all.num > 0) == is_late
+
+
 def test_shares_decide_between_users() -> None:
     its = door("static-1", shares=Shares())
     its.offered(request("a0", user="a"), 0.0)
