@@ -1,0 +1,227 @@
+"""The members as one router knows them: what each reported last, and what it was sent since.
+
+Numbers stand in columns, a row a member, so that a choice among hundreds is a few operations on arrays. Rows
+move when a member leaves. Times are the router's own; a member's clock is never compared with it: what a
+report counts is told by the number of the latest dispatch in it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from relserve.policies.cost import CostModel
+from relserve.policies.dispatch.state import Column, Member, Report, Request
+
+WINDOW_S = 2.0  # "recent 2 s average latency", of the baselines of section 7.4
+REPORTED = (
+    "step_s", "prompt_tokens", "num_running", "num_waiting", "free_tokens", "peak_tokens_per_s",
+    "waiting_tokens", "output_tokens", "budget_tokens",
+)  # fmt: skip
+OWN = (
+    "received_s", "since_num", "since_prompt", "since_output", "since_need", "others", "unanswered",
+    "backlog", "backlog_s", "weight", "token_budget", "kv_tokens",
+    "token_s", "request_s", "mixed_base_s", "decode_base_s",
+)  # fmt: skip
+PLACE = {name: place for place, name in enumerate((*REPORTED, *OWN))}
+
+
+class Sent(NamedTuple):
+    """A dispatch: what it adds to a member."""
+
+    prompt_tokens: float
+    output_tokens: float
+
+
+@dataclass(slots=True)
+class _Link:
+    """What is kept of a member beside its columns.
+
+    Attributes:
+        unanswered: dispatches by number, those with a number above `seen` in no report yet.
+    """
+
+    member: Member
+    cost: CostModel
+    latest: tuple[int, int] = (-1, -1)
+    seen: int = -1
+    unanswered: dict[int, Sent] = field(default_factory=dict)
+    latencies: deque[tuple[float, float]] = field(default_factory=deque)
+    latency_s: float = 0.0
+
+
+class Board:
+    """The members of a fleet; whoever owns it says what happens.
+
+    Attributes:
+        names: of the members, in the order of their rows.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._links: list[_Link] = []
+        self._table = np.zeros((len(PLACE), 16))
+        self._number = -1
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, column: str) -> Column:
+        """One of REPORTED or OWN, to be read only; `received_s` is -inf where nothing was reported yet."""
+        found: Column = self._table[PLACE[column], : len(self.names)]
+        return found
+
+    def row(self, name: str) -> int:
+        """The row of a member; -1: there is none of that name."""
+        return self._rows.get(name, -1)
+
+    def member(self, row: int) -> Member:
+        """What was said of it when it joined."""
+        return self._links[row].member
+
+    def costs(self) -> list[CostModel]:
+        """What each member's steps cost as far as it is known."""
+        return [link.cost for link in self._links]
+
+    def some(self) -> None:
+        """Raise where there is nobody to choose.
+
+        Raises:
+            ValueError: the fleet has no member.
+        """
+        if not self.names:
+            raise ValueError("the fleet has no member to send a request to")
+
+    def join(self, member: Member) -> None:
+        """A member comes, or comes back; one of that name that is still there leaves."""
+        self.leave(member.name)
+        row = len(self.names)
+        if row == self._table.shape[1]:
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
+        self.names.append(member.name)
+        self._links.append(_Link(member, member.cost))
+        self._rows[member.name] = row
+        self._table[:, row] = 0.0
+        self._set(
+            row, received_s=-inf, backlog_s=-inf, weight=member.weight, token_budget=member.token_budget,
+            kv_tokens=member.kv_tokens, free_tokens=member.kv_tokens, budget_tokens=member.token_budget,
+            peak_tokens_per_s=1.0 / member.cost.prefill_per_token_s,
+        )  # fmt: skip
+        self._learn(row, member.cost)
+
+    def leave(self, name: str) -> list[int]:
+        """A member goes or is dead; gives the numbers of its dispatches that were not answered."""
+        row = self._rows.pop(name, -1)
+        if row < 0:
+            return []
+        link, last = self._links[row], len(self.names) - 1
+        if row != last:
+            self.names[row], self._links[row] = self.names[last], self._links[last]
+            self._rows[self.names[row]] = row
+            self._table[:, row] = self._table[:, last]
+        self.names.pop()
+        self._links.pop()
+        return list(link.unanswered)
+
+    def report(self, name: str, report: Report, now_s: float) -> bool:
+        """A member's report has come; one that is older than its latest, or of nobody, counts for nothing."""
+        row = self.row(name)
+        if row < 0:
+            return False
+        link, age = self._links[row], (report.incarnation, report.sequence)
+        if age <= link.latest:
+            return False
+        link.latest, link.seen = age, max(link.seen, report.seen)
+        since = [sent for number, sent in link.unanswered.items() if number > link.seen]
+        self._table[: len(REPORTED), row] = (
+            report.step_s, report.prompt_tokens, report.num_running, report.num_waiting, report.free_tokens,
+            report.peak_tokens_per_s, report.waiting_tokens, report.output_tokens, report.budget_tokens,
+        )  # fmt: skip
+        prompts = sum([sent.prompt_tokens for sent in since])
+        outputs = sum([sent.output_tokens for sent in since])
+        self._set(
+            row, received_s=now_s, since_num=len(since), since_prompt=prompts, since_output=outputs,
+            since_need=prompts + outputs, backlog=report.prompt_tokens + prompts, backlog_s=now_s,
+            others=max(report.num_running + report.num_waiting - report.yours, 0),
+        )  # fmt: skip
+        if report.cost is not None:
+            self._learn(row, report.cost)
+        return True
+
+    def sent(self, row: int, request: Request, now_s: float) -> int:
+        """A request goes to that member; gives the dispatch's number."""
+        self._number += 1
+        cached = request.cached_tokens.get(self.names[row], 0.0) if request.cached_tokens else 0.0
+        sent = Sent(max(request.prompt_tokens - cached, 1.0), request.output_tokens)
+        self._links[row].unanswered[self._number] = sent
+        column, place = self._table[:, row], PLACE
+        column[place["backlog"]] = self.left(now_s)[row] + sent.prompt_tokens
+        column[place["backlog_s"]] = now_s
+        column[place["since_num"]] += 1
+        column[place["since_prompt"]] += sent.prompt_tokens
+        column[place["since_output"]] += sent.output_tokens
+        column[place["since_need"]] += sent.prompt_tokens + sent.output_tokens
+        column[place["unanswered"]] += 1
+        return self._number
+
+    def ended(self, name: str, number: int, now_s: float, latency_s: float | None = None) -> None:
+        """A dispatch was answered, cancelled, or lost on the way; one that is not known counts for nothing.
+
+        Args:
+            latency_s: how long the answer took; None where there is none.
+        """
+        row = self.row(name)
+        link = self._links[row] if row >= 0 else None
+        if link is None or number not in link.unanswered:
+            return
+        sent = link.unanswered.pop(number)
+        if latency_s is not None:
+            link.latencies.append((now_s, latency_s))
+        column = self._table[:, row]
+        column[PLACE["unanswered"]] -= 1
+        if number > link.seen:
+            column[PLACE["since_num"]] -= 1
+            column[PLACE["since_prompt"]] -= sent.prompt_tokens
+            column[PLACE["since_output"]] -= sent.output_tokens
+            column[PLACE["since_need"]] -= sent.prompt_tokens + sent.output_tokens
+
+    def ages_s(self, now_s: float) -> Column:
+        """How old each state is; infinite where there is none. A clock that went back begins anew."""
+        received_s = self["received_s"]
+        np.minimum(received_s, now_s, out=received_s)
+        return now_s - received_s
+
+    def left(self, now_s: float) -> Column:
+        """Prompt tokens that each has still to compute, if it did what its cost model says since."""
+        at_s, budget = self["backlog_s"], np.maximum(self["budget_tokens"], 1.0)
+        np.minimum(at_s, now_s, out=at_s)
+        rate = budget / (self["token_s"] * budget + self["request_s"] * self["num_running"] + self["mixed_base_s"])
+        with np.errstate(invalid="ignore"):
+            done = np.nan_to_num(rate * (now_s - at_s), nan=0.0, posinf=0.0)
+        return np.maximum(self["backlog"] - done, 0.0)
+
+    def latencies_s(self, now_s: float) -> Column:
+        """Each member's mean latency of the last two seconds; of its last known where nothing ended in them."""
+        for link in self._links:
+            ended = link.latencies
+            while ended and not now_s - WINDOW_S <= ended[0][0] <= now_s:
+                ended.popleft()
+            if ended:
+                link.latency_s = sum([latency_s for _, latency_s in ended]) / len(ended)
+        return np.array([link.latency_s for link in self._links])
+
+    def _learn(self, row: int, cost: CostModel) -> None:
+        self._links[row].cost = cost
+        self._set(
+            row, token_s=cost.prefill_per_token_s, request_s=cost.decode_per_request_s,
+            mixed_base_s=cost.shared_base_s, decode_base_s=cost.decode_base_s,
+        )  # fmt: skip
+
+    def _set(self, row: int, **values: float) -> None:
+        for name, value in values.items():
+            self._table[PLACE[name], row] = value

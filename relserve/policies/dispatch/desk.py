@@ -1,0 +1,127 @@
+"""The desk of a fleet's owner: sends requests by a policy, counts them, and asks again what a member lost.
+
+Pure: whoever has the connections and the clock calls it, a simulation or a process that owns real engines.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
+
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.state import Member, Report, Request
+
+GUESS, KEEP = 128.0, 0.98  # tokens of an answer before any has ended; how slowly older ones are forgotten
+MOST_KINDS, MOST_SESSIONS = 1000, 100_000
+
+
+class Asked(NamedTuple):
+    """A request as its client asks it.
+
+    Attributes:
+        cap: the most tokens that it may say.
+        kind: requests of one kind have answers of one length's distribution.
+        shared_tokens: how much of the prompt was asked earlier in its session, or is its relQuery's template.
+    """
+
+    request_id: str
+    prompt_tokens: float
+    cap: float = inf
+    ttft_slo_s: float = inf
+    tpot_slo_s: float = inf
+    kind: str = ""
+    session: str = ""
+    shared_tokens: float = 0.0
+
+
+@dataclass(slots=True)
+class _Open:
+    asked: Asked
+    sent_s: float
+    member: str
+    number: int
+
+
+@dataclass
+class Desk:
+    """The requests under way, and what is learnt of lengths and of who holds which prompts.
+
+    Attributes:
+        board: the members.
+        open: requests that were sent and have not ended, by id.
+    """
+
+    policy: DispatchPolicy
+    board: Board = field(default_factory=Board)
+    open: dict[str, _Open] = field(default_factory=dict)
+    _means: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+    _held: OrderedDict[str, dict[str, float]] = field(default_factory=OrderedDict)
+
+    def join(self, member: Member) -> None:
+        """A member is ready; it holds no prompts."""
+        self.board.join(member)
+
+    def leave(self, name: str) -> list[Asked]:
+        """A member is gone; gives what it has not answered, which is to be sent again."""
+        numbers = set(self.board.leave(name))
+        lost = [each for each in self.open.values() if each.member == name and each.number in numbers]
+        for each in lost:
+            del self.open[each.asked.request_id]
+        for held in self._held.values():
+            held.pop(name, None)
+        return [each.asked for each in lost]
+
+    def report(self, name: str, report: Report, now_s: float) -> bool:
+        """See `Board.report`."""
+        return self.board.report(name, report, now_s)
+
+    def send(self, asked: Asked, now_s: float) -> tuple[str, int]:
+        """Choose where a request goes; gives the member's name and the dispatch's number.
+
+        Raises:
+            ValueError: the fleet has no member.
+        """
+        request = self.request(asked)
+        row = self.policy.choose(request, self.board, now_s)
+        name = self.board.names[row]
+        number = self.board.sent(row, request, now_s)
+        self.open[asked.request_id] = _Open(asked, now_s, name, number)
+        if asked.session:
+            held = self._held.pop(asked.session, {})
+            held[name] = asked.prompt_tokens
+            self._held[asked.session] = held
+            while len(self._held) > MOST_SESSIONS:
+                self._held.popitem(last=False)
+        return name, number
+
+    def ended(self, request_id: str, now_s: float, num_output: float | None = None) -> None:
+        """A request has ended; one that is not known counts for nothing.
+
+        Args:
+            num_output: tokens that it said; None where it was cancelled or failed.
+        """
+        found = self.open.pop(request_id, None)
+        if found is None:
+            return
+        latency_s = None if num_output is None else max(now_s - found.sent_s, 0.0)
+        self.board.ended(found.member, found.number, now_s, latency_s)
+        if num_output is not None:
+            kind = found.asked.kind
+            total, weight = self._means.pop(kind, (0.0, 0.0))
+            self._means[kind] = (KEEP * total + num_output, KEEP * weight + 1.0)
+            while len(self._means) > MOST_KINDS:
+                self._means.popitem(last=False)
+
+    def request(self, asked: Asked) -> Request:
+        """A request as a policy sees it."""
+        total, weight = self._means.get(asked.kind, (0.0, 0.0))
+        mean = (total + GUESS) / (weight + 1.0)
+        held = self._held.get(asked.session) if asked.session and asked.shared_tokens > 0 else None
+        cached = {name: min(tokens, asked.shared_tokens) for name, tokens in (held or {}).items()}
+        return Request(
+            asked.prompt_tokens, max(min(mean, asked.cap), 1.0), asked.ttft_slo_s, asked.tpot_slo_s,
+            asked.session, cached,
+        )  # fmt: skip

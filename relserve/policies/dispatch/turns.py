@@ -1,0 +1,43 @@
+"""Those that ask for no state: one member after the other, and in proportion to measured throughputs."""
+
+from __future__ import annotations
+
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.state import Request
+
+
+class RoundRobin:
+    """One member after the other."""
+
+    def __init__(self, name: str = "round_robin") -> None:
+        self.name = name
+        self._next = 0
+
+    def choose(self, request: Request, board: Board, now_s: float) -> int:
+        """See `DispatchPolicy.choose`."""
+        board.some()
+        chosen = self._next % len(board)
+        self._next = chosen + 1
+        return chosen
+
+
+class Weighted:
+    """In proportion to the members' weights, spread evenly: each gains its weight, the richest pays all."""
+
+    def __init__(self, name: str = "weighted") -> None:
+        self.name = name
+        self._credits: dict[str, float] = {}
+
+    def choose(self, request: Request, board: Board, now_s: float) -> int:
+        """See `DispatchPolicy.choose`."""
+        board.some()
+        weights, credits = board["weight"].tolist(), self._credits
+        if len(credits) != len(board) or any(name not in credits for name in board.names):
+            credits = self._credits = {name: credits.get(name, 0.0) for name in board.names}
+        best, most = 0, float("-inf")
+        for row, name in enumerate(board.names):
+            credits[name] += weights[row]
+            if credits[name] > most:
+                best, most = row, credits[name]
+        credits[board.names[best]] -= sum(weights)
+        return best

@@ -1,0 +1,42 @@
+"""Every dispatch policy by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relserve.policies.dispatch.affinity import PrefixAware, Session
+from relserve.policies.dispatch.hexgen import Hexgen
+from relserve.policies.dispatch.loads import LeastLatency, LeastLoaded, LeastUnanswered, PowerOfTwo
+from relserve.policies.dispatch.ours import Predicted
+from relserve.policies.dispatch.policy import DispatchPolicy
+from relserve.policies.dispatch.prism import Prism
+from relserve.policies.dispatch.turns import RoundRobin, Weighted
+from relserve.policies.workflows.dispatch import PredictedFinish, WorkloadBalanced
+
+MAKERS: dict[str, Callable[[str], DispatchPolicy]] = {
+    "round_robin": RoundRobin,
+    "weighted": Weighted,
+    "least_loaded": LeastLoaded,
+    "least_unanswered": LeastUnanswered,
+    "power_of_two": PowerOfTwo,
+    "latency": LeastLatency,
+    "session": Session,
+    "prefix": PrefixAware,
+    "prism": Prism,
+    "prism+own": lambda name: Prism(name, counts_own=True),
+    "hexgen": lambda name: Hexgen(name, WorkloadBalanced()),
+    "finish": lambda name: Hexgen(name, PredictedFinish()),
+    "ours": Predicted,
+}
+NAMES = tuple(MAKERS)
+
+
+def make(name: str) -> DispatchPolicy:
+    """A policy of that name, for one router.
+
+    Raises:
+        ValueError: there is none; the message lists them.
+    """
+    if name not in MAKERS:
+        raise ValueError(f"no dispatch policy {name!r}; there are: {', '.join(NAMES)}")
+    return MAKERS[name](name)

@@ -1,0 +1,193 @@
+"""A member of a simulated fleet: the engine of `simulator/budget`, and what it reports of itself."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from relserve.policies.budget.model import StepModel
+from relserve.policies.budget.policy import BudgetPolicy
+from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.caching.requests import NOTHING
+from relserve.policies.caching.state import Limits, Memory
+from relserve.policies.cost import OnlineCost, StepSample
+from relserve.policies.dispatch.desk import Asked
+from relserve.policies.dispatch.state import Member, Report
+from relserve.simulator.budget.engine import Budgeted
+from relserve.simulator.budget.run import Engine
+from relserve.simulator.requests.engine import EngineSpec, SimEngine, Step
+from relserve.simulator.requests.sim_request import RequestSpec, SimRequest
+
+
+class MemberSpec(NamedTuple):
+    """A member.
+
+    Attributes:
+        policy: makes the budget policy of each of its processes.
+        weight: its throughput, measured beforehand.
+        cache_tokens: of its memory, those that keep prompts of sessions after their requests have ended.
+    """
+
+    name: str
+    engine: Engine
+    policy: Callable[[], BudgetPolicy]
+    weight: float = 1.0
+    cache_tokens: int = 0
+
+    @property
+    def member(self) -> Member:
+        """As a desk is told of it."""
+        blocks = self.engine.num_blocks - self.cache_tokens // 16
+        cost = self.engine.times.roofline.costs.steps
+        return Member(self.name, cost, self.engine.max_num_batched_tokens, 16.0 * blocks, self.weight)
+
+
+@dataclass
+class Learning:
+    """A budget policy whose measured steps a cost model learns from, too."""
+
+    inner: BudgetPolicy
+    cost: OnlineCost
+    latest: Budget | None = None
+
+    @property
+    def name(self) -> str:
+        """See `BudgetPolicy.name`."""
+        return self.inner.name
+
+    @property
+    def model(self) -> StepModel | None:
+        """See `BudgetPolicy.model`."""
+        return self.inner.model
+
+    def choose(self, view: View) -> Budget:
+        """See `BudgetPolicy.choose`."""
+        self.latest = self.inner.choose(view)
+        return self.latest
+
+    def measured(self, work: Work, seconds: float) -> None:
+        """See `BudgetPolicy.measured`."""
+        self.inner.measured(work, seconds)
+        self.cost.add(StepSample(work.prefill_tokens, work.num_decodes, seconds))
+
+    def ended(self, request: Ended) -> None:
+        """See `BudgetPolicy.ended`."""
+        self.inner.ended(request)
+
+
+class Done(NamedTuple):
+    """A request that a member has answered; when its first and its last token came."""
+
+    asked: Asked
+    first_s: float
+    ended_s: float
+    num_output: int
+
+
+@dataclass
+class SimMember:
+    """One process of a member after the other; decides nothing and has no clock.
+
+    Attributes:
+        incarnation: how many processes there were before; -1 before the first.
+        seen: the number of the latest dispatch that it was given.
+    """
+
+    spec: MemberSpec
+    seed: int
+    incarnation: int = -1
+    seen: int = -1
+    step: Step | None = None
+    step_s: float = 0.0
+    _sequence: int = 0
+    _asked: dict[str, Asked] = field(default_factory=dict)
+    _done: list[Done] = field(default_factory=list)
+    _held: OrderedDict[str, float] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """A new process begins, with nothing in it."""
+        its = self.spec.engine
+        self.incarnation += 1
+        self.step, self.step_s = None, 0.0
+        self._asked.clear()
+        self._done.clear()
+        self._held.clear()
+        self.learning = Learning(self.spec.policy(), OnlineCost(self.spec.member.cost))
+        self.budgeted = Budgeted(self.learning, its.times, self.seed + 1000 * self.incarnation)
+        blocks = its.num_blocks - self.spec.cache_tokens // 16
+        limits = Limits(its.max_num_seqs, its.max_num_batched_tokens)
+        spec = EngineSpec(self.budgeted, Memory(blocks, 16, 32), limits, its.exclusive)
+        self.engine = SimEngine(spec, self._ended)
+        self._budget = float(its.max_num_batched_tokens)
+        self._mean_output = 128.0
+
+    def receive(self, asked: Asked, num_output: int, number: int, gone_s: float, now_s: float) -> None:
+        """A request comes, which was asked `gone_s` ago."""
+        self.seen = max(self.seen, number)
+        held = min(self._held.pop(asked.session, 0.0), asked.shared_tokens) if asked.session else 0.0
+        prompt = max(int(asked.prompt_tokens - held), 2)
+        spec = RequestSpec(now_s, prompt, num_output, asked.ttft_slo_s - gone_s, asked.tpot_slo_s)
+        self._asked[self.engine.add(spec).request_id] = asked
+
+    def begin(self, now_s: float) -> float | None:
+        """Begin a step; gives its end, None where there is nothing to do.
+
+        Raises:
+            RuntimeError: none of its requests fits its memory.
+        """
+        if not self.engine.live:
+            self.step, self.step_s = None, 0.0
+            return None
+        self.step = self.engine.begin(self.budgeted.plan(self.engine.view(now_s)))
+        if not self.step.size.tokens:
+            raise RuntimeError(f"{self.spec.name} runs none of its {len(self.engine.live)} requests")
+        self.step_s = self.budgeted.seconds(self.step.size)
+        if self.learning.latest is not None and self.step.num_prompts:
+            self._budget = float(self.learning.latest.tokens)
+        return now_s + self.step_s
+
+    def finish(self, now_s: float) -> list[Done]:
+        """The step is over; gives what it has answered."""
+        assert self.step is not None
+        self._done = []
+        self.engine.finish(self.step, now_s)
+        self.step = None
+        return self._done
+
+    def _ended(self, request: SimRequest) -> None:
+        self.budgeted.ended(request)
+        asked, token_s = self._asked.pop(request.request_id), request.token_s
+        self._done.append(Done(asked, token_s[0], token_s[-1], len(token_s)))
+        self._mean_output += 0.02 * (len(token_s) - self._mean_output)
+        if asked.session and self.spec.cache_tokens:
+            self._held[asked.session] = asked.prompt_tokens + len(token_s)
+            while sum(self._held.values()) > self.spec.cache_tokens:
+                self._held.popitem(last=False)
+
+    def report(self) -> Report:
+        """What it says of itself, while a step runs."""
+        table, its = self.engine.table, self.spec.engine
+        need = table.num_tokens - table.num_computed
+        waits = table.holds == NOTHING
+        num_waiting = int(np.count_nonzero(waits))
+        said = float((table.num_tokens - table.num_prompt).sum())
+        prompts = np.where(need > 1, need, 0)
+        waiting = float(prompts[waits].sum())
+        promised = waiting + num_waiting * self._mean_output
+        blocks = self.engine.spec.memory.num_blocks - self.engine.used_blocks
+        self._sequence += 1
+        return Report(
+            self.step_s, float(prompts.sum()), len(table) - num_waiting, num_waiting, 16.0 * blocks - promised,
+            1.0 / its.times.roofline.token_s, waiting,
+            max(self._mean_output * len(table) - said, 0.25 * self._mean_output * len(table)),
+            self._budget if len(table) else float(its.max_num_batched_tokens),
+            self.incarnation, self._sequence, self.seen, len(table), self.learning.cost.model,
+        )  # fmt: skip
