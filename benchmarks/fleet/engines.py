@@ -32,7 +32,8 @@ def roofline(kind: str) -> Roofline:
     flops, bandwidth, base_s, _ = FIGURES[kind]
     return Roofline(
         base_s=base_s, weights_s=2 * PARAMETERS / bandwidth, token_s=2 * PARAMETERS / flops,
-        pair_s=4 * LAYERS * WIDTH / flops, request_s=2e-5, kv_token_s=KV_BYTES / bandwidth, hidden_token_s=0.0,
+        pair_s=4 * LAYERS * WIDTH / flops, request_s=2e-5, kv_token_s=KV_BYTES / bandwidth,
+        hidden_token_s=0.0,
     )  # fmt: skip
 
 

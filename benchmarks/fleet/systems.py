@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import NamedTuple
 
@@ -12,10 +13,16 @@ import numpy as np
 from benchmarks.fleet.engines import members
 from benchmarks.slo.workloads import requests
 from relserve.policies.dispatch.variants import make
-from relserve.simulator.fleet.run import FleetRequest, Link, Outcome, simulate
+from relserve.simulator.budget.engine import Change
+from relserve.simulator.fleet.run import Death, FleetRequest, Link, Outcome, simulate
 
 SLOWER = 2.0  # times the limits of equal engines: the slowest kind could not keep those
-FLEETS = {"equal": ("H100",) * 8, "paper": ("H100", "A100", "A6000")}
+UNEQUAL = ("H100", "A100", "A6000")
+FLEETS = {
+    "equal": ("H100",) * 8, "unequal": UNEQUAL,
+    "unequal 8": (*UNEQUAL, *UNEQUAL, "H100", "A6000"),
+    "unequal 64": UNEQUAL * 21 + UNEQUAL[:1], "unequal 1000": UNEQUAL * 333 + UNEQUAL[:1],
+}  # fmt: skip
 
 
 class Cell(NamedTuple):
@@ -25,6 +32,7 @@ class Cell(NamedTuple):
         rate: requests a second to the whole fleet.
         budget: the budget policy in the members.
         delay_s: how old reports are when they come.
+        fault: of the first member: "dies" after 1 s and is back 3 s later, "slows" threefold after 1 s.
     """
 
     fleet: str
@@ -35,6 +43,7 @@ class Cell(NamedTuple):
     seed: int
     seconds: float
     delay_s: float = 0.005
+    fault: str = ""
 
 
 class Result(NamedTuple):
@@ -52,38 +61,52 @@ class Result(NamedTuple):
     shares: tuple[float, ...]
 
 
+def slower_of(fleet: str) -> float:
+    """How many times the limits of equal engines its requests have."""
+    return 1.0 if set(FLEETS[fleet]) == {"H100"} else SLOWER
+
+
 def asked(cell: Cell) -> list[FleetRequest]:
     """The requests of a cell."""
-    slower = 1.0 if set(FLEETS[cell.fleet]) == {"H100"} else SLOWER
+    slower = slower_of(cell.fleet)
     return [
-        FleetRequest(spec.arrival_s, spec.num_prompt, spec.num_output, slower * spec.ttft_slo_s, slower * spec.tbt_slo_s)
+        FleetRequest(*spec[:3], slower * spec.ttft_slo_s, slower * spec.tbt_slo_s)
         for spec in requests(cell.scenario, cell.rate, cell.seed, cell.seconds)
     ]
 
 
 def run_one(cell: Cell) -> Result:
-    """One run."""
+    """One run.
+
+    Raises:
+        RuntimeError: a request was not answered, or twice.
+    """
     kinds = FLEETS[cell.fleet]
-    slower = 1.0 if set(kinds) == {"H100"} else SLOWER
-    outcome = simulate(
-        asked(cell), members(kinds, cell.budget, cell.scenario, slower), make(cell.router),
-        Link(cell.delay_s), cell.seed,
-    )  # fmt: skip
+    its = members(kinds, cell.budget, cell.scenario, slower_of(cell.fleet))
+    deaths = []
+    if cell.fault == "dies":
+        deaths = [Death(1.0, its[0].name, 3.0)]
+    elif cell.fault == "slows":
+        slowed = replace(its[0].engine.times, changes=(Change(1.0, 3.0),))
+        its[0] = its[0]._replace(engine=its[0].engine._replace(times=slowed))
+    outcome = simulate(asked(cell), its, make(cell.router), Link(cell.delay_s), cell.seed, deaths)
+    if any(served.answers != 1 for served in outcome.served):
+        raise RuntimeError(f"{cell}: requests without an answer, or with two")
     return result_of(outcome, kinds)
 
 
 def result_of(outcome: Outcome, kinds: Sequence[str]) -> Result:
     """What is kept of it."""
     served = outcome.served
-    e2e_s = [each.e2e_s for each in served]
-    share = [float(np.mean([s.member.split("-")[0] == kind for s in served])) for kind in dict.fromkeys(kinds)]
+    times = np.array([(each.ttft_s, each.tpot_s, each.e2e_s) for each in served])
+    limits = np.array([(each.spec.ttft_slo_s, each.spec.tpot_slo_s) for each in served])
+    ttft, tpot = (100 * (times[:, :2] <= limits).mean(axis=0)).tolist()
+    ttft_s, tpot_s, e2e_s = np.median(times, axis=0).tolist()
+    went = [each.member.partition("-")[0] for each in served]
     return Result(
-        100 * outcome.attained,
-        100 * float(np.mean([each.ttft_s <= each.spec.ttft_slo_s for each in served])),
-        100 * float(np.mean([each.tpot_s <= each.spec.tpot_slo_s for each in served])),
-        float(np.median([each.ttft_s for each in served])), float(np.median([each.tpot_s for each in served])),
-        float(np.median(e2e_s)), float(np.percentile(e2e_s, 90)), 1e6 * float(np.median(outcome.choices_s)),
-        outcome.wall_s, tuple(100 * one for one in share),
+        100 * outcome.attained, ttft, tpot, ttft_s, tpot_s, e2e_s, float(np.percentile(times[:, 2], 90)),
+        1e6 * float(np.median(outcome.choices_s)), outcome.wall_s,
+        tuple(100 * went.count(kind) / len(went) for kind in dict.fromkeys(kinds)),
     )  # fmt: skip
 
 

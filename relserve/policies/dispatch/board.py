@@ -17,6 +17,7 @@ import numpy as np
 from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.state import Column, Member, Report, Request
 
+TRUST_S = 2.0  # a member is taken to work on for so long after its latest report
 WINDOW_S = 2.0  # "recent 2 s average latency", of the baselines of section 7.4
 REPORTED = (
     "step_s", "prompt_tokens", "num_running", "num_waiting", "free_tokens", "peak_tokens_per_s",
@@ -28,6 +29,13 @@ OWN = (
     "token_s", "request_s", "mixed_base_s", "decode_base_s",
 )  # fmt: skip
 PLACE = {name: place for place, name in enumerate((*REPORTED, *OWN))}
+DRAIN = [
+    PLACE[name]
+    for name in (
+        "backlog", "backlog_s", "received_s", "budget_tokens", "token_s", "request_s", "mixed_base_s",
+        "num_running",
+    )
+]  # fmt: skip
 
 
 class Sent(NamedTuple):
@@ -160,7 +168,7 @@ class Board:
         sent = Sent(max(request.prompt_tokens - cached, 1.0), request.output_tokens)
         self._links[row].unanswered[self._number] = sent
         column, place = self._table[:, row], PLACE
-        column[place["backlog"]] = self.left(now_s)[row] + sent.prompt_tokens
+        column[place["backlog"]] = self._left(slice(row, row + 1), now_s)[0] + sent.prompt_tokens
         column[place["backlog_s"]] = now_s
         column[place["since_num"]] += 1
         column[place["since_prompt"]] += sent.prompt_tokens
@@ -182,6 +190,7 @@ class Board:
         sent = link.unanswered.pop(number)
         if latency_s is not None:
             link.latencies.append((now_s, latency_s))
+            link.latency_s = latency_s
         column = self._table[:, row]
         column[PLACE["unanswered"]] -= 1
         if number > link.seen:
@@ -190,6 +199,16 @@ class Board:
             column[PLACE["since_output"]] -= sent.output_tokens
             column[PLACE["since_need"]] -= sent.prompt_tokens + sent.output_tokens
 
+    def num_requests(self) -> Column:
+        """Requests that each has, of whomever: this router's are known exactly, others' by its report."""
+        found: Column = self["others"] + self["unanswered"]
+        return found
+
+    def silent_s(self, now_s: float) -> Column:
+        """For how long each has said nothing beyond `TRUST_S`; 0 where it never has: it is new."""
+        ages_s = self.ages_s(now_s)
+        return np.where(np.isfinite(ages_s), np.maximum(ages_s - TRUST_S, 0.0), 0.0)
+
     def ages_s(self, now_s: float) -> Column:
         """How old each state is; infinite where there is none. A clock that went back begins anew."""
         received_s = self["received_s"]
@@ -197,16 +216,24 @@ class Board:
         return now_s - received_s
 
     def left(self, now_s: float) -> Column:
-        """Prompt tokens that each has still to compute, if it did what its cost model says since."""
-        at_s, budget = self["backlog_s"], np.maximum(self["budget_tokens"], 1.0)
-        np.minimum(at_s, now_s, out=at_s)
-        rate = budget / (self["token_s"] * budget + self["request_s"] * self["num_running"] + self["mixed_base_s"])
-        with np.errstate(invalid="ignore"):
-            done = np.nan_to_num(rate * (now_s - at_s), nan=0.0, posinf=0.0)
-        return np.maximum(self["backlog"] - done, 0.0)
+        """Prompt tokens that each has still to compute, if it did what its cost model says since.
+
+        Of one that has been silent for `TRUST_S` nothing is believed to be done after that.
+        """
+        return self._left(slice(len(self.names)), now_s)
+
+    def _left(self, rows: slice, now_s: float) -> Column:
+        tokens, at_s, received_s, budget, token_s, request_s, base_s, running = self._table[DRAIN, rows]
+        budget = np.maximum(budget, 1.0)
+        until_s = np.where(received_s > -inf, np.minimum(received_s + TRUST_S, now_s), now_s)
+        passed_s = np.clip(until_s - at_s, 0.0, 1e9)
+        found: Column = np.maximum(
+            tokens - passed_s * budget / (token_s * budget + request_s * running + base_s), 0.0
+        )
+        return found
 
     def latencies_s(self, now_s: float) -> Column:
-        """Each member's mean latency of the last two seconds; of its last known where nothing ended in them."""
+        """Each member's mean latency of the last two seconds; else its last known."""
         for link in self._links:
             ended = link.latencies
             while ended and not now_s - WINDOW_S <= ended[0][0] <= now_s:

@@ -1,4 +1,4 @@
-"""HexGen-Text2SQL's dispatch, and our rule of its issue, as entries here: the very policies of `workflows/`."""
+"""The dispatchers of `workflows/` as entries here: HexGen-Text2SQL's, and ours of that time."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def engines_of(board: Board) -> list[EngineState]:
     """The members as the dispatchers of `workflows/` see engines."""
     since = board["since_num"]
     waiting = board["num_waiting"] + since
-    mean_output = (board["output_tokens"] + board["since_output"]) / np.maximum(waiting + board["num_running"], 1)
+    outputs = board["output_tokens"] + board["since_output"]
+    mean_output = outputs / np.maximum(waiting + board["num_running"], 1)
     prompt, output = board["waiting_tokens"] + board["since_prompt"], mean_output * waiting
     decode_s = board["request_s"] * TYPICAL_DECODES + board["decode_base_s"]
     columns = [
         board["budget_tokens"], waiting, board["num_running"], board["prompt_tokens"] + board["since_prompt"],
-        board["output_tokens"] + board["since_output"], prompt * board["token_s"] + output * decode_s,
+        outputs, prompt * board["token_s"] + output * decode_s,
     ]  # fmt: skip
     rows = zip(board.names, board.costs(), *[column.tolist() for column in columns], strict=True)
     return [EngineState(*row) for row in rows]

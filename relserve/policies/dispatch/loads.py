@@ -42,7 +42,7 @@ class LeastUnanswered(Least):
 
     def measure(self, board: Board, now_s: float) -> Column:
         """See `Least.measure`."""
-        return board["others"] + board["unanswered"]
+        return board.num_requests()
 
 
 class LeastLatency(Least):

@@ -1,6 +1,15 @@
-"""Ours: by predicted seconds, from each member's own cost model, what it reported, and what was sent since."""
+"""Ours: by predicted seconds, from each member's own cost model, what it reported, and what was sent since.
+
+Prompts go one after the other through what the rows that decode leave of each step: all that a member has
+before this one, then this one without what is held of it. Where the request has a limit on the time between
+tokens, a step may take that long, as it does where a budget policy keeps limits; how quick a member decodes
+within the limit is then worth nothing. Without such a limit steps are as the member made its latest, and the
+time of decoding counts. What the request costs the rows that it decodes beside counts in both cases.
+"""
 
 from __future__ import annotations
+
+from math import isfinite
 
 import numpy as np
 
@@ -8,14 +17,21 @@ from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.loads import in_turn
 from relserve.policies.dispatch.state import Column, Request
 
-LATE = 10.0
+LATE = 10.0  # seconds that a second beyond a limit counts
+MARGIN = 0.9  # share of the limit on the time between tokens that a step is taken to last
+OWN = 0.5  # weight of the request's own prompt beside its wait; what is held of it is saved in full
+FLOOR = 16.0  # prompt tokens that every step is taken to have
 
 
 class Predicted:
-    """The member where the request is expected to end first, limits kept."""
+    """The member that costs the fewest predicted seconds, the request's own and those of others.
 
-    def __init__(self, name: str = "ours", late: float = LATE) -> None:
-        self.name, self.late = name, late
+    Args:
+        beside: weight of what the rows that decode beside it lose.
+    """
+
+    def __init__(self, name: str = "ours", beside: float = 1.0) -> None:
+        self.name, self.beside = name, beside
         self._next = 0
 
     def choose(self, request: Request, board: Board, now_s: float) -> int:
@@ -26,37 +42,45 @@ class Predicted:
         return found
 
     def seconds(self, request: Request, board: Board, now_s: float) -> Column:
-        """Predicted seconds until the request's end on each member, with a penalty for limits missed."""
-        own = request.prompt_tokens - self.held(request, board)
-        before = board.left(now_s)
-        number = board["others"] + board["unanswered"]
-        in_prompt = np.minimum(before / max(request.prompt_tokens, 1.0), number)
-        decodes = number - in_prompt
-        budget = np.maximum(board["budget_tokens"], 1.0)
-        room = np.maximum(budget - board["num_running"], 32.0)
-        rows_s = board["request_s"] * decodes
-        full_s = board["token_s"] * room + rows_s + board["mixed_base_s"]
-        alone_s = rows_s + board["request_s"] + board["decode_base_s"]
-        before_s = before / room * full_s
-        ttft_s = before_s + np.maximum(own / room, 1.0) * full_s
-        need = request.prompt_tokens + request.output_tokens
-        short = np.maximum(need - (board["free_tokens"] - board["since_need"]), 0.0) / need
-        ttft_s = ttft_s + short * request.output_tokens * alone_s
-        busy_s = np.minimum(request.output_tokens * full_s, before_s)
-        decode_s = request.output_tokens * alone_s + busy_s * (1.0 - alone_s / full_s)
-        finish_s = ttft_s + decode_s
-        if request.ttft_slo_s < np.inf:
-            finish_s = finish_s + self.late * np.maximum(ttft_s - request.ttft_slo_s, 0.0)
-        if request.tpot_slo_s < np.inf:
-            limit_s = request.tpot_slo_s * request.output_tokens
-            finish_s = finish_s + self.late * np.maximum(decode_s - limit_s, 0.0)
-        return finish_s
+        """What the request costs on each member."""
+        output, has_limit = request.output_tokens, isfinite(request.tpot_slo_s)
+        token_s, row_s, base_s = board["token_s"], board["request_s"], board["mixed_base_s"]
+        before, number = board.left(now_s), board.num_requests()
+        decodes = number - np.minimum(before / max(request.prompt_tokens, 1.0), number)
+        rows_s = row_s * (number + 1.0)
+        alone_s = board["decode_base_s"] + rows_s
+        if has_limit:
+            step_s = np.maximum(MARGIN * request.tpot_slo_s, base_s + rows_s + FLOOR * token_s)
+            step_s = np.maximum(step_s, alone_s)
+            room = np.minimum((step_s - base_s - rows_s) / token_s, board["token_budget"])
+        else:
+            room = np.maximum(board["budget_tokens"] - board["num_running"], FLOOR)
+            step_s = np.maximum(base_s + rows_s + room * token_s, alone_s)
+        uncached = self.uncached(request, board)
+        token_s = step_s / room
+        waits_s = before * token_s + self._until_fits_s(request, board, alone_s) + board.silent_s(now_s)
+        decode_s = output * alone_s
+        own_s = (uncached - (1.0 - OWN) * request.prompt_tokens) * token_s
+        cost_s: Column = waits_s + own_s + self.beside * output * row_s * decodes
+        if has_limit:
+            cost_s += LATE * np.maximum(decode_s - output * request.tpot_slo_s, 0.0)
+        else:
+            cost_s += decode_s
+        if isfinite(request.ttft_slo_s):
+            cost_s += LATE * np.maximum(waits_s + uncached * token_s - request.ttft_slo_s, 0.0)
+        return cost_s
 
-    def held(self, request: Request, board: Board) -> Column:
-        """Tokens of the prompt that each member need not compute."""
-        found = np.zeros(len(board))
+    def uncached(self, request: Request, board: Board) -> Column:
+        """Tokens of the prompt that each member has to compute: what it holds saves so many."""
+        found = np.full(len(board), max(request.prompt_tokens, 1.0))
         for name, tokens in request.cached_tokens.items():
             row = board.row(name)
             if row >= 0:
-                found[row] = min(tokens, request.prompt_tokens - 1.0)
+                found[row] = max(request.prompt_tokens - tokens, 1.0)
         return found
+
+    def _until_fits_s(self, request: Request, board: Board, alone_s: Column) -> Column:
+        """Until memory is free for it: as long as answers take, in proportion to what is missing."""
+        need = max(request.prompt_tokens + request.output_tokens, 1.0)
+        free = board["free_tokens"] - board["since_need"]
+        return np.clip((need - free) / need, 0.0, 1e6) * request.output_tokens * alone_s

@@ -65,7 +65,8 @@ class Prism:
         limit_s = min(request.ttft_slo_s, 1e9)
         if limit_s >= 1e9:
             limit_s = request.tpot_slo_s if request.tpot_slo_s < 1e9 else 1.0
-        return -np.logaddexp(0.0, STEEP * (board["step_s"] / max(limit_s, 1e-6) - 1.0))
+        found: Column = -np.logaddexp(0.0, STEEP * (board["step_s"] / max(limit_s, 1e-6) - 1.0))
+        return found
 
     def load(self, board: Board) -> Column:
         """log S_load."""
@@ -73,13 +74,15 @@ class Prism:
         if self.counts_own:
             requests, tokens = requests + board["since_num"], tokens + board["since_prompt"]
         pending = tokens + self.request_tokens * requests
-        return -np.log1p(pending / np.maximum(board["peak_tokens_per_s"], 1e-9))
+        found: Column = -np.log1p(pending / np.maximum(board["peak_tokens_per_s"], 1e-9))
+        return found
 
     def capacity(self, request: Request, board: Board) -> Column:
         """log S_capacity."""
         need = max(request.prompt_tokens + request.output_tokens, 1.0)
         free = board["free_tokens"] - board["since_need"] if self.counts_own else board["free_tokens"]
-        return -np.logaddexp(0.0, -STEEP * (free / need - 1.0))
+        found: Column = -np.logaddexp(0.0, -STEEP * (free / need - 1.0))
+        return found
 
     def affinity(self, request: Request, board: Board) -> Column:
         """log S_affinity."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,9 @@ from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Budget, Ended, View, Work
 from relserve.policies.caching.requests import NOTHING
 from relserve.policies.caching.state import Limits, Memory
-from relserve.policies.cost import OnlineCost, StepSample
+from relserve.policies.cost import StepSample
 from relserve.policies.dispatch.desk import Asked
+from relserve.policies.dispatch.local_cost import LocalCost
 from relserve.policies.dispatch.state import Member, Report
 from relserve.simulator.budget.engine import Budgeted
 from relserve.simulator.budget.run import Engine
@@ -43,7 +43,8 @@ class MemberSpec(NamedTuple):
     def member(self) -> Member:
         """As a desk is told of it."""
         blocks = self.engine.num_blocks - self.cache_tokens // 16
-        cost = self.engine.times.roofline.costs.steps
+        roofline = self.engine.times.roofline
+        cost = replace(roofline.costs.steps, mixed_base_s=roofline.base_s)
         return Member(self.name, cost, self.engine.max_num_batched_tokens, 16.0 * blocks, self.weight)
 
 
@@ -52,8 +53,8 @@ class Learning:
     """A budget policy whose measured steps a cost model learns from, too."""
 
     inner: BudgetPolicy
-    cost: OnlineCost
-    latest: Budget | None = None
+    cost: LocalCost
+    budget_tokens: float
 
     @property
     def name(self) -> str:
@@ -67,13 +68,14 @@ class Learning:
 
     def choose(self, view: View) -> Budget:
         """See `BudgetPolicy.choose`."""
-        self.latest = self.inner.choose(view)
-        return self.latest
+        found = self.inner.choose(view)
+        self.budget_tokens = float(found.tokens)
+        return found
 
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
         self.inner.measured(work, seconds)
-        self.cost.add(StepSample(work.prefill_tokens, work.num_decodes, seconds))
+        self.cost.add(StepSample(work.prefill_tokens, work.num_decodes, seconds), self.budget_tokens)
 
     def ended(self, request: Ended) -> None:
         """See `BudgetPolicy.ended`."""
@@ -120,7 +122,9 @@ class SimMember:
         self._asked.clear()
         self._done.clear()
         self._held.clear()
-        self.learning = Learning(self.spec.policy(), OnlineCost(self.spec.member.cost))
+        self.learning = Learning(
+            self.spec.policy(), LocalCost(self.spec.member.cost), its.max_num_batched_tokens
+        )
         self.budgeted = Budgeted(self.learning, its.times, self.seed + 1000 * self.incarnation)
         blocks = its.num_blocks - self.spec.cache_tokens // 16
         limits = Limits(its.max_num_seqs, its.max_num_batched_tokens)
@@ -150,8 +154,8 @@ class SimMember:
         if not self.step.size.tokens:
             raise RuntimeError(f"{self.spec.name} runs none of its {len(self.engine.live)} requests")
         self.step_s = self.budgeted.seconds(self.step.size)
-        if self.learning.latest is not None and self.step.num_prompts:
-            self._budget = float(self.learning.latest.tokens)
+        if self.step.num_prompts:
+            self._budget = self.learning.budget_tokens
         return now_s + self.step_s
 
     def finish(self, now_s: float) -> list[Done]:
@@ -184,10 +188,13 @@ class SimMember:
         promised = waiting + num_waiting * self._mean_output
         blocks = self.engine.spec.memory.num_blocks - self.engine.used_blocks
         self._sequence += 1
+        outputs = self._mean_output * len(table)
         return Report(
-            self.step_s, float(prompts.sum()), len(table) - num_waiting, num_waiting, 16.0 * blocks - promised,
-            1.0 / its.times.roofline.token_s, waiting,
-            max(self._mean_output * len(table) - said, 0.25 * self._mean_output * len(table)),
-            self._budget if len(table) else float(its.max_num_batched_tokens),
-            self.incarnation, self._sequence, self.seen, len(table), self.learning.cost.model,
+            step_s=self.step_s, prompt_tokens=float(prompts.sum()), num_running=len(table) - num_waiting,
+            num_waiting=num_waiting, free_tokens=16.0 * blocks - promised,
+            peak_tokens_per_s=1.0 / its.times.roofline.token_s, waiting_tokens=waiting,
+            output_tokens=max(outputs - said, 0.25 * outputs),
+            budget_tokens=self._budget if len(table) else float(its.max_num_batched_tokens),
+            incarnation=self.incarnation, sequence=self._sequence, seen=self.seen, yours=len(table),
+            cost=self.learning.cost.model,
         )  # fmt: skip

@@ -47,12 +47,17 @@ class Link(NamedTuple):
     Attributes:
         delay_s: how late a report comes.
         every_s: between two reports of a member at least.
+        beat_s: between two reports of a member that has nothing to do.
         notice_s: until the desk knows that a member is dead.
     """
 
     delay_s: float = 0.005
     every_s: float = 0.02
+    beat_s: float = 0.5
     notice_s: float = 0.2
+
+
+LINK = Link()
 
 
 @dataclass(slots=True)
@@ -110,7 +115,7 @@ class Outcome:
 
 def simulate(
     requests: Sequence[FleetRequest], members: Sequence[MemberSpec], policy: DispatchPolicy,
-    link: Link = Link(), seed: int = 0, deaths: Sequence[Death] = (),
+    link: Link = LINK, seed: int = 0, deaths: Sequence[Death] = (),
 ) -> Outcome:  # fmt: skip
     """Serve every request.
 
@@ -122,7 +127,8 @@ def simulate(
     """
     started = time.perf_counter()
     fleet = Fleet(sorted(requests, key=_arrival), members, policy, link, seed)
-    EventHeap([*fleet.arrivals(), *[Dies(death.at_s, fleet, death) for death in deaths]]).run()
+    first: list[Event] = [Beats(-link.delay_s, fleet)]
+    EventHeap([*first, *fleet.arrivals(), *[Dies(death.at_s, fleet, death) for death in deaths]]).run()
     if fleet.homeless:
         raise ValueError(f"{len(fleet.homeless)} requests found no member")
     fleet.outcome.wall_s = time.perf_counter() - started
@@ -145,6 +151,7 @@ class Fleet:
         self.alive = set(self.members)
         self.outcome = Outcome([Served(request) for request in requests])
         self.homeless: list[Asked] = []
+        self.num_left, self.num_coming = len(requests), 0
         self._reported_s = dict.fromkeys(self.members, -inf)
         for spec in members:
             self.desk.join(spec.member)
@@ -178,10 +185,10 @@ class Fleet:
         member.receive(asked, served.spec.num_output, number, now_s - served.spec.arrival_s, now_s)
         return [] if member.step is not None else [Starts(now_s, self, member, member.incarnation)]
 
-    def reported(self, member: SimMember, now_s: float, at_once: bool = False) -> list[Event]:
-        """A report that is on its way, unless one was sent just now."""
+    def reported(self, member: SimMember, now_s: float, every_s: float) -> list[Event]:
+        """A report that is on its way, unless one was sent in so many seconds."""
         name = member.spec.name
-        if not at_once and now_s - self._reported_s[name] < self.link.every_s:
+        if now_s - self._reported_s[name] < every_s:
             return []
         self._reported_s[name] = now_s
         return [Tells(now_s + self.link.delay_s, self, name, member.report())]
@@ -205,6 +212,7 @@ class Ends:
         fleet.outcome.num_steps += 1
         for done in member.finish(now_s):
             served = fleet.outcome.served[int(done.asked.request_id)]
+            fleet.num_left -= not served.answers
             served.member, served.answers = member.spec.name, served.answers + 1
             served.first_s, served.ended_s = done.first_s, done.ended_s
             fleet.desk.ended(done.asked.request_id, now_s, done.num_output)
@@ -228,6 +236,24 @@ class Tells:
 
 
 @dataclass(slots=True)
+class Beats:
+    """Members that have said nothing for long say that they are there."""
+
+    rank: ClassVar[int] = 1
+    time_s: float
+    fleet: Fleet
+
+    def handle(self) -> Iterable[Event]:
+        """See `Event.handle`."""
+        fleet, now_s = self.fleet, self.time_s
+        goes_on = fleet.num_left and (fleet.alive or fleet.num_coming)
+        found: list[Event] = [Beats(now_s + fleet.link.beat_s, fleet)] if goes_on else []
+        for name in fleet.alive:
+            found += fleet.reported(fleet.members[name], now_s, fleet.link.beat_s)
+        return found
+
+
+@dataclass(slots=True)
 class Dies:
     """A member dies."""
 
@@ -243,6 +269,7 @@ class Dies:
         fleet.members[name].step = None
         found: list[Event] = [IsMissed(self.time_s + fleet.link.notice_s, fleet, name)]
         if self.death.back_s < inf:
+            fleet.num_coming += 1
             found.append(ComesBack(self.time_s + max(self.death.back_s, fleet.link.notice_s), fleet, name))
         return found
 
@@ -277,6 +304,7 @@ class ComesBack:
         """See `Event.handle`."""
         fleet, member = self.fleet, self.fleet.members[self.name]
         member.start()
+        fleet.num_coming -= 1
         fleet.alive.add(self.name)
         fleet.desk.join(member.spec.member)
         found: list[Event] = []
@@ -318,5 +346,5 @@ class Starts:
         if member.spec.name not in fleet.alive:
             return []
         end_s = member.begin(self.time_s)
-        found = fleet.reported(member, self.time_s, at_once=end_s is None)
+        found = fleet.reported(member, self.time_s, fleet.link.every_s if end_s is not None else 0.0)
         return found if end_s is None else [*found, Ends(end_s, fleet, member, self.incarnation)]

@@ -1,0 +1,72 @@
+"""Which runs are made: the figures of the paper, old states, failures, large fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from benchmarks.fleet.systems import Cell
+from benchmarks.slo.systems import BASE
+from benchmarks.slo.workloads import SCENARIOS
+
+SYSTEMS = (  # budget policy in the members, router
+    (BASE, "round_robin"), (BASE, "prism"), ("lens", "round_robin"), ("lens", "prism"), ("lens", "ours"),
+)  # fmt: skip
+PAPER_ROUTERS = ("latency", "weighted", "least_loaded")  # section 7.4
+ROUTERS = (
+    "round_robin", *PAPER_ROUTERS, "least_unanswered", "power_of_two", "hexgen", "prism", "prism+own", "ours",
+)  # fmt: skip
+FEWER = ("least_loaded", "prism", "ours")
+UNEQUAL = {  # requests a second to one engine of each kind, at its knee and beyond, and seconds of them
+    "FlowGPT-T": (6.0, 8.0, 12.0), "FlowGPT-Q": (9.0, 10.0, 12.0), "Coding": (70.0, 80.0, 8.0),
+    "ShareGPT": (90.0, 100.0, 8.0),
+}  # fmt: skip
+OLD_S = 1.0
+OLD = ("least_loaded", "least_unanswered", "prism", "prism+own", "ours")
+FAULTY = ("round_robin", "prism", "ours")
+LARGE = {"unequal 8": 8, "unequal 64": 64, "unequal 1000": 1000}
+PER_ENGINE = 8.0 / 3  # requests a second of FlowGPT-T
+
+
+def equal(seeds: Sequence[int], scenarios: Sequence[str], seconds: float) -> Iterator[Cell]:
+    """Figures 7 and 8: eight H100, beyond their knee."""
+    for scenario in scenarios:
+        for budget, router in SYSTEMS:
+            rate = 8 * SCENARIOS[scenario].rates[-1]
+            yield from (Cell("equal", scenario, rate, budget, router, s, seconds) for s in seeds)
+
+
+def unequal(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Cell]:
+    """Figures 4 and 9: an H100, an A100, two A6000 as one, LENS in all; fewer routers at the knee."""
+    for scenario in scenarios:
+        *rates, seconds = UNEQUAL[scenario]
+        for rate, routers in zip(rates, (FEWER, ROUTERS), strict=True):
+            for router in routers:
+                yield from (Cell("unequal", scenario, rate, "lens", router, s, seconds) for s in seeds)
+
+
+def old(seeds: Sequence[int]) -> Iterator[Cell]:
+    """States that are a second old, beside fresh ones of `unequal`."""
+    for scenario in ("FlowGPT-T", "ShareGPT"):
+        _, rate, seconds = UNEQUAL[scenario]
+        for delay_s in (0.005, OLD_S):
+            for router in OLD:
+                yield from (
+                    Cell("unequal", scenario, rate, "lens", router, s, seconds, delay_s) for s in seeds
+                )
+
+
+def faults(seeds: Sequence[int]) -> Iterator[Cell]:
+    """Eight equal engines a quarter below their knee, of which one dies, or turns slow."""
+    rate = 6 * SCENARIOS["FlowGPT-Q"].rates[1]
+    for fault in ("", "dies", "slows"):
+        for router in FAULTY:
+            yield from (Cell("equal", "FlowGPT-Q", rate, "lens", router, s, 6.0, fault=fault) for s in seeds)
+
+
+def large(seeds: Sequence[int]) -> Iterator[Cell]:
+    """More and more unequal engines, each with as much to do; one seed of 64 and of a thousand."""
+    for fleet, number in LARGE.items():
+        for router in FEWER[number == 1000 :]:
+            for seed in seeds if number == 8 else seeds[:1]:
+                seconds = 2.0 if number == 1000 else 6.0
+                yield Cell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", router, seed, seconds)

@@ -1,0 +1,209 @@
+"""NexusSched's fleet, simulated: Figures 4, 7, 8 and 9 with LENS in the members; PRISM, other routers, ours.
+
+Figures 7 and 8: eight H100 with Llama3-8B by published figures, the five scenarios of Table 2 at eight times
+the highest rate of `slo_simulated`; vLLM V1 with its 8,192 tokens a step or LENS in the members, behind round
+robin, PRISM or ours. Figures 4 and 9: an H100, an A100 and two A6000 with tensor parallelism, four scenarios
+at two rates, limits twice as long, for the slowest could not keep the others; LENS in all, all routers.
+Reports are 5 ms old; members have served the scenario before. `attainment_gain` is how many more requests
+LENS and PRISM keep within their limits than vLLM V1 behind round robin, percent, both means of the scenarios
+(the paper: 43). `worst_over_published` is the least of ours over PRISM, both with LENS, in points, over the
+eight cells of Figure 9.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import arguments, finish, table
+from benchmarks.fleet import plan
+from benchmarks.fleet.choices import choices_us
+from benchmarks.fleet.systems import FLEETS, Cell, Result, run_cells
+from benchmarks.plots import bars
+from benchmarks.slo.systems import BASE
+from benchmarks.slo.workloads import SCENARIOS
+
+V1, LENS_RR, NEXUS = (BASE, "round_robin"), ("lens", "round_robin"), ("lens", "prism")
+
+
+class Found:
+    """All results; means are over seeds."""
+
+    def __init__(self, results: dict[Cell, Result], seeds: Sequence[int]) -> None:
+        self.results, self.seeds = results, seeds
+        self._groups: dict[tuple[Any, ...], list[Result]] = {}
+        for cell, result in results.items():
+            self._groups.setdefault(cell._replace(seed=0), []).append(result)
+
+    def mean(self, cell: Cell, field: str = "attained") -> float:
+        """Of a cell with any seed; its seeds may be fewer than all."""
+        return statistics.fmean(getattr(result, field) for result in self._groups[cell._replace(seed=0)])
+
+    def has(self, cell: Cell) -> bool:
+        """Whether it was run."""
+        return cell._replace(seed=0) in self._groups
+
+
+def unique(cells: Iterable[Cell]) -> list[Cell]:
+    """One of each group of seeds."""
+    return list(dict.fromkeys(cell._replace(seed=0) for cell in cells))
+
+
+def figures_7_and_8(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], dict[str, float]]:
+    """Attainment on equal engines, and what LENS and PRISM bring, alone and together."""
+    rows: list[list[Any]] = []
+    over: dict[tuple[str, str], list[float]] = {system: [] for system in plan.SYSTEMS}
+    for scenario in dict.fromkeys(cell.scenario for cell in cells):
+        here = {(cell.budget, cell.router): cell for cell in cells if cell.scenario == scenario}
+        at = {system: found.mean(cell) for system, cell in here.items()}
+        times = [
+            found.mean(here[system], field) for system in (V1, NEXUS) for field in ("e2e_p50_s", "e2e_p90_s")
+        ]  # fmt: skip
+        rows.append([scenario, here[V1].rate, *at.values(), *times])
+        for system, attained in at.items():
+            over[system].append(attained)
+    print("Figures 7 and 8, eight equal engines: requests within both limits, %; s end to end, P50 and P90")
+    names = [f"{budget.replace(BASE, 'V1')} {router}" for budget, router in plan.SYSTEMS]
+    print(table(["scenario", "req/s", *names, "V1 RR P50", "P90", "LENS PRISM P50", "P90"], rows))
+    base = statistics.fmean(over[V1])
+    mean = {system: statistics.fmean(attained) for system, attained in over.items()}
+    lens, prism, both = (
+        statistics.fmean(one / max(v1, 0.1) for one, v1 in zip(over[system], over[V1], strict=True))
+        for system in (LENS_RR, (BASE, "prism"), NEXUS)
+    )
+    print(
+        f"over V1 behind round robin, ratios' means: LENS {lens:.2f}x, PRISM {prism:.2f}x, both {both:.2f}x"
+    )
+    print(f"(the paper: 2.5x and 1.4x alone); means: V1 {base:.1f} %, both {mean[NEXUS]:.1f} % (43 % more)")
+    worst = [one - rr for one, rr in zip(over["lens", "ours"], over[LENS_RR], strict=True)]
+    return rows, {
+        "attainment_gain": 100 * (mean[NEXUS] / max(base, 0.1) - 1), "attainment_points": mean[NEXUS] - base,
+        "lens_alone": lens, "prism_alone": prism, "ours_worst_over_round_robin": min(worst),
+    }  # fmt: skip
+
+
+def figures_4_and_9(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], dict[str, float]]:
+    """Attainment, latencies and shares on unequal engines, router by router."""
+    rows, over, gains = [], [], []
+    for scenario, rate in dict.fromkeys((cell.scenario, cell.rate) for cell in cells):
+        here = {cell.router: cell for cell in cells if (cell.scenario, cell.rate) == (scenario, rate)}
+        for router, cell in here.items():
+            runs = [result.shares for c, result in found.results.items() if c._replace(seed=0) == cell]
+            shares = [round(statistics.fmean(column)) for column in zip(*runs, strict=True)]
+            each = [found.mean(cell, field) for field in Result._fields[:7]]
+            rows.append([scenario, rate, router, *each, *shares])
+        at = {router: found.mean(cell) for router, cell in here.items()}
+        over.append(at["ours"] - at["prism"])
+        if "latency" in at:  # the high rate
+            gains += [(at["prism"] - at[router], at["ours"] - at[router]) for router in plan.PAPER_ROUTERS]
+    print("\nFigures 4 and 9, an H100, an A100, two A6000 as one: within both limits, each limit, %; s to")
+    print("the first token, s a token, s end to end (medians) and its P90; share of the requests, %")
+    columns = ["scenario", "req/s", "router", "both", "TTFT", "TPOT", "s", "s", "e2e", "P90"]
+    print(table([*columns, *FLEETS["unequal"]], rows))
+    published, ours = (statistics.fmean(column) for column in zip(*gains, strict=True))
+    print(f"over the paper's three routers, mean: PRISM {published:.1f}, ours {ours:.1f} points (the")
+    print("paper: 10 to 25 at high load)")
+    return rows, {
+        "unequal_gain": published, "unequal_gain_ours": ours, "worst_over_published": min(over),
+        "mean_over_published": statistics.fmean(over),
+    }  # fmt: skip
+
+
+def by_delay(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], float]:
+    """What states that are a second old cost."""
+    rows: list[list[Any]] = []
+    for cell in cells:
+        if cell.delay_s == plan.OLD_S:
+            fresh = found.mean(cell._replace(delay_s=0.005))
+            rows.append([cell.scenario, cell.rate, cell.router, fresh, found.mean(cell)])
+    print("\nstates 5 ms old and 1 s old, unequal engines, LENS: within both limits, %")
+    print(table(["scenario", "req/s", "router", "5 ms", "1 s"], rows))
+    return rows, min((row[4] - row[3] for row in rows if row[2] == "ours"), default=0.0)
+
+
+def with_faults(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+    """A member that dies and one that turns slow."""
+    rows = []
+    for cell in cells:
+        if not cell.fault:
+            each = [cell._replace(fault=fault) for fault in ("", "dies", "slows")]
+            rows.append([
+                cell.router, *[found.mean(c) for c in each], *[found.mean(c, "e2e_p90_s") for c in each]
+            ])  # fmt: skip
+    print("\none of eight equal engines dies for 3 s, or turns three times slower: within both limits, %,")
+    print("and P90 of s end to end; every request was answered once")
+    columns = ["router", "undisturbed", "dies", "slows", "P90", "dies", "slows"]
+    print(table(columns, rows))
+    return rows
+
+
+def by_size(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+    """Larger fleets; and a choice alone, in turns over random states."""
+    rows = []
+    for cell in cells:
+        number = len(FLEETS[cell.fleet])
+        each = [found.mean(cell, field) for field in ("attained", "choice_us", "wall_s")]
+        rows.append([number, cell.router, cell.rate, *each])
+    print("\nmore engines, each with as much of FlowGPT-T to do, LENS: within both limits, %, microseconds a")
+    print("request at the desk (choice and bookkeeping), s of a run")
+    print(table(["engines", "router", "req/s", "both", "us", "s"], rows))
+    return rows
+
+
+def quick_choices(quick: bool) -> list[list[Any]]:
+    """Microseconds of a choice by router and number of members."""
+    rows = choices_us((64,) if quick else (8, 64, 1000), 100 if quick else 1000)
+    print("\na choice alone, microseconds of CPU time, median and P99 (our aim: 100 at 64 members)")
+    print(table(["members", "router", "median", "P99"], rows))
+    return rows
+
+
+def main() -> None:
+    """Print every figure as a table, save all with a plot, end with one line of JSON."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--seeds", type=int, default=5, help="runs of each cell")
+    args = parser.parse_args()
+    started, seeds = time.perf_counter(), list(range(1, (1 if args.quick else args.seeds) + 1))
+    scenarios, seconds = (("Coding",), 1.0) if args.quick else (tuple(SCENARIOS), 7.0)
+    equal = list(plan.equal(seeds, scenarios, seconds))
+    unequal = list(plan.unequal(seeds, ("FlowGPT-T",) if args.quick else tuple(plan.UNEQUAL)))
+    old = [] if args.quick else list(plan.old(seeds))
+    faults = [] if args.quick else list(plan.faults(seeds))
+    large = [] if args.quick else list(plan.large(seeds))
+    results = run_cells([*large[::-1], *equal, *unequal, *old, *faults])
+    found = Found(results, seeds)
+    details: dict[str, Any] = {}
+    details["figures_7_and_8"], first = figures_7_and_8(found, unique(equal))
+    details["figures_4_and_9"], second = figures_4_and_9(found, unique(unequal))
+    headline: dict[str, Any] = first | second
+    if not args.quick:
+        details["old_states"], headline["ours_old_state"] = by_delay(found, unique(old))
+        details["faults"] = with_faults(found, unique(faults))
+        details["sizes"] = by_size(found, unique(large))
+    details["choices_us"] = quick_choices(args.quick)
+    headline["choice_us_64"] = max(
+        row[2] for row in details["choices_us"] if row[0] == 64 and row[1] in ("prism", "ours")
+    )  # fmt: skip
+    details |= {"seeds": seeds, "by_seed": [[*cell, *result] for cell, result in results.items()]}
+    print(f"\n{time.perf_counter() - started:.0f} s of simulation")
+    headline = {name: round(value, 2) for name, value in headline.items()}
+    finish("fleet_simulated", headline, details, args.quick, partial(plot, details))
+
+
+def plot(details: dict[str, Any], path: Path) -> None:
+    """Figure 4(a): attainment by router at the high rates, the mean of the scenarios."""
+    rows = details["figures_4_and_9"]
+    high = {scenario: max(row[1] for row in rows if row[0] == scenario) for scenario in plan.UNEQUAL}
+    values = {
+        router: statistics.fmean(row[3] for row in rows if row[2] == router and row[1] == high[row[0]])
+        for router in plan.ROUTERS
+    }
+    bars(path, values, "requests within both limits, %, unequal engines at the high rates, LENS in all")
+
+
+if __name__ == "__main__":
+    main()

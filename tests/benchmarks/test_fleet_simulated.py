@@ -1,0 +1,78 @@
+"""What `fleet_simulated` is made of: the kinds of engines, its runs, its figures."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.fleet import plan
+from benchmarks.fleet.choices import choices_us
+from benchmarks.fleet.engines import FIGURES, roofline, throughput
+from benchmarks.fleet.systems import FLEETS, Cell, asked, run_one
+from benchmarks.fleet_simulated import Found, figures_4_and_9, figures_7_and_8, unique
+from benchmarks.provenance import ROOT
+from benchmarks.slo.systems import H100
+from benchmarks.slo.workloads import SCENARIOS
+from relserve.policies.dispatch.variants import NAMES
+
+
+def test_kinds_are_as_unequal_as_their_figures() -> None:
+    assert roofline("H100") == H100
+    alone_s = {kind: roofline(kind).base_s + roofline(kind).weights_s for kind in FIGURES}
+    assert alone_s["H100"] < 0.012 < alone_s["A100"] < alone_s["A6000"] < 2 * 0.012
+    assert throughput("H100", "ShareGPT") > 1.5 * throughput("A6000", "ShareGPT")
+
+
+def test_limits_are_twice_as_long_where_an_engine_could_not_keep_them() -> None:
+    equal = asked(Cell("equal", "Coding", 100.0, "lens", "prism", 1, 1.0))
+    unequal = asked(Cell("unequal", "Coding", 100.0, "lens", "prism", 1, 1.0))
+    assert [2 * r.tpot_slo_s for r in equal] == [r.tpot_slo_s for r in unequal]
+    assert [r.num_prompt for r in equal] == [r.num_prompt for r in unequal]
+
+
+@pytest.mark.parametrize("fault", ["", "dies", "slows"])
+def test_a_run_judges_every_request(fault: str) -> None:
+    result = run_one(Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0, fault=fault))
+    assert 0.0 <= result.attained <= min(result.ttft, result.tpot)
+    assert sum(result.shares) == pytest.approx(100.0)
+
+
+def test_every_router_of_the_plan_exists_and_fleets_are_as_large_as_they_are_called() -> None:
+    assert set(plan.ROUTERS) | set(plan.OLD) | set(plan.FAULTY) <= set(NAMES)
+    assert [len(FLEETS[fleet]) for fleet in plan.LARGE] == list(plan.LARGE.values())
+    assert set(plan.UNEQUAL) == set(SCENARIOS) - {"Summarization"}
+
+
+def test_gains_are_taken_of_the_right_cells() -> None:
+    result = run_one(Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0))
+    equal = list(plan.equal([1, 2], ["Coding"], 1.0))
+    attained = dict(zip(plan.SYSTEMS, (20.0, 30.0, 50.0, 60.0, 49.5), strict=True))
+    results = {c: result._replace(attained=attained[c.budget, c.router]) for c in equal}
+    _, head = figures_7_and_8(Found(results, [1, 2]), unique(equal))
+    assert head["attainment_gain"] == pytest.approx(200.0)
+    assert (head["lens_alone"], head["prism_alone"]) == (2.5, 1.5)
+    assert head["ours_worst_over_round_robin"] == -0.5
+    unequal = list(plan.unequal([1], ["ShareGPT"]))
+    results = {c: result._replace(attained=90.0 if c.router == "prism" else 80.0) for c in unequal}
+    _, head = figures_4_and_9(Found(results, [1]), unique(unequal))
+    assert head["worst_over_published"] == -10.0
+    assert head["unequal_gain"] == 10.0
+
+
+def test_choices_are_measured_for_every_router() -> None:
+    rows = choices_us((8,), 20)
+    assert [row[1] for row in rows] == list(NAMES)
+    assert all(0 < row[2] <= row[3] for row in rows)
+
+
+@pytest.mark.long
+def test_the_quick_run_ends_with_its_headline() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.fleet_simulated", "--quick"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    assert {"attainment_gain", "worst_over_published"} <= set(json.loads(done.stdout.splitlines()[-1]))

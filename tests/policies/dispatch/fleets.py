@@ -1,0 +1,32 @@
+"""Members, boards and requests for the tests of dispatch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from relserve.policies.cost import CostModel
+from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.state import Member, Report, Request
+
+FAST = CostModel(3e-5, 3e-3, 2e-5, 9e-3, 3e-3)
+SLOW = CostModel(9e-5, 5e-3, 2e-5, 18e-3, 5e-3)
+ASKED = Request(1000, 200, 1.0, 0.03)
+
+
+def fleet(*costs: CostModel, reported: bool = True, weights: tuple[float, ...] = ()) -> Board:
+    """A board with members m0, m1, .., which have said at 0 s that they have nothing to do."""
+    board = Board()
+    for i, cost in enumerate(costs):
+        weight = weights[i] if weights else 1.0
+        board.join(Member(f"m{i}", cost, 8192, 400_000, weight))
+        if reported:
+            board.report(f"m{i}", idle(cost), 0.0)
+    return board
+
+
+def idle(its: CostModel, **more: Any) -> Report:
+    """The report of a member with nothing to do."""
+    known: dict[str, Any] = {
+        "free_tokens": 400_000, "budget_tokens": 8192, "peak_tokens_per_s": 1 / its.prefill_per_token_s,
+    }  # fmt: skip
+    return Report(**known | more)
