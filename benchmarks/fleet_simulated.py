@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell")
     args = parser.parse_args()
     started, seeds = time.perf_counter(), list(range(1, (1 if args.quick else args.seeds) + 1))
-    scenarios, seconds = (("Coding",), 1.0) if args.quick else (tuple(SCENARIOS), 7.0)
+    scenarios, seconds = (("Coding",), 1.0) if args.quick else (tuple(SCENARIOS), 6.0)
     equal = list(plan.equal(seeds, scenarios, seconds))
     unequal = list(plan.unequal(seeds, ("FlowGPT-T",) if args.quick else tuple(plan.UNEQUAL)))
     old = [] if args.quick else list(plan.old(seeds))

@@ -17,12 +17,12 @@ ROUTERS = (
 )  # fmt: skip
 FEWER = ("least_loaded", "prism", "ours")
 UNEQUAL = {  # requests a second to one engine of each kind, at its knee and beyond, and seconds of them
-    "FlowGPT-T": (6.0, 8.0, 12.0), "FlowGPT-Q": (9.0, 10.0, 12.0), "Coding": (70.0, 80.0, 8.0),
-    "ShareGPT": (90.0, 100.0, 8.0),
+    "FlowGPT-T": (6.0, 8.0, 10.0), "FlowGPT-Q": (9.0, 10.0, 10.0), "Coding": (70.0, 80.0, 7.0),
+    "ShareGPT": (90.0, 100.0, 7.0),
 }  # fmt: skip
 OLD_S = 1.0
 OLD = ("least_loaded", "least_unanswered", "prism", "prism+own", "ours")
-FAULTY = ("round_robin", "prism", "ours")
+FAULTY = ("round_robin", "ours")
 LARGE = {"unequal 8": 8, "unequal 64": 64, "unequal 1000": 1000}
 PER_ENGINE = 8.0 / 3  # requests a second of FlowGPT-T
 
@@ -60,7 +60,7 @@ def faults(seeds: Sequence[int]) -> Iterator[Cell]:
     rate = 6 * SCENARIOS["FlowGPT-Q"].rates[1]
     for fault in ("", "dies", "slows"):
         for router in FAULTY:
-            yield from (Cell("equal", "FlowGPT-Q", rate, "lens", router, s, 6.0, fault=fault) for s in seeds)
+            yield from (Cell("equal", "FlowGPT-Q", rate, "lens", router, s, 5.0, fault=fault) for s in seeds)
 
 
 def large(seeds: Sequence[int]) -> Iterator[Cell]:
@@ -68,5 +68,5 @@ def large(seeds: Sequence[int]) -> Iterator[Cell]:
     for fleet, number in LARGE.items():
         for router in FEWER[number == 1000 :]:
             for seed in seeds if number == 8 else seeds[:1]:
-                seconds = 2.0 if number == 1000 else 6.0
+                seconds = 1.0 if number == 1000 else 5.0
                 yield Cell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", router, seed, seconds)

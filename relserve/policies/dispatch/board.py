@@ -75,6 +75,7 @@ class Board:
         self._links: list[_Link] = []
         self._table = np.zeros((len(PLACE), 16))
         self._number = -1
+        self._latest: dict[str, tuple[int, int]] = {}  # reports of those that left, which may come late
 
     def __len__(self) -> int:
         return len(self.names)
@@ -112,7 +113,7 @@ class Board:
         if row == self._table.shape[1]:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
         self.names.append(member.name)
-        self._links.append(_Link(member, member.cost))
+        self._links.append(_Link(member, member.cost, self._latest.pop(member.name, (-1, -1))))
         self._rows[member.name] = row
         self._table[:, row] = 0.0
         self._set(
@@ -128,6 +129,7 @@ class Board:
         if row < 0:
             return []
         link, last = self._links[row], len(self.names) - 1
+        self._latest[name] = link.latest
         if row != last:
             self.names[row], self._links[row] = self.names[last], self._links[last]
             self._rows[self.names[row]] = row

@@ -82,6 +82,8 @@ def test_a_member_that_comes_back_has_nothing_and_is_known_by_its_calibration() 
     assert board.num_requests().tolist() == [0]
     assert board["token_s"].tolist() == [FAST.prefill_per_token_s]
     assert isinf(board.ages_s(5.0)[0])
+    assert not board.report("m0", idle(FAST, sequence=9, num_waiting=5), 0.2)
+    assert board.report("m0", idle(FAST, incarnation=1), 0.3)
 
 
 def test_prompts_are_taken_to_be_computed_as_time_passes_but_not_by_one_that_is_silent() -> None:
