@@ -157,7 +157,7 @@ def by_size(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
 def quick_choices(quick: bool) -> list[list[Any]]:
     """Microseconds of a choice by router and number of members."""
     rows = choices_us((64,) if quick else (8, 64, 1000), 100 if quick else 1000)
-    print("\na choice alone, microseconds of CPU time, median and P99 (our aim: 100 at 64 members)")
+    print("\na choice alone, and taking in a report, microseconds of CPU time (our aim: 100 at 64 members)")
     print(table(["members", "router", "median", "P99"], rows))
     return rows
 

@@ -1,4 +1,4 @@
-"""How long a choice takes: every router over made-up states."""
+"""How long a choice takes, every router over made-up states, and what a report costs its receiver."""
 
 from __future__ import annotations
 
@@ -14,22 +14,44 @@ from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.state import Member, Report, Request
 from relserve.policies.dispatch.variants import NAMES, make
 
+REPORT = "(a report)"
 COST = CostModel(2.7e-5, 3e-3, 2e-5, 9e-3, 3e-3)
 
 
 def choices_us(sizes: Sequence[int], number: int) -> list[list[Any]]:
-    """Members, router, median and P99 of `number` choices in microseconds of CPU time."""
-    return [[size, name, *_measure(size, name, number)] for size in sizes for name in NAMES]
+    """Members, router or REPORT, median and P99 of `number` in microseconds of CPU time."""
+    found = [[size, name, *_choices(size, name, number)] for size in sizes for name in NAMES]
+    return [*found, *[[size, REPORT, *_reports(size, number)] for size in sizes]]
 
 
-def _measure(size: int, name: str, number: int) -> list[float]:
-    board, draw, policy = Board(), random.Random(size), make(name)
+def _board(size: int) -> Board:
+    board, draw = Board(), random.Random(size)
     for i in range(size):
         board.join(Member(f"m{i}", COST, 8192, 4e5, draw.random()))
-        tokens, rows = 9000 * draw.random(), draw.randrange(40)
-        report = Report(0.01, tokens, rows, 3, 2e5, 37_000, tokens / 2, 90.0 * rows, 200.0)
-        board.report(f"m{i}", report, 0.0)
-    times = []
+        board.report(f"m{i}", _report(draw, 0), 0.0)
+    return board
+
+
+def _report(draw: random.Random, sequence: int, seen: int = -1) -> Report:
+    tokens, rows = 9000 * draw.random(), draw.randrange(40)
+    known = (0.01, tokens, rows, 3, 2e5, 37_000, tokens / 2, 90.0 * rows, 200.0)
+    return Report(*known, sequence=sequence, seen=seen, cost=COST)
+
+
+def _reports(size: int, number: int) -> list[float]:
+    """Of members with 20 requests each, some of which are not in the report."""
+    board, draw, times = _board(size), random.Random(1), []
+    sent = [board.sent(i % size, Request(400, 200), 0.0) for i in range(20 * size)]
+    for i in range(number):
+        report = _report(draw, 1 + i, sent[-1] - 3 * size)
+        started = time.thread_time()
+        board.report(f"m{i % size}", report, 0.001 * i)
+        times.append(time.thread_time() - started)
+    return [1e6 * float(np.median(times)), 1e6 * float(np.percentile(times, 99))]
+
+
+def _choices(size: int, name: str, number: int) -> list[float]:
+    board, policy, times = _board(size), make(name), []
     for i in range(number):
         request = Request(400, 200, 1.0, 0.02, f"s{i % 50}", {f"m{i % size}": 100.0})
         started = time.thread_time()
