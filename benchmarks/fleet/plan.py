@@ -17,8 +17,8 @@ ROUTERS = (
 )  # fmt: skip
 FEWER = ("least_loaded", "prism", "ours")
 UNEQUAL = {  # requests a second to one engine of each kind, at its knee and beyond, and seconds of them
-    "FlowGPT-T": (6.0, 8.0, 10.0), "FlowGPT-Q": (9.0, 10.0, 10.0), "Coding": (70.0, 80.0, 7.0),
-    "ShareGPT": (90.0, 100.0, 7.0),
+    "FlowGPT-T": (6.0, 8.0, 10.0), "FlowGPT-Q": (9.0, 10.0, 10.0), "Coding": (70.0, 80.0, 6.0),
+    "ShareGPT": (90.0, 100.0, 6.0),
 }  # fmt: skip
 OLD_S = 1.0
 OLD = ("least_loaded", "least_unanswered", "prism", "prism+own", "ours")
