@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,6 @@ class Found:
     def mean(self, cell: Cell, field: str = "attained") -> float:
         """Of a cell with any seed; its seeds may be fewer than all."""
         return statistics.fmean(getattr(result, field) for result in self._groups[cell._replace(seed=0)])
-
-    def has(self, cell: Cell) -> bool:
-        """Whether it was run."""
-        return cell._replace(seed=0) in self._groups
 
 
 def unique(cells: Iterable[Cell]) -> list[Cell]:
@@ -166,32 +162,67 @@ def main() -> None:
     """Print every figure as a table, save all with a plot, end with one line of JSON."""
     parser = arguments(__doc__ or "")
     parser.add_argument("--seeds", type=int, default=5, help="runs of each cell")
+    parser.add_argument("--only", choices=PARTS, help="one part, saved in a file of its own")
     args = parser.parse_args()
     started, seeds = time.perf_counter(), list(range(1, (1 if args.quick else args.seeds) + 1))
-    scenarios, seconds = (("Coding",), 1.0) if args.quick else (tuple(SCENARIOS), 5.0)
-    equal = list(plan.equal(seeds, scenarios, seconds))
-    unequal = list(plan.unequal(seeds, ("FlowGPT-T",) if args.quick else tuple(plan.UNEQUAL)))
-    old = [] if args.quick else list(plan.old(seeds))
-    faults = [] if args.quick else list(plan.faults(seeds))
-    large = [] if args.quick else list(plan.large(seeds))
-    results = run_cells([*equal, *unequal, *old, *faults, *large])
-    found = Found(results, seeds)
-    details: dict[str, Any] = {}
-    details["figures_7_and_8"], first = figures_7_and_8(found, unique(equal))
-    details["figures_4_and_9"], second = figures_4_and_9(found, unique(unequal))
-    headline: dict[str, Any] = first | second
-    if not args.quick:
-        details["old_states"], headline["ours_old_state"] = by_delay(found, unique(old))
-        details["faults"] = with_faults(found, unique(faults))
-        details["sizes"] = by_size(found, unique(large))
-    details["choices_us"] = quick_choices(args.quick)
-    headline["choice_us_64"] = max(
-        row[2] for row in details["choices_us"] if row[0] == 64 and row[1] in ("prism", "ours")
-    )  # fmt: skip
-    details |= {"seeds": seeds, "by_seed": [[*cell, *result] for cell, result in results.items()]}
+    parts = ("figures",) if args.quick else (args.only,) if args.only else PARTS
+    details: dict[str, Any] = {"seeds": seeds, "by_seed": []}
+    headline: dict[str, Any] = {}
+    for part in parts:
+        found, values, tables = PARTS[part](seeds, args.quick)
+        details["by_seed"] += [[*cell, *result] for cell, result in found.results.items()]
+        details |= tables
+        headline |= {name: round(value, 2) for name, value in values.items()}
     print(f"\n{time.perf_counter() - started:.0f} s of simulation")
-    headline = {name: round(value, 2) for name, value in headline.items()}
-    finish("fleet_simulated", headline, details, args.quick, partial(plot, details))
+    name = "fleet_simulated" + (f"_{args.only}" if args.only and args.only != "figures" else "")
+    finish(name, headline, details, args.quick, partial(plot, details) if "figures" in parts else None)
+
+
+Part = tuple[Found, dict[str, float], dict[str, Any]]
+
+
+def figures(seeds: Sequence[int], quick: bool) -> Part:
+    """The paper's figures, and how long choices take."""
+    scenarios, seconds = (("Coding",), 1.0) if quick else (tuple(SCENARIOS), 5.0)
+    equal = list(plan.equal(seeds, scenarios, seconds))
+    unequal = list(plan.unequal(seeds, ("FlowGPT-T",) if quick else tuple(plan.UNEQUAL)))
+    found = Found(run_cells([*equal, *unequal]), seeds)
+    rows, first = figures_7_and_8(found, unique(equal))
+    more_rows, second = figures_4_and_9(found, unique(unequal))
+    choices = quick_choices(quick)
+    at_64 = max(row[2] for row in choices if row[0] == 64 and row[1] in ("prism", "ours"))
+    tables = {"figures_7_and_8": rows, "figures_4_and_9": more_rows, "choices_us": choices}
+    return found, first | second | {"choice_us_64": at_64}, tables
+
+
+def old(seeds: Sequence[int], quick: bool) -> Part:
+    """States that are a second old."""
+    cells = list(plan.old(seeds))
+    found = Found(run_cells(cells), seeds)
+    rows, worst = by_delay(found, unique(cells))
+    return found, {"ours_old_state": worst}, {"old_states": rows}
+
+
+def faults(seeds: Sequence[int], quick: bool) -> Part:
+    """A death, a slow turn."""
+    cells = list(plan.faults(seeds))
+    found = Found(run_cells(cells), seeds)
+    rows = with_faults(found, unique(cells))
+    worst = max(max(row[5:]) / row[4] for row in rows if row[0] == "ours")
+    return found, {"ours_p90_with_faults": worst}, {"faults": rows}
+
+
+def sizes(seeds: Sequence[int], quick: bool) -> Part:
+    """Larger and larger fleets."""
+    cells = list(plan.large(seeds))
+    found = Found(run_cells(cells), seeds)
+    rows = by_size(found, unique(cells))
+    return found, {"most_engines": max(row[0] for row in rows)}, {"sizes": rows}
+
+
+PARTS: dict[str, Callable[[Sequence[int], bool], Part]] = {
+    "figures": figures, "old": old, "faults": faults, "sizes": sizes,
+}  # fmt: skip
 
 
 def plot(details: dict[str, Any], path: Path) -> None:
