@@ -203,7 +203,8 @@ class Server:
             state = self._clients.pop(worker.pid, None)
             self._workers.discard(worker)
         if state is not None:
-            self._loop.call_soon_threadsafe(state.disarm)
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and its timers with it
+                self._loop.call_soon_threadsafe(state.disarm)
 
     def history(self, user: User) -> ClientHistory:
         """A history for a new client; see `Histories.client`."""

@@ -105,8 +105,8 @@ class Channel(asyncio.Protocol):
     # What runs in the loop.
 
     def send_now(self, data: bytes) -> None:
-        """Write bytes, in the loop."""
-        if self._transport is not None and not self.is_lost:
+        """Write bytes, in the loop; one that is closed twice under TLS could not take them."""
+        if self._transport is not None and not self.is_lost and not self._transport.is_closing():
             self._transport.write(data)
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ def test_the_server_is_known_as_vllm_and_runs_our_scheduler(engine, vllm_server)
 
 
 def test_relserve_top_shows_what_the_server_has_to_do(engine):
-    submission = submission_of([f"Tell all about {i}." for i in range(1500)], max_tokens=100)
+    submission = submission_of([f"Tell all about {i}." for i in range(4000)], max_tokens=100)
     command = [sys.executable, "-m", "relserve", "top", "--json", "--interval", "0.1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as top:
         assert top.stdout.readline()  # it is up
@@ -47,8 +47,8 @@ def test_relserve_top_shows_what_the_server_has_to_do(engine):
         looks = [json.loads(line) for line in top.stdout if line.endswith("\n")]
     rels = [rel for look in looks for each in look["engines"] for rel in each["rels"]]
     mine = [rel for rel in rels if rel["rel_id"] == submission.rel_id]
-    assert {rel["rows"] for rel in mine} == {1500}
-    assert any(0 < rel["done"] < 1500 and rel["left_s"] > 0 for rel in mine)
+    assert {rel["rows"] for rel in mine} == {4000}
+    assert any(0 < rel["done"] < 4000 and rel["left_s"] > 0 for rel in mine)
 
 
 def test_completions_take_grammar_and_relquery_too(engine):
