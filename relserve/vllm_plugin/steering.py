@@ -2,7 +2,8 @@
 
 Nothing of vLLM's `schedule()` is copied or replaced. Before it is called, the running rows are put in order
 of urgency (its preemption victim is the last), those that the decision holds back are hidden, and the waiting
-queue shows only what may be admitted; afterwards everything is put back.
+queue shows only what may be admitted; afterwards everything is put back. A step in which there is nothing to
+decide is vLLM's own.
 """
 
 from __future__ import annotations

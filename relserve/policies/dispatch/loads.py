@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -10,16 +11,16 @@ from relserve.policies.dispatch.board import Board
 from relserve.policies.dispatch.state import Column, Request
 
 
-class Least:
+class Least(ABC):
     """The least of a number; in turn where several have it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._next = 0
 
+    @abstractmethod
     def measure(self, board: Board, now_s: float) -> Column:
         """That number of each member."""
-        raise NotImplementedError
 
     def choose(self, request: Request, board: Board, now_s: float) -> int:
         """See `DispatchPolicy.choose`."""

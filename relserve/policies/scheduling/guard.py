@@ -26,7 +26,8 @@ class Guard(Protocol):
     """Puts the starved first, for as long as they are starved.
 
     Attributes:
-        keeps_time: whether it has to be asked in every step, also where no decision could differ.
+        keeps_time: whether a simulator asks it in every step, also where no decision could differ; the
+            plug-in tells it of such steps by `StepView.num_steps`.
     """
 
     keeps_time: bool
