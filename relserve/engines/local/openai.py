@@ -81,6 +81,7 @@ class OpenAISocket:
             self._serve, log_config=None, access_log=False, ws="none", lifespan="off", interface="asgi3",
             server_header=False, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=END_S,
         )  # fmt: skip
+        listener.listen(config.backlog)  # before uvicorn does: whoever is told of the socket may come at once
         self._server = _Server(config)
         self._serving = asyncio.ensure_future(self._server.serve([listener]))
 

@@ -205,17 +205,17 @@ class Gateway:
         body = json.dumps(asked.body).encode()
         try:
             async with self._upstream.send(asked.path, body, headers) as response:
-                if response.status_code != HTTPStatus.OK:
-                    raise of_engine(response.status_code, await response.aread(), response.headers)
+                if response.status != HTTPStatus.OK:
+                    raise of_engine(response.status, await response.read(), response.headers)
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                    answer = await response.aread()
+                    answer = await response.read()
                     spending.spent(tokens_of(json.loads(answer).get("usage")) or spending.tokens)
                     self._learn(asked, spending)
                     await exchange.whole(200, answer)
                     return
                 await exchange.begin()
                 stream = Stream(asked)
-                async for data in events(response.aiter_bytes()):
+                async for data in events(response.chunks):
                     shown = stream.for_client(data)
                     spending.spent(stream.tokens)
                     if shown is not None:

@@ -7,9 +7,10 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Protocol
+from http import HTTPStatus
+from typing import Any, NamedTuple, Protocol
 
-import httpx
+import aiohttp
 
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import ServesOpenAI
@@ -18,7 +19,19 @@ from relserve.errors import EngineError, EngineStartError, RelserveError
 logger = logging.getLogger(__name__)
 
 START_S = 45.0  # how long a request waits for an engine that is starting
-NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+HOST = "http://engine"  # a socket has no name; HTTP wants one
+
+
+class Answer(NamedTuple):
+    """What came of a request: HTTP's status and headers, whose names have no case; the body as it comes."""
+
+    status: int
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
+
+    async def read(self) -> bytes:
+        """All of the body."""
+        return b"".join([chunk async for chunk in self.chunks])
 
 
 class Upstream(Protocol):
@@ -34,7 +47,7 @@ class Upstream(Protocol):
 
     def send(
         self, path: str, body: bytes, headers: Mapping[str, str]
-    ) -> AbstractAsyncContextManager[httpx.Response]:
+    ) -> AbstractAsyncContextManager[Answer]:
         """The answer to a request, as it comes; leaving it aborts what is unfinished.
 
         Args:
@@ -61,21 +74,21 @@ class EngineUpstream:
         self.model = model
         self.context: int | None = None
         self._engine, self._arguments = engine, arguments
-        self._client: httpx.AsyncClient | None = None
-        self._reaching: asyncio.Task[httpx.AsyncClient] | None = None
+        self._client: aiohttp.ClientSession | None = None
+        self._reaching: asyncio.Task[aiohttp.ClientSession] | None = None
 
     def start(self) -> None:
         """Have the engine started, if it is not up, and wait for nothing."""
         self._reach()
 
     @asynccontextmanager
-    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
         """See `Upstream.send`."""
         async with contextlib.AsyncExitStack() as stack:
             client = await self._up()
             try:
                 response = await stack.enter_async_context(_post(client, path, body, headers))
-            except httpx.ConnectError:  # a shared engine's process has ended, and takes a new one
+            except aiohttp.ClientConnectorError:  # a shared engine's process has ended, and takes a new one
                 if self._client is client:  # else somebody else found that out before
                     self._client = None
                 response = await stack.enter_async_context(_post(await self._up(), path, body, headers))
@@ -86,9 +99,9 @@ class EngineUpstream:
         if self._reaching is not None:
             self._reaching.cancel()
         if self._client is not None:
-            await self._client.aclose()
+            await self._client.close()
 
-    async def _up(self) -> httpx.AsyncClient:
+    async def _up(self) -> aiohttp.ClientSession:
         if self._client is not None:
             return self._client
         try:
@@ -99,35 +112,38 @@ class EngineUpstream:
         except RelserveError:  # the log says why
             raise EngineStartError(f"the engine for {self.model} did not start; ask again later") from None
 
-    def _reach(self) -> asyncio.Task[httpx.AsyncClient]:
+    def _reach(self) -> asyncio.Task[aiohttp.ClientSession]:
         if self._reaching is None:
             self._reaching = asyncio.ensure_future(self._connected())
             self._reaching.add_done_callback(self._reached)
         return self._reaching
 
-    def _reached(self, task: asyncio.Task[httpx.AsyncClient]) -> None:
+    def _reached(self, task: asyncio.Task[aiohttp.ClientSession]) -> None:
         self._reaching = None
         if not task.cancelled() and (error := task.exception()):
             logger.error("OpenAI clients have no engine: %s", error)
 
-    async def _connected(self) -> httpx.AsyncClient:
+    async def _connected(self) -> aiohttp.ClientSession:
         """A client of an engine that is up."""
         try:
             path = await asyncio.wrap_future(spawn(self._engine.openai_socket(self._arguments)))
         except RelserveError as error:
             raise EngineStartError(str(error)) from error
-        transport = httpx.AsyncHTTPTransport(uds=str(path), limits=NO_LIMITS)
-        client = httpx.AsyncClient(transport=transport, base_url="http://engine", timeout=None)
+        client = aiohttp.ClientSession(
+            HOST, connector=aiohttp.UnixConnector(str(path), limit=0), timeout=aiohttp.ClientTimeout(),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )  # fmt: skip
         try:
-            models = await client.get("/v1/models")  # a model that is not up is started by that
-            if models.status_code != httpx.codes.OK:
-                raise EngineStartError(f"the engine for {self.model} did not start: {models.text[:500]}")
-            self.context = models.json()["data"][0].get("max_model_len")
-        except httpx.TransportError as error:
-            await client.aclose()
+            async with client.get("/v1/models") as models:  # a model that is not up is started by that
+                if models.status != HTTPStatus.OK:
+                    why = (await models.text())[:500]
+                    raise EngineStartError(f"the engine for {self.model} did not start: {why}")
+                self.context = (await models.json())["data"][0].get("max_model_len")
+        except aiohttp.ClientError as error:
+            await client.close()
             raise EngineStartError(f"the engine for {self.model} does not answer: {error}") from error
         except BaseException:
-            await client.aclose()
+            await client.close()
             raise
         self._client = client
         return client
@@ -135,14 +151,14 @@ class EngineUpstream:
 
 @asynccontextmanager
 async def _post(
-    client: httpx.AsyncClient, path: str, body: bytes, headers: Mapping[str, str]
-) -> AsyncIterator[httpx.Response]:
+    client: aiohttp.ClientSession, path: str, body: bytes, headers: Mapping[str, str]
+) -> AsyncIterator[Answer]:
     try:
         sent = {"content-type": "application/json", **headers}
-        async with client.stream("POST", path, content=body, headers=sent) as response:
-            yield response
-    except httpx.ConnectError:
+        async with client.post(path, data=body, headers=sent) as response:
+            yield Answer(response.status, response.headers, response.content.iter_any())
+    except aiohttp.ClientConnectorError:
         raise
-    except httpx.TransportError as error:
+    except aiohttp.ClientError as error:
         logger.warning("the engine ended while it worked on a request: %s", error)
         raise EngineError("the engine ended while it worked on the request; ask again") from error

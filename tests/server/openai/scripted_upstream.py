@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-import httpx
-
 from relserve.errors import EngineError
+from relserve.server.openai.upstream import Answer
 
 MODEL = "scripted"
 
@@ -40,7 +39,7 @@ class ScriptedUpstream:
         self.breaks = False
 
     @asynccontextmanager
-    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+    async def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[Answer]:
         asked = json.loads(body)
         self.asked.append((asked, headers))
         if self.down:
@@ -50,14 +49,14 @@ class ScriptedUpstream:
         try:
             if self.refuses is not None:
                 status, content, told = self.refuses
-                yield httpx.Response(status, json=content, headers=told)
+                yield Answer(status, told, _whole(content))
             elif asked.get("stream"):
                 kind = {"content-type": "text/event-stream; charset=utf-8"}
-                yield httpx.Response(200, headers=kind, content=self._events(asked))
+                yield Answer(200, kind, self._events(asked))
             else:
                 for _ in range(asked.get("max_tokens") or 3):
                     await asyncio.sleep(self.pause_s)
-                yield httpx.Response(200, json=self._answer(asked))
+                yield Answer(200, {}, _whole(self._answer(asked)))
             done = True
         finally:
             self.open -= 1
@@ -97,6 +96,10 @@ class ScriptedUpstream:
             yield data[:7]  # as networks cut them
             yield data[7:]
         yield b"data: [DONE]\n\n"
+
+
+async def _whole(content: dict[str, Any]) -> AsyncIterator[bytes]:
+    yield json.dumps(content).encode()
 
 
 _FRAME = {"id": "chatcmpl-1", "created": 1, "model": MODEL}

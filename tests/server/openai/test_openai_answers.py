@@ -132,7 +132,7 @@ def test_a_slow_client_holds_nobody_else(gateway, upstream):
         wait_until(lambda: has_stalled(upstream))
         for _ in range(5):
             chat(gateway.client())
-        assert upstream.open == 1
+        wait_until(lambda: upstream.open == 1)
         assert upstream.num_sent < 60_000
     wait_until(lambda: upstream.open == 0)
     assert upstream.aborted == 1
