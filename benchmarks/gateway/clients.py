@@ -208,7 +208,7 @@ class Clients:
             self.told.append(Told(caller.user, IN_TIME if in_time else LATE, took_s, num_right))
         for kind, message, num_rows in lost:
             what = FAILED if kind != "deadline" else LATE if message.startswith(PASSED) else REFUSED
-            self.told.append(Told(caller.user, what, took_s, num_rows, True, message[:200]))
+            self.told.append(Told(caller.user, what, took_s, num_rows, "about" in message, message[:200]))
 
 
 ERRORS = (

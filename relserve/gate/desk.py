@@ -19,6 +19,7 @@ from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.machine.gate_status import UserStatus
 from relserve.policies.admission.door import Door, Turn
+from relserve.policies.admission.kept import RESERVE
 from relserve.policies.admission.request import Admit, Refuse, Request
 
 FRONT = 8  # requests of a user and class at the door; policies look at fewer
@@ -101,12 +102,16 @@ class Desk:
         """Time has passed: speeds are measured, deadlines looked at, and who may start does."""
         said = {each: party.tickets[each].said for each, party in self._of.items() if each in party.tickets}
         self.door.progress(said, now_s)
-        late = [party for party in self.parties if party.deadline_s <= now_s]
+        late = [party for party in self.parties if self._is_too_late(party, now_s)]
         if late and self.door.late == "error":
             standings = self.standings()
             for party in late:
-                line = f"its limit is over; it has waited {now_s - party.arrival_s:.3g} s"
-                self._refuse(party, Refuse(line), now_s, standings.get(party))
+                limit = "is over" if party.deadline_s <= now_s else "cannot be kept any more"
+                line = f"its limit {limit}; it has waited {now_s - party.arrival_s:.3g} s to be admitted"
+                standing = standings.get(party)
+                if standing is not None and standing.estimate_s is not None:
+                    line += f", and about {standing.estimate_s:.3g} s were left to its end"
+                self._refuse(party, Refuse(line), now_s, standing)
         self._sort_out(now_s)
         self._swept()
         self.settle(now_s)
@@ -194,6 +199,15 @@ class Desk:
         load = max(self.door.load, 1)
         alone = self.door.seconds(tokens, "", load)
         return None if alone is None else alone / load
+
+    def _is_too_late(self, party: Party, now_s: float) -> bool:
+        """Whether nobody of it may start any more, whatever comes; where that is promised, a little sooner.
+
+        So whoever asked hears from the gate why, before its own clock says that the time is over.
+        """
+        if self.door.promise is None or party.deadline_s == inf:
+            return party.deadline_s <= now_s
+        return party.deadline_s - RESERVE * (party.deadline_s - party.arrival_s) <= now_s
 
     def _could(self, party: Party, now_s: float) -> bool:
         return self.door.could(party.request(""), now_s)

@@ -15,6 +15,7 @@ from math import ceil, exp
 KEPT = 0.97  # of those let in, that are to be in time
 LATEST, MEMORY_S = 256, 10.0  # requests of a group that are remembered, and for how long
 ENOUGH = 16  # of a group, before which those of all groups tell
+SILENT_S = 2.0  # a group of which nobody has ended for so long is taken as all are, lest it stays shut out
 MOST_GROUPS = 1000
 FIRST = 1.5  # where nothing is known
 BEYOND = 2.0  # times as many as kept their limits together may run, for more may show what nothing has shown
@@ -38,6 +39,7 @@ class Promise:
         self.kept = kept
         self._all, self._groups = _Latest(kept), OrderedDict[str, _Latest]()
         self._proven, self._proven_s = 0.0, 0.0
+        self._now_s = 0.0
         self._expected: dict[str, tuple[str, float]] = {}
 
     @property
@@ -51,7 +53,9 @@ class Promise:
     def stretch(self, group: str) -> float:
         """What the work that is expected of a request of that group is to be multiplied by, at least 1."""
         known = self._groups.get(group)
-        return self._all.quantile if known is None or known.num < ENOUGH else known.quantile
+        if known is None or known.num < ENOUGH or known.latest_s < self._now_s - SILENT_S:
+            return self._all.quantile
+        return known.quantile
 
     def started(self, request_id: str, group: str, work: float) -> None:
         """A request starts, which should take so much work."""
@@ -72,6 +76,7 @@ class Promise:
 
     def passed(self, now_s: float) -> None:
         """Time has passed, and what is long ago is forgotten."""
+        self._now_s = now_s
         if 0 <= now_s - self._proven_s < LOOK_S:
             return
         self._proven *= exp(min(self._proven_s - now_s, 0.0) / PROVEN_S)
@@ -90,6 +95,10 @@ class _Latest:
     @property
     def num(self) -> int:
         return len(self._values)
+
+    @property
+    def latest_s(self) -> float:
+        return self._values[-1][0]
 
     @property
     def quantile(self) -> float:

@@ -12,6 +12,7 @@ from relserve.policies.admission.promise import (
     LEAST,
     MEMORY_S,
     MOST_GROUPS,
+    SILENT_S,
     Promise,
 )
 
@@ -73,6 +74,17 @@ def test_what_is_long_ago_is_forgotten() -> None:
     assert its.stretch("g") == 9.0
     its.passed(MEMORY_S + 1)
     assert its.stretch("g") == FIRST
+
+
+def test_a_group_that_nobody_of_ended_lately_is_taken_as_all_are() -> None:
+    its = promise(*[900.0] * 50)
+    for number in range(LATEST):
+        its.started(f"other {number}", "other", 100.0)
+        its.ended(f"other {number}", 120.0, SILENT_S)
+    its.passed(SILENT_S)
+    assert its.stretch("g") == 9.0
+    its.passed(SILENT_S + 0.1)
+    assert its.stretch("g") == pytest.approx(1.2, abs=0.3)
 
 
 def test_memory_is_bounded() -> None:
