@@ -5,7 +5,8 @@ step, and one that could not keep its limit even if it decoded alone from now on
 have left is spent on prompts at once, and prompts get a floor of tokens in any case.
 
 No budget keeps limits where so many rows decode that their step alone takes longer. So nobody else is let in
-while as many run as the usual limit bears.
+while as many run as the usual limit bears. And where prompts wait so long that more of them would be late
+than rows break their limits in a burst, all prompts are computed at once (`burst`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import inf
 
 import numpy as np
 
+from relserve.policies.budget.burst import Pace, is_somebody_late, pays
 from relserve.policies.budget.model import OURS, StepModel
 from relserve.policies.budget.state import Budget, Column, Ended, View, Work, works_at
 from relserve.policies.budget.static import within
@@ -32,6 +34,7 @@ class Ours:
         floor: prompt tokens that every step has at least while a prompt is there.
         margin: share of a limit that is aimed at.
         before_learning: prompt tokens a step, about, as long as the model knows nothing.
+        bursts: whether rows may break their limits where that keeps more of the prompts'.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Ours:
     floor: int = 32
     margin: float = 0.995
     before_learning: int = 256
+    bursts: bool = True
 
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
@@ -60,6 +64,8 @@ class Ours:
         if target == inf:
             return within(view, view.most_tokens, most, target, "nobody's limit binds")
         tokens = max(self._most_within(view, target), least)
+        if self.bursts and self._burst_pays(view, alone_s, tokens):
+            return within(view, view.most_tokens, most, inf, "prompts would be late")
         return within(view, tokens, most, target, "full" if most <= view.num_running else "slack")
 
     def _alone_s(self, view: View) -> Column:
@@ -91,11 +97,32 @@ class Ours:
         spare_s = np.where(is_bound, limit_s, inf) * (gaps + 1.0) - gone_s
         return float(spare_s.min())
 
+    def _burst_pays(self, view: View, alone_s: Column, tokens: float) -> bool:
+        num, left = view.num_decodes, float(view.prompts.left.sum())
+        full = min(num + min(left, self._known), float(view.most_tokens))
+        if full <= tokens:
+            return False
+        slow_s, step_s = self.model.predict(works_at(view, np.array([tokens, full])))
+        steady = slow_s / (tokens - num)
+        if not is_somebody_late(view, steady):
+            return False
+        one_s, limits_s = float(alone_s[num - 1]), view.decodes.slo_s
+        limits_s = limits_s[(limits_s > one_s) & (limits_s < inf)]
+        if len(limits_s):  # those who have just spent all that they had leave little now, and more later
+            usual = self._most_within(view, self.margin * float(np.median(limits_s)))
+            if usual > tokens:
+                steady = self.model.predict(works_at(view, np.array([usual])))[0] / (usual - num)
+        return pays(view, Pace(steady, step_s / (full - num), step_s, one_s))
+
+    @property
+    def _known(self) -> float:
+        """Prompt tokens of the largest step of which the model can tell something."""
+        return max(SURE * self.model.most_prefill_tokens, self.before_learning)
+
     def _most_within(self, view: View, target: float) -> float:
         """The most tokens of a step that ends in time, on a line between two places near it."""
         low = float(view.num_decodes)
-        known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
-        high = min(float(view.most_tokens), low + min(float(view.prompts.left.sum()), known))
+        high = min(float(view.most_tokens), low + min(float(view.prompts.left.sum()), self._known))
         low, high = self._around(view, target, low, high)[:2]
         low, high, share = self._around(view, target, low, high)
         return low + share * (high - low)
