@@ -69,6 +69,11 @@ class StateChannel(asyncio.DatagramProtocol):
         self._host = seen_as or host
 
     @property
+    def is_open(self) -> bool:
+        """Whether it listens."""
+        return self._transport is not None
+
+    @property
     def address(self) -> str:
         """Where members report to, as "host:port"."""
         if self._transport is None:
