@@ -8,6 +8,7 @@ report counts is told by the number of the latest dispatch in it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -92,6 +93,17 @@ class Board:
     def member(self, row: int) -> Member:
         """What was said of it when it joined."""
         return self._links[row].member
+
+    def among(self, names: Collection[str]) -> Board:
+        """Some of the members as they are now: to choose from, not to be told anything."""
+        rows = [self._rows[name] for name in names if name in self._rows]
+        if len(rows) == len(self.names):
+            return self
+        part = Board()
+        part.names, part._links = [self.names[row] for row in rows], [self._links[row] for row in rows]
+        part._rows = {name: row for row, name in enumerate(part.names)}
+        part._table = self._table[:, rows]
+        return part
 
     def costs(self) -> list[CostModel]:
         """What each member's steps cost as far as it is known."""

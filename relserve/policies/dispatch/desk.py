@@ -6,6 +6,7 @@ Pure: whoever has the connections and the clock calls it, a simulation or a proc
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -84,10 +85,21 @@ class Desk:
         Raises:
             ValueError: the fleet has no member.
         """
-        request = self.request(asked)
-        row = self.policy.choose(request, self.board, now_s)
-        name = self.board.names[row]
-        number = self.board.sent(row, request, now_s)
+        name = self.choose(asked, now_s)
+        return name, self.put(asked, name, now_s)
+
+    def choose(self, asked: Asked, now_s: float, among: Collection[str] | None = None) -> str:
+        """The member that the policy would send a request to, of all or of those named.
+
+        Raises:
+            ValueError: none of them is there.
+        """
+        board = self.board if among is None else self.board.among(among)
+        return board.names[self.policy.choose(self.request(asked), board, now_s)]
+
+    def put(self, asked: Asked, name: str, now_s: float) -> int:
+        """A request goes to a member, whoever chose it; gives the dispatch's number."""
+        number = self.board.sent(self.board.row(name), self.request(asked), now_s)
         self.open[asked.request_id] = _Open(asked, now_s, name, number)
         if asked.session:
             held = self._held.pop(asked.session, {})
@@ -95,7 +107,7 @@ class Desk:
             self._held[asked.session] = held
             while len(self._held) > MOST_SESSIONS:
                 self._held.popitem(last=False)
-        return name, number
+        return number
 
     def ended(self, request_id: str, now_s: float, num_output: float | None = None) -> None:
         """A request has ended; one that is not known counts for nothing.
