@@ -1,7 +1,7 @@
 """Runs a command for an owner, and ends it with all that came of it when the owner is gone, however it went.
 
 `python -m relserve.engines.fleet.guard OWNER FOLDER COMMAND..`: the owner holds the other end of our standard
-input. Ray's own processes end late after an owner that was killed, two of them a minute, and leave their files.
+input. Of Ray's own processes two end a minute after an owner that was killed, and none removes its files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def run(owner: int, folder: Path, command: Sequence[str]) -> None:
-    """Run the command until it or the owner has ended; then kill what is left of it, and remove the folder."""
+    """Run the command until it or the owner has ended; then kill what is left of it, and the folder."""
     _adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)

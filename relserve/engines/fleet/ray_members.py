@@ -11,111 +11,28 @@ import contextlib
 import importlib.util
 import logging
 import os
-import secrets
 import signal
-import subprocess
-import sys
-import tempfile
-import time
+import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from relserve.call.relquery import Reply, Submission
+from relserve.engines.fleet.engine_host import THREADS, EngineHost, Up
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import Launched, known_as
+from relserve.engines.fleet.ray_head import RayHead
 from relserve.engines.fleet.state_channel import LOOPBACK, StateChannel
 from relserve.engines.local.daemon_thread import in_daemon_thread
-from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.log import one_line
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, RelserveError
-from relserve.machine.engine_status import is_alive, started_at
-from relserve.machine.state_message import VARIABLE
-from relserve.policies.cost import CostModel
-from relserve.vllm_plugin.settings import FIRST_GUESS
+from relserve.machine.engine_status import is_alive
 
-START_S = 60.0  # in which Ray comes up on this machine; it takes 5 s on a free one
 CLOSE_S = 3.0  # in which a member ends by itself; it has nothing to save
 LINGER_S = 5.0  # how long Ray is kept without members: one that died comes back
-STORE_BYTES = 128 * 2**20  # of Ray's shared memory; submissions of thousands of rows pass through it
-THREADS = "OMP_NUM_THREADS"  # Ray sets it to 1 in actors of no CPUs
-INSTALL = "Ray is not installed: pip install 'relserve[fleet]'; members with a url, a running server's, need none"
-_TOKEN = secrets.token_hex(32)  # for one that is started here: its ports can be reached from elsewhere
-
-
-class Up(NamedTuple):
-    """What an actor tells of its engine.
-
-    Attributes:
-        processes: the actor's and the engine's: their pids, and when they started, in the kernel's ticks.
-        node: the IP address of its machine.
-    """
-
-    mark: str | None
-    cost: CostModel
-    token_budget: int
-    kv_tokens: float
-    max_num_seqs: int
-    processes: tuple[tuple[int, int | None], ...]
-    node: str
-
-
-class EngineHost:
-    """What an actor holds: an engine that ends with the query under which it dies, on the actor's own loop.
-
-    Args:
-        state: where the engine reports to, as `Target.text` has it; "": nowhere.
-        threads: of an engine on a CPU, where the fleet's owner says so.
-    """
-
-    def __init__(
-        self, model: str, path: str, engine_args: Mapping[str, Any], log_path: str, state: str, threads: str
-    ) -> None:
-        os.environ.pop(THREADS, None)
-        os.environ |= {name: value for name, value in ((VARIABLE, state), (THREADS, threads)) if value}
-        self._engine = LocalEngine(
-            model, path, engine_args=engine_args, log_path=Path(log_path) if log_path else None, restarts=False
-        )
-
-    async def start(self) -> Up:
-        """Bring the engine up; raises as `LocalEngine.start`."""
-        import ray
-
-        await self._engine.start()
-        running = self._engine.running
-        if running is None:
-            raise EngineDeadError(f"the engine for {self._engine.model} ended as soon as it was ready")
-        config = running.client.vllm_config
-        blocks, size = config.cache_config.num_gpu_blocks or 0, config.cache_config.block_size
-        pids = [pid for pid in (os.getpid(), running.pid) if pid is not None]
-        return Up(
-            running.fingerprint, self._engine.find_cost() or FIRST_GUESS,
-            config.scheduler_config.max_num_batched_tokens, float(blocks * size), running.max_num_seqs,
-            tuple((pid, started_at(pid)) for pid in pids), ray.util.get_node_ip_address(),
-        )  # fmt: skip
-
-    async def fingerprint(self) -> str | None:
-        """See `Engine.fingerprint`."""
-        return await self._engine.fingerprint()
-
-    async def ping(self) -> bool:
-        """Whether the engine's process is there."""
-        return self._engine.running is not None
-
-    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
-        """See `Engine.answer`; an engine that has died is not started for it."""
-        if self._engine.running is None:
-            raise EngineDeadError(f"the engine for {self._engine.model} has died")
-        async with aclosing(self._engine.answer(submission)) as stream:  # type: ignore[type-var]
-            async for replies in stream:
-                yield replies
-
-    async def close(self) -> None:
-        """End the engine."""
-        await self._engine.close()
+INSTALL = "Ray is not installed: pip install 'relserve[fleet]'; members with the url of a server need none"
 
 
 class RayMember:
@@ -176,7 +93,8 @@ class RayMember:
             return cause
         if cause is not None:
             return EngineError(f"the engine for {self.model} failed: {one_line(cause)}")
-        return EngineDeadError(f"the process of {self.model} is gone: {one_line(error)}")
+        said = (str(error).splitlines() or [""])[0]
+        return EngineDeadError(f"the process of {self.model} is gone: {type(error).__name__}: {said}")
 
 
 class RayLauncher:
@@ -251,7 +169,7 @@ class RayLauncher:
         if member is not None:
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.kill(member.actor)
-            if member.up is not None and member.up.node == _connection.node:
+            if member.up is not None and member.up.host == socket.gethostname():
                 _kill(member.up)  # one that is stopped does not hear Ray
         _connection.leave()
 
@@ -279,8 +197,8 @@ class _Connection:
         self.node = LOOPBACK
         self._num_members = 0
         self._lock = asyncio.Lock()
-        self._guard: subprocess.Popen[bytes] | None = None
-        self._is_up = False
+        self._head: RayHead | None = None  # of a cluster of our own
+        self._is_up = self._is_ours = False
 
     async def enter(self, address: str) -> None:
         """Be connected until `leave`.
@@ -311,57 +229,43 @@ class _Connection:
 
     def _connect(self, address: str) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if not address:
+            self._head = RayHead()
+            self._head.prepare()
         import ray
 
-        if ray.is_initialized():  # by the user's own program, whose it stays
-            self.node = ray.util.get_node_ip_address()
-            return
-        logging.getLogger("ray._private.worker").setLevel(logging.ERROR)  # this is not the main thread, it warns
-        try:
-            ray.init(
-                address=address or self._start_local(), log_to_driver=False, configure_logging=False
-            )
-        except Exception as error:
-            self.end()
-            where = f"at {address}" if address else "on this machine"
-            raise EngineStartError(f"there is no connection to Ray {where}: {one_line(error)}") from error
+        if not ray.is_initialized():
+            try:
+                _init(address if self._head is None else self._head.start())
+            except Exception as error:
+                self.end()
+                where = f"at {address}" if address else "on this machine"
+                raise EngineStartError(f"no connection to Ray {where}: {one_line(error)}") from error
+            self._is_ours = True
         self.node = ray.util.get_node_ip_address()
 
-    def _start_local(self) -> str:
-        """Start Ray on this machine under a guard; gives its address."""
-        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": _TOKEN}
-        folder = Path(tempfile.mkdtemp(prefix="relserve-ray-"))
-        command = [
-            sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--num-cpus=0",
-            f"--temp-dir={folder}", f"--object-store-memory={STORE_BYTES}", "--include-dashboard=false",
-            "--include-log-monitor=false", "--disable-usage-stats", "--block",
-        ]  # fmt: skip
-        guard = [sys.executable, "-m", "relserve.engines.fleet.guard", str(os.getpid()), str(folder)]
-        self._guard = subprocess.Popen(
-            [*guard, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
-        deadline_s, said = time.monotonic() + START_S, ""
-        while time.monotonic() < deadline_s and self._guard.poll() is None:
-            with contextlib.suppress(OSError):
-                said = (folder / "start.log").read_text(errors="replace")
-            with contextlib.suppress(OSError):
-                if address := (folder / "ray_current_cluster").read_text().strip():
-                    return address
-            time.sleep(0.05)
-        lines = said.strip().splitlines() or ["it said nothing"]
-        raise EngineStartError(f"it did not come up in {START_S:.0f} s: {lines[-1]}")
-
     def end(self) -> None:
-        """Leave Ray; one that was started here ends."""
+        """Leave Ray, unless the user's own program is connected; one that was started here ends."""
         import ray
 
-        ray.shutdown()
-        guard, self._guard = self._guard, None
-        if guard is not None and guard.stdin is not None:
-            guard.stdin.close()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                guard.wait(10)
+        if self._is_ours:
+            ray.shutdown()
+        self._is_ours = False
+        if self._head is not None:
+            self._head.end()
+            self._head = None
+
+
+def _init(address: str) -> None:
+    import ray
+
+    core: Any = ray._raylet
+    core.Config.initialize("")  # the token as it is now: the user's program may have imported Ray long ago
+    core.AuthenticationTokenLoader.instance().reset_cache()
+    # It warns that this is not the main thread, and prints to stdout that an actor's process has died.
+    logging.getLogger("ray._private.worker").setLevel(logging.ERROR)
+    ray._private.worker.print_to_stdstream = lambda *_, **__: None
+    ray.init(address=address, log_to_driver=False, configure_logging=False)
 
 
 _connection = _Connection()
