@@ -7,45 +7,24 @@ import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import ceil, inf
 
 from relserve.call.relquery import Reply, Submission
+from relserve.engines.fleet.instalment import Instalment
 from relserve.engines.fleet.member import FleetMember
+from relserve.engines.fleet.quarantine import Quarantine
 from relserve.engines.fleet.roster import Roster
 from relserve.engines.fleet.supply import Supply
-from relserve.engines.protocol import Engine
 from relserve.errors import EngineError, Failure, FailureKind, UsageError
 from relserve.policies.dispatch.desk import Asked
 from relserve.policies.dispatch.instalments import UNKNOWN_S, Pace, num_again, num_shared, size
 
 TICK_S = 0.05  # how often time alone may have rows asked again
 CHARS_A_TOKEN = 4.0
-MOST_DEATHS = 3  # members that died under a row that was alone with the last of them
 LEAVE_S = 0.5  # how long what was cancelled is waited for
 
 _numbers = itertools.count(1)
-
-
-@dataclass(eq=False)
-class Instalment:
-    """Rows that one member is asked together.
-
-    Attributes:
-        rows: indices in the submission, in the order in which they are asked.
-        left: those that have no answer, from it or another.
-        alone: they are suspects, and no other suspects are to be with the member meanwhile.
-    """
-
-    member: FleetMember
-    life: int
-    engine: Engine
-    rows: list[int]
-    left: set[int]
-    sent_s: float
-    serial: int
-    alone: bool = False
-    task: asyncio.Task[None] | None = field(default=None, repr=False)
 
 
 class Handout:
@@ -57,6 +36,7 @@ class Handout:
         self.unanswered = dict.fromkeys(range(len(prompts)))
         self._supply = Supply(prompts)
         self._shared = num_shared(min(prompts), max(prompts)) if len(prompts) > 1 else 0
+        self._quarantine = Quarantine()
         self._paces: dict[str, Pace] = {}
         self._out: set[Instalment] = set()
         self._held: dict[int, list[Instalment]] = {}
@@ -107,43 +87,29 @@ class Handout:
         """See `Holder.changed`."""
         self._wake.set()
 
-    def worst(self, member: FleetMember) -> int:
-        """See `Holder.worst`."""
-        deaths = self._supply.deaths
-        return max((deaths.get(row, 0) for row in self._rows_with(member)), default=-1)
-
-    def lost(self, member: FleetMember, worst: int) -> int:
+    def lost(self, member: FleetMember) -> int:
         """See `Holder.lost`."""
-        rows = self._rows_with(member)
-        deaths = self._supply.deaths
-        blamed = [row for row in rows if deaths.get(row, 0) == worst]
-        for row in blamed:
-            deaths[row] = worst + 1
+        rows, quarantine = self._rows_with(member), self._quarantine
+        quarantine.blame(rows)
+        is_alone = member in quarantine.kept and len(rows) == 1
         for instalment in [each for each in self._out if each.member is member]:
             self._end(instalment)
-        if len(blamed) == 1 and worst + 1 >= MOST_DEATHS:
-            rows.remove(blamed[0])
-            self._fail(blamed[0], f"{worst + 1} members died while they were asked this row ({member.why})")
-        rows = [row for row in rows if row not in self._held]
-        self._supply.put_back(rows)
+        quarantine.release(member)
+        if is_alone and quarantine.is_sure(rows[0]):
+            num = quarantine.deaths[rows[0]]
+            why = f"{num} members died while they were asked this row ({member.why})"
+            self._take(rows[0], Reply(rows[0], None, Failure(FailureKind.ENGINE, why)))
+        rows = [row for row in rows if row in self.unanswered and row not in self._held]
+        self._supply.put_back(quarantine.take_in(rows))
         return len(rows)
 
     def _rows_with(self, member: FleetMember) -> list[int]:
         return sorted({row for each in self._out if each.member is member for row in each.left})
 
-    def _fail(self, row: int, why: str) -> None:
-        if row in self.unanswered:
-            self._take(row, Reply(row, None, Failure(FailureKind.ENGINE, why)))
-
     def _hand_out(self) -> None:
         """Give members that have room rows that nobody has; at the end, rows that are late elsewhere."""
         members, now_s = self._roster.open_members, self._roster.clock()
-        while self._supply.has_suspects:
-            free = [name for name, member in members.items() if not member.has_suspects]
-            if not free:
-                break
-            rows = self._supply.take_suspects()
-            self._send(members[self._choose(rows[0], now_s, free)], rows, now_s, "alone")
+        self._hand_out_suspects(members, now_s)
         while self._supply:
             sizes = self._sizes(members, now_s)
             ready = [name for name, num in sizes.items() if num]
@@ -154,6 +120,29 @@ class Handout:
         idle = [name for name in members if not self._pace(name).num_out]
         if self._out and idle:
             self._ask_again(members, idle, now_s)
+
+    def _hand_out_suspects(self, members: dict[str, FleetMember], now_s: float) -> None:
+        """Ask suspects of members that have nothing else, and keep such free; others may remain."""
+        its = self._quarantine
+        while its.rows and members and (len(members) > 1 or not its.kept):
+            del members[its.keep_one(members.values()).name]
+        for member, has in list(its.kept.items()):
+            if has in self._out and has is not None:
+                if its.is_late(has, now_s, self._usual_s()):
+                    rows = list(has.left)
+                    self._end(has)
+                    its.take_in(rows)
+                    its.release(member)
+            elif not its.rows or not member.is_open:
+                its.release(member)
+            elif not member.num_rows:
+                its.kept[member] = self._send(member, its.next_rows(), now_s, "alone", alone=True)
+
+    def _usual_s(self) -> float:
+        """Seconds of a row, as far as is known."""
+        here_s = min([pace.typical_s for pace in self._paces.values()], default=inf)
+        kind = self._submission.kind or ""
+        return here_s if here_s < inf else self._roster.usual_s.get(kind, UNKNOWN_S)
 
     def _choose(self, row: int, now_s: float, among: Sequence[str]) -> str:
         return self._roster.desk.choose(self._asked(row, 0), now_s, among)
@@ -188,26 +177,27 @@ class Handout:
         a_unit = sum(shown.values()) / sum(weight[name] for name in shown) if shown else 1.0
         return {name: shown.get(name, weight[name] * a_unit) for name in members}
 
-    def _send(self, member: FleetMember, rows: list[int], now_s: float, why: str = "") -> None:
+    def _send(
+        self, member: FleetMember, rows: list[int], now_s: float, why: str = "", alone: bool = False
+    ) -> Instalment:
         launched, submission, desk = member.launched, self._submission, self._roster.desk
         assert launched is not None
         serial, number = next(_numbers), -1
         for row in rows:
             number = desk.put(self._asked(row, serial), member.name, now_s)
-        made = Instalment(
-            member, member.life, launched.engine, rows, set(rows), now_s, serial, why == "alone"
-        )  # fmt: skip
+        made = Instalment(member, member.life, launched.engine, rows, set(rows), now_s, serial, alone)
         for row in rows:
             self._held.setdefault(row, []).append(made)
         pace = self._pace(member.name)
         pace.sent(len(rows), now_s)
         self._num_sent[member.name] += len(rows)
-        member.sent(len(rows), made.alone, f"{desk.policy.name}{why and ', ' + why}")
+        member.sent(len(rows), f"{desk.policy.name}{why and ', ' + why}")
         part = replace(submission.part(rows, self._announced(member.name)), dispatch=number, told=None)
         self._out.add(made)
         made.task = asyncio.ensure_future(self._ask(made, part))
         self._tasks.add(made.task)
         made.task.add_done_callback(self._tasks.discard)
+        return made
 
     def _announced(self, name: str) -> int:
         """Rows that a member will get in all, as far as can be foreseen: its scheduler reckons with them."""
@@ -278,13 +268,11 @@ class Handout:
 
     def _ask_again(self, members: Mapping[str, FleetMember], idle: list[str], now_s: float) -> None:
         """Have an idle member asked, too, what another would need much longer for."""
-        usual_s = min([pace.typical_s for pace in self._paces.values()])
-        if usual_s == inf:
-            usual_s = self._roster.usual_s.get(self._submission.kind or "", UNKNOWN_S)
+        usual_s = self._usual_s()
         left_s = {its: self._left_s(its, now_s, usual_s) for its in self._out}
         best: dict[Instalment, list[int]] = {}
         for row, holders in self._held.items():
-            if not self._supply.deaths.get(row):  # those with a dead member are not to end another, too
+            if not holders[0].alone:
                 best.setdefault(min(holders, key=left_s.__getitem__), []).append(row)
         for its, rows in sorted(best.items(), key=lambda each: -left_s[each[0]]):
             slow = self._pace(its.member.name)
@@ -320,13 +308,13 @@ class Handout:
             self._roster.desk.ended(self._asked_id(its, row), now_s)
             self._let_go(its, row)
         self._pace(its.member.name).gone(len(left))
-        its.member.has_suspects &= not its.alone
         if its.task is not None and its.task is not asyncio.current_task():
             its.task.cancel()
 
     async def _leave(self) -> None:
         """Give up what is under way."""
         is_whole = not self.unanswered
+        self._quarantine.release_all()
         for its in list(self._out):
             self._end(its)
         if self._tasks and not is_whole:

@@ -1,4 +1,4 @@
-"""A member of a fleet as its owner sees it, and who brings members up."""
+"""A member of a fleet as its owner sees it, and who brings members up: the seam to Ray, HTTP and others."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ class Launched(NamedTuple):
             not kept.
         known: what is known of its speed and room before it reports.
         max_num_seqs: rows that it runs at once; None: not known.
+        mark: the engine's own fingerprint; should it change, the member has another model by now.
     """
 
     engine: Engine
     identity: str | None
     known: Member
     max_num_seqs: int | None = None
+    mark: str | None = None
 
 
 class Launcher(Protocol):
@@ -56,6 +58,12 @@ class Launcher(Protocol):
 
     async def stop(self, spec: MemberSpec, engine: Engine) -> None:
         """End what `start` brought up, dead or alive; what is not ours is only let go."""
+
+    async def ping(self, engine: Engine) -> bool:
+        """Whether a member that has rows says anything; True where its reports, or nothing, would tell.
+
+        One that does not come back in `roster.PING_S` says nothing.
+        """
 
 
 def known_as(spec: MemberSpec, cost: CostModel | None = None, token_budget: int | None = None) -> Member:
@@ -76,7 +84,7 @@ class FleetMember:
         num_rows, num_answered: rows that it has now, and has answered so far.
         reason: of the latest choice of it.
         silent: it is up, but does not say anything: what it has is asked elsewhere, too.
-        has_suspects: it has rows under which members died again and again.
+        kept_for: who alone may send it rows, for they may kill it; None: everybody may.
     """
 
     spec: MemberSpec
@@ -93,7 +101,7 @@ class FleetMember:
     num_answered: int = 0
     reason: str = ""
     silent: bool = False
-    has_suspects: bool = False
+    kept_for: object | None = None
 
     @property
     def name(self) -> str:
@@ -103,7 +111,7 @@ class FleetMember:
     @property
     def is_open(self) -> bool:
         """Whether it gets rows."""
-        return self.state is State.UP and not self.drained and not self.silent
+        return self.state is State.UP and not self.drained
 
     @property
     def is_coming(self) -> bool:
@@ -116,8 +124,7 @@ class FleetMember:
         known = None if self.launched is None else self.launched.max_num_seqs
         return known or FIRST_ROWS
 
-    def sent(self, num: int, are_suspects: bool, reason: str) -> None:
+    def sent(self, num: int, reason: str) -> None:
         """It gets rows."""
         self.num_rows += num
-        self.has_suspects |= are_suspects
         self.reason = reason

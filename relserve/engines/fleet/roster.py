@@ -7,12 +7,12 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Protocol
 
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import FleetMember, Launched, Launcher, State
-from relserve.engines.local.log import one_line
-from relserve.errors import EngineDeadError, EngineStartError, ModelError
+from relserve.errors import EngineDeadError, EngineStartError, ModelError, RelserveError
 from relserve.policies.dispatch.desk import Desk
 from relserve.policies.dispatch.state import Report
 
@@ -31,15 +31,8 @@ class Holder(Protocol):
     def changed(self) -> None:
         """Members came or went."""
 
-    def worst(self, member: FleetMember) -> int:
-        """How often the most suspicious of its rows with a member was with one that died; -1: it has none."""
-
-    def lost(self, member: FleetMember, worst: int) -> int:
-        """A member died; those of its rows that were as often with one that died are blamed.
-
-        Returns:
-            How many rows are asked elsewhere.
-        """
+    def lost(self, member: FleetMember) -> int:
+        """A member died; gives how many rows are asked elsewhere."""
 
 
 class Roster:
@@ -49,7 +42,7 @@ class Roster:
         members: by name, in the order of the file.
         desk: those that are up, as the policy knows them.
         holders: the relQueries under way.
-        identity: of the answers: that of the first member that came up.
+        identity: of the answers: that of the first member that came up, if `has_identity`.
         usual_s: seconds of a row, by the kind of its relQuery, of late.
     """
 
@@ -62,7 +55,7 @@ class Roster:
         self.holders: set[Holder] = set()
         self.identity: str | None = None
         self.usual_s: OrderedDict[str, float] = OrderedDict()
-        self._has_identity = False
+        self.has_identity = False
         self._bringing: dict[str, asyncio.Task[None]] = {}
         self._nobody_since_s: float | None = None
 
@@ -73,8 +66,9 @@ class Roster:
 
     @property
     def open_members(self) -> dict[str, FleetMember]:
-        """Those that get rows, by name."""
-        return {name: each for name, each in self.members.items() if each.is_open}
+        """Those that anybody may send rows, by name; silent ones where all are."""
+        found = {name: each for name, each in self.members.items() if each.is_open and each.kept_for is None}
+        return {name: each for name, each in found.items() if not each.silent} or found
 
     def start(self) -> None:
         """Bring all members up that nobody brings up yet, in the background."""
@@ -89,25 +83,39 @@ class Roster:
             EngineStartError: none has come up at all, and each has failed once.
             EngineDeadError: none is left, and none came back in `WAIT_S`.
         """
-        if self.open_members:
+        if any(each.is_open for each in self.members.values()):
             self._nobody_since_s = None
             return
         now_s, members = self.clock(), self.members.values()
         if self._nobody_since_s is None:
             self._nobody_since_s = now_s
         coming = [each for each in members if each.is_coming]
-        has_begun = self._has_identity or any(not each.num_failed for each in coming)
+        has_begun = self.has_identity or any(not each.num_failed for each in coming)
         if coming and has_begun and now_s - self._nobody_since_s < WAIT_S:
             return
         self._nobody_since_s = None  # who asks next waits anew
         why = "; ".join(f"{each.name}: {_why_not(each)}" for each in members)
-        if not self._has_identity:
+        if not self.has_identity:
             raise EngineStartError(f"no member of the fleet {self.model} came up: {why}")
         raise EngineDeadError(f"no member of the fleet {self.model} is left to ask: {why}")
 
     def report(self, name: str, report: Report) -> bool:
         """A member tells of itself; whether it counted: see `Board.report`."""
         return self.desk.report(name, report, self.clock())
+
+    def age_s(self, name: str) -> float:
+        """How old a member's latest report is; infinite where it never sent one."""
+        row = self.desk.board.row(name)
+        return inf if row < 0 else float(self.desk.board.ages_s(self.clock())[row])
+
+    def hear(self, member: FleetMember, silent: bool) -> None:
+        """A member says nothing any more, or something again."""
+        member.silent = silent
+        self._announce(
+            f"{self.model}: member {member.name} "
+            + ("says nothing; others are asked its rows, too" if silent else "is heard of again")
+        )
+        self._changed()
 
     def took(self, kind: str, seconds: float) -> None:
         """Rows of a kind were answered after so long."""
@@ -122,12 +130,11 @@ class Roster:
             return
         now_s = self.clock()
         member.life += 1
-        member.state, member.why = State.DEAD, one_line(error)
+        member.state, member.why, member.silent = State.DEAD, in_words(error), False
         self.desk.leave(member.name)
         if now_s - member.up_since_s >= STABLE_S:
             member.delay_s = 0.0
-        worst = max((holder.worst(member) for holder in self.holders), default=-1)
-        num = sum([holder.lost(member, worst) for holder in list(self.holders)])
+        num = sum([holder.lost(member) for holder in list(self.holders)])
         rows = f"; {num:,} {'row goes' if num == 1 else 'rows go'} elsewhere" if num else ""
         self._announce(f"{self.model}: member {member.name} died ({member.why}){rows}")
         self._bring(member)
@@ -164,7 +171,7 @@ class Roster:
             self.desk.leave(member.name)
             member.state, member.num_failed, member.delay_s, member.why = State.STARTING, 0, 0.0, ""
             member.life += 1
-        self.identity, self._has_identity = None, False
+        self.identity, self.has_identity = None, False
 
     def _bring(self, member: FleetMember) -> None:
         task = asyncio.ensure_future(self._bring_up(member))
@@ -186,18 +193,18 @@ class Roster:
             try:
                 launched = await member.launcher.start(member.spec)
             except ModelError as error:
-                self._refuse(member, one_line(error))
+                self._refuse(member, in_words(error))
                 return
             except Exception as error:  # whatever it is: the others go on, and it is tried again
                 member.num_failed += 1
-                member.why = one_line(error)
+                member.why = in_words(error)
                 if member.state is State.STARTING:
                     self._announce(f"{self.model}: member {member.name} did not come up: {member.why}")
                 member.state = State.DEAD
                 self._changed()
                 continue
             member.launched = launched
-            if self._has_identity and launched.identity != self.identity:
+            if self.has_identity and launched.identity != self.identity:
                 await self._stop(member)
                 self._refuse(member, "its model is another one than the other members' (fingerprint)")
                 return
@@ -205,7 +212,7 @@ class Roster:
             return
 
     def _take_in(self, member: FleetMember, launched: Launched, started_s: float) -> None:
-        self.identity, self._has_identity = launched.identity, True
+        self.identity, self.has_identity = launched.identity, True
         member.state, member.why, member.up_since_s = State.UP, "", self.clock()
         if not member.drained:
             self.desk.join(launched.known)
@@ -233,6 +240,12 @@ class Roster:
     def _changed(self) -> None:
         for holder in list(self.holders):
             holder.changed()
+
+
+def in_words(error: Exception) -> str:
+    """What went wrong, in a line."""
+    said = " ".join(str(error).split())
+    return said if said and isinstance(error, RelserveError) else f"{type(error).__name__}: {said}"
 
 
 def _why_not(member: FleetMember) -> str:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from relserve.policies.dispatch.instalments import groups
 
-SUSPECTS = {2: 16}  # rows at once with a member, of those that were with so many that died; beyond: one
-
 
 class Supply:
     """Gives rows out and takes them back."""
@@ -18,17 +16,9 @@ class Supply:
         self._groups: deque[deque[int]] = deque(map(deque, groups(prompts, range(len(prompts)))))
         self._begun: dict[str, deque[int]] = {}  # the group that a member had the latest rows of
         self._num = len(prompts)
-        self.deaths: dict[int, int] = {}  # of members that had the row
-        self._suspects: list[int] = []
 
     def __len__(self) -> int:
-        """Rows that may go to any member, suspects not counted."""
         return self._num
-
-    @property
-    def has_suspects(self) -> bool:
-        """Whether there are rows that go alone, for members died under them again and again."""
-        return bool(self._suspects)
 
     def peek(self) -> int:
         """A row that would be given next."""
@@ -61,16 +51,5 @@ class Supply:
     def put_back(self, rows: Iterable[int]) -> None:
         """Rows are to be given again, before all others."""
         found = list(rows)
-        plain = [row for row in found if self.deaths.get(row, 0) < min(SUSPECTS)]
-        self._suspects += [row for row in found if self.deaths.get(row, 0) >= min(SUSPECTS)]
-        if plain:
-            self._groups.extendleft(reversed([deque(g) for g in groups(self._prompts, plain)]))
-            self._num += len(plain)
-
-    def take_suspects(self) -> list[int]:
-        """The next rows that are to be alone with a member, at most so many as their deaths allow."""
-        worst = max(self.deaths[row] for row in self._suspects)
-        among = [row for row in self._suspects if self.deaths[row] == worst]
-        found = among[: SUSPECTS.get(worst, 1)]
-        self._suspects = [row for row in self._suspects if row not in found]
-        return found
+        self._groups.extendleft(reversed([deque(group) for group in groups(self._prompts, found)]))
+        self._num += len(found)

@@ -114,7 +114,7 @@ def num_again(slow: Pace, quick: Pace, rows: int, now_s: float, usual_s: float) 
         usual_s: that a row lasts, by what is known of all.
     """
     rate, other = quick.rate(now_s), slow.rate(now_s)
-    num = ceil(rows * rate / (rate + other)) if rate + other > 0 else rows
+    num = ceil(rows * rate / (rate + other)) if rate > 0 else rows
     typical_s = min(quick.typical_s, usual_s)
     needed_s = typical_s + (num / rate if rate > 0 else 0.0)
     return num if slow.left_s(now_s, usual_s) > SLOWER * needed_s + MARGIN_S else 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.fleet.engine import FleetEngine
-from relserve.engines.fleet.file import MemberSpec
+from relserve.engines.fleet.file import FleetFile, MemberSpec
 from relserve.engines.fleet.member import Launched, known_as
 from relserve.engines.protocol import Engine
 from relserve.engines.scripted import ScriptedEngine
@@ -18,7 +19,7 @@ from relserve.errors import EngineDeadError
 
 @dataclass
 class Machine:
-    """What a member runs on; it outlives the member's processes.
+    """What a member runs on, one batch after the other; it outlives the member's processes.
 
     Attributes:
         row_s: seconds of a row; `at_once` of them are answered together.
@@ -44,6 +45,7 @@ class Machine:
     num_aborted: int = 0
     num_starts: int = 0
     deaths: int = 0
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     _die: asyncio.Event = field(default_factory=asyncio.Event)
 
     def die(self) -> None:
@@ -73,7 +75,8 @@ class MachineEngine:
         try:
             while done < len(submission.prompts):
                 rows = range(done, min(done + machine.at_once, len(submission.prompts)))
-                await self._work(len(rows) * machine.row_s)
+                async with machine.busy:
+                    await self._work(len(rows) * machine.row_s)
                 if any(machine.dies_of(submission.prompts[row]) for row in rows):
                     machine.die()
                     raise EngineDeadError("the member died of a row")
@@ -115,7 +118,11 @@ class Machines:
         if machine.down:
             raise EngineDeadError(machine.down)
         known = known_as(spec)
-        return Launched(MachineEngine(machine), machine.identity, known, machine.max_num_seqs)
+        engine = MachineEngine(machine)
+        return Launched(engine, machine.identity, known, machine.max_num_seqs, machine.identity)
+
+    async def ping(self, engine: Engine) -> bool:
+        return True
 
     async def stop(self, spec: MemberSpec, engine: Engine) -> None:
         await engine.close()
@@ -124,6 +131,6 @@ class Machines:
 def fleet_of(said: list[str] | None = None, dispatch: str = "ours", **machines: Machine) -> FleetEngine:
     """A fleet of scripted members."""
     launcher = Machines(**machines)
-    specs = [MemberSpec(name) for name in machines]
+    file = FleetFile(Path("fleet.toml"), tuple(MemberSpec(name) for name in machines), dispatch=dispatch)
     announce = (lambda _: None) if said is None else said.append
-    return FleetEngine("fleet", specs, lambda _: launcher, dispatch=dispatch, announce=announce)
+    return FleetEngine("fleet", file, lambda _: launcher, announce=announce)
