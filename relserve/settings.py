@@ -136,6 +136,11 @@ def names_a_model() -> bool:
     return bool(os.environ.get(PREFIX + "MODEL"))
 
 
+def wants_own() -> bool:
+    """Whether the user wants each process to have engines of its own; a fleet is shared unless they do."""
+    return os.environ.get(PREFIX + "ENGINE", "").strip().lower() == OWN
+
+
 def prefer_shared() -> None:
     """Have this process use shared engines, unless the user decided."""
     os.environ.setdefault(PREFIX + "ENGINE", SHARED)

@@ -14,9 +14,12 @@ from relserve.engines.fleet.file import FleetFile, MemberSpec
 from relserve.engines.fleet.handout import Handout
 from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.roster import Roster
+from relserve.engines.fleet.status import status_of
 from relserve.engines.fleet.watch import Watch, see_that_models_are_the_same
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import EngineDeadError, EngineError, ModelError
+from relserve.machine.engine_status import StatusFile
+from relserve.machine.fleet_status import FleetStatus
 from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.desk import Desk
 from relserve.policies.dispatch.state import Report
@@ -56,6 +59,8 @@ class FleetEngine:
         self._handouts: set[Handout] = set()
         self._files = files
         self._told = files if isinstance(files, Estimable) else None
+        self._status_file: StatusFile | None = None
+        self.roster.tell = self._publish
 
     async def start(self) -> None:
         """Bring the members up, and wait until one is.
@@ -117,6 +122,16 @@ class FleetEngine:
     def report(self, name: str, report: Report) -> bool:
         """A member tells of itself, on the engine loop; whether it counted: see `Board.report`."""
         return self.roster.report(name, report)
+
+    def status(self) -> FleetStatus:
+        """Its members, as of now."""
+        return status_of(self.roster)
+
+    def _publish(self) -> None:
+        """Write it where `relserve top` reads it."""
+        if self._status_file is None:
+            self._status_file = StatusFile("fleet")
+        self._status_file.write(self.status())
 
     def drain(self, name: str) -> None:
         """A member gets nothing new, until `resume`; what it has it answers.

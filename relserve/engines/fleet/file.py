@@ -26,7 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from relserve.errors import UsageError
+from relserve.errors import ModelError, UsageError
 from relserve.policies.dispatch.variants import NAMES
 
 DISPATCH = "ours"
@@ -85,12 +85,13 @@ def read_fleet(path: Path) -> FleetFile:
     """Read a fleet file.
 
     Raises:
-        UsageError: it is not there, or says what cannot be; the message names the place and a remedy.
+        ModelError: it is not there.
+        UsageError: it says what cannot be; the message names the place and a remedy.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(
+        raise ModelError(
             f"no fleet file {path}: {error.strerror}; docs/fleet.md shows what is to be in it"
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -83,6 +83,11 @@ class Handout:
         self._error = error
         self._wake.set()
 
+    @property
+    def num_waiting(self) -> int:
+        """See `Holder.num_waiting`."""
+        return len(self._supply) + len(self._quarantine.rows)
+
     def changed(self) -> None:
         """See `Holder.changed`."""
         self._wake.set()

@@ -9,8 +9,6 @@ from typing import Any
 
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import Launched, known_as
-from relserve.engines.http.engine import HttpEngine
-from relserve.engines.http.server import list_models
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineStartError, UsageError
@@ -35,6 +33,8 @@ class UrlLauncher:
 
     async def start(self, spec: MemberSpec) -> Launched:
         """See `Launcher.start`; members are the same that serve a model of the same name."""
+        from relserve.engines.http.engine import HttpEngine  # and openai with it, in half a second
+
         engine = HttpEngine(
             spec.url, served_model=None if "#" in spec.url else self.model or None,
             api_key=spec.api_key or self.api_key or None, timeout_s=self.timeout_s, max_retries=RETRIES,
@@ -50,8 +50,10 @@ class UrlLauncher:
 
     async def ping(self, engine: Engine) -> bool:
         """See `Launcher.ping`."""
-        server = engine.server if isinstance(engine, HttpEngine) else None
-        if server is not None and server.concurrency.limit >= LEAST_SLOTS:
+        from relserve.engines.http.server import Server, list_models
+
+        server = getattr(engine, "server", None)
+        if isinstance(server, Server) and server.concurrency.limit >= LEAST_SLOTS:
             await list_models(server.clients[-1])
         return True
 

@@ -82,6 +82,7 @@ class FleetMember:
         drained: it gets nothing new.
         delay_s: until it is tried again.
         num_rows, num_answered: rows that it has now, and has answered so far.
+        num_failed: how often it did not come up.
         reason: of the latest choice of it.
         silent: it is up, but does not say anything: what it has is asked elsewhere, too.
         kept_for: who alone may send it rows, for they may kill it; None: everybody may.
@@ -99,6 +100,7 @@ class FleetMember:
     num_failed: int = 0
     num_rows: int = 0
     num_answered: int = 0
+    num_deaths: int = 0
     reason: str = ""
     silent: bool = False
     kept_for: object | None = None

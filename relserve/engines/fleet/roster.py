@@ -31,6 +31,10 @@ class Holder(Protocol):
     def changed(self) -> None:
         """Members came or went."""
 
+    @property
+    def num_waiting(self) -> int:
+        """Rows that no member has."""
+
     def lost(self, member: FleetMember) -> int:
         """A member died; gives how many rows are asked elsewhere."""
 
@@ -44,6 +48,7 @@ class Roster:
         holders: the relQueries under way.
         identity: of the answers: that of the first member that came up, if `has_identity`.
         usual_s: seconds of a row, by the kind of its relQuery, of late.
+        tell: told whenever members came or went.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class Roster:
         self.has_identity = False
         self._bringing: dict[str, asyncio.Task[None]] = {}
         self._nobody_since_s: float | None = None
+        self.tell: Callable[[], None] = lambda: None
 
     @property
     def is_started(self) -> bool:
@@ -130,6 +136,7 @@ class Roster:
             return
         now_s = self.clock()
         member.life += 1
+        member.num_deaths += 1
         member.state, member.why, member.silent = State.DEAD, in_words(error), False
         self.desk.leave(member.name)
         if now_s - member.up_since_s >= STABLE_S:
@@ -238,6 +245,7 @@ class Roster:
             logger.debug("%s: ending member %s: %s", self.model, member.name, error)
 
     def _changed(self) -> None:
+        self.tell()
         for holder in list(self.holders):
             holder.changed()
 

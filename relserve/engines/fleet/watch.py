@@ -36,6 +36,7 @@ class Watch:
             await asyncio.sleep(EVERY_S)
             members = [each for each in self._roster.members.values() if each.state is State.UP]
             await asyncio.gather(*[self._see(each) for each in members if each.num_rows or each.silent])
+            self._roster.tell()
 
     async def _see(self, member: FleetMember) -> None:
         life, launched = member.life, member.launched
