@@ -1,7 +1,8 @@
 """Sends what an engine says of itself to its fleet's owner: a few datagrams a second, each numbered.
 
 The scheduler's thread sends. One of its own sends what it could not: that an engine has become idle so soon
-after a report that the next was not due, and, while it is idle, now and then that it is still there.
+after a report that the next was not due, and now and then, while it is idle or within a long step, the latest
+report again, to say that it is still there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from relserve.machine.state_message import Target, encode
 from relserve.policies.dispatch.state import Report
 
 EVERY_S = 0.02
-ALIVE_S = 0.5  # between reports of an idle engine; an owner gets suspicious after 2 s
+ALIVE_S = 0.4  # between reports of an engine of which there is no news; owners get suspicious after 1.2 s
+STUCK_S = 30.0  # a step that takes longer is taken never to end, and nothing more is said
 
 
 class StateSender:
@@ -33,7 +35,7 @@ class StateSender:
         self._to: tuple[object, ...] = ()
         self._incarnation, self.num_sent = time.time_ns(), 0
         self._latest, self._is_idle = Report(), False
-        self._next_s = 0.0  # nothing is sent before
+        self._next_s = self._put_s = 0.0  # nothing is sent before; when the latest report came
         self._due_s = self._wakes_s = math.inf  # when the thread is to send; when it wakes by itself
         self._is_closed = False
         self._news = threading.Condition()
@@ -47,13 +49,11 @@ class StateSender:
     def put(self, report: Report, is_idle: bool, now_s: float) -> None:
         """Send a report, now or as soon as it is due; one that is not due is only kept of an idle engine."""
         with self._news:
-            self._latest, self._is_idle = report, is_idle
+            self._latest, self._is_idle, self._put_s = report, is_idle, now_s
             if now_s >= self._next_s:
                 self._send(now_s)
             elif is_idle:
                 self._due_s = self._next_s
-            else:
-                self._due_s = math.inf
             if self._due_s < self._wakes_s:
                 self._news.notify()
 
@@ -61,7 +61,8 @@ class StateSender:
         """To be called by whoever holds the lock."""
         self.num_sent += 1
         self._next_s = now_s + self._every_s
-        self._due_s = now_s + self._alive_s if self._is_idle else math.inf
+        is_stuck = not self._is_idle and now_s - self._put_s > STUCK_S
+        self._due_s = math.inf if is_stuck else now_s + self._alive_s
         report = self._latest._replace(incarnation=self._incarnation, sequence=self.num_sent)
         try:
             if self._socket is None:

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from relserve.engines.fleet.watch import SILENT_S
 from relserve.errors import UsageError
 from relserve.machine.state_message import VARIABLE, Target, decode
+from relserve.policies.dispatch.board import TRUST_S
 from relserve.policies.dispatch.state import Report
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.state_sender import ALIVE_S, EVERY_S, StateSender
+from relserve.vllm_plugin.state_sender import ALIVE_S, EVERY_S, STUCK_S, StateSender
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 from vllm.v1.request import RequestStatus
@@ -207,20 +209,29 @@ def test_no_more_than_so_many_reports_a_second(ear: Ear) -> None:
     scheduler.shutdown()
 
 
-def test_an_idle_engine_says_now_and_then_that_it_is_there(ear: Ear) -> None:
+@pytest.mark.parametrize("is_idle", [False, True])
+def test_an_engine_says_now_and_then_that_it_is_there(ear: Ear, is_idle: bool) -> None:
     sender = StateSender(ear.target, every_s=0.001, alive_s=0.01)
-    sender.put(Report(num_running=1), False, time.monotonic())
-    time.sleep(0.05)
-    assert len(ear.hear()) == 1  # a busy one says nothing: its step takes long
-    sender.put(Report(), True, time.monotonic())
+    sender.put(Report(num_running=int(not is_idle)), is_idle, time.monotonic())
     wait_until(lambda: len(ear.hear()) > 5)
+    assert {report.num_running for report in ear.heard} == {int(not is_idle)}
     assert [report.sequence for report in ear.heard] == list(range(1, len(ear.heard) + 1))
     sender.close()
     sender.close()
     num = len(ear.hear())
     time.sleep(0.05)
     assert len(ear.hear()) == num
-    assert 2 * ALIVE_S < 2.0  # a board trusts a silent member for 2 s
+    assert 2 * ALIVE_S < min(SILENT_S, TRUST_S)  # one may be lost
+
+
+def test_a_step_that_never_ends_is_told_of_no_more(ear: Ear) -> None:
+    sender = StateSender(ear.target, every_s=0.001, alive_s=0.01)
+    sender.put(Report(num_running=1), False, time.monotonic() - STUCK_S - 1.0)
+    time.sleep(0.1)
+    assert len(ear.hear()) <= 2
+    sender.put(Report(num_running=2), False, time.monotonic())  # it did end
+    wait_until(lambda: len(ear.hear()) > 5)
+    sender.close()
 
 
 def test_a_process_that_starts_later_is_a_higher_incarnation(ear: Ear) -> None:

@@ -11,6 +11,8 @@ from relserve.engines.fleet.file import MemberSpec, read_fleet
 from relserve.engines.fleet.launch import LocalLauncher, UrlLauncher
 from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.name import PREFIX
+from relserve.engines.fleet.ray_members import RayLauncher
+from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
 from relserve.settings import Settings
 
@@ -29,6 +31,7 @@ def make_fleet(
 
     Raises:
         UsageError: the file says what cannot be.
+        EngineStartError: it wants members in Ray actors, and Ray is not installed.
         ModelError: it is not there, or its model's name leads to no model.
     """
     file = read_fleet(path)
@@ -41,8 +44,19 @@ def make_fleet(
         file.model, folder, engine_args, announce, lambda member: log_path(stem + member)
     )  # fmt: skip
 
+    wants_ray = {spec.name for spec in file.members if not spec.url and _wants_ray(spec, file.address)}
+    rays = children if not wants_ray else RayLauncher(
+        file.model, folder, engine_args, lambda member: log_path(stem + member), file.address,
+        StateChannel(lambda member, report: fleet.report(member, report)),
+    )  # fmt: skip
+
     def launcher_of(spec: MemberSpec) -> Launcher:
-        return servers if spec.url else children
+        return servers if spec.url else rays if spec.name in wants_ray else children
 
     files = LocalEngine(file.model, folder, engine_args=engine_args)
-    return FleetEngine(name, file, launcher_of, announce=announce, files=files)
+    fleet = FleetEngine(name, file, launcher_of, announce=announce, files=files)
+    return fleet
+
+
+def _wants_ray(spec: MemberSpec, address: str) -> bool:
+    return bool(address or spec.machine or spec.gpus)

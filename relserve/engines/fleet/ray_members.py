@@ -13,7 +13,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from relserve.engines.protocol import Engine
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, RelserveError
 from relserve.machine.engine_status import is_alive
 
+LOCAL = "local"
 CLOSE_S = 3.0  # in which a member ends by itself; it has nothing to save
 LINGER_S = 5.0  # how long Ray is kept without members: one that died comes back
 INSTALL = "Ray is not installed: pip install 'relserve[fleet]'; members with the url of a server need none"
@@ -102,9 +103,10 @@ class RayLauncher:
 
     Args:
         model, path, engine_args: as of `LocalEngine`, for all members.
-        log_folder: where engines write their logs, on the machines where they run; None: with Ray's.
-        address: of a Ray cluster; "" for one of our own, on this machine, as long as there are members.
-        channel: to which the members report; it is opened where it is not yet, for this machine alone or
+        log_path: of a member's engine on this machine, by the member's name; elsewhere it goes with Ray's.
+        address: of a Ray cluster; "local" or "" for one of our own, on this machine, as long as there are
+            members.
+        channel: to which the members report; it is open as long as there are any, for this machine alone or
             for the cluster.
 
     Raises:
@@ -112,17 +114,20 @@ class RayLauncher:
     """
 
     def __init__(
-        self, model: str, path: str, engine_args: Mapping[str, Any], log_folder: Path | None = None,
-        address: str = "", channel: StateChannel | None = None,
+        self, model: str, path: str, engine_args: Mapping[str, Any],
+        log_path: Callable[[str], Path | None] = lambda _: None, address: str = "",
+        channel: StateChannel | None = None,
     ) -> None:  # fmt: skip
         if importlib.util.find_spec("ray") is None:
             raise EngineStartError(INSTALL)
         self._model, self._path, self._engine_args = model, path, dict(engine_args)
-        self._log_folder, self._address, self._channel = log_folder, address, channel
+        self._log_path, self._address = log_path, "" if address == LOCAL else address
+        self._channel, self._num_members, self._opening = channel, 0, asyncio.Lock()
 
     async def start(self, spec: MemberSpec) -> Launched:
         """See `Launcher.start`."""
         await _connection.enter(self._address)
+        self._num_members += 1
         member: RayMember | None = None
         try:
             member = await self._actor(spec)
@@ -138,18 +143,19 @@ class RayLauncher:
 
         state = ""
         if self._channel is not None:
-            if not self._channel.is_open:
-                await self._channel.open(_connection.node if self._address else LOOPBACK)
+            async with self._opening:
+                if not self._channel.is_open:
+                    await self._channel.open(_connection.node if self._address else LOOPBACK)
             state = self._channel.expect(spec.name).text
         name = f"{self._model} ({spec.name})"
-        log = "" if self._log_folder is None else str(self._log_folder / f"{spec.name}.log")
+        log = None if self._address else self._log_path(spec.name)
         make = ray.remote(
             num_cpus=0, num_gpus=spec.gpus, max_restarts=0, max_task_retries=0, max_concurrency=10_000,
             resources={f"node:{spec.machine}": 0.001} if spec.machine else {},
         )(EngineHost)  # fmt: skip
         engine_args = {**self._engine_args, **spec.engine_args}
         threads = "" if self._address else os.environ.get(THREADS, "")
-        return RayMember(name, make.remote(name, self._path, engine_args, log, state, threads))
+        return RayMember(name, make.remote(name, self._path, engine_args, str(log or ""), state, threads))
 
     async def stop(self, spec: MemberSpec, engine: Engine) -> None:
         """See `Launcher.stop`."""
@@ -164,8 +170,11 @@ class RayLauncher:
     async def _end(self, spec: MemberSpec, member: RayMember | None) -> None:
         import ray
 
+        self._num_members -= 1
         if self._channel is not None:
             self._channel.forget(spec.name)
+            if not self._num_members:
+                self._channel.close()
         if member is not None:
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.kill(member.actor)

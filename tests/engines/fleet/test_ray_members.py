@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+import relserve
 from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.fleet import ray_members
+from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.guard import descendants
 from relserve.engines.fleet.member import Launched
@@ -23,9 +25,11 @@ from relserve.engines.fleet.ray_members import RayLauncher, RayMember
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
+from relserve.engines.registry import own_engine, path_of
 from relserve.errors import EngineDeadError, EngineStartError, OptionError
 from relserve.machine.engine_status import is_alive
 from relserve.policies.dispatch.state import Report
+from relserve.settings import Settings
 from relserve.tiny import MODEL_DIR
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -74,7 +78,9 @@ class Fleet:
     def __init__(self, folder: Path) -> None:
         self.reports: dict[str, list[Report]] = {"a": [], "b": []}
         self.channel = StateChannel(lambda name, report: self.reports[name].append(report))
-        self.launcher = RayLauncher("tiny", str(MODEL_DIR), ARGS, folder, channel=self.channel)
+        self.launcher = RayLauncher(
+            "tiny", str(MODEL_DIR), ARGS, lambda name: folder / f"{name}.log", channel=self.channel
+        )
         self.up: dict[str, Launched] = {}
 
     async def start(self, name: str) -> RayMember:
@@ -101,7 +107,7 @@ class Fleet:
     async def close(self) -> None:
         for name in list(self.up):
             await self.stop(name)
-        self.channel.close()
+        assert not self.channel.is_open  # gone with the last member
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +209,33 @@ class TestTwoMembers:
         wait_until(lambda: not [pid for pid in pids if is_alive(pid, None)])
         if which == "actor":
             spawn(fleet.start("b")).result(START_S)
+
+
+@pytest.mark.vllm
+@pytest.mark.long
+def test_a_fleet_file_with_an_address_has_its_members_in_ray(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    file = tmp_path / "pair.toml"
+    file.write_text(
+        'model = "tiny"\naddress = "local"\n[[members]]\nname = "m"\nreplicas = 2\n'
+        'engine_args = { dtype = "float32", kv_cache_memory_bytes = 134217728 }\n'
+    )
+    name = f"fleet:{file}"
+    fleet = own_engine(name, path_of(name), Settings(), print)
+    assert isinstance(fleet, FleetEngine)
+    with relserve.connect(engine=fleet, progress=False) as connection:
+        rows = connection.execute(
+            "SELECT count(*), count(llm_filter('Is number {} a nice beer?', i)) FROM range(400) t(i)"
+        ).fetchone()
+    assert rows == (400, 400)
+    members = fleet.roster.members.values()
+    assert {type(member.launcher) for member in members} == {RayLauncher}
+    assert sum(member.num_answered for member in members) == 400
+    assert any(fleet.roster.age_s(member.name) < 60 for member in members)  # they report
+    spawn(fleet.close()).result(PATIENCE_S)
+    assert not any(member.launched for member in members)
+    wait_until(lambda: not ray_members._connection._is_up)
 
 
 OWNER = """
