@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.engines.fleet.supply import Supply
 from relserve.policies.dispatch.desk import Asked, Desk
 from relserve.policies.dispatch.instalments import (
     LEAST_ROWS,
@@ -57,7 +56,7 @@ def test_instalments_shrink_as_the_rest_does() -> None:
         sizes.append(size(rest, 10_000, 0.5))
         rest -= sizes[-1]
     assert sizes[0] == 250
-    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
     assert min(sizes[:-1]) >= LEAST_ROWS
     assert size(1000, 3, 0.5) == 0
     assert size(2, 3, 0.5) == 2
@@ -92,38 +91,14 @@ def test_rows_with_a_long_common_beginning_are_groups() -> None:
     assert (num_shared("abc", "abd"), num_shared("ab", "abc"), num_shared("", "a")) == (2, 2, 0)
 
 
-@given(st.lists(st.text("ab", max_size=200), max_size=60), st.lists(st.integers(1, 9), max_size=99))
-def test_every_row_is_given_once_and_groups_stay_with_a_member(prompts: list[str], sizes: list[int]) -> None:
-    supply, found = Supply(prompts), list[int]()
-    for i, num in enumerate(sizes):
-        took = supply.take(num, "ab"[i % 2])
-        found += took
-        if i == 2:
-            supply.put_back(took)
-            found = found[: len(found) - len(took)]
-    found += supply.take(len(prompts), "a")
-    assert sorted(found) == list(range(len(prompts)))
-    assert len(supply) == 0
-
-
-def test_a_member_goes_on_with_the_group_that_it_began() -> None:
-    prompts = [f"{'x' * 100 if i % 2 else 'y' * 100}{i}" for i in range(40)]
-    supply = Supply(prompts)
-    a, b = supply.take(5, "a"), supply.take(5, "b")
-    a += supply.take(5, "a")
-    b += supply.take(5, "b")
-    assert {i % 2 for i in a} != {i % 2 for i in b}
-    assert len({i % 2 for i in a}) == len({i % 2 for i in b}) == 1
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_chooses_among_those_that_are_named(name: str) -> None:
     desk = Desk(make(name), fleet(FAST, SLOW, FAST))
     found = {desk.choose(Asked(str(i), 100, session=str(i)), 0.1, ["m1", "m2"]) for i in range(20)}
     assert found <= {"m1", "m2"}
-    number = desk.put(Asked("x", 100), "m1", 0.2)
+    number = desk.put([Asked("x", 100)], "m1", 0.2)
     assert desk.open["x"].member == "m1"
     assert desk.board["unanswered"].tolist() == [0, 1, 0]
-    assert desk.put(Asked("y", 100), "m0", 0.3) > number
+    assert desk.put([Asked("y", 100), Asked("w", 9)], "m0", 0.3) > number
     with pytest.raises(ValueError, match="no member"):
         desk.choose(Asked("z", 100), 0.1, ["m9"])
