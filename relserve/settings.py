@@ -150,7 +150,9 @@ def prefer_shared() -> None:
 class Settings:
     """Every setting. RELSERVE_MODEL sets `model`, and so on."""
 
-    model: str = _setting("tiny", "the model of a call that names none: 'tiny', a path, a hub id or a URL")
+    model: str = _setting(
+        "tiny", "the model of a call that names none: 'tiny', a path, a hub id, a URL or fleet:FILE"
+    )
     api_key: str = _setting("", "key for HTTP servers; OPENAI_API_KEY is used when this is unset")
     timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _seconds)
     max_retries: int = _setting(
@@ -169,7 +171,7 @@ class Settings:
     engine: str = _setting(
         OWN,
         "who runs a local model: 'shared', one process for all of this user's, started on demand, or 'own', "
-        "this process for itself (default: own; the commands sql, explain and shell: shared)",
+        "this process for itself (default: own; the commands sql, explain and shell, and fleets: shared)",
         _engine,
     )
     engine_idle_min: float = _setting(

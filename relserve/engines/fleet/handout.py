@@ -187,9 +187,8 @@ class Handout:
     ) -> Instalment:
         launched, submission, desk = member.launched, self._submission, self._roster.desk
         assert launched is not None
-        serial, number = next(_numbers), -1
-        for row in rows:
-            number = desk.put(self._asked(row, serial), member.name, now_s)
+        serial = next(_numbers)
+        number = desk.put([self._asked(row, serial) for row in rows], member.name, now_s)
         made = Instalment(member, member.life, launched.engine, rows, set(rows), now_s, serial, alone)
         for row in rows:
             self._held.setdefault(row, []).append(made)

@@ -96,8 +96,9 @@ class Roster:
         if self._nobody_since_s is None:
             self._nobody_since_s = now_s
         coming = [each for each in members if each.is_coming]
-        has_begun = self.has_identity or any(not each.num_failed for each in coming)
-        if coming and has_begun and now_s - self._nobody_since_s < WAIT_S:
+        if any(each.state is State.STARTING and not each.num_failed for each in coming):
+            return  # its first start: a large model takes minutes, and its engine says if it fails
+        if coming and self.has_identity and now_s - self._nobody_since_s < WAIT_S:
             return
         self._nobody_since_s = None  # who asks next waits anew
         why = "; ".join(f"{each.name}: {_why_not(each)}" for each in members)

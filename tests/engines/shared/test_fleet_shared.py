@@ -83,7 +83,10 @@ def members(file: Path) -> list[dict[str, Any]]:
     return list(found["members"])
 
 
-def test_sql_over_a_fleet_keeps_answers_under_the_fleets_fingerprint(file: Path) -> None:
+def test_sql_over_a_fleet_keeps_answers_under_the_fleets_fingerprint(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELSERVE_ANSWER_CACHE_MB", "10")
     con = relserve.connect(model=f"fleet:{file}", progress=False)
     text = "SELECT llm('{}', i::VARCHAR) AS a FROM range(20) t(i) ORDER BY i"
     first = con.execute(text).fetchall()
