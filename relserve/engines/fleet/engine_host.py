@@ -13,7 +13,6 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.engine import LocalEngine
 from relserve.errors import EngineDeadError
 from relserve.machine.engine_status import started_at
-from relserve.machine.state_message import VARIABLE
 from relserve.policies.cost import CostModel
 from relserve.vllm_plugin.settings import FIRST_GUESS
 
@@ -44,9 +43,8 @@ class EngineHost:
     On one event loop.
 
     Args:
-        model, path, engine_args: as of `LocalEngine`.
+        model, path, engine_args, state: as of `LocalEngine`.
         log_path: "" for the output of this process.
-        state: where the engine reports to, as `Target.text` has it; "": nowhere.
         threads: of an engine on a CPU; "": as many as suit it.
     """
 
@@ -54,9 +52,12 @@ class EngineHost:
         self, model: str, path: str, engine_args: Mapping[str, Any], log_path: str, state: str, threads: str
     ) -> None:
         os.environ.pop(THREADS, None)
-        os.environ |= {name: value for name, value in ((VARIABLE, state), (THREADS, threads)) if value}
+        if threads:
+            os.environ[THREADS] = threads
         log = Path(log_path) if log_path else None
-        self._engine = LocalEngine(model, path, engine_args=engine_args, log_path=log, restarts=False)
+        self._engine = LocalEngine(
+            model, path, engine_args=engine_args, log_path=log, restarts=False, state=state
+        )
 
     async def start(self) -> Up:
         """Bring the engine up; raises as `LocalEngine.start`."""

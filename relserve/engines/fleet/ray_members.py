@@ -122,12 +122,11 @@ class RayLauncher:
             raise EngineStartError(INSTALL)
         self._model, self._path, self._engine_args = model, path, dict(engine_args)
         self._log_path, self._address = log_path, "" if address == LOCAL else address
-        self._channel, self._num_members, self._opening = channel, 0, asyncio.Lock()
+        self._channel = channel
 
     async def start(self, spec: MemberSpec) -> Launched:
         """See `Launcher.start`."""
         await _connection.enter(self._address)
-        self._num_members += 1
         member: RayMember | None = None
         try:
             member = await self._actor(spec)
@@ -143,10 +142,8 @@ class RayLauncher:
 
         state = ""
         if self._channel is not None:
-            async with self._opening:
-                if not self._channel.is_open:
-                    await self._channel.open(_connection.node if self._address else LOOPBACK)
-            state = self._channel.expect(spec.name).text
+            host = _connection.node if self._address else LOOPBACK
+            state = (await self._channel.admit(spec.name, host)).text
         name = f"{self._model} ({spec.name})"
         log = None if self._address else self._log_path(spec.name)
         make = ray.remote(
@@ -170,11 +167,8 @@ class RayLauncher:
     async def _end(self, spec: MemberSpec, member: RayMember | None) -> None:
         import ray
 
-        self._num_members -= 1
         if self._channel is not None:
             self._channel.forget(spec.name)
-            if not self._num_members:
-                self._channel.close()
         if member is not None:
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.kill(member.actor)

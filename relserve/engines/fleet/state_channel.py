@@ -45,6 +45,7 @@ class StateChannel(asyncio.DatagramProtocol):
         self._latest: dict[str, tuple[int, int]] = {}
         self._transport: asyncio.BaseTransport | None = None
         self._host = LOOPBACK
+        self._opening = asyncio.Lock()
 
     async def open(self, host: str = LOOPBACK, port: int = 0, seen_as: str = "") -> None:
         """Listen.
@@ -81,6 +82,13 @@ class StateChannel(asyncio.DatagramProtocol):
         port = self._transport.get_extra_info("sockname")[1]
         return f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
 
+    async def admit(self, name: str, host: str = LOOPBACK) -> Target:
+        """`expect` a member that is about to start, and listen if that is not done yet; errors as of both."""
+        async with self._opening:
+            if not self.is_open:
+                await self.open(host)
+        return self.expect(name)
+
     def expect(self, name: str, token: str = "") -> Target:
         """Take reports of a member from now on; gives what it has to know, which nobody else should.
 
@@ -96,8 +104,10 @@ class StateChannel(asyncio.DatagramProtocol):
         return target
 
     def forget(self, name: str) -> None:
-        """Take no more reports of a member."""
+        """Take no more reports of a member; with the last one the channel closes."""
         self._tokens.pop(name, None)
+        if not self._tokens:
+            self.close()
 
     def datagram_received(self, data: bytes, addr: object) -> None:
         """A datagram has come, from whomever."""
