@@ -12,7 +12,7 @@ from relserve.engines.fleet.launch import LocalLauncher, UrlLauncher
 from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.name import PREFIX
 from relserve.engines.local.engine import LocalEngine
-from relserve.settings import Settings
+from relserve.settings import ADMISSIONS, Settings
 
 
 def make_fleet(
@@ -32,6 +32,9 @@ def make_fleet(
         ModelError: it is not there, or its model's name leads to no model.
     """
     file = read_fleet(path)
+    if settings.admission != ADMISSIONS[0]:
+        left = f"RELSERVE_ADMISSION={settings.admission} is left out"
+        announce(f"{name}: there is no admission over a fleet yet; {left}")
     servers = UrlLauncher(file.model, settings.api_key, settings.timeout_s, settings.max_in_flight)
     if all(member.url for member in file.members):
         return FleetEngine(name, file, lambda _: servers, announce=announce)
