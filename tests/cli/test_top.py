@@ -204,7 +204,8 @@ def test_who_waits_to_be_admitted_is_drawn_by_user(tmp_path: Path) -> None:
 
 def test_members_of_fleets_are_shown_with_why_they_are_not_up(tmp_path: Path) -> None:
     up = MemberStatus("m0", "up", "", "here", True, False, 7, 1200, 1, 3, 0.0123, "ours")
-    dead = MemberStatus("m1", "dead", "no\x1b[2J memory", "http://h/v1", False, False, 0, 4, 2, None, None, "")
+    why = "no\x1b[2J memory"
+    dead = MemberStatus("m1", "dead", why, "http://h/v1", False, False, 0, 4, 2, None, None, "")
     StatusFile("fleet", tmp_path).write(fleet_here("fleet:f.toml", "ours", 2, 1500, [up, dead]))
     [fleet] = read_fleets(tmp_path)
     assert fleet.members == [up, dead]

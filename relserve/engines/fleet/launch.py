@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from relserve.errors import EngineStartError, UsageError
 
 RETRIES = 1  # of a row at one server: another member is a better place to try
 LEAST_SLOTS = 4  # a server with fewer answers nothing else while it works
+
+_closing: set[asyncio.Future[None]] = set()  # engines that nobody waits for any more
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,10 @@ class LocalLauncher:
             await engine.start()
         except UsageError as error:
             raise EngineStartError(str(error)) from error
+        except asyncio.CancelledError:  # the start itself goes on
+            _closing.add(closing := asyncio.ensure_future(engine.close()))
+            closing.add_done_callback(_closing.discard)
+            raise
         mark, running = await engine.fingerprint(), engine.running
         known = known_as(spec, engine.find_cost())
         return Launched(engine, mark, known, None if running is None else running.max_num_seqs, mark)

@@ -14,7 +14,7 @@ from relserve.engines.fleet.name import PREFIX
 from relserve.engines.fleet.ray_members import RayLauncher
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
-from relserve.settings import Settings
+from relserve.settings import ADMISSIONS, Settings
 
 
 def make_fleet(
@@ -35,6 +35,9 @@ def make_fleet(
         ModelError: it is not there, or its model's name leads to no model.
     """
     file = read_fleet(path)
+    if settings.admission != ADMISSIONS[0]:
+        left = f"RELSERVE_ADMISSION={settings.admission} is left out"
+        announce(f"{name}: there is no admission over a fleet yet; {left}")
     servers = UrlLauncher(file.model, settings.api_key, settings.timeout_s, settings.max_in_flight)
     if all(member.url for member in file.members):
         return FleetEngine(name, file, lambda _: servers, announce=announce)
