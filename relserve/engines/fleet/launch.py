@@ -10,6 +10,7 @@ from typing import Any
 
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import Launched, known_as
+from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineStartError, UsageError
@@ -69,6 +70,7 @@ class LocalLauncher:
         model, path: as of `LocalEngine`.
         engine_args: for all members.
         log_path: of a member's engine, by the member's name.
+        channel: to which the engines report.
     """
 
     model: str
@@ -76,6 +78,7 @@ class LocalLauncher:
     engine_args: Mapping[str, Any]
     announce: Callable[[str], None]
     log_path: Callable[[str], Path | None]
+    channel: StateChannel
 
     async def start(self, spec: MemberSpec) -> Launched:
         """See `Launcher.start`."""
@@ -84,10 +87,18 @@ class LocalLauncher:
                 f"member {spec.name} is to have {'gpus' if spec.gpus else 'a machine'}, which takes Ray "
                 "(pip install 'relserve[fleet]'); without it, members run on this machine as they are"
             )
+        target = await self.channel.admit(spec.name)
+        try:
+            return await self._start(spec, target.text)
+        except BaseException:
+            self.channel.forget(spec.name)
+            raise
+
+    async def _start(self, spec: MemberSpec, state: str) -> Launched:
         args = {**self.engine_args, **spec.engine_args}
         engine = LocalEngine(
             f"{self.model} ({spec.name})", self.path, engine_args=args, announce=lambda _: None,
-            log_path=self.log_path(spec.name), restarts=False,
+            log_path=self.log_path(spec.name), restarts=False, state=state,
         )  # fmt: skip
         try:
             await engine.start()
@@ -103,6 +114,7 @@ class LocalLauncher:
 
     async def stop(self, spec: MemberSpec, engine: Engine) -> None:
         """See `Launcher.stop`."""
+        self.channel.forget(spec.name)
         await engine.close()
 
     async def ping(self, engine: Engine) -> bool:

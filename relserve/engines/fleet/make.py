@@ -43,18 +43,19 @@ def make_fleet(
         return FleetEngine(name, file, lambda _: servers, announce=announce)
     folder = folder_of(file.model)
     stem = f"{PREFIX}{path.stem}-"
-    children = LocalLauncher(
-        file.model, folder, engine_args, announce, lambda member: log_path(stem + member)
-    )  # fmt: skip
-
     wants_ray = {spec.name for spec in file.members if not spec.url and _wants_ray(spec, file.address)}
-    rays = children if not wants_ray else RayLauncher(
-        file.model, folder, engine_args, lambda member: log_path(stem + member), file.address,
-        StateChannel(lambda member, report: fleet.report(member, report)),
-    )  # fmt: skip
+
+    def log_of(member: str) -> Path | None:
+        return log_path(stem + member)
+
+    channel = StateChannel(lambda member, report: fleet.report(member, report))
+    children: Launcher = LocalLauncher(file.model, folder, engine_args, announce, log_of, channel)
+    actors = children
+    if wants_ray:
+        actors = RayLauncher(file.model, folder, engine_args, log_of, file.address, channel)
 
     def launcher_of(spec: MemberSpec) -> Launcher:
-        return servers if spec.url else rays if spec.name in wants_ray else children
+        return servers if spec.url else actors if spec.name in wants_ray else children
 
     files = LocalEngine(file.model, folder, engine_args=engine_args)
     fleet = FleetEngine(name, file, launcher_of, announce=announce, files=files)

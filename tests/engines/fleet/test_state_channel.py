@@ -197,6 +197,25 @@ def test_a_flood_of_garbage_does_not_keep_a_member_out() -> None:
     run(test)
 
 
+def test_it_listens_as_long_as_there_is_somebody_to_listen_to() -> None:
+    async def lives() -> list[bool]:
+        channel = StateChannel(print)
+        found = [channel.is_open]
+        one, other = await asyncio.gather(channel.admit("a"), channel.admit("b"))
+        assert one.address == other.address
+        found.append(channel.is_open)
+        channel.forget("a")
+        found.append(channel.is_open)
+        channel.forget("b")
+        found.append(channel.is_open)
+        await channel.admit("a")
+        found.append(channel.is_open)
+        channel.forget("a")
+        return found
+
+    assert asyncio.run(lives()) == [False, True, True, False, True]
+
+
 def test_a_port_that_is_taken_is_an_error_that_says_so() -> None:
     async def test(owner: Owner) -> None:
         port = int(owner.channel.address.rpartition(":")[2])
