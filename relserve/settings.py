@@ -17,7 +17,8 @@ from relserve.errors import UsageError
 PREFIX = "RELSERVE_"
 # Variables that the tests, benchmarks, `relserve serve` and the engine's own child process read.
 NOT_SETTINGS = (
-    "RELSERVE_DATA", "RELSERVE_ENGINE_PARENT", "RELSERVE_ENGINE_LOG", "RELSERVE_RESIDENT_LOCK",
+    "RELSERVE_DATA", "RELSERVE_ENGINE_PARENT", "RELSERVE_ENGINE_LOG", "RELSERVE_ENGINE_STATE",
+    "RELSERVE_RESIDENT_LOCK",
     "RELSERVE_HTTP_TOKEN", "RELSERVE_FORMER_MEMORY_LIMIT",
 )  # fmt: skip
 SHARED, OWN = "shared", "own"
@@ -135,6 +136,11 @@ def names_a_model() -> bool:
     return bool(os.environ.get(PREFIX + "MODEL"))
 
 
+def wants_own() -> bool:
+    """Whether the user wants each process to have engines of its own; a fleet is shared unless they do."""
+    return os.environ.get(PREFIX + "ENGINE", "").strip().lower() == OWN
+
+
 def prefer_shared() -> None:
     """Have this process use shared engines, unless the user decided."""
     os.environ.setdefault(PREFIX + "ENGINE", SHARED)
@@ -144,7 +150,9 @@ def prefer_shared() -> None:
 class Settings:
     """Every setting. RELSERVE_MODEL sets `model`, and so on."""
 
-    model: str = _setting("tiny", "the model of a call that names none: 'tiny', a path, a hub id or a URL")
+    model: str = _setting(
+        "tiny", "the model of a call that names none: 'tiny', a path, a hub id, a URL or fleet:FILE"
+    )
     api_key: str = _setting("", "key for HTTP servers; OPENAI_API_KEY is used when this is unset")
     timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _seconds)
     max_retries: int = _setting(
@@ -163,7 +171,7 @@ class Settings:
     engine: str = _setting(
         OWN,
         "who runs a local model: 'shared', one process for all of this user's, started on demand, or 'own', "
-        "this process for itself (default: own; the commands sql, explain and shell: shared)",
+        "this process for itself (default: own; the commands sql, explain and shell, and fleets: shared)",
         _engine,
     )
     engine_idle_min: float = _setting(

@@ -32,7 +32,7 @@ def test_imports_for_type_checking_count() -> None:
     circles = next(c for c in LINTER["contracts"] if c["type"] == "acyclic_siblings")
     assert set(circles["ancestors"]) == {"relserve.*", "relserve_duckdb", "relserve_kernels"}
     ignoring = [each["name"] for each in LINTER["contracts"] if "ignore_imports" in each]
-    assert ignoring == ["only the plug-in's seam knows vLLM"]
+    assert ignoring == ["only the plug-in's seam knows vLLM", "one file knows Ray"]
 
 
 def test_at_most_six_modules_lie_loose() -> None:

@@ -14,8 +14,10 @@ from relserve.call.slo import Slo
 logger = logging.getLogger(__name__)
 
 MOST = 10**7  # rows or tokens that a client is believed to speak of
+MOST_DISPATCHES = 2**53  # as many as JSON can count
 MAX_KIND = 64  # characters of a kind or a stage, which schedulers remember
 TTFT_SLO, TPOT_SLO = "rel_ttft_slo_s", "rel_tbt_slo_s"  # arguments of requests that name no relQuery, too
+DISPATCH = "rel_dispatch"  # likewise
 
 
 class Step(NamedTuple):
@@ -52,6 +54,7 @@ class RelTag(NamedTuple):
         likely: the most tokens that an answer has as far as its type tells; None where it does not tell.
         is_named: whether the request names the relQuery; else its client knows of none. It does not travel.
         slo: limits of each row's tokens; None: none. What travels is read of each request by itself.
+        dispatch: the number under which a fleet's owner sent it to this engine, from 0; None: it did not.
     """
 
     rel_id: str
@@ -64,6 +67,7 @@ class RelTag(NamedTuple):
     likely: int | None = None
     is_named: bool = True
     slo: Slo | None = None
+    dispatch: int | None = None
 
     def args(self) -> dict[str, str | int | float]:
         """The tag as vLLM carries it: `extra_args` of a request in process, `vllm_xargs` of an HTTP body.
@@ -81,6 +85,7 @@ class RelTag(NamedTuple):
             "rel_likely": self.likely,
             TTFT_SLO: None if self.slo is None else self.slo.ttft_s,
             TPOT_SLO: None if self.slo is None else self.slo.tpot_s,
+            DISPATCH: self.dispatch,
         }
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -111,6 +116,15 @@ def read_tag(args: Any, max_tokens: int | None) -> RelTag | None:
         _kept(args.get("rel_kind")),
         None if likely is None else min(cap, likely),
     )
+
+
+def dispatch_of(args: Any) -> int | None:
+    """The number of a fleet's dispatch in a request's `extra_args`; None where there is none."""
+    number = args.get(DISPATCH) if isinstance(args, Mapping) else None
+    if isinstance(number, float) and number.is_integer():  # as JSON may have made it
+        number = int(number)
+    is_number = isinstance(number, int) and not isinstance(number, bool) and 0 <= number < MOST_DISPATCHES
+    return number if is_number else None
 
 
 def cap_of(max_tokens: int | None) -> int:

@@ -185,6 +185,7 @@ class Submission:
         grammars: of each prompt's reply, where it has one of its own, in place of the sampling's; None: no
             prompt has.
         user: whose share of the engine it counts against; None: the user of the process.
+        dispatch: of the latest dispatch in it, where a fleet's router sent it; see `Report.seen`.
         told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
             process alone.
     """
@@ -201,6 +202,7 @@ class Submission:
     grammars: Sequence[Grammar | None] | None = None
     slo: Slo | None = None
     user: str | None = None
+    dispatch: int | None = None
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -243,7 +245,7 @@ class Submission:
         likely = None if likely is None else min(likely, cap)
         return RelTag(
             self.rel_id, rows, cap, self.workflow_id, self.stage, self.deadline_s, self.kind, likely,
-            slo=self.slo,
+            slo=self.slo, dispatch=self.dispatch,
         )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
-"""The command line: `relserve sql`, `ask`, `shell`, `explain`, `engine`, `demo`, `models`, `cache`, `top`
-and `calibrate`.
+"""The command line: `relserve sql`, `ask`, `shell`, `explain`, `engine`, `fleet`, `demo`, `models`, `cache`,
+`top` and `calibrate`.
 
 Each command imports what it runs when it is called, so that `--help` and `top` need neither DuckDB nor an
 HTTP client.
@@ -18,6 +18,7 @@ import relserve
 from relserve.cli.ask.command import ask_command
 from relserve.cli.cache import app as cache_app
 from relserve.cli.engine import app as engine_app
+from relserve.cli.fleet import app as fleet_app
 from relserve.cli.formats import Format
 from relserve.cli.models import app as models_app
 from relserve.cli.user import app as user_app
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.add_typer(cache_app, name="cache")
 app.add_typer(models_app, name="models")
 app.add_typer(engine_app, name="engine")
+app.add_typer(fleet_app, name="fleet")
 app.add_typer(user_app, name="user")
 
 Model = Annotated[

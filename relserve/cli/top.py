@@ -15,10 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from relserve.cli.console import console
+from relserve.cli.fleet_table import fleet_head, members_table
 from relserve.cli.plain_text import clock_text, plain
 from relserve.cli.top_gates import gate_head, gate_table
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
+from relserve.machine.fleet_status import FleetStatus, read_fleets
 from relserve.machine.gate_status import GateStatus, read_gates
 
 NOBODY = """No engine with relserve's scheduler is running on this machine.
@@ -38,35 +40,46 @@ def run(once: bool, interval_s: float, as_json: bool) -> None:
                 time.sleep(interval_s)
                 _write_json(folder)
         elif once or not console().is_terminal:
-            console().print(draw(read_engines(folder), time.time(), read_gates(folder)))
+            console().print(_drawn(folder))
         else:
             _live(folder, interval_s)
+
+
+def _drawn(folder: Path) -> RenderableType:
+    return draw(read_engines(folder), time.time(), read_gates(folder), read_fleets(folder))
 
 
 def _live(folder: Path, interval_s: float) -> None:
     screen = console()
     with Live(console=screen, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(draw(read_engines(folder), time.time(), read_gates(folder)), refresh=True)
+            live.update(_drawn(folder), refresh=True)
             time.sleep(interval_s)
 
 
 def _write_json(folder: Path) -> None:
     engines = [engine.as_dict() for engine in read_engines(folder)]
     gates = [gate.as_dict() for gate in read_gates(folder)]
-    sys.stdout.write(json.dumps({"time_s": time.time(), "engines": engines, "gates": gates}) + "\n")
+    fleets = [fleet.as_dict() for fleet in read_fleets(folder)]
+    found = {"time_s": time.time(), "engines": engines, "gates": gates, "fleets": fleets}
+    sys.stdout.write(json.dumps(found) + "\n")
     sys.stdout.flush()
 
 
-def draw(engines: list[EngineStatus], now_s: float, gates: Sequence[GateStatus] = ()) -> RenderableType:
-    """One block an engine, and one a gate at which somebody waits.
+def draw(
+    engines: list[EngineStatus], now_s: float, gates: Sequence[GateStatus] = (),
+    fleets: Sequence[FleetStatus] = (),
+) -> RenderableType:  # fmt: skip
+    """One block a fleet and one an engine, and one a gate at which somebody waits.
 
     Args:
         now_s: seconds of the wall clock, as in `EngineStatus.written_s`.
     """
-    if not engines:
+    if not engines and not fleets:
         return Text(NOBODY)
     blocks: list[RenderableType] = []
+    for fleet in fleets:
+        blocks += [fleet_head(fleet), members_table(fleet.members), Text("")]
     for engine in engines:
         rels = [_table(engine, now_s)] if engine.rels else []
         blocks += [_head(engine, now_s), *_budget(engine), *rels, Text("")]

@@ -49,6 +49,14 @@ class Engine(Protocol):
         """Free everything; the engine starts anew if asked again."""
 
 
+@runtime_checkable
+class Startable(Protocol):
+    """An engine that may be started before it is asked."""
+
+    async def start(self) -> Any:
+        """Start it if it is not up, and wait until it is; raises as of `Engine.answer`."""
+
+
 class Encoder(Protocol):
     """A model's tokenizer behind its chat template."""
 

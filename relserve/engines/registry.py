@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm.auto import tqdm
 
 from relserve.call.slo import classes
+from relserve.engines.fleet.name import PREFIX, file_of, is_fleet
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.kv_cache import told_cache, told_setting
 from relserve.engines.loop import spawn
@@ -23,10 +24,11 @@ from relserve.errors import ModelError, UsageError
 from relserve.gate.made import make_gate
 from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.policies.admission.request import SloClasses
-from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings
+from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings, wants_own
 from relserve.vllm_plugin.settings import KEY
 
 if TYPE_CHECKING:
+    from relserve.engines.fleet.engine import FleetEngine
     from relserve.engines.shared.engine import SharedEngine
 
 logger = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ KINDS = {
     "PATH": "a folder with a Hugging Face model (config.json, weights, tokenizer), run by vLLM here",
     "ORG/NAME": "a model of the Hugging Face hub, fetched and run by vLLM here",
     "URL[#NAME]": "an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1",
+    "fleet:FILE": "several engines of one model, as a TOML file names them; see docs/fleet.md",
     "scripted": "no model: made-up but repeatable answers, for dry runs",
 }
 
@@ -160,6 +163,10 @@ def _see_that_no_budget_differs(settings: Settings) -> None:
 
 
 def _make(name: str, settings: Settings) -> Engine:
+    if is_fleet(name):
+        if wants_own():
+            return own_engine(name, path_of(name), settings, announce)
+        return shared_engine(name, settings)
     if is_local(name) and settings.engine == SHARED:
         return shared_engine(name, settings)
     return own_engine(name, path_of(name), settings, announce)
@@ -167,15 +174,19 @@ def _make(name: str, settings: Settings) -> Engine:
 
 def is_local(name: str) -> bool:
     """Whether a model's name means one that vLLM runs on this machine."""
-    return name != "scripted" and not re.match(r"https?://", name)
+    return name != "scripted" and not is_fleet(name) and not re.match(r"https?://", name)
 
 
 def path_of(name: str) -> str:
-    """The folder or hub id of a local model, whose name may be relative; of any other model its name.
+    """The folder or hub id of a local model, or `PREFIX` and a fleet's file, whose names may be relative.
+
+    Of any other model its name.
 
     Raises:
         ModelError: the name leads to no model.
     """
+    if is_fleet(name):
+        return f"{PREFIX}{file_of(name)}"
     if not is_local(name):
         return name
     check_embedded(name)
@@ -194,6 +205,8 @@ def own_engine(
     name: str, path: str, settings: Settings, announce: Callable[[str], None], forks: bool = False
 ) -> Engine:
     """An engine that this process runs; `path` as of `path_of`, `forks` as of `LocalEngine`."""
+    if is_fleet(name):
+        return _fleet(name, path, settings, announce)
     if name == "scripted":
         return ScriptedEngine(remembers=False)
     if not is_local(name):
@@ -211,6 +224,17 @@ def own_engine(
     )  # fmt: skip
 
 
+def _fleet(name: str, path: str, settings: Settings, announce: Callable[[str], None]) -> FleetEngine:
+    from relserve.engines.fleet.make import make_fleet  # and the policies of dispatch, and numpy
+
+    def log_path(member: str) -> Path | None:
+        return _log_path(member, settings)
+
+    return make_fleet(
+        name, file_of(path), settings, engine_args_of(settings), announce, log_path, path_of
+    )  # fmt: skip
+
+
 def shared_engine(name: str, settings: Settings) -> SharedEngine:
     """The resident engine of a model, as this process sees it.
 
@@ -219,10 +243,12 @@ def shared_engine(name: str, settings: Settings) -> SharedEngine:
     """
     from relserve.engines.shared.engine import SharedEngine  # needs a system with Unix sockets
 
+    path = path_of(name)
+    files = _fleet(name, path, settings, announce) if is_fleet(name) else None
     return SharedEngine(
-        name, path_of(name), engine_args=engine_args_of(settings), idle_min=settings.engine_idle_min,
+        name, path, engine_args=engine_args_of(settings), idle_min=settings.engine_idle_min,
         cache_dir=settings.cache_dir, announce=announce, log_path=_log_path(name, settings),
-        admission=settings.admission,
+        admission=settings.admission, files=files,
     )  # fmt: skip
 
 

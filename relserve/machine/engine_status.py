@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from relserve.settings import cache_dir
 
 FORMAT = 1  # of the files; a reader leaves those of another format alone
+_numbers = itertools.count(1)
 _NAME = re.compile(r"[a-z]+-(\d+)(-\d+)?\.json(\.tmp)?")
 
 
@@ -137,6 +139,31 @@ def state_dir() -> Path:
 def read_engines(folder: Path) -> list[EngineStatus]:
     """The engines that run, by pid; removes what processes left that have ended."""
     return read_statuses(folder, "engine", EngineStatus.of_dict)
+
+
+class StatusFile:
+    """Where a process writes one status; what cannot be written is left out: it is seen nowhere but in `top`.
+
+    Args:
+        kind: of the file's name, as of `read_statuses`.
+    """
+
+    def __init__(self, kind: str, folder: Path | None = None) -> None:
+        self.path = (folder or state_dir()) / f"{kind}-{os.getpid()}-{next(_numbers)}.json"
+
+    def write(self, status: AsDict) -> None:
+        """Put this in place of what was written before, at once."""
+        unfinished = self.path.with_suffix(".json.tmp")
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text(json.dumps(status.as_dict()) + "\n", encoding="utf-8")
+            unfinished.replace(self.path)
+
+
+class AsDict(Protocol):
+    """What a status file holds."""
+
+    def as_dict(self) -> dict[str, Any]: ...
 
 
 class Status(Protocol):

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import json
 import os
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from relserve.machine.engine_status import read_statuses, started_at, state_dir
+from relserve.machine.engine_status import StatusFile, read_statuses, started_at
 
 FORMAT = 1
-_numbers = itertools.count(1)
 
 
 class UserStatus(NamedTuple):
@@ -71,19 +67,11 @@ class GateStatus(NamedTuple):
         return cls(**{**fields, "users": [UserStatus(**user) for user in fields["users"]]})
 
 
-class GateFile:
-    """Where one gate writes; what cannot be written is left out, for it is seen nowhere but in `top`."""
+class GateFile(StatusFile):
+    """Where one gate writes."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.path = (folder or state_dir()) / f"gate-{os.getpid()}-{next(_numbers)}.json"
-
-    def write(self, status: GateStatus) -> None:
-        """Put this in place of what was written before, at once."""
-        unfinished = self.path.with_suffix(".json.tmp")
-        with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_text(json.dumps(status.as_dict()) + "\n", encoding="utf-8")
-            unfinished.replace(self.path)
+        super().__init__("gate", folder)
 
 
 def read_gates(folder: Path) -> list[GateStatus]:

@@ -13,10 +13,9 @@ from typing import Any
 
 from relserve.call.relquery import Submission
 from relserve.call.standing import Standing
-from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.log import one_line
 from relserve.engines.loop import engine_loop
-from relserve.engines.protocol import Engine
+from relserve.engines.protocol import Engine, Startable
 from relserve.engines.shared.wire import (
     Ended,
     Replied,
@@ -55,7 +54,7 @@ class Answers:
 
     async def start_engine(self) -> None:
         """Start the engine before anybody asks; what goes wrong is told to those who do."""
-        if isinstance(self._engine, LocalEngine):
+        if isinstance(self._engine, Startable):
             try:
                 await self._engine.start()
                 self._milestones.reach("ready")

@@ -44,7 +44,7 @@ CLOSE_S = 4.0  # how long the engine may take to end by itself
 CHECK_S = 0.2  # how often it looks whether it has been idle for long enough
 HUNG_UP = (OSError, asyncio.IncompleteReadError, EngineError)
 CALLS = "calls"  # the service of DuckDB's extension
-OPEN_TO_ALL = ("status", "stop")  # services for every release of relserve
+OPEN_TO_ALL = ("status", "stop", "fleet")  # services for every release of relserve
 
 Handler = Callable[[dict[str, Any], asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -90,7 +90,7 @@ class Process:
         self._services: dict[str, Handler] = {
             "engine": self._answers.serve, "start": self._answers.start,
             "fingerprint": self._fingerprint, "status": self._status, "stop": self._stop,
-            CALLS: self._calls, "openai": self._openai_socket,
+            CALLS: self._calls, "openai": self._openai_socket, "fleet": self._fleet,
         }  # fmt: skip
         self._busy, self._idle_since, self._started = 0, time.monotonic(), datetime.now(timezone.utc)
         self._done = asyncio.Event()
@@ -225,7 +225,8 @@ class Process:
         with self.working():
             await self._answers.started.wait()
         if not isinstance(self.engine, LocalEngine) or self._answers.has_failed:
-            await write_json(writer, {"error": str(self._answers.start_error)})
+            why = self._answers.start_error or f"{self.resident.model} serves no OpenAI API of its own yet"
+            await write_json(writer, {"error": str(why)})
             return
         if self._openai is None:
             from relserve.engines.local.openai import OpenAISocket  # uvicorn, of the extra `server`
@@ -265,6 +266,26 @@ class Process:
                 "log": str(self.resident.log_path or ""),
             },
         )  # fmt: skip
+
+    async def _fleet(
+        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Drain or resume a member where that is asked, and tell of all."""
+        from relserve.engines.fleet.engine import FleetEngine  # and the policies of dispatch, and numpy
+
+        asked, engine = await read_json(reader), self.engine
+        if not isinstance(engine, FleetEngine):
+            await write_json(writer, {"error": f"{self.resident.model} is one engine, and no fleet"})
+            return
+        try:
+            if asked.get("do") == "drain":
+                engine.drain(str(asked.get("member")))
+            elif asked.get("do") == "resume":
+                engine.resume(str(asked.get("member")))
+        except EngineError as error:
+            await write_json(writer, {"error": str(error)})
+            return
+        await write_json(writer, engine.status().as_dict())
 
     async def _stop(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -45,6 +45,10 @@ class MissRatios:
         self._measured[state.rel_id] = step, ratio
         return ratio
 
+    def latest(self, rel_id: str) -> float:
+        """As measured last; 1 where none was."""
+        return self._measured.get(rel_id, (0, 1.0))[1]
+
     def forget(self, rel_id: str) -> None:
         """A relQuery has left."""
         self._measured.pop(rel_id, None)

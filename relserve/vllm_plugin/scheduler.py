@@ -23,6 +23,7 @@ from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import OFF, SchedulerSettings, read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
+from relserve.vllm_plugin.telemetry import Telemetry
 from relserve.vllm_plugin.version import check_version
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,8 @@ class RelQueryScheduling(_Base):
         self._num_ranks = _num_ranks(self, settings.ranks)
         name = settings.caching or settings.variant
         self.publisher = Publisher(self, name if self.steering is not None else "stock")
+        missing = self.steering.miss_ratio if isinstance(self.steering, Steering) else _all
+        self.telemetry = Telemetry.of(self, settings.first_cost, missing)
 
     def _leader(self, settings: SchedulerSettings) -> Steering | PlannedSteering:
         if settings.caching:
@@ -64,10 +67,16 @@ class RelQueryScheduling(_Base):
         for each in (self.steering, self.budgets):
             if each is not None:
                 each.arrive(request)
-        super().add_request(request)
+        if self.telemetry is None:
+            super().add_request(request)
+        else:
+            self.telemetry.arriving(request)
+            super().add_request(request)
+            self.telemetry.arrived()
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         leader = self.budgets if self.steering is None else self.steering
+        output: Any
         if leader is None:
             output = super().schedule(*args, **kwargs)
         else:
@@ -80,11 +89,13 @@ class RelQueryScheduling(_Base):
             now_s = time.monotonic()
             self.ledger.run((new.req_id for new in output.scheduled_new_reqs), now_s)
             self.ledger.run(resumed, now_s)
+        if self.telemetry is not None:
+            self.telemetry.scheduled(output)
         return output
 
     def update_from_output(self, *args: Any, **kwargs: Any) -> Any:
         step = args[0] if args else kwargs["scheduler_output"]
-        for each in (self.steering, self.budgets):
+        for each in (self.steering, self.budgets, self.telemetry):
             if each is not None:
                 each.step_done(step)
         outputs = super().update_from_output(*args, **kwargs)
@@ -107,11 +118,16 @@ class RelQueryScheduling(_Base):
         """A request was answered, and has left unless its input is streamed: then it goes on."""
         request = self.requests.get(request_id)
         if request is None or request.is_finished():
-            self.ledger.end(request_id, now_s)
-            if self.budgets is not None:
-                self.budgets.ended(request_id)
+            self._left(request_id, now_s)
         else:
             self.ledger.wait(request)
+
+    def _left(self, request_id: str, now_s: float, aborted: bool = False) -> None:
+        self.ledger.end(request_id, now_s, aborted)
+        if self.budgets is not None:
+            self.budgets.ended(request_id, aborted)
+        if self.telemetry is not None:
+            self.telemetry.ended(request_id)
 
     def finish_requests(self, request_ids: str | Iterable[str] | None, *args: Any, **kwargs: Any) -> Any:
         """Aborts, and errors found by others than the scheduler."""
@@ -122,9 +138,7 @@ class RelQueryScheduling(_Base):
         result = super().finish_requests(request_ids if request_ids is None else ended, *args, **kwargs)
         now_s = time.monotonic()
         for request_id in ended:
-            self.ledger.end(request_id, now_s, aborted=True)
-            if self.budgets is not None:
-                self.budgets.ended(request_id, aborted=True)
+            self._left(request_id, now_s, aborted=True)
         self._tick()
         return result
 
@@ -133,14 +147,21 @@ class RelQueryScheduling(_Base):
         self.publisher.tick()
         if self.steering is not None:
             self.steering.lengths.tick(is_idle=not len(self.ledger))
+        if self.telemetry is not None:
+            self.telemetry.rested()
 
     def shutdown(self) -> None:
         """End; leaves the counters where the settings say, and no status."""
         self.publisher.close()
-        for each in (self.steering, self.budgets):
+        for each in (self.steering, self.budgets, self.telemetry):
             if each is not None:
                 each.close()
         super().shutdown()
+
+
+def _all(rel_id: str) -> float:
+    """The share of prompts to compute where nobody looks into the prefix cache."""
+    return 1.0
 
 
 def _is_steered(scheduler: Host, variant: str) -> bool:

@@ -215,6 +215,10 @@ class Steering:
         if (sample := self.clock.done(output)) is not None:
             self.driver.measured(sample)
 
+    def miss_ratio(self, rel_id: str) -> float:
+        """The share of a relQuery's prompts that the prefix cache lacks, as measured last; 1 if never."""
+        return self._miss_ratios.latest(rel_id)
+
     def outlooks(self, rels: Sequence[RelRecord]) -> list[Outlook]:
         """How some of the relQueries stand that the queue's order holds."""
         return self.driver.outlooks(rels, self.limits, time.monotonic())

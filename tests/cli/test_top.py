@@ -20,11 +20,14 @@ from relserve.machine.engine_status import (
     BudgetStatus,
     EngineStatus,
     RelStatus,
+    StatusFile,
     is_alive,
     read_engines,
     started_at,
     state_dir,
 )
+from relserve.machine.fleet_status import MemberStatus, read_fleets
+from relserve.machine.fleet_status import here as fleet_here
 from relserve.machine.gate_status import GateFile, UserStatus, here, read_gates
 from relserve.tiny import MODEL_DIR
 from tests.waiting import PATIENCE_S, wait_until
@@ -197,3 +200,20 @@ def test_who_waits_to_be_admitted_is_drawn_by_user(tmp_path: Path) -> None:
     assert "ann" in text
     assert "12 s" in text
     assert "bob" not in text
+
+
+def test_members_of_fleets_are_shown_with_why_they_are_not_up(tmp_path: Path) -> None:
+    up = MemberStatus("m0", "up", "", "here", True, False, 7, 1200, 1, 3, 0.0123, "ours")
+    why = "no\x1b[2J memory"
+    dead = MemberStatus("m1", "dead", why, "http://h/v1", False, False, 0, 4, 2, None, None, "")
+    StatusFile("fleet", tmp_path).write(fleet_here("fleet:f.toml", "ours", 2, 1500, [up, dead]))
+    [fleet] = read_fleets(tmp_path)
+    assert fleet.members == [up, dead]
+    screen = Console(width=160, color_system=None)
+    with screen.capture() as captured:
+        screen.print(draw([], time.time(), fleets=[fleet]))
+    head, _, first, second = captured.get().splitlines()
+    assert head.startswith(f"fleet {os.getpid()}  fleet:f.toml  ours  2 relQueries, 1,500 rows wait")
+    assert first.split() == ["m0", "here", "up,", "drained", "7", "1,200", "1", "3", "12", "ms", "ours"]
+    assert "dead: no" in second
+    assert "\x1b" not in second

@@ -88,6 +88,15 @@ class HttpEngine:
                 server = await self._started()
         return fingerprint.of_server(self._base_url, server.model)
 
+    async def start(self) -> Server:
+        """Look at the server, if that was not done yet.
+
+        Raises:
+            EngineStartError: no server that answers is there, or it does not let us in.
+            ModelError: it does not serve the model.
+        """
+        return await self._started()
+
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`; ModelError where the server does not serve the model."""
         if not submission.prompts:

@@ -66,6 +66,8 @@ class LocalEngine:
         forks: fork its first process off this one, which is then to have no threads that hold locks; those
             that follow are spawned, as all are without it. Saves importing vLLM a second time.
         gate: decides which rows start; default: all do. Others that ask the same engine enter it, too.
+        state: where the engine reports to, of a fleet's member, as `Target.text` has it; "": nowhere.
+        restarts: restart an engine that died under a query; else the query ends with EngineDeadError at once.
     """
 
     def __init__(
@@ -78,8 +80,11 @@ class LocalEngine:
         log_path: Path | None = None,
         forks: bool = False,
         gate: Gate | None = None,
+        restarts: bool = True,
+        state: str = "",
     ) -> None:
         self.model, self.path = model, path
+        self._restarts, self._state = restarts, state
         self.gate = gate or Gate()
         self._engine_args = dict(engine_args)
         self.kv_cache = cache_of(self._engine_args.get("additional_config"))
@@ -198,9 +203,9 @@ class LocalEngine:
     def _give_up_or_restart(self, running: RunningEngine, is_last: bool) -> None:
         if running.closed:
             raise EngineDeadError(f"the engine for {self.model} was closed while it worked") from None
-        if is_last:
+        if is_last or not self._restarts:
             raise EngineDeadError(
-                f"the engine for {self.model} died twice during one query "
+                f"the engine for {self.model} died {'twice ' if is_last else ''}during one query "
                 f"({running.ending(self._log_path)}){self._see_log()}"
             ) from None
 
@@ -259,7 +264,7 @@ class LocalEngine:
     def _launch(self) -> RunningEngine:
         before = self._fingerprint()
         forks, self._forks = self._forks, False
-        running = launch(self.path, self._engine_args, self._log_path, forks)
+        running = launch(self.path, self._engine_args, self._log_path, forks, self._state)
         running.fingerprint = self._fingerprint()
         if before is not None and running.fingerprint != before:
             running.fingerprint = None  # changed while it was read: nobody knows what was loaded

@@ -16,6 +16,7 @@ from typing import Any
 from relserve.engines.local import cpu
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
+from relserve.machine.state_message import VARIABLE as STATE_VARIABLE
 from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
 from relserve.vllm_plugin.settings import KEY
@@ -37,12 +38,13 @@ _starting = threading.Lock()
 
 
 def launch(
-    path: str, engine_args: Mapping[str, Any], log_path: Path | None, forks: bool = False
+    path: str, engine_args: Mapping[str, Any], log_path: Path | None, forks: bool = False,
+    state: str = "",
 ) -> RunningEngine:
     """Start an engine and wait until it is ready; blocks for many seconds.
 
     Args:
-        forks: see `LocalEngine`.
+        forks, state: see `LocalEngine`.
 
     Raises:
         EngineStartError: vLLM is not installed or not of a tested version.
@@ -54,7 +56,7 @@ def launch(
         allow_hub(not os.path.isdir(path))
         arguments = arguments_of(path, engine_args)
         children = set(multiprocessing.active_children())
-        variables = variables_of(path, arguments)
+        variables = variables_of(path, arguments) | ({STATE_VARIABLE: state} if state else {})
         with _child_environment(variables, log_path), _setup_as_main():
             client = engines.start_client(arguments, _statistics_logger(), forks)
         started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]

@@ -7,12 +7,13 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from relserve.call.relquery import Reply, Submission
 from relserve.call.standing import Standing
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.unanswered import Unanswered
+from relserve.engines.protocol import Engine, Estimable
 from relserve.engines.shared.greeting import Resident, error_of
 from relserve.engines.shared.place import Place, place_of
 from relserve.engines.shared.start import Line, connect, reach
@@ -35,6 +36,10 @@ from relserve.version import VERSION
 HUNG_UP = (OSError, asyncio.IncompleteReadError, EOFError)
 
 
+class Files(Estimable, Engine, Protocol):
+    """What tells of a model while no process runs it."""
+
+
 class SharedEngine:
     """Answers from the resident engine of a model, started when it is first asked; see `Engine`.
 
@@ -48,6 +53,7 @@ class SharedEngine:
         log_path: file to whose end the process writes its output.
         admission: of a process that this engine starts, as of the setting; one that runs with another is
             refused, unless this is 'off'.
+        files: an engine of the model that tells of it and is never started; default: a local one.
     """
 
     def __init__(
@@ -61,11 +67,12 @@ class SharedEngine:
         announce: Callable[[str], None],
         log_path: Path | None,
         admission: str = ADMISSIONS[0],
+        files: Files | None = None,
     ) -> None:
         self.model = model
         self.resident = Resident(model, path, engine_args, idle_min, VERSION, log_path, cache_dir, admission)
         self._cache_dir, self._announce = cache_dir, announce
-        self._files = LocalEngine(model, path, engine_args=engine_args)  # tells of the model; never started
+        self._files = files or LocalEngine(model, path, engine_args=engine_args)  # never started
         self._lines: set[Line] = set()
         self._num_closed = 0  # how often it was closed: queries that began before that end
 

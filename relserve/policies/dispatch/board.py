@@ -8,6 +8,7 @@ report counts is told by the number of the latest dispatch in it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -93,6 +94,17 @@ class Board:
         """What was said of it when it joined."""
         return self._links[row].member
 
+    def among(self, names: Collection[str]) -> Board:
+        """Some of the members as they are now: to choose from, not to be told anything."""
+        rows = [self._rows[name] for name in names if name in self._rows]
+        if len(rows) == len(self.names):
+            return self
+        part = Board()
+        part.names, part._links = [self.names[row] for row in rows], [self._links[row] for row in rows]
+        part._rows = {name: row for row, name in enumerate(part.names)}
+        part._table = self._table[:, rows]
+        return part
+
     def costs(self) -> list[CostModel]:
         """What each member's steps cost as far as it is known."""
         return [link.cost for link in self._links]
@@ -165,18 +177,26 @@ class Board:
 
     def sent(self, row: int, request: Request, now_s: float) -> int:
         """A request goes to that member; gives the dispatch's number."""
-        self._number += 1
-        cached = request.cached_tokens.get(self.names[row], 0.0) if request.cached_tokens else 0.0
-        sent = Sent(max(request.prompt_tokens - cached, 1.0), request.output_tokens)
-        self._links[row].unanswered[self._number] = sent
+        return self.sent_all(row, [request], now_s)
+
+    def sent_all(self, row: int, requests: Sequence[Request], now_s: float) -> int:
+        """Requests go to that member; gives the number of the last dispatch, the others have those before."""
+        name, found = self.names[row], list[Sent]()
+        for request in requests:
+            cached = request.cached_tokens.get(name, 0.0) if request.cached_tokens else 0.0
+            found.append(Sent(max(request.prompt_tokens - cached, 1.0), request.output_tokens))
+        first, self._number = self._number + 1, self._number + len(found)
+        self._links[row].unanswered.update(enumerate(found, first))
+        prompts = sum([sent.prompt_tokens for sent in found])
+        outputs = sum([sent.output_tokens for sent in found])
         column, place = self._table[:, row], PLACE
-        column[place["backlog"]] = self._left(slice(row, row + 1), now_s)[0] + sent.prompt_tokens
+        column[place["backlog"]] = self._left(slice(row, row + 1), now_s)[0] + prompts
         column[place["backlog_s"]] = now_s
-        column[place["since_num"]] += 1
-        column[place["since_prompt"]] += sent.prompt_tokens
-        column[place["since_output"]] += sent.output_tokens
-        column[place["since_need"]] += sent.prompt_tokens + sent.output_tokens
-        column[place["unanswered"]] += 1
+        column[place["since_num"]] += len(found)
+        column[place["since_prompt"]] += prompts
+        column[place["since_output"]] += outputs
+        column[place["since_need"]] += prompts + outputs
+        column[place["unanswered"]] += len(found)
         return self._number
 
     def ended(self, name: str, number: int, now_s: float, latency_s: float | None = None) -> None:

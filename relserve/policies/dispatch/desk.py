@@ -6,6 +6,7 @@ Pure: whoever has the connections and the clock calls it, a simulation or a proc
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -84,18 +85,33 @@ class Desk:
         Raises:
             ValueError: the fleet has no member.
         """
-        request = self.request(asked)
-        row = self.policy.choose(request, self.board, now_s)
-        name = self.board.names[row]
-        number = self.board.sent(row, request, now_s)
-        self.open[asked.request_id] = _Open(asked, now_s, name, number)
-        if asked.session:
-            held = self._held.pop(asked.session, {})
-            held[name] = asked.prompt_tokens
-            self._held[asked.session] = held
-            while len(self._held) > MOST_SESSIONS:
-                self._held.popitem(last=False)
-        return name, number
+        name = self.choose(asked, now_s)
+        return name, self.put([asked], name, now_s)
+
+    def choose(self, asked: Asked, now_s: float, among: Collection[str] | None = None) -> str:
+        """The member that the policy would send a request to, of all or of those named.
+
+        Raises:
+            ValueError: none of them is there.
+        """
+        board = self.board if among is None else self.board.among(among)
+        return board.names[self.policy.choose(self.request(asked), board, now_s)]
+
+    def put(self, asked: Sequence[Asked], name: str, now_s: float) -> int:
+        """Requests go to a member, whoever chose it; gives the number of the last dispatch."""
+        last = self.board.sent_all(self.board.row(name), [self.request(each) for each in asked], now_s)
+        for number, each in enumerate(asked, last - len(asked) + 1):
+            self.open[each.request_id] = _Open(each, now_s, name, number)
+            if each.session:
+                self._hold(each, name)
+        return last
+
+    def _hold(self, asked: Asked, name: str) -> None:
+        held = self._held.pop(asked.session, {})
+        held[name] = asked.prompt_tokens
+        self._held[asked.session] = held
+        while len(self._held) > MOST_SESSIONS:
+            self._held.popitem(last=False)
 
     def ended(self, request_id: str, now_s: float, num_output: float | None = None) -> None:
         """A request has ended; one that is not known counts for nothing.

@@ -1,0 +1,1 @@
+"""Many engines as one: relQueries are handed out over members that differ in speed, die and come back."""

@@ -1,0 +1,182 @@
+"""The engines of a fleet as one: see `relserve.engines.protocol.Engine`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+
+from relserve.call.prefix_share import BLOCK
+from relserve.call.relquery import Reply, Submission
+from relserve.engines import fingerprint
+from relserve.engines.fleet.file import FleetFile, MemberSpec
+from relserve.engines.fleet.handout import Handout
+from relserve.engines.fleet.member import Launcher
+from relserve.engines.fleet.roster import Roster
+from relserve.engines.fleet.status import status_of
+from relserve.engines.fleet.watch import Watch, see_that_models_are_the_same
+from relserve.engines.protocol import Encoder, Engine, Estimable
+from relserve.errors import EngineDeadError, EngineError, ModelError
+from relserve.machine.engine_status import StatusFile
+from relserve.machine.fleet_status import FleetStatus
+from relserve.policies.cost import CostModel
+from relserve.policies.dispatch.desk import Desk
+from relserve.policies.dispatch.state import Report
+from relserve.policies.dispatch.variants import make
+from relserve.policies.scheduling.lengths import LengthLearner
+
+POLL_S = 0.02  # between two looks whether a member is up
+
+logger = logging.getLogger(__name__)
+
+
+class FleetEngine:
+    """Answers from the members of a fleet, brought up when the first is asked.
+
+    Args:
+        model: the name by which users ask for it.
+        file: the members, and the policy that says which of them gets rows.
+        launcher_of: who brings a member up.
+        announce: told in one line when members come up, die or are left out; default: the module's logger.
+        files: an engine of the model that tells what its files tell, and is never started; None: they are
+            not here.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        file: FleetFile,
+        launcher_of: Callable[[MemberSpec], Launcher],
+        *,
+        announce: Callable[[str], None] | None = None,
+        files: Engine | None = None,
+    ) -> None:
+        self.model, self.file = model, file
+        desk = Desk(make(file.dispatch))
+        self.roster = Roster(model, file.members, launcher_of, desk, announce or logger.info)
+        self._watch = Watch(self.roster)
+        self._handouts: set[Handout] = set()
+        self._files = files
+        self._told = files if isinstance(files, Estimable) else None
+        self._status_file: StatusFile | None = None
+        self.roster.tell = self._publish
+
+    async def start(self) -> None:
+        """Bring the members up, and wait until one is.
+
+        Raises:
+            EngineStartError: none came up.
+            EngineDeadError: none is left, and none came back in time.
+        """
+        self.roster.start()
+        while not self.roster.open_members:
+            self.roster.see_that_somebody_comes()
+            await asyncio.sleep(POLL_S)
+
+    async def fingerprint(self) -> str | None:
+        """See `Engine.fingerprint`: what all members have in common, and the URLs of those that are servers.
+
+        A server that has another model by now is taken out. Before any is up: of the model's files, or of
+        the first server that answers.
+        """
+        if self.roster.has_identity:
+            may_keep = await see_that_models_are_the_same(self.roster)
+            return self._mark(self.roster.identity) if may_keep else None
+        if self._files is not None:
+            return await self._files.fingerprint()
+        for member in self.roster.members.values():
+            if member.spec.url:
+                try:
+                    found = await member.launcher.start(member.spec)
+                except (EngineError, ModelError):
+                    continue
+                await member.launcher.stop(member.spec, found.engine)
+                return self._mark(found.identity)
+        return None
+
+    def _mark(self, identity: str | None) -> str | None:
+        urls = sorted(spec.url for spec in self.file.members if spec.url)
+        return fingerprint.of_server(" ".join(urls), identity) if urls and identity else identity
+
+    async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
+        """See `Engine.answer`; the first answer of any member to a row is the one that is given.
+
+        Raises:
+            EngineStartError: no member came up.
+            EngineDeadError: none is left that could be asked; replies yielded before still stand.
+        """
+        if not submission.prompts:
+            return
+        self.roster.start()
+        handout = Handout(self.roster, submission)
+        self._handouts.add(handout)
+        try:
+            async with aclosing(handout.replies()) as stream:  # type: ignore[type-var]
+                self._watch.look()
+                async for replies in stream:
+                    yield replies
+        finally:
+            self._handouts.discard(handout)
+
+    def report(self, name: str, report: Report) -> bool:
+        """A member tells of itself, on the engine loop; whether it counted: see `Board.report`."""
+        return self.roster.report(name, report)
+
+    def status(self) -> FleetStatus:
+        """Its members, as of now."""
+        return status_of(self.roster)
+
+    def _publish(self) -> None:
+        """Write it where `relserve top` reads it."""
+        if self._status_file is None:
+            self._status_file = StatusFile("fleet")
+        self._status_file.write(self.status())
+
+    def drain(self, name: str) -> None:
+        """A member gets nothing new, until `resume`; what it has it answers.
+
+        Raises:
+            EngineError: there is no member of that name.
+        """
+        self.roster.drain(self._known(name))
+
+    def resume(self, name: str) -> None:
+        """A member gets rows again; one that was left out is tried again. EngineError as of `drain`."""
+        self.roster.resume(self._known(name))
+
+    def _known(self, name: str) -> str:
+        if name not in self.roster.members:
+            there = ", ".join(self.roster.members)
+            raise EngineError(f"the fleet {self.model} has no member {name!r}; there are: {there}")
+        return name
+
+    def find_encoder(self) -> Encoder | None:
+        """See `Estimable`."""
+        return None if self._told is None else self._told.find_encoder()
+
+    def find_cost(self) -> CostModel | None:
+        """See `Estimable`: of one member."""
+        return None if self._told is None else self._told.find_cost()
+
+    def find_lengths(self) -> LengthLearner:
+        """See `Estimable`."""
+        return LengthLearner() if self._told is None else self._told.find_lengths()
+
+    @property
+    def max_num_seqs(self) -> int | None:
+        """See `Estimable`: of all members, where the user set it."""
+        its = None if self._told is None else self._told.max_num_seqs
+        return None if its is None else its * len(self.file.members)
+
+    @property
+    def block_size(self) -> int:
+        """See `Estimable`."""
+        return BLOCK if self._told is None else self._told.block_size
+
+    async def close(self) -> None:
+        """End all members, and relQueries under way with EngineDeadError; asked again, they start anew."""
+        self._watch.stop()
+        for handout in list(self._handouts):
+            handout.close(EngineDeadError(f"the fleet {self.model} was closed while it worked"))
+        await self.roster.close()

@@ -1,0 +1,122 @@
+"""Members without a cluster: servers that run already, and engines as children of the fleet's own process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relserve.engines.fleet.file import MemberSpec
+from relserve.engines.fleet.member import Launched, known_as
+from relserve.engines.fleet.state_channel import StateChannel
+from relserve.engines.local.engine import LocalEngine
+from relserve.engines.protocol import Engine
+from relserve.errors import EngineStartError, UsageError
+
+RETRIES = 1  # of a row at one server: another member is a better place to try
+LEAST_SLOTS = 4  # a server with fewer answers nothing else while it works
+
+_closing: set[asyncio.Future[None]] = set()  # engines that nobody waits for any more
+
+
+@dataclass(frozen=True)
+class UrlLauncher:
+    """Finds servers; it starts and ends none.
+
+    Attributes:
+        model: its name at each server; "": the one that a server serves.
+        api_key: of those whose table has none.
+    """
+
+    model: str
+    api_key: str
+    timeout_s: float
+    max_in_flight: int
+
+    async def start(self, spec: MemberSpec) -> Launched:
+        """See `Launcher.start`; members are the same that serve a model of the same name."""
+        from relserve.engines.http.engine import HttpEngine  # and openai with it, in half a second
+
+        engine = HttpEngine(
+            spec.url, served_model=None if "#" in spec.url else self.model or None,
+            api_key=spec.api_key or self.api_key or None, timeout_s=self.timeout_s, max_retries=RETRIES,
+            max_in_flight=self.max_in_flight,
+        )  # fmt: skip
+        server = await engine.start()
+        mark = await engine.fingerprint()
+        return Launched(engine, server.model, known_as(spec), server.concurrency.limit, mark)
+
+    async def stop(self, spec: MemberSpec, engine: Engine) -> None:
+        """See `Launcher.stop`: lets its connections go."""
+        await engine.close()
+
+    async def ping(self, engine: Engine) -> bool:
+        """See `Launcher.ping`."""
+        from relserve.engines.http.server import Server, list_models
+
+        server = getattr(engine, "server", None)
+        if isinstance(server, Server) and server.concurrency.limit >= LEAST_SLOTS:
+            await list_models(server.clients[-1])
+        return True
+
+
+@dataclass(frozen=True)
+class LocalLauncher:
+    """Starts engines on this machine, each in a process of its own, children of this one.
+
+    Attributes:
+        model, path: as of `LocalEngine`.
+        engine_args: for all members.
+        log_path: of a member's engine, by the member's name.
+        channel: to which the engines report.
+    """
+
+    model: str
+    path: str
+    engine_args: Mapping[str, Any]
+    announce: Callable[[str], None]
+    log_path: Callable[[str], Path | None]
+    channel: StateChannel
+
+    async def start(self, spec: MemberSpec) -> Launched:
+        """See `Launcher.start`."""
+        if spec.machine or spec.gpus:
+            raise EngineStartError(
+                f"member {spec.name} is to have {'gpus' if spec.gpus else 'a machine'}, which takes Ray "
+                "(pip install 'relserve[fleet]'); without it, members run on this machine as they are"
+            )
+        target = await self.channel.admit(spec.name)
+        try:
+            return await self._start(spec, target.text)
+        except BaseException:
+            self.channel.forget(spec.name)
+            raise
+
+    async def _start(self, spec: MemberSpec, state: str) -> Launched:
+        args = {**self.engine_args, **spec.engine_args}
+        engine = LocalEngine(
+            f"{self.model} ({spec.name})", self.path, engine_args=args, announce=lambda _: None,
+            log_path=self.log_path(spec.name), restarts=False, state=state,
+        )  # fmt: skip
+        try:
+            await engine.start()
+        except UsageError as error:
+            raise EngineStartError(str(error)) from error
+        except asyncio.CancelledError:  # the start itself goes on
+            _closing.add(closing := asyncio.ensure_future(engine.close()))
+            closing.add_done_callback(_closing.discard)
+            raise
+        mark, running = await engine.fingerprint(), engine.running
+        known = known_as(spec, engine.find_cost())
+        return Launched(engine, mark, known, None if running is None else running.max_num_seqs, mark)
+
+    async def stop(self, spec: MemberSpec, engine: Engine) -> None:
+        """See `Launcher.stop`."""
+        self.channel.forget(spec.name)
+        await engine.close()
+
+    async def ping(self, engine: Engine) -> bool:
+        """See `Launcher.ping`: a step may take long, so nothing is concluded from silence."""
+        return True

@@ -1,0 +1,66 @@
+"""A fleet as its file and the settings want it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from relserve.engines.fleet.engine import FleetEngine
+from relserve.engines.fleet.file import MemberSpec, read_fleet
+from relserve.engines.fleet.launch import LocalLauncher, UrlLauncher
+from relserve.engines.fleet.member import Launcher
+from relserve.engines.fleet.name import PREFIX
+from relserve.engines.fleet.ray_members import RayLauncher
+from relserve.engines.fleet.state_channel import StateChannel
+from relserve.engines.local.engine import LocalEngine
+from relserve.settings import ADMISSIONS, Settings
+
+
+def make_fleet(
+    name: str, path: Path, settings: Settings, engine_args: Mapping[str, Any],
+    announce: Callable[[str], None], log_path: Callable[[str], Path | None], folder_of: Callable[[str], str],
+) -> FleetEngine:  # fmt: skip
+    """The engine of a fleet, none of whose members is asked or started yet.
+
+    Args:
+        name: by which users ask for it.
+        engine_args: of vLLM, for members that it starts, below those of the file.
+        log_path: of an engine, by its name.
+        folder_of: the folder or hub id of a model that runs here, by its name; raises ModelError.
+
+    Raises:
+        UsageError: the file says what cannot be.
+        EngineStartError: it wants members in Ray actors, and Ray is not installed.
+        ModelError: it is not there, or its model's name leads to no model.
+    """
+    file = read_fleet(path)
+    if settings.admission != ADMISSIONS[0]:
+        left = f"RELSERVE_ADMISSION={settings.admission} is left out"
+        announce(f"{name}: there is no admission over a fleet yet; {left}")
+    servers = UrlLauncher(file.model, settings.api_key, settings.timeout_s, settings.max_in_flight)
+    if all(member.url for member in file.members):
+        return FleetEngine(name, file, lambda _: servers, announce=announce)
+    folder = folder_of(file.model)
+    stem = f"{PREFIX}{path.stem}-"
+    wants_ray = {spec.name for spec in file.members if not spec.url and _wants_ray(spec, file.address)}
+
+    def log_of(member: str) -> Path | None:
+        return log_path(stem + member)
+
+    channel = StateChannel(lambda member, report: fleet.report(member, report))
+    children: Launcher = LocalLauncher(file.model, folder, engine_args, announce, log_of, channel)
+    actors = children
+    if wants_ray:
+        actors = RayLauncher(file.model, folder, engine_args, log_of, file.address, channel)
+
+    def launcher_of(spec: MemberSpec) -> Launcher:
+        return servers if spec.url else actors if spec.name in wants_ray else children
+
+    files = LocalEngine(file.model, folder, engine_args=engine_args)
+    fleet = FleetEngine(name, file, launcher_of, announce=announce, files=files)
+    return fleet
+
+
+def _wants_ray(spec: MemberSpec, address: str) -> bool:
+    return bool(address or spec.machine or spec.gpus)

@@ -1,0 +1,27 @@
+"""A fleet's status, for `relserve fleet status` and `relserve top`."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from relserve.engines.fleet.member import FleetMember
+from relserve.engines.fleet.roster import Roster
+from relserve.machine.fleet_status import FleetStatus, MemberStatus, here
+
+
+def status_of(roster: Roster) -> FleetStatus:
+    """As of now."""
+    waiting = sum([holder.num_waiting for holder in roster.holders])
+    members = [_member(roster, each) for each in roster.members.values()]
+    return here(roster.model, roster.desk.policy.name, len(roster.holders), waiting, members)
+
+
+def _member(roster: Roster, member: FleetMember) -> MemberStatus:
+    age_s, board = roster.age_s(member.name), roster.desk.board
+    reports = isfinite(age_s)
+    queued = int(board["num_waiting"][board.row(member.name)]) if reports else None
+    return MemberStatus(
+        member.name, member.state.value, member.why, member.spec.url or member.spec.machine or "here",
+        member.drained, member.silent, member.num_rows, member.num_answered, member.num_deaths, queued,
+        round(age_s, 3) if reports else None, member.reason,
+    )  # fmt: skip

@@ -1,0 +1,55 @@
+"""The rows of a relQuery that no member has; those with a common beginning go to one member, if they can."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from relserve.policies.dispatch.instalments import groups
+
+
+class Supply:
+    """Gives rows out and takes them back."""
+
+    def __init__(self, prompts: Sequence[str]) -> None:
+        self._prompts = prompts
+        self._groups: deque[deque[int]] = deque(map(deque, groups(prompts, range(len(prompts)))))
+        self._begun: dict[str, deque[int]] = {}  # the group that a member had the latest rows of
+        self._num = len(prompts)
+
+    def __len__(self) -> int:
+        return self._num
+
+    def peek(self) -> int:
+        """A row that would be given next."""
+        return next(group[0] for group in self._groups if group)
+
+    def take(self, num: int, name: str) -> list[int]:
+        """So many rows for a member: of the group that it began, then of others that nobody began."""
+        found: list[int] = []
+        while len(found) < num and self._num:
+            group = self._next(name)
+            while group and len(found) < num:
+                found.append(group.popleft())
+                self._num -= 1
+        return found
+
+    def _next(self, name: str) -> deque[int]:
+        """The group that a member goes on with."""
+        own = self._begun.get(name)
+        if own:
+            return own
+        while self._groups and not self._groups[0]:
+            self._groups.popleft()
+        others = {id(group) for each, group in self._begun.items() if each != name}
+        found = next((g for g in self._groups if g and id(g) not in others), None)
+        if found is None:  # all are begun: the rest of the largest
+            found = max(self._groups, key=len)
+        self._begun[name] = found
+        return found
+
+    def put_back(self, rows: Iterable[int]) -> None:
+        """Rows are to be given again, before all others."""
+        found = list(rows)
+        self._groups.extendleft(reversed([deque(group) for group in groups(self._prompts, found)]))
+        self._num += len(found)

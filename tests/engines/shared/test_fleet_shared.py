@@ -1,0 +1,105 @@
+"""A fleet of servers behind its owner's process: `connect(model="fleet:..")` and `relserve fleet`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asking import TIMEOUT_S, ask, texts
+from http_fakes import Answered, FakeServer, said
+
+import relserve
+from relserve.engines.registry import Engines
+from relserve.engines.shared.engine import SharedEngine
+from relserve.settings import load
+
+PROMPTS = [f"How was dish {i}?" for i in range(60)]
+
+
+async def echo(body: dict[str, Any]) -> Answered:
+    await asyncio.sleep(0.005)
+    return said(body["messages"][-1]["content"])
+
+
+@pytest.fixture
+def file(
+    run_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Callable[..., FakeServer]
+) -> Path:
+    """A fleet file of two servers; whoever asks shares the fleet."""
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("RELSERVE_ENGINE", raising=False)
+    path = tmp_path / "fleet.toml"
+    path.write_text("".join(f"[[members]]\nname = 'm{i}'\nurl = '{fake(echo).url}'\n" for i in range(2)))
+    return path
+
+
+def command(*arguments: str) -> tuple[int, str, str]:
+    """`relserve ..`: its status, stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "relserve", *arguments], capture_output=True, text=True,
+        env={**os.environ, "COLUMNS": "200"}, check=False, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_processes_share_a_fleet_and_commands_drive_it(file: Path) -> None:
+    status, _, told = command("fleet", "status", str(file))
+    assert (status, "is not up; `relserve fleet up" in told) == (1, True)
+    status, out, told = command("fleet", "up", str(file))
+    assert status == 0, told
+    assert f"2 of 2 members of fleet:{file} are up" in out
+    engines = Engines()
+    engine = engines.find(f"fleet:{file}", load())
+    assert isinstance(engine, SharedEngine)
+    assert texts(ask(engine, PROMPTS)) == PROMPTS
+    assert command("fleet", "drain", str(file), "m0")[1] == "m0: up, drained, 0 rows\n"
+    before = members(file)
+    assert [each["drained"] for each in before] == [True, False]
+    assert sum(each["answered"] for each in before) == len(PROMPTS)
+    assert texts(ask(engine, PROMPTS)) == PROMPTS
+    assert members(file)[0]["answered"] == before[0]["answered"]
+    assert command("fleet", "resume", str(file), "m0")[1] == "m0: up, 0 rows\n"
+    status, _, told = command("fleet", "drain", str(file), "m7")
+    assert (status, "has no member m7; there are: m0, m1" in told) == (1, True)
+    shown = command("fleet", "status", str(file))[1]
+    assert "m1" in shown
+    assert "ours" in shown
+    top = command("top", "--once")[1]
+    assert "fleet" in top
+    assert "m1" in top
+    assert command("fleet", "down", str(file))[1] == "stopped\n"
+    engines.close()
+
+
+def members(file: Path) -> list[dict[str, Any]]:
+    found = json.loads(command("fleet", "status", str(file), "--json")[1])
+    return list(found["members"])
+
+
+def test_sql_over_a_fleet_keeps_answers_under_the_fleets_fingerprint(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELSERVE_ANSWER_CACHE_MB", "10")
+    con = relserve.connect(model=f"fleet:{file}", progress=False)
+    text = "SELECT llm('{}', i::VARCHAR) AS a FROM range(20) t(i) ORDER BY i"
+    first = con.execute(text).fetchall()
+    assert [row[0] for row in first] == [str(i) for i in range(20)]
+    assert con.execute(text).fetchall() == first
+    rows = con.execute("SELECT cached_answers FROM llm_queries()").fetchall()
+    assert rows[-1][0] == 20
+    assert relserve.close_engines(f"fleet:{file}") == [f"fleet:{file}"]
+
+
+def test_an_engine_of_each_process_own(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELSERVE_ENGINE", "own")
+    con = relserve.connect(model=f"fleet:{file}", progress=False, cache=False)
+    assert con.execute("SELECT llm('{}', 'x')").fetchall() == [("x",)]
+    assert command("fleet", "status", str(file))[0] == 1
+    assert relserve.close_engines(f"fleet:{file}") == [f"fleet:{file}"]
