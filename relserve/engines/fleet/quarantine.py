@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 AFTER = 2  # members that died with a row, from when on it is a suspect
 TOGETHER = 16  # suspects that are asked at once; those under whom one more member died go one by one
 MOST_DEATHS = 3  # and the row fails, where it was alone with the last of them
-PATIENCE_S = 2.0  # a suspect may take so long, twice as long the next time, before it is asked elsewhere
+PATIENCE_S = 2.0  # a suspect may take so long, twice as long the next time there, and is asked elsewhere
 
 
 class Quarantine:
@@ -32,7 +32,6 @@ class Quarantine:
         self.deaths: dict[int, int] = {}
         self.rows: list[int] = []
         self.kept: dict[FleetMember, Instalment | None] = {}
-        self._patience_s = PATIENCE_S
         self._late: Counter[str] = Counter()  # how often a member was, by name
 
     def blame(self, rows: Iterable[int]) -> None:
@@ -77,9 +76,9 @@ class Quarantine:
             self.release(member)
 
     def is_late(self, its: Instalment, now_s: float, usual_s: float) -> bool:
-        """Whether suspects have been with a member for too long; then the next ones may take longer."""
-        if not its.member.silent and now_s - its.sent_s < max(self._patience_s, 10 * usual_s):
+        """Whether suspects have been with a member for too long; then the next ones may take longer there."""
+        patience_s = max(PATIENCE_S, 10 * usual_s) * 2 ** self._late[its.member.name]
+        if not its.member.silent and now_s - its.sent_s < patience_s:
             return False
-        self._patience_s *= 2
         self._late[its.member.name] += 1
         return True

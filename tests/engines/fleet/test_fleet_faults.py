@@ -262,6 +262,10 @@ def test_whatever_happens_each_row_is_answered_once_or_failed(
     machines = [Machine(SHORT_S, dies_of=lambda prompt: prompt == poison) for _ in range(3)]
     fleet = fleet_of(**{f"m{i}": each for i, each in enumerate(machines)})
 
+    patch = pytest.MonkeyPatch()
+    patch.setattr("relserve.engines.fleet.quarantine.PATIENCE_S", 0.3)
+    patch.setattr("relserve.engines.fleet.roster.LONGEST_DELAY_S", 0.4)
+
     async def happen() -> list[Reply]:
         work = asyncio.ensure_future(collect(fleet, submission_of(PROMPTS[:num])))
         for place, fault, after in faults:
@@ -277,6 +281,7 @@ def test_whatever_happens_each_row_is_answered_once_or_failed(
             return await work
         finally:
             await fleet.close()
+            patch.undo()
 
     replies = spawn(happen()).result(timeout=TIMEOUT_S)
     found = in_order(replies, num)
