@@ -104,6 +104,8 @@ class Handout:
             num = quarantine.deaths[rows[0]]
             why = f"{num} members died while they were asked this row ({member.why})"
             self._take(rows[0], Reply(rows[0], None, Failure(FailureKind.ENGINE, why)))
+        for row in filter(quarantine.is_suspect, rows):  # alone, or it is not known who kills
+            self._withdraw(row)
         rows = [row for row in rows if row in self.unanswered and row not in self._held]
         self._supply.put_back(quarantine.take_in(rows))
         return len(rows)
@@ -253,6 +255,10 @@ class Handout:
         self._ready.append(reply)
         if member is not None:
             member.num_answered += 1
+        self._withdraw(row)
+
+    def _withdraw(self, row: int) -> None:
+        """Nobody is to go on with a row; an instalment of which nothing is left is given up."""
         for other in list(self._held.get(row, ())):
             self._roster.desk.ended(self._asked_id(other, row), self._roster.clock())
             self._let_go(other, row)

@@ -39,6 +39,10 @@ class Quarantine:
         for row in rows:
             self.deaths[row] = self.deaths.get(row, 0) + 1
 
+    def is_suspect(self, row: int) -> bool:
+        """Whether a row is to be asked alone."""
+        return self.deaths.get(row, 0) >= AFTER
+
     def is_sure(self, row: int) -> bool:
         """Whether a row that was alone with a dead member is why it died."""
         return self.deaths.get(row, 0) >= MOST_DEATHS
@@ -46,8 +50,8 @@ class Quarantine:
     def take_in(self, rows: Iterable[int]) -> list[int]:
         """Takes the suspects of rows that are to be asked again; gives the others."""
         found = list(rows)
-        self.rows += [row for row in found if self.deaths.get(row, 0) >= AFTER]
-        return [row for row in found if self.deaths.get(row, 0) < AFTER]
+        self.rows += filter(self.is_suspect, found)
+        return [row for row in found if not self.is_suspect(row)]
 
     def next_rows(self) -> list[int]:
         """The suspects that are to be asked together next, those with the most deaths first."""

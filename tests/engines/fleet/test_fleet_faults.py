@@ -118,6 +118,21 @@ def test_a_row_of_which_members_die_fails_and_the_others_are_answered(num: int) 
     assert sum(each.deaths for each in members.values()) <= 4
 
 
+def test_a_row_that_kills_is_found_though_a_frozen_member_has_it_too() -> None:
+    poison = PROMPTS[0]
+    members = {name: Machine(SHORT_S, dies_of=lambda prompt: prompt == poison) for name in "abc"}
+    fleet = fleet_of(**members)
+    up(fleet, "a", "b", "c")
+    members["a"].frozen = members["b"].frozen = members["c"].frozen = True
+    its = asked(fleet, PROMPTS[:12])
+    wait_until(lambda: any(each.asked for each in members.values()))
+    for each in members.values():
+        each.frozen = bool(each.asked)
+    found = in_order(its.result(timeout=TIMEOUT_S), 12)
+    assert found == [None, *EXPECTED[1:12]]
+    assert sum(each.deaths for each in members.values()) <= 5
+
+
 def test_members_of_another_model_are_left_out_until_they_are_mended() -> None:
     said: list[str] = []
     a, b = Machine(SHORT_S), Machine(SHORT_S, start_s=0.1, identity="other")
