@@ -114,6 +114,11 @@ def read_fleet(path: Path) -> FleetFile:
             f"{path}: {len(twice)} names are given twice: {', '.join(twice)}; each member, and each replica "
             "(NAME-1, NAME-2, ..), has one of its own"
         )
+    if len({bool(member.url) for member in members}) > 1:
+        raise UsageError(
+            f"{path} has members with a url and members that the fleet starts: whether these have the same "
+            "model cannot be told, so make two fleets of them"
+        )
     model = found.get("model", "")
     if not model and not all(member.url for member in members):
         raise UsageError(

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from math import ceil, inf
 
@@ -14,9 +14,17 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines.fleet.instalment import Instalment
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.fleet.quarantine import Quarantine
-from relserve.engines.fleet.roster import Roster
+from relserve.engines.fleet.roster import Roster, in_words
 from relserve.engines.fleet.supply import Supply
-from relserve.errors import EngineError, Failure, FailureKind, UsageError
+from relserve.errors import (
+    EngineDeadError,
+    EngineError,
+    EngineStartError,
+    Failure,
+    FailureKind,
+    ModelError,
+    UsageError,
+)  # fmt: skip
 from relserve.policies.dispatch.desk import Asked
 from relserve.policies.dispatch.instalments import UNKNOWN_S, Pace, num_again, num_shared, size
 
@@ -43,6 +51,7 @@ class Handout:
         self._given_up: set[int] = set()
         self._ready: list[Reply] = []
         self._error: Exception | None = None
+        self._strange: set[str] = set()  # what members said that no engine should
         self._num_sent: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
@@ -52,7 +61,7 @@ class Handout:
 
         Raises:
             EngineStartError, EngineDeadError: nobody is left to ask.
-            UsageError: as a member raised it.
+            UsageError, EngineError: as a member raised it, of what was asked.
         """
         roster = self._roster
         roster.holders.add(self)
@@ -70,10 +79,9 @@ class Handout:
                 self._hand_out()
                 if not self._out:
                     roster.see_that_somebody_comes()
-                try:
-                    await asyncio.wait_for(self._wake.wait(), TICK_S)
-                except TimeoutError:
-                    pass
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(TICK_S):
+                        await self._wake.wait()
         finally:
             roster.holders.discard(self)
             await self._leave()
@@ -219,11 +227,17 @@ class Handout:
                     if not its.left:
                         break
             if its.left:
-                raise EngineError(f"it ended without an answer to {len(its.left):,} rows")
-        except UsageError as error:
-            self.close(error)
-        except Exception as error:  # whatever it is, the member is of no use, and its rows go elsewhere
+                raise EngineDeadError(f"it ended without an answer to {len(its.left):,} rows")
+        except (EngineDeadError, EngineStartError, ModelError) as error:
             self._roster.died(its.member, its.life, error)
+        except (UsageError, EngineError) as error:  # what a member that lives says of the call
+            self.close(error)
+        except Exception as error:  # a member of no use; but where two say the same, it is the call's fault
+            if in_words(error) in self._strange:
+                self.close(error)
+            else:
+                self._strange.add(in_words(error))
+                self._roster.died(its.member, its.life, error)
         finally:
             self._end(its)
             self._wake.set()

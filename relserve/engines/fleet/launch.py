@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from relserve.engines.fleet.member import Launched, known_as
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Engine
-from relserve.errors import EngineStartError, UsageError
+from relserve.errors import EngineStartError
 
 RETRIES = 1  # of a row at one server: another member is a better place to try
 LEAST_SLOTS = 4  # a server with fewer answers nothing else while it works
@@ -54,11 +55,14 @@ class UrlLauncher:
 
     async def ping(self, engine: Engine) -> bool:
         """See `Launcher.ping`."""
+        import openai
+
         from relserve.engines.http.server import Server, list_models
 
         server = getattr(engine, "server", None)
         if isinstance(server, Server) and server.concurrency.limit >= LEAST_SLOTS:
-            await list_models(server.clients[-1])
+            with suppress(openai.APIStatusError):  # an answer all the same, of a server that lists no models
+                await list_models(server.clients[-1])
         return True
 
 
@@ -102,8 +106,6 @@ class LocalLauncher:
         )  # fmt: skip
         try:
             await engine.start()
-        except UsageError as error:
-            raise EngineStartError(str(error)) from error
         except asyncio.CancelledError:  # the start itself goes on
             _closing.add(closing := asyncio.ensure_future(engine.close()))
             closing.add_done_callback(_closing.discard)
@@ -118,5 +120,5 @@ class LocalLauncher:
         await engine.close()
 
     async def ping(self, engine: Engine) -> bool:
-        """See `Launcher.ping`: a step may take long, so nothing is concluded from silence."""
-        return True
+        """See `Launcher.ping`: a step may take long, so nothing is concluded but from its process's end."""
+        return not isinstance(engine, LocalEngine) or engine.running is not None

@@ -57,7 +57,9 @@ def make_fleet(
     def launcher_of(spec: MemberSpec) -> Launcher:
         return servers if spec.url else actors if spec.name in wants_ray else children
 
-    files = LocalEngine(file.model, folder, engine_args=engine_args)
+    first, *others = [{**engine_args, **spec.engine_args} for spec in file.members]
+    are_alike = all(each == first for each in others)  # else nothing is said before one is up
+    files = LocalEngine(file.model, folder, engine_args=first) if are_alike else None
     fleet = FleetEngine(name, file, launcher_of, announce=announce, files=files)
     return fleet
 

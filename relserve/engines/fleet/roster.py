@@ -12,7 +12,7 @@ from typing import Protocol
 
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import FleetMember, Launched, Launcher, State
-from relserve.errors import EngineDeadError, EngineStartError, ModelError, RelserveError
+from relserve.errors import EngineDeadError, EngineStartError, ModelError, RelserveError, UsageError
 from relserve.policies.dispatch.desk import Desk
 from relserve.policies.dispatch.state import Report
 
@@ -63,6 +63,7 @@ class Roster:
         self.has_identity = False
         self._bringing: dict[str, asyncio.Task[None]] = {}
         self._nobody_since_s: float | None = None
+        self._is_closing = False
         self.tell: Callable[[], None] = lambda: None
 
     @property
@@ -162,6 +163,7 @@ class Roster:
         if member.state is State.REFUSED:
             member.state, member.num_failed = State.STARTING, 0
             self._bring(member)
+        self._nobody_since_s = None
         if member.drained:
             member.drained = False
             if member.state is State.UP and member.launched is not None:
@@ -170,18 +172,24 @@ class Roster:
 
     async def close(self) -> None:
         """End all members; they are brought up anew by `start`."""
-        tasks, self._bringing = list(self._bringing.values()), {}
+        tasks, self._bringing, self._is_closing = list(self._bringing.values()), {}, True
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*[self._stop(member) for member in self.members.values()])
-        for member in self.members.values():
+        ended = []
+        for member in self.members.values():  # nobody is asked any more when the first of them is stopped
             self.desk.leave(member.name)
+            ended.append((member, member.launched))
+            member.launched = None
             member.state, member.num_failed, member.delay_s, member.why = State.STARTING, 0, 0.0, ""
             member.life += 1
-        self.identity, self.has_identity = None, False
+        self.identity, self.has_identity, self._nobody_since_s = None, False, None
+        self._is_closing = False
+        await asyncio.gather(*[self._end(member, launched) for member, launched in ended])
 
     def _bring(self, member: FleetMember) -> None:
+        if self._is_closing:
+            return
         task = asyncio.ensure_future(self._bring_up(member))
         self._bringing[member.name] = task
         task.add_done_callback(lambda _: self._forget(member.name, task))
@@ -200,7 +208,7 @@ class Roster:
             started_s = self.clock()
             try:
                 launched = await member.launcher.start(member.spec)
-            except ModelError as error:
+            except (ModelError, UsageError) as error:  # it would be the same tomorrow
                 self._refuse(member, in_words(error))
                 return
             except Exception as error:  # whatever it is: the others go on, and it is tried again
@@ -220,7 +228,7 @@ class Roster:
             return
 
     def _take_in(self, member: FleetMember, launched: Launched, started_s: float) -> None:
-        self.identity, self.has_identity = launched.identity, True
+        self.identity, self.has_identity, self._nobody_since_s = launched.identity, True, None
         member.state, member.why, member.up_since_s = State.UP, "", self.clock()
         if not member.drained:
             self.desk.join(launched.known)
@@ -238,10 +246,14 @@ class Roster:
 
     async def _stop(self, member: FleetMember) -> None:
         launched, member.launched = member.launched, None
+        await self._end(member, launched)
+
+    async def _end(self, member: FleetMember, launched: Launched | None) -> None:
         if launched is None:
             return
         try:
-            await asyncio.wait_for(member.launcher.stop(member.spec, launched.engine), STOP_S)
+            async with asyncio.timeout(STOP_S):
+                await member.launcher.stop(member.spec, launched.engine)
         except Exception as error:
             logger.debug("%s: ending member %s: %s", self.model, member.name, error)
 

@@ -213,6 +213,8 @@ class LocalEngine:
         """The running engine, started if there is none; concurrent callers share one start."""
         if self._running is not None and not self._running.dead:
             return self._running
+        if self._running is not None and not self._restarts:
+            raise EngineDeadError(f"the engine for {self.model} has died{self._see_log()}")
         if self._starting is None:
             self._starting = asyncio.ensure_future(self._start(self._running))
             self._starting.add_done_callback(self._started)

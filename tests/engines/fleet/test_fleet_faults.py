@@ -263,6 +263,39 @@ def test_what_is_wrong_with_the_call_ends_it_and_no_member() -> None:
     assert {each.state for each in fleet.roster.members.values()} <= {State.UP, State.STARTING}
 
 
+def test_an_engines_own_words_end_the_call_and_no_member() -> None:
+    def refuses(prompt: str, submission: Any) -> Any:
+        raise EngineError("its tokenizer is not known")
+
+    machines = [Machine(script=refuses) for _ in range(2)]
+    fleet = fleet_of(a=machines[0], b=machines[1])
+    with pytest.raises(EngineError, match="its tokenizer is not known"):
+        asked(fleet).result(timeout=TIMEOUT_S)
+    assert [machine.num_starts for machine in machines] == [1, 1]
+
+
+def test_what_no_engine_should_say_costs_one_member_and_then_the_call() -> None:
+    def breaks(prompt: str, submission: Any) -> Any:
+        raise TypeError("a mistake of ours")
+
+    fleet = fleet_of(a=Machine(script=breaks), b=Machine(script=breaks))
+    with pytest.raises(TypeError, match="a mistake of ours"):
+        asked(fleet).result(timeout=TIMEOUT_S)
+    assert sum(each.num_deaths for each in fleet.roster.members.values()) == 1
+
+
+def test_each_outage_is_waited_for_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relserve.engines.fleet.roster.WAIT_S", 1.0)
+    a = Machine(0.002)
+    fleet = fleet_of(a=a)
+    for number in (1, 2):
+        its = asked(fleet)
+        wait_until(lambda number=number: a.num_answered > 400 * number - 390)
+        on_loop(a.die)
+        assert in_order(its.result(timeout=TIMEOUT_S)) == EXPECTED
+        time.sleep(1.1)
+
+
 Faults = st.sampled_from(["dies", "freezes", "slows", "thaws"])
 Fault = st.tuples(st.integers(0, 2), Faults, st.integers(0, 8))
 

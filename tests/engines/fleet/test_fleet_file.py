@@ -26,16 +26,16 @@ def test_what_it_says(tmp_path: Path) -> None:
             tmp_path,
             "model = 'tiny'\ndispatch = 'prism'\naddress = 'auto'\n"
             "[[members]]\nname = 'gpu'\nreplicas = 2\nmachine = 'node-7'\ngpus = 0.5\nrole = 'decode'\n"
-            "engine_args = { max_num_seqs = 64 }\n"
-            "[[members]]\nname = 'there'\nurl = 'https://host/v1'\nweight = 2\napi_key = 'k'\n",
+            "engine_args = { max_num_seqs = 64 }\n[[members]]\nname = 'other'\nweight = 2\n",
         )
     )
     assert (found.model, found.dispatch, found.address) == ("tiny", "prism", "auto")
     replica = dict(machine="node-7", gpus=0.5, role="decode", engine_args={"max_num_seqs": 64})
     assert found.members == (
-        MemberSpec("gpu-1", **replica), MemberSpec("gpu-2", **replica),
-        MemberSpec("there", url="https://host/v1", api_key="k", weight=2.0),
+        MemberSpec("gpu-1", **replica), MemberSpec("gpu-2", **replica), MemberSpec("other", weight=2.0),
     )  # fmt: skip
+    found = read_fleet(written(tmp_path, MEMBER + "weight = 2\napi_key = 'k'\n"))
+    assert found.members == (MemberSpec("a", url="http://127.0.0.1:1/v1", api_key="k", weight=2.0),)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,7 @@ def test_what_it_says(tmp_path: Path) -> None:
         (MEMBER + "role = 'prefil'", r"no role 'prefil' \(did you mean 'prefill'\?\)"),
         ("model = 'm'\n[[members]]\nname = 'a'\nreplicas = 0", "replicas is 0, and must be from 1 to 1,000"),
         ("[[members]]\nname = 'a'\nurl = 'host:8000'", "'host:8000' is not the URL of a server; write it as"),
+        (MEMBER + "[[members]]\nname = 'b'", "members with a url and members that the fleet starts"),
         ("[[members]]\nname = 'a'", "says no model; add a line such as model = 'tiny'"),
     ],
 )
