@@ -47,7 +47,12 @@ class Watch:
             assert launched is not None
             try:
                 silent = not await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
-            except Exception:  # it hung up, or is busy dying: whoever asks it finds out
+            except TimeoutError:
+                silent = True
+            except Exception as error:  # nobody is there: twice, and it is dead, though it may have no rows
+                if member.silent:
+                    self._roster.died(member, life, error)
+                    return
                 silent = True
         if member.life == life and member.silent != silent:
             self._roster.hear(member, silent)
