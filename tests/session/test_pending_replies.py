@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.loop import spawn
 from relserve.engines.scripted import ScriptedEngine, echo
@@ -81,7 +82,7 @@ def test_the_deadline_and_the_workflow_are_in_the_tag() -> None:
     given = submission(workflow_id="w", stage="generate", deadline_s=9e9, kind="k")
     session_of(engine).submit(given).result()
     (seen,) = engine.submissions
-    assert seen.tag() == ("rel", 20, 8, "w", "generate", 9e9, "k", None, True, None)
+    assert seen.tag() == RelTag("rel", 20, 8, "w", "generate", 9e9, "k")
 
 
 def until(condition: Callable[[], bool]) -> None:
