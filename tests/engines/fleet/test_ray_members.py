@@ -110,7 +110,7 @@ class Fleet:
         assert not self.channel.is_open  # gone with the last member
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")  # its Ray ends before another test begins
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     pytest.importorskip("ray", reason="Ray is not installed")
     pytest.importorskip("vllm", reason="vLLM is not installed")
