@@ -188,8 +188,8 @@ class TestTwoMembers:
         asked = spawn(texts(fleet.member("a"), submission(f"killed {which}", 3000, 100)))
         time.sleep(1.0)
         os.kill(pids[which == "engine"], signal.SIGKILL)
-        assert died(asked) < 10  # 0.3 s (engine) and 1.3 s (actor) were measured
-        assert died(spawn(texts(fleet.member("a"), submission("after", 1)))) < 10
+        assert died(asked) < 5  # 0.3 s (engine) and 1.3 s (actor) were measured
+        assert died(spawn(texts(fleet.member("a"), submission("after", 1)))) < 5
         spawn(texts(fleet.member("b"), submission("beside", 20))).result(PATIENCE_S)
         spawn(fleet.stop("a")).result(PATIENCE_S)
         wait_until(lambda: not [pid for pid in pids if is_alive(pid, None)])
@@ -205,7 +205,7 @@ class TestTwoMembers:
         time.sleep(0.5)
         assert not asked.done()
         spawn(fleet.stop("b")).result(PATIENCE_S)
-        assert died(asked) < 10
+        assert died(asked) < 5
         wait_until(lambda: not [pid for pid in pids if is_alive(pid, None)])
         if which == "actor":
             spawn(fleet.start("b")).result(START_S)
