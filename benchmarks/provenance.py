@@ -29,7 +29,7 @@ def provenance() -> dict[str, Any]:
         "versions": {name: version for name, version in versions.items() if version},
         "machine": f"{_cpu()}, {os.cpu_count()} cores",
         "load_average": [round(x, 2) for x in os.getloadavg()],
-        "command": shlex.join(["python", "-m", "benchmarks." + Path(sys.argv[0]).stem, *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "benchmarks." + _name(Path(sys.argv[0])), *sys.argv[1:]]),
     }
 
 
@@ -59,3 +59,8 @@ def _cpu() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor()
+
+
+def _name(script: Path) -> str:
+    """Of a benchmark, which is a file or a package."""
+    return script.parent.name if script.stem == "__main__" else script.stem

@@ -7,10 +7,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from relserve.errors import UsageError
 
@@ -114,6 +116,13 @@ def _deadline(text: str) -> float:
     return seconds
 
 
+def _traces(text: str) -> str:
+    parts = urlsplit(text.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("no URL")
+    return text.strip() if parts.path.strip("/") else f"{text.strip().rstrip('/')}/v1/traces"
+
+
 def _folder(text: str) -> Path:
     return Path(os.path.abspath(Path(text).expanduser()))
 
@@ -129,6 +138,14 @@ def cache_dir() -> Path:
 def keeps_lengths() -> bool:
     """Whether learnt lengths of answers are kept on disk; for an engine's process too, see `cache_dir`."""
     return os.environ.get(PREFIX + "KEEP_LENGTHS", "").strip().lower() not in _OFF
+
+
+def traces_endpoint() -> str:
+    """Where traces go, "" for nowhere; for an engine's process too, see `cache_dir`."""
+    if given := os.environ.get(PREFIX + "TRACES"):
+        with suppress(ValueError):
+            return _traces(given)
+    return ""
 
 
 def names_a_model() -> bool:
@@ -185,8 +202,8 @@ class Settings:
     )
     admission: str = _setting(
         ADMISSIONS[0],
-        "which requests a local engine starts: 'off', all at once; 'ours' and 'saber', so that limits on "
-        "latency are kept; 'static-N', N at a time. What is not started waits, each user's in turn",
+        "which requests a local engine or a fleet starts: 'off', all at once; 'ours' and 'saber', so that "
+        "limits on latency are kept; 'static-N', N at a time. What is not started waits, each user's in turn",
         _admission,
     )
     shares: Mapping[str, float] = _setting(
@@ -222,6 +239,9 @@ class Settings:
         "who decides before each step of a local model how many tokens it computes, so that limits are kept: "
         "'ours' (default), 'lens', 'static-N', 'pressure-N', 'pressure+', or 'off'",
         step_budget_of,
+    )
+    traces: str = _setting(
+        "", "URL for OpenTelemetry's spans, by OTLP/HTTP, e.g. http://localhost:4318/v1/traces", _traces
     )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 

@@ -59,7 +59,7 @@ def up_s(model: str, environ: dict[str, str]) -> float:
     ask = [*RELSERVE, "sql", "--model", model, "--format", "csv", FIRST]
     said = subprocess.run(ask, env=environ, check=True, capture_output=True, text=True).stdout
     took_s = time.perf_counter() - began_s
-    if said.splitlines()[-1] not in ("yes", "no"):
+    if said.splitlines()[-1].strip('"') not in ("yes", "no"):
         raise RuntimeError(f"the first answer is {said!r}")
     subprocess.run([*RELSERVE, "fleet", "down", path], env=environ, check=True, stdout=subprocess.DEVNULL)
     return took_s

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -186,6 +186,8 @@ class Submission:
             prompt has.
         user: whose share of the engine it counts against; None: the user of the process.
         dispatch: of the latest dispatch in it, where a fleet's router sent it; see `Report.seen`.
+        trace: headers of W3C's trace context, by which spans of other threads and processes come below the
+            one in which it was asked; None: nobody traces.
         told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
             process alone.
     """
@@ -203,6 +205,7 @@ class Submission:
     slo: Slo | None = None
     user: str | None = None
     dispatch: int | None = None
+    trace: Mapping[str, str] | None = None
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -15,9 +15,9 @@ from rich.table import Table
 
 from relserve.cli.console import console
 from relserve.engines.loop import spawn
-from relserve.engines.registry import log_path_of, shared_engine
+from relserve.engines.registry import log_path_of, path_of, shared_engine
 from relserve.engines.shared.engine import SharedEngine
-from relserve.engines.shared.place import Place, holder, is_held, places
+from relserve.engines.shared.place import Place, holder, is_held, place_of, places
 from relserve.engines.shared.start import Line, connect, wait_until_ended
 from relserve.engines.shared.wire import read_json
 from relserve.errors import EngineError
@@ -47,7 +47,7 @@ def start(model: str | None, print_socket: bool) -> None:
 
 def stop(model: str | None, every: bool) -> None:
     """Stop one, or all; raises EngineError where one does not end."""
-    found = places() if every else [_shared(model).place]
+    found = places() if every else [find_place(_name(model))]
     stopped = [place for place in found if _await(_stop(place))]
     if not stopped:
         print("no shared engine is up" if every else f"no shared engine is up for {_name(model)}")
@@ -55,6 +55,11 @@ def stop(model: str | None, every: bool) -> None:
         if not _await(wait_until_ended(place, STOP_S)):
             raise EngineError(f"{holder(place)} at {place.socket} does not end; kill it")
         print("stopped")
+
+
+def find_place(model: str) -> Place:
+    """Where a model's shared engine is, or would be; a fleet's file need not be there for that."""
+    return place_of(path_of(model), load().cache_dir)
 
 
 def show(as_json: bool) -> None:

@@ -14,7 +14,6 @@ from relserve.cli.fleet_table import fleet_head, members_table
 from relserve.engines.fleet.name import PREFIX
 from relserve.engines.loop import spawn
 from relserve.engines.registry import shared_engine
-from relserve.engines.shared.engine import SharedEngine
 from relserve.engines.shared.place import is_held
 from relserve.engines.shared.start import connect
 from relserve.engines.shared.wire import read_json, write_json
@@ -27,12 +26,12 @@ LOOK_S = 0.2  # between two looks at members that come up
 
 def up(file: Path) -> None:
     """Start a fleet; raises EngineError where no member comes up."""
-    engine, began = _engine(file), time.monotonic()
+    engine, began = shared_engine(f"{PREFIX}{file}", load()), time.monotonic()
     spawn(engine.start()).result()
-    status = _status(engine, file)
+    status = _status(file)
     while any(each.state == "starting" for each in status.members):
         time.sleep(LOOK_S)
-        status = _status(engine, file)
+        status = _status(file)
     num_up = sum(each.state == "up" for each in status.members)
     took = time.monotonic() - began
     print(f"{num_up} of {len(status.members)} members of {engine.model} are up ({took:.1f} s)")
@@ -43,7 +42,7 @@ def up(file: Path) -> None:
 
 def show(file: Path, as_json: bool) -> None:
     """Show a fleet's members; raises EngineError where it is not up."""
-    status = _status(_engine(file), file)
+    status = _status(file)
     if as_json:
         print(json.dumps(status.as_dict()))
         return
@@ -53,12 +52,12 @@ def show(file: Path, as_json: bool) -> None:
 
 def tell(file: Path, what: str, members: list[str]) -> None:
     """Drain or resume members; raises EngineError where the fleet is not up, or has no such member."""
-    status = _status(_engine(file), file)
+    status = _status(file)
     names = [each.name for each in status.members]
     if unknown := [name for name in members if name not in names]:
         raise EngineError(f"{file} has no member {', '.join(unknown)}; there are: {', '.join(names)}")
     for name in members:
-        status = _status(_engine(file), file, {"do": what, "member": name})
+        status = _status(file, {"do": what, "member": name})
     for each in status.members:
         if each.name in members:
             print(f"{each.name}: {each.shown}, {each.rows:,} rows")
@@ -69,15 +68,12 @@ def down(file: Path) -> None:
     engine_control.stop(f"{PREFIX}{file}", every=False)
 
 
-def _engine(file: Path) -> SharedEngine:
-    return shared_engine(f"{PREFIX}{file}", load())
-
-
-def _status(engine: SharedEngine, file: Path, does: dict[str, Any] | None = None) -> FleetStatus:
-    """What a fleet tells of itself, after it did something."""
+def _status(file: Path, does: dict[str, Any] | None = None) -> FleetStatus:
+    """What a fleet tells of itself, after it did something; its file may have changed, or be gone, since."""
+    place = engine_control.find_place(f"{PREFIX}{file}")
 
     async def ask() -> dict[str, Any] | None:
-        line = await connect(engine.place, {"service": "fleet"}) if is_held(engine.place) else None
+        line = await connect(place, {"service": "fleet"}) if is_held(place) else None
         if line is None:
             return None
         try:

@@ -16,8 +16,8 @@ COLUMNS = ("member", "where", "state", "rows", "answered", "deaths", "waiting", 
 def fleet_head(fleet: FleetStatus) -> Text:
     """The line above a fleet's members."""
     head = Text.assemble(("fleet ", "bold"), (str(fleet.pid), "bold"), f"  {plain(fleet.model, 100)}  ")
-    relqueries = "1 relQuery" if fleet.queries == 1 else f"{fleet.queries:,} relQueries"
-    return head.append(f"{fleet.policy}  {relqueries}, {fleet.waiting:,} rows wait for a member")
+    asked = f"{fleet.queries:,} relQueries and requests under way"
+    return head.append(f"{fleet.policy}  {asked}, {fleet.waiting:,} rows wait for a member")
 
 
 def members_table(members: Sequence[MemberStatus]) -> Table:

@@ -18,9 +18,10 @@ READ_BELOW = 64 * 2**20  # bytes; of larger files only size and time of change a
 # Arguments of vLLM that say how fast and in how much memory, not what is answered; a query that ran out of
 # memory may go on with less of it.
 WITHOUT_EFFECT = frozenset(
-    "additional_config block_size cpu_offload_gb data_parallel_size disable_log_stats enable_prefix_caching "
-    "enforce_eager gpu_memory_utilization kv_cache_memory_bytes max_num_batched_tokens max_num_seqs "
-    "pipeline_parallel_size scheduler_cls swap_space tensor_parallel_size worker_cls".split()
+    "additional_config block_size collect_detailed_traces cpu_offload_gb data_parallel_size "
+    "disable_log_stats enable_prefix_caching enforce_eager gpu_memory_utilization kv_cache_memory_bytes "
+    "max_num_batched_tokens max_num_seqs otlp_traces_endpoint pipeline_parallel_size scheduler_cls "
+    "swap_space tensor_parallel_size worker_cls".split()
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from relserve.machine.engine_status import read_statuses, started_at
 
-FORMAT = 1
+FORMAT = 2
 
 
 class MemberStatus(NamedTuple):
@@ -24,6 +24,7 @@ class MemberStatus(NamedTuple):
         queued: requests that wait in it, by its latest report; None: it does not report.
         age_s: of that report.
         reason: of the latest choice of it.
+        sent: rows and requests that it has got so far, by the reason of their choice.
     """
 
     name: str
@@ -38,6 +39,7 @@ class MemberStatus(NamedTuple):
     queued: int | None
     age_s: float | None
     reason: str
+    sent: dict[str, int]
 
     @property
     def shown(self) -> str:
@@ -54,7 +56,8 @@ class FleetStatus(NamedTuple):
         pid, started: of its owner's process, as of `EngineStatus`.
         policy: of dispatch.
         written_s: when this was written, in seconds of the wall clock.
-        queries: relQueries under way; `waiting` of their rows are with no member yet.
+        queries: relQueries and requests of OpenAI clients under way; `waiting` of their rows are with no
+            member yet.
     """
 
     pid: int

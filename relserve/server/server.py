@@ -19,6 +19,7 @@ from relserve_duckdb import Connection
 from relserve.engines.protocol import Engine
 from relserve.errors import ForbiddenError, ProtocolError, UsageError
 from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
+from relserve.machine.fleet_status import FleetStatus, read_fleets
 from relserve.machine.gate_status import GateStatus, read_gates
 from relserve.server.activity import activity_table
 from relserve.server.catalog import Catalog
@@ -137,6 +138,10 @@ class Server:
     def engines(self) -> list[EngineStatus]:
         """See `ServerFacts`."""
         return read_engines(state_dir())
+
+    def fleets(self) -> list[FleetStatus]:
+        """See `ServerFacts`."""
+        return read_fleets(state_dir())
 
     def gates(self) -> list[GateStatus]:
         """See `ServerFacts.gates`."""

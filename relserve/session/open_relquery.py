@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +14,7 @@ from relserve.call.rel_tag import Step
 from relserve.call.relquery import CallSite, Submission
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError
+from relserve.machine import traces
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
@@ -109,8 +111,8 @@ class OpenRelQuery:
             self._foreign_tables.look(self.site, rows, self.record.statement)
         folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
         watch = Watch(self._cancel, progress, enough)
-        with self._recorder.asking():
-            return folded.spread(self._answers(folded, watch, announced, num_new_rows), NULL)
+        with self._recorder.asking(), self._span() as span:
+            return folded.spread(self._answers(folded, watch, announced, num_new_rows, span), NULL)
 
     def close(self, error: BaseException | None = None) -> None:
         """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
@@ -124,8 +126,17 @@ class OpenRelQuery:
     ) -> None:
         self.close(error)
 
+    def _span(self) -> AbstractContextManager[traces.Span]:
+        """The span of a round."""
+        record = self.record
+        return traces.span("relserve.relquery", {
+            "relserve.rel_id": record.rel_id, "relserve.function": record.function,
+            "relserve.statement": record.statement, "gen_ai.request.model": record.model,
+        })  # fmt: skip
+
     def _answers(
-        self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None
+        self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None,
+        span: traces.Span,
     ) -> list[Any]:
         """The answer of each distinct prompt."""
         submission, step = submission_of(self.site, self.record.rel_id, folded), self._step
@@ -135,15 +146,19 @@ class OpenRelQuery:
         one = Round(self.site, engine, folded, self._known, cached, self._recorder, watch, self._is_whole)
         num_rows = sum(folded.num_rows_of) + folded.num_null if num_new_rows is None else num_new_rows
         self._recorder.add_rows(num_rows, folded.num_null, len(one.todo))
-        one.take_known()
-        one.take_cached()
-        if one.todo and not one.suffices():
-            if self._sorts:
-                one.todo.sort(key=folded.prompts.__getitem__)
-            part = submission.part(one.todo, self._rows_to_send(len(one.todo), announced))
-            one.ask(part if step is None else part.as_step(step), ends_s)
-            with self._lock:
-                self._num_sent -= one.num_over_context
+        span.put({"relserve.rows": num_rows, "relserve.distinct_prompts": len(one.todo)})
+        try:
+            one.take_known()
+            one.take_cached()
+            if one.todo and not one.suffices():
+                if self._sorts:
+                    one.todo.sort(key=folded.prompts.__getitem__)
+                part = submission.part(one.todo, self._rows_to_send(len(one.todo), announced))
+                one.ask(part if step is None else part.as_step(step), ends_s)
+                with self._lock:
+                    self._num_sent -= one.num_over_context
+        finally:
+            span.put({"relserve.kept_answers": one.num_cached, "relserve.failed_rows": one.num_failed_rows})
         return one.answers
 
     def _take_engine(self) -> Engine:

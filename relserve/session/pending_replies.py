@@ -17,6 +17,7 @@ from relserve.call.standing import Standing
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
 from relserve.errors import Cancelled, Failure, FailureKind, RelserveError
+from relserve.machine import traces
 
 POLL_S = 0.05  # how often a thread that waits for replies looks at its cancel event
 
@@ -59,6 +60,8 @@ class PendingReplies:
         deliver = partial(_deliver, self._inbox, self._listeners)
         if told is not None:
             submission = replace(submission, told=partial(_hear, told, deliver))
+        if submission.trace is None and (trace := traces.carried()) is not None:
+            submission = replace(submission, trace=trace)
         self._future: Future[None] = spawn(_carry(engine, submission, ends_s, deliver))
         # The None that ends the batches comes once the future is done, and with it the outcome.
         self._future.add_done_callback(lambda _: deliver(None))

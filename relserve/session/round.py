@@ -54,6 +54,8 @@ class Round:
         answers: of each distinct prompt; None: not there yet.
         todo: the prompts without an answer, by their numbers among the distinct ones; ask them in this order.
         num_over_context: prompts that did not reach the engine's scheduler, being over the context.
+        num_cached: prompts whose answer the answer cache had.
+        num_failed_rows: table rows that failed.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class Round:
         if known:
             self.answers = [known.get(key) for key in self._keys]
         self.todo = self._unanswered()
-        self.num_over_context = 0
+        self.num_over_context = self.num_cached = self.num_failed_rows = 0
         self._times: list[RowTimes] = []
 
     def take_known(self) -> None:
@@ -93,7 +95,8 @@ class Round:
         found = list(self._find())
         good = self._good(self._read([reply.index for reply in found], found))
         if good.numbers:
-            self._take(good, num_cached=len(good.numbers))
+            self.num_cached = len(good.numbers)
+            self._take(good, self.num_cached)
             self.todo = self._unanswered()
             self._show()
 
@@ -169,6 +172,7 @@ class Round:
             failure, prompt = answer.failure, self._folded.prompts[number]
             if failure is None or (_is_over_context(answer) and number in self._folded.may_split):
                 continue
+            self.num_failed_rows += self._folded.num_rows_of[number]
             self._recorder.fail(prompt, self._folded.num_rows_of[number], failure)
             if self._site.options.on_error == "raise":
                 said = f"{self._site.function}(): {failure.message}; the prompt begins {prompt[:80]!r}"

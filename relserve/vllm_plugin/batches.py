@@ -62,8 +62,8 @@ class RowSender(Protocol):
 class BatchSender:
     """Sends all rows in one message, for one flight: what it learned of sampling parameters goes with it."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, trace: Mapping[str, str] | None = None) -> None:
+        self._client, self._trace = client, trace
         self._templates: dict[int, tuple[Any, Template | Exception]] = {}  # by the identity of the parameters
 
     async def send(self, rows: Sequence[Row]) -> Mapping[str, Exception]:
@@ -103,7 +103,7 @@ class BatchSender:
         try:
             prompt = {"type": "token", "prompt_token_ids": row.token_ids}
             request = client.input_processor.process_inputs(
-                row.request_id, prompt, row.params, supported_tasks=tasks
+                row.request_id, prompt, row.params, supported_tasks=tasks, trace_headers=self._trace
             )
         except Exception as error:
             return error
@@ -124,8 +124,8 @@ class Collector(Protocol):
 class SingleSender:
     """Sends rows one by one, as vLLM's own client does: to several engines, among which it balances."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, trace: Mapping[str, str] | None = None) -> None:
+        self._client, self._trace = client, trace
 
     async def send(self, rows: Sequence[Row]) -> Mapping[str, Exception]:
         """See `RowSender`."""
@@ -133,7 +133,9 @@ class SingleSender:
         for row in rows:
             prompt = {"type": "token", "prompt_token_ids": row.token_ids}
             try:
-                collector = await self._client.add_request(row.request_id, prompt, row.params)
+                collector = await self._client.add_request(
+                    row.request_id, prompt, row.params, trace_headers=self._trace
+                )
             except Exception as error:
                 if self._client.errored:
                     raise

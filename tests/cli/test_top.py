@@ -203,9 +203,9 @@ def test_who_waits_to_be_admitted_is_drawn_by_user(tmp_path: Path) -> None:
 
 
 def test_members_of_fleets_are_shown_with_why_they_are_not_up(tmp_path: Path) -> None:
-    up = MemberStatus("m0", "up", "", "here", True, False, 7, 1200, 1, 3, 0.0123, "ours")
+    up = MemberStatus("m0", "up", "", "here", True, False, 7, 1200, 1, 3, 0.0123, "ours", {"ours": 1207})
     why = "no\x1b[2J memory"
-    dead = MemberStatus("m1", "dead", why, "http://h/v1", False, False, 0, 4, 2, None, None, "")
+    dead = MemberStatus("m1", "dead", why, "http://h/v1", False, False, 0, 4, 2, None, None, "", {})
     StatusFile("fleet", tmp_path).write(fleet_here("fleet:f.toml", "ours", 2, 1500, [up, dead]))
     [fleet] = read_fleets(tmp_path)
     assert fleet.members == [up, dead]
@@ -213,7 +213,8 @@ def test_members_of_fleets_are_shown_with_why_they_are_not_up(tmp_path: Path) ->
     with screen.capture() as captured:
         screen.print(draw([], time.time(), fleets=[fleet]))
     head, _, first, second = captured.get().splitlines()
-    assert head.startswith(f"fleet {os.getpid()}  fleet:f.toml  ours  2 relQueries, 1,500 rows wait")
+    assert head.startswith(f"fleet {os.getpid()}  fleet:f.toml  ours  2 relQueries and requests under way, ")
+    assert "1,500 rows wait" in head
     assert first.split() == ["m0", "here", "up,", "drained", "7", "1,200", "1", "3", "12", "ms", "ours"]
     assert "dead: no" in second
     assert "\x1b" not in second

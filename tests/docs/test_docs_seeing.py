@@ -11,6 +11,7 @@ from relserve.api import connect
 from relserve.cli import demo
 from relserve.errors import FailureKind
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA
+from tests.traces import forget_provider
 
 PAGE = (Path(__file__).parents[2] / "docs" / "seeing.md").read_text(encoding="utf-8")
 
@@ -25,6 +26,8 @@ def test_python_examples_run(
 ) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("RELSERVE_ANSWER_CACHE_MB")  # as users have it
+    if "opentelemetry" in code:
+        forget_provider(monkeypatch)
     with warnings.catch_warnings():
         exec(compile(code, "seeing.md", "exec"), {})
     if "explain_llm" in code:

@@ -105,7 +105,7 @@ class Client:
         self.errored = False
         self.collectors: dict[str, Collector] = {}
 
-    async def add_request(self, request_id: str, prompt: Any, params: Any) -> Collector:
+    async def add_request(self, request_id: str, prompt: Any, params: Any, trace_headers: Any) -> Collector:
         if prompt["prompt_token_ids"] == [13]:
             raise ValueError("unlucky")
         collector = self.collectors[request_id] = Collector(params)

@@ -11,6 +11,7 @@ from relserve.call.answer_types import Answer
 from relserve.call.options import FUNCTIONS
 from relserve.call.relquery import CallSite
 from relserve.errors import Cancelled
+from relserve.machine import traces
 from relserve.session.aggregate import answer_groups
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.round import UNASKED, Enough
@@ -53,6 +54,7 @@ class StatementRun:
         execution: what it belongs to.
         memo: its answers.
         skipped: its prompts that need no answer.
+        trace: the span below which it asks, in whichever thread; None: nobody traces.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class StatementRun:
         self.session, self.client, self.execution = session, client, execution
         self.memo, self._questions = Memo(keeps_answers), questions
         self.skipped = SkippedPrompts(count_changes)
+        self.trace = traces.carried()
+        self._asked: set[Site] = set()  # call sites
         self._relqueries: dict[Site, OpenRelQuery] = {}
         self._rows: dict[Site, tuple[int, int]] = {}  # that running calls gave, and those with a NULL
         self._rehearsed: set[Site] = set()  # sites whose rows with a NULL are on record
@@ -76,6 +80,11 @@ class StatementRun:
     def cancel(self) -> threading.Event:
         return self.execution.cancel
 
+    @property
+    def num_calls(self) -> int:
+        """Calls of its text that have asked."""
+        return len(self._asked)
+
     def check_cancel(self) -> None:
         """Raise Cancelled if the statement was interrupted."""
         if self.cancel.is_set():
@@ -84,9 +93,11 @@ class StatementRun:
     def ask(self, wanted: Wanted) -> Iterable[tuple[str | None, Any]]:
         """Have the session answer what a chunk of the running statement needs; prompts with their answers."""
         wanted = wanted.without_null() if wanted.site in self._rehearsed else wanted
-        if isinstance(wanted.site, QuestionSite):
-            return self._ask_questions(wanted, wanted.site, runs=True)
-        return self._ask(wanted, wanted.site)
+        self._asked.add(wanted.site)
+        with traces.within(self.trace):  # DuckDB's threads know of no span
+            if isinstance(wanted.site, QuestionSite):
+                return self._ask_questions(wanted, wanted.site, runs=True)
+            return self._ask(wanted, wanted.site)
 
     def remember(self, wanted: Wanted, enough: Enough | None = None, announced: int | None = None) -> None:
         """Ask what a rehearsal found and keep the answers for the calls to come.
@@ -97,6 +108,7 @@ class StatementRun:
         if wanted.site in self._rehearsed:
             wanted = wanted.without_null()
         self._rehearsed.add(wanted.site)
+        self._asked.add(wanted.site)
         if isinstance(wanted.site, QuestionSite):
             answers = self._ask_questions(wanted, wanted.site, runs=False)
         else:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import duckdb
 
+from relserve.machine import traces
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.rehearse.prefetch import prefetch
@@ -55,8 +57,9 @@ class Runner:
         self.only_reads = all(statement.reads for statement in statements)
         for each in statements:
             given = parameters if each is statements[-1] else None
-            statement, values = self.expander.expanded(each, given)
-            self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
+            with self._traced(each.text, bool(each.questions)):
+                statement, values = self.expander.expanded(each, given)
+                self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
             if each is statements[-1] and self.explainer.has_own_rows(statement):
                 self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
                 self.raw.execute(*self.explainer.rows(variables, statement, values))
@@ -68,15 +71,18 @@ class Runner:
             return variables.call(self.raw.sql, query, **kwargs), Reading.PREFETCH
         *first, last = statements
         for each in first:
-            statement, _ = self.expander.expanded(each, None)
-            self._run(variables, statement, None, self.raw.execute)
-        last, parameters = self.expander.expanded(last, kwargs.get("params"))
+            with self._traced(each.text, bool(each.questions)):
+                statement, _ = self.expander.expanded(each, None)
+                self._run(variables, statement, None, self.raw.execute)
+        with self._traced(last.text, bool(last.questions)):
+            last, parameters = self.expander.expanded(last, kwargs.get("params"))
         if last.stand_in is not None and "params" in kwargs:
             kwargs = {**kwargs, "params": parameters}
         if not last.reads:
             self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
             run = partial(self.raw.sql, **kwargs)
-            return self._run(variables, last, parameters, run), Reading.PREFETCH
+            with self._traced(last.text):
+                return self._run(variables, last, parameters, run), Reading.PREFETCH
         relation = plan_only(self.state, partial(variables.call, self.raw.sql, last.runnable, **kwargs))
         if self.explainer.has_own_rows(last):
             relation.fetchall()
@@ -101,14 +107,40 @@ class Runner:
 
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation will ask, then run what reads it."""
-        self.state.start_statement()
-        self._look(relation.sql_query())
-        if reading is Reading.PLAN:
-            return plan_only(self.state, run)
-        if self.prefetches and reading is Reading.PREFETCH:
-            self._prefetch_relation(relation)
-            self.state.run.check_cancel()
-        return run()
+        text = relation.sql_query()
+        with self._traced(text):
+            self.state.start_statement()
+            self._look(text)
+            if reading is Reading.PLAN:
+                return plan_only(self.state, run)
+            if self.prefetches and reading is Reading.PREFETCH:
+                self._prefetch_relation(relation)
+                self.state.run.check_cancel()
+            return run()
+
+    @contextmanager
+    def _traced(self, text: str, asks: bool = False) -> Iterator[None]:
+        """A statement's span, which is dropped where the statement neither asks nor fails.
+
+        What a result asks that is still read comes below it as well, after its end.
+
+        Args:
+            asks: it has questions, which are asked before it runs.
+        """
+        if not (traces.is_on() and self.indirect_calls.mentions(text)):
+            yield
+            return
+        before = self.state.run
+        with traces.span("relserve.statement", {"db.system.name": "duckdb"}) as span:
+            try:
+                yield
+            finally:
+                num_calls = 0 if self.state.run is before else self.state.run.num_calls
+                span.put({"relserve.llm_calls": num_calls})
+            if not (num_calls or asks):
+                span.drop()
+        if span.is_dropped and self.state.run is not before:
+            self.state.run.trace = traces.carried()  # nobody would see what is below a dropped one
 
     def _run(
         self, variables: Variables, statement: Statement, parameters: Any, run: Callable[..., Any]

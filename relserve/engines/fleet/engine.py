@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+import shutil
+import tempfile
+import weakref
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from relserve.call.prefix_share import BLOCK
 from relserve.call.relquery import Reply, Submission
@@ -18,6 +23,7 @@ from relserve.engines.fleet.status import status_of
 from relserve.engines.fleet.watch import Watch, see_that_models_are_the_same
 from relserve.engines.protocol import Encoder, Engine, Estimable
 from relserve.errors import EngineDeadError, EngineError, ModelError
+from relserve.gate.gate import Gate
 from relserve.machine.engine_status import StatusFile
 from relserve.machine.fleet_status import FleetStatus
 from relserve.policies.cost import CostModel
@@ -25,6 +31,9 @@ from relserve.policies.dispatch.desk import Desk
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make
 from relserve.policies.scheduling.lengths import LengthLearner
+
+if TYPE_CHECKING:
+    from relserve.engines.fleet.openai import FleetSocket
 
 POLL_S = 0.02  # between two looks whether a member is up
 
@@ -41,6 +50,7 @@ class FleetEngine:
         announce: told in one line when members come up, die or are left out; default: the module's logger.
         files: an engine of the model that tells what its files tell, and is never started; None: they are
             not here.
+        gate: decides which rows, and requests of OpenAI clients, start; default: all do.
     """
 
     def __init__(
@@ -51,15 +61,17 @@ class FleetEngine:
         *,
         announce: Callable[[str], None] | None = None,
         files: Engine | None = None,
+        gate: Gate | None = None,
     ) -> None:
-        self.model, self.file = model, file
+        self.model, self.file, self.gate, self.say = model, file, gate or Gate(), announce or logger.info
         desk = Desk(make(file.dispatch))
-        self.roster = Roster(model, file.members, launcher_of, desk, announce or logger.info)
+        self.roster = Roster(model, file.members, launcher_of, desk, self.say)
         self._watch = Watch(self.roster)
         self._handouts: set[Handout] = set()
         self._files = files
         self._told = files if isinstance(files, Estimable) else None
         self._status_file: StatusFile | None = None
+        self._openai: FleetSocket | None = None
         self.roster.tell = self._publish
 
     async def start(self) -> None:
@@ -108,8 +120,8 @@ class FleetEngine:
         """
         if not submission.prompts:
             return
-        self.roster.start()
-        handout = Handout(self.roster, submission)
+        await self.begin()
+        handout = Handout(self.roster, submission, self.gate)
         self._handouts.add(handout)
         try:
             async with aclosing(handout.replies()) as stream:  # type: ignore[type-var]
@@ -118,6 +130,27 @@ class FleetEngine:
                     yield replies
         finally:
             self._handouts.discard(handout)
+
+    async def openai_socket(self, arguments: Mapping[str, Any]) -> Path:
+        """See `ServesOpenAI.openai_socket`; gone with `close`."""
+        if self._openai is None:
+            from relserve.engines.fleet.openai import FleetSocket  # needs the extra `server`
+
+            folder = tempfile.mkdtemp(prefix="relserve-")  # with mode 0700
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._openai = FleetSocket(self, Path(folder, "openai.sock"), arguments)
+        await self._openai.open()
+        return self._openai.path
+
+    async def begin(self) -> None:
+        """Have the members brought up; before a gate that lets in as many as they take, until one is up."""
+        self.roster.start()
+        if not self.gate.is_open:
+            await self.start()
+
+    def look(self) -> None:
+        """See whether the members live, as long as somebody has rows or requests with them."""
+        self._watch.look()
 
     def report(self, name: str, report: Report) -> bool:
         """A member tells of itself, on the engine loop; whether it counted: see `Board.report`."""
@@ -128,7 +161,8 @@ class FleetEngine:
         return status_of(self.roster)
 
     def _publish(self) -> None:
-        """Write it where `relserve top` reads it."""
+        """Members have changed: it is written where `relserve top` reads it, and the gate fits who is up."""
+        self.gate.fits(self.roster.num_places)
         if self._status_file is None:
             self._status_file = StatusFile("fleet")
         self._status_file.write(self.status())
@@ -177,6 +211,10 @@ class FleetEngine:
     async def close(self) -> None:
         """End all members, and relQueries under way with EngineDeadError; asked again, they start anew."""
         self._watch.stop()
+        if self._openai is not None:
+            openai, self._openai = self._openai, None
+            await openai.close()
+            shutil.rmtree(openai.path.parent, ignore_errors=True)
         for handout in list(self._handouts):
             handout.close(EngineDeadError(f"the fleet {self.model} was closed while it worked"))
         await self.roster.close()

@@ -13,6 +13,7 @@ from relserve.call.relquery import Reply, Submission
 from relserve.engines.local.engine import LocalEngine
 from relserve.errors import EngineDeadError
 from relserve.machine.engine_status import started_at
+from relserve.machine.state_message import told_where
 from relserve.policies.cost import CostModel
 from relserve.vllm_plugin.settings import FIRST_GUESS
 
@@ -43,7 +44,8 @@ class EngineHost:
     On one event loop.
 
     Args:
-        model, path, engine_args, state: as of `LocalEngine`.
+        model, path, engine_args: as of `LocalEngine`.
+        state: where the engine reports to, as of `told_where`.
         log_path: "" for the output of this process.
         threads: of an engine on a CPU; "": as many as suit it.
     """
@@ -54,9 +56,9 @@ class EngineHost:
         os.environ.pop(THREADS, None)
         if threads:
             os.environ[THREADS] = threads
-        log = Path(log_path) if log_path else None
+        log, self._was_up = Path(log_path) if log_path else None, False
         self._engine = LocalEngine(
-            model, path, engine_args=engine_args, log_path=log, restarts=False, state=state
+            model, path, engine_args=engine_args, log_path=log, restarts=False, variables=told_where(state)
         )
 
     async def start(self) -> Up:
@@ -65,6 +67,7 @@ class EngineHost:
         running = self._engine.running
         if running is None:
             raise EngineDeadError(f"the engine for {self._engine.model} ended as soon as it was ready")
+        self._was_up = True
         config = running.client.vllm_config
         blocks, size = config.cache_config.num_gpu_blocks or 0, config.cache_config.block_size
         pids = [pid for pid in (os.getpid(), running.pid) if pid is not None]
@@ -79,8 +82,11 @@ class EngineHost:
         return await self._engine.fingerprint()
 
     async def ping(self) -> bool:
-        """Whether the engine's process is there."""
-        return self._engine.running is not None
+        """Whether it is there to be asked; EngineDeadError where it was up and its process has ended."""
+        running = self._engine.running
+        if self._was_up and (running is None or not running.works):
+            raise EngineDeadError(f"the engine for {self._engine.model} has died")
+        return True
 
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         """See `Engine.answer`.
@@ -93,6 +99,10 @@ class EngineHost:
         async with aclosing(self._engine.answer(submission)) as stream:  # type: ignore[type-var]
             async for replies in stream:
                 yield replies
+
+    async def openai_socket(self, arguments: Mapping[str, Any], model: str) -> str:
+        """See `LocalEngine.openai_socket`; for processes of this machine."""
+        return str(await self._engine.openai_socket(arguments, model))
 
     async def close(self) -> None:
         """End the engine."""

@@ -11,7 +11,8 @@ from dataclasses import replace
 from math import ceil, inf
 
 from relserve.call.relquery import Reply, Submission
-from relserve.engines.fleet.instalment import Instalment
+from relserve.engines.fleet.entrance import Entrance
+from relserve.engines.fleet.instalment import Instalment, by_lateness, unheard
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.fleet.quarantine import Quarantine
 from relserve.engines.fleet.roster import Roster, in_words
@@ -25,8 +26,9 @@ from relserve.errors import (
     ModelError,
     UsageError,
 )  # fmt: skip
+from relserve.gate.gate import Gate
 from relserve.policies.dispatch.desk import Asked
-from relserve.policies.dispatch.instalments import UNKNOWN_S, Pace, num_again, num_shared, size
+from relserve.policies.dispatch.instalments import UNKNOWN_S, Pace, num_again, num_shared, shown_rates, size
 
 TICK_S = 0.05  # how often time alone may have rows asked again
 CHARS_A_TOKEN = 4.0
@@ -36,18 +38,16 @@ _numbers = itertools.count(1)
 
 
 class Handout:
-    """See the module."""
+    """See the module; rows pass a gate before members get them."""
 
-    def __init__(self, roster: Roster, submission: Submission) -> None:
+    def __init__(self, roster: Roster, submission: Submission, gate: Gate) -> None:
         self._roster, self._submission = roster, submission
         prompts = submission.prompts
         self.unanswered = dict.fromkeys(range(len(prompts)))
-        self._supply = Supply(prompts)
+        self._supply = Supply(prompts, waits=not gate.is_open)
         self._shared = num_shared(min(prompts), max(prompts)) if len(prompts) > 1 else 0
-        self._quarantine = Quarantine()
-        self._paces: dict[str, Pace] = {}
-        self._out: set[Instalment] = set()
-        self._held: dict[int, list[Instalment]] = {}
+        self._quarantine, self._paces = Quarantine(), dict[str, Pace]()
+        self._out, self._held = set[Instalment](), dict[int, list[Instalment]]()
         self._given_up: set[int] = set()
         self._ready: list[Reply] = []
         self._error: Exception | None = None
@@ -55,6 +55,7 @@ class Handout:
         self._num_sent: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
+        self._entrance = Entrance(gate, submission, self._supply, self._wake.set, self._take)
 
     async def replies(self) -> AsyncIterator[list[Reply]]:
         """Replies as they come, each prompt's once; closing it aborts what is unfinished.
@@ -65,6 +66,7 @@ class Handout:
         """
         roster = self._roster
         roster.holders.add(self)
+        self._entrance.open()
         try:
             while True:
                 self._wake.clear()
@@ -94,7 +96,7 @@ class Handout:
     @property
     def num_waiting(self) -> int:
         """See `Holder.num_waiting`."""
-        return len(self._supply) + len(self._quarantine.rows)
+        return len(self._supply) + len(self._quarantine.rows) + self._entrance.num_waiting
 
     def changed(self) -> None:
         """See `Holder.changed`."""
@@ -125,6 +127,7 @@ class Handout:
         """Give members that have room rows that nobody has; at the end, rows that are late elsewhere."""
         members, now_s = self._roster.open_members, self._roster.clock()
         self._hand_out_suspects(members, now_s)
+        self._hand_out_unheard(members, now_s)
         while self._supply:
             sizes = self._sizes(members, now_s)
             ready = [name for name, num in sizes.items() if num]
@@ -153,6 +156,12 @@ class Handout:
             elif not member.num_rows:
                 its.kept[member] = self._send(member, its.next_rows(), now_s, "alone", alone=True)
 
+    def _hand_out_unheard(self, members: Mapping[str, FleetMember], now_s: float) -> None:
+        """Ask others at once, too, what members have that say nothing: it is half a second's work."""
+        able = [name for name, member in members.items() if not member.silent]
+        if able and (rows := unheard(self._out, self._held)):
+            self._send(members[self._choose(rows[0], now_s, able)], rows, now_s, "silent elsewhere")
+
     def _usual_s(self) -> float:
         """Seconds of a row, as far as is known."""
         here_s = min([pace.typical_s for pace in self._paces.values()], default=inf)
@@ -178,19 +187,13 @@ class Handout:
 
     def _sizes(self, members: Mapping[str, FleetMember], now_s: float) -> dict[str, int]:
         """Rows that each member would get now."""
-        rest, rates = len(self._supply), self._rates(members, now_s)
+        weights = {name: member.spec.weight for name, member in members.items()}
+        rest, rates = len(self._supply), shown_rates(self._paces, weights, now_s)
         total = sum(rates.values())
         return {
             name: size(rest, self._pace(name).room(member.first_rows, now_s), rates[name] / total)
             for name, member in members.items()
         }
-
-    def _rates(self, members: Mapping[str, FleetMember], now_s: float) -> dict[str, float]:
-        """Speeds as far as they are shown; of others by their weights, beside those."""
-        shown = {name: rate for name in members if (rate := self._pace(name).rate(now_s)) > 0}
-        weight = {name: member.spec.weight for name, member in members.items()}
-        a_unit = sum(shown.values()) / sum(weight[name] for name in shown) if shown else 1.0
-        return {name: shown.get(name, weight[name] * a_unit) for name in members}
 
     def _send(
         self, member: FleetMember, rows: list[int], now_s: float, why: str = "", alone: bool = False
@@ -199,16 +202,17 @@ class Handout:
         assert launched is not None
         serial = next(_numbers)
         number = desk.put([self._asked(row, serial) for row in rows], member.name, now_s)
-        made = Instalment(member, member.life, launched.engine, rows, set(rows), now_s, serial, alone)
+        reason = f"{desk.policy.name}{why and ', ' + why}"
+        made = Instalment(member, member.life, launched.engine, rows, set(rows), now_s, serial, alone, reason)
         for row in rows:
             self._held.setdefault(row, []).append(made)
         pace = self._pace(member.name)
         pace.sent(len(rows), now_s)
         self._num_sent[member.name] += len(rows)
-        member.sent(len(rows), f"{desk.policy.name}{why and ', ' + why}")
+        member.sent(len(rows), reason)
         part = replace(submission.part(rows, self._announced(member.name)), dispatch=number, told=None)
         self._out.add(made)
-        made.task = asyncio.ensure_future(self._ask(made, part))
+        made.task = asyncio.ensure_future(made.traced(self._ask, part))
         self._tasks.add(made.task)
         made.task.add_done_callback(self._tasks.discard)
         return made
@@ -216,7 +220,7 @@ class Handout:
     def _announced(self, name: str) -> int:
         """Rows that a member will get in all, as far as can be foreseen: its scheduler reckons with them."""
         num = len(self._submission.prompts)
-        rest = len(self._supply) + max((self._submission.rows or num) - num, 0)
+        rest = len(self._supply) + self._entrance.num_waiting + max((self._submission.rows or num) - num, 0)
         return self._num_sent[name] + ceil(rest / max(len(self._roster.open_members), 1))
 
     async def _ask(self, its: Instalment, part: Submission) -> None:
@@ -267,6 +271,7 @@ class Handout:
         """A row has its answer; nobody else is to go on with it."""
         del self.unanswered[row]
         self._ready.append(reply)
+        self._entrance.ended(row, reply)
         if member is not None:
             member.num_answered += 1
         self._withdraw(row)
@@ -294,11 +299,7 @@ class Handout:
         """Have an idle member asked, too, what another would need much longer for."""
         usual_s = self._usual_s()
         left_s = {its: self._left_s(its, now_s, usual_s) for its in self._out}
-        best: dict[Instalment, list[int]] = {}
-        for row, holders in self._held.items():
-            if not holders[0].alone:
-                best.setdefault(min(holders, key=left_s.__getitem__), []).append(row)
-        for its, rows in sorted(best.items(), key=lambda each: -left_s[each[0]]):
+        for its, rows in by_lateness(self._held, left_s):
             slow = self._pace(its.member.name)
             name = self._choose(rows[-1], now_s, idle)
             num = num_again(slow, self._pace(name), len(rows), now_s, usual_s)
@@ -338,6 +339,7 @@ class Handout:
     async def _leave(self) -> None:
         """Give up what is under way."""
         is_whole = not self.unanswered
+        self._entrance.leave()
         self._quarantine.release_all()
         for its in list(self._out):
             self._end(its)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from relserve.call.relquery import Submission
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.protocol import Engine
+from relserve.errors import EngineDeadError
+from relserve.machine import traces
+
+Ask = Callable[["Instalment", Submission], Awaitable[None]]
 
 
 @dataclass(eq=False)
@@ -19,6 +25,7 @@ class Instalment:
         left: those that have no answer, from it or another.
         serial: its number.
         alone: the member has nothing else meanwhile; see `Quarantine`.
+        reason: of the choice of the member.
     """
 
     member: FleetMember
@@ -29,4 +36,48 @@ class Instalment:
     sent_s: float
     serial: int
     alone: bool = False
+    reason: str = ""
     task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    async def traced(self, ask: Ask, part: Submission) -> None:
+        """Ask, in a span of its own where somebody traces."""
+        about = {
+            "relserve.rel_id": part.rel_id, "relserve.member": self.member.name,
+            "relserve.rows": len(self.rows), "relserve.reason": self.reason,
+        }  # fmt: skip
+        with traces.within(part.trace), traces.span("relserve.instalment", about) as span:
+            trace = part.trace and traces.carried()
+            try:
+                await ask(self, replace(part, trace=trace))
+            finally:
+                has_died = self.member.life != self.life
+                span.put({"relserve.unanswered_rows": len(self.left), "relserve.member_died": has_died})
+                if has_died:
+                    span.fail(EngineDeadError)
+
+
+Held = Mapping[int, list[Instalment]]  # who has a row, by row
+
+
+def by_lateness(held: Held, left_s: Mapping[Instalment, float]) -> list[tuple[Instalment, list[int]]]:
+    """Rows by who would answer them first, the latest first; those that are asked alone are left out.
+
+    Args:
+        left_s: seconds until an instalment is answered.
+    """
+    best: dict[Instalment, list[int]] = {}
+    for row, holders in held.items():
+        if not holders[0].alone:
+            best.setdefault(min(holders, key=left_s.__getitem__), []).append(row)
+    return sorted(best.items(), key=lambda each: -left_s[each[0]])
+
+
+def unheard(out: Iterable[Instalment], held: Held) -> list[int]:
+    """Rows that nobody has but members that say nothing; those that are asked alone are left out.
+
+    Args:
+        out: all who have rows.
+    """
+    if not any(its.member.silent for its in out):
+        return []
+    return [row for row, of in held.items() if not of[0].alone and all(its.member.silent for its in of)]

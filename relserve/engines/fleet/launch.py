@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from relserve.engines.fleet.file import MemberSpec
-from relserve.engines.fleet.member import Launched, known_as
+from relserve.engines.fleet.member import AT_SOCKET, ApiPlace, Launched, known_as
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
+from relserve.engines.local.start import GPUS
 from relserve.engines.protocol import Engine
-from relserve.errors import EngineStartError
+from relserve.errors import EngineDeadError, EngineStartError
+from relserve.machine.engine_status import is_alive
+from relserve.machine.state_message import told_where
+from relserve.vllm_plugin.openai_app import num_tokens_said
 
-RETRIES = 1  # of a row at one server: another member is a better place to try
+RETRIES = 1  # of a row that a server fails at: another member is a better place to try
 LEAST_SLOTS = 4  # a server with fewer answers nothing else while it works
 
 _closing: set[asyncio.Future[None]] = set()  # engines that nobody waits for any more
@@ -29,12 +34,14 @@ class UrlLauncher:
     Attributes:
         model: its name at each server; "": the one that a server serves.
         api_key: of those whose table has none.
+        max_retries: of rows that a server has no time for: it is busy, and not dead.
     """
 
     model: str
     api_key: str
     timeout_s: float
     max_in_flight: int
+    max_retries: int
 
     async def start(self, spec: MemberSpec) -> Launched:
         """See `Launcher.start`; members are the same that serve a model of the same name."""
@@ -43,7 +50,7 @@ class UrlLauncher:
         engine = HttpEngine(
             spec.url, served_model=None if "#" in spec.url else self.model or None,
             api_key=spec.api_key or self.api_key or None, timeout_s=self.timeout_s, max_retries=RETRIES,
-            max_in_flight=self.max_in_flight,
+            max_waits=self.max_retries, max_in_flight=self.max_in_flight,
         )  # fmt: skip
         server = await engine.start()
         mark = await engine.fingerprint()
@@ -65,6 +72,18 @@ class UrlLauncher:
                 await list_models(server.clients[-1])
         return True
 
+    async def api(self, engine: Engine, arguments: Mapping[str, Any], model: str) -> ApiPlace | None:
+        """See `Launcher.api`."""
+        from relserve.engines.http.server import Server
+
+        server = getattr(engine, "server", None)
+        assert isinstance(server, Server)
+        client = server.clients[0]
+        return ApiPlace(
+            str(client.base_url).rstrip("/"), server.model, is_vllm=server.dialect.is_vllm,
+            headers={"authorization": f"Bearer {client.api_key}"},
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class LocalLauncher:
@@ -75,6 +94,7 @@ class LocalLauncher:
         engine_args: for all members.
         log_path: of a member's engine, by the member's name.
         channel: to which the engines report.
+        gpus: of each member, as CUDA's variable is to name them; of others as it is.
     """
 
     model: str
@@ -83,6 +103,8 @@ class LocalLauncher:
     announce: Callable[[str], None]
     log_path: Callable[[str], Path | None]
     channel: StateChannel
+    gpus: Mapping[str, str] = field(default_factory=dict)
+    _turns: dict[str, asyncio.Lock] = field(default_factory=dict)  # of those that share a GPU
 
     async def start(self, spec: MemberSpec) -> Launched:
         """See `Launcher.start`."""
@@ -93,16 +115,20 @@ class LocalLauncher:
             )
         target = await self.channel.admit(spec.name)
         try:
-            return await self._start(spec, target.text)
+            async with AsyncExitStack() as turns:
+                for gpu in sorted(set(filter(None, self.gpus.get(spec.name, "").split(",")))):
+                    await turns.enter_async_context(self._turns.setdefault(gpu, asyncio.Lock()))
+                return await self._start(spec, target.text)
         except BaseException:
             self.channel.forget(spec.name)
             raise
 
     async def _start(self, spec: MemberSpec, state: str) -> Launched:
-        args = {**self.engine_args, **spec.engine_args}
+        args, gpus = {**self.engine_args, **spec.engine_args}, self.gpus.get(spec.name)
         engine = LocalEngine(
             f"{self.model} ({spec.name})", self.path, engine_args=args, announce=lambda _: None,
-            log_path=self.log_path(spec.name), restarts=False, state=state,
+            log_path=self.log_path(spec.name), restarts=False,
+            variables={**told_where(state), **({GPUS: gpus} if gpus else {})},
         )  # fmt: skip
         try:
             await engine.start()
@@ -120,5 +146,25 @@ class LocalLauncher:
         await engine.close()
 
     async def ping(self, engine: Engine) -> bool:
-        """See `Launcher.ping`: a step may take long, so nothing is concluded but from its process's end."""
-        return not isinstance(engine, LocalEngine) or engine.running is not None
+        """See `Launcher.ping`: a step may take long, so nothing is concluded but from its process's end.
+
+        Raises:
+            EngineDeadError: its process has ended.
+        """
+        if not isinstance(engine, LocalEngine):
+            return True
+        running, pid = engine.running, engine.pid
+        if running is None or not running.works or pid is None or not is_alive(pid, None):
+            raise EngineDeadError("its process has ended")
+        return True
+
+    async def api(self, engine: Engine, arguments: Mapping[str, Any], model: str) -> ApiPlace | None:
+        """See `Launcher.api`."""
+        assert isinstance(engine, LocalEngine)
+        socket = await engine.openai_socket(arguments, model)
+        return ApiPlace(AT_SOCKET, model, socket, num_said=partial(_num_said, engine))
+
+
+def _num_said(engine: LocalEngine, ids: Sequence[str]) -> float:
+    running = engine.running
+    return 0.0 if running is None else num_tokens_said(running.client, ids)

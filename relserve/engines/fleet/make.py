@@ -6,15 +6,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from relserve.call.slo import classes
 from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.fleet.file import MemberSpec, read_fleet
+from relserve.engines.fleet.gpus import gpus_here, share_out
 from relserve.engines.fleet.launch import LocalLauncher, UrlLauncher
 from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.name import PREFIX
 from relserve.engines.fleet.ray_members import RayLauncher
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
-from relserve.settings import ADMISSIONS, Settings
+from relserve.gate.made import make_gate
+from relserve.policies.admission.request import SloClasses
+from relserve.settings import Settings
 
 
 def make_fleet(
@@ -30,26 +34,29 @@ def make_fleet(
         folder_of: the folder or hub id of a model that runs here, by its name; raises ModelError.
 
     Raises:
-        UsageError: the file says what cannot be.
+        UsageError: the file says what cannot be, or wants more GPUs than there are.
         EngineStartError: it wants members in Ray actors, and Ray is not installed.
         ModelError: it is not there, or its model's name leads to no model.
     """
     file = read_fleet(path)
-    if settings.admission != ADMISSIONS[0]:
-        left = f"RELSERVE_ADMISSION={settings.admission} is left out"
-        announce(f"{name}: there is no admission over a fleet yet; {left}")
-    servers = UrlLauncher(file.model, settings.api_key, settings.timeout_s, settings.max_in_flight)
+    gate = make_gate(settings.admission, settings.shares, SloClasses(classes()), model=name)
+    servers = UrlLauncher(
+        file.model, settings.api_key, settings.timeout_s, settings.max_in_flight, settings.max_retries
+    )
     if all(member.url for member in file.members):
-        return FleetEngine(name, file, lambda _: servers, announce=announce)
+        return FleetEngine(name, file, lambda _: servers, announce=announce, gate=gate)
     folder = folder_of(file.model)
     stem = f"{PREFIX}{path.stem}-"
     wants_ray = {spec.name for spec in file.members if not spec.url and _wants_ray(spec, file.address)}
+    its_args = {spec.name: {**engine_args, **spec.engine_args} for spec in file.members}
+    own = {name: args for name, args in its_args.items() if name not in wants_ray}
+    gpus = share_out(own, gpus_here(), str(path))
 
     def log_of(member: str) -> Path | None:
         return log_path(stem + member)
 
     channel = StateChannel(lambda member, report: fleet.report(member, report))
-    children: Launcher = LocalLauncher(file.model, folder, engine_args, announce, log_of, channel)
+    children: Launcher = LocalLauncher(file.model, folder, engine_args, announce, log_of, channel, gpus)
     actors = children
     if wants_ray:
         actors = RayLauncher(file.model, folder, engine_args, log_of, file.address, channel)
@@ -57,10 +64,10 @@ def make_fleet(
     def launcher_of(spec: MemberSpec) -> Launcher:
         return servers if spec.url else actors if spec.name in wants_ray else children
 
-    first, *others = [{**engine_args, **spec.engine_args} for spec in file.members]
+    first, *others = its_args.values()
     are_alike = all(each == first for each in others)  # else nothing is said before one is up
     files = LocalEngine(file.model, folder, engine_args=first) if are_alike else None
-    fleet = FleetEngine(name, file, launcher_of, announce=announce, files=files)
+    fleet = FleetEngine(name, file, launcher_of, announce=announce, files=files, gate=gate)
     return fleet
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.protocol import Engine
@@ -15,6 +19,7 @@ from relserve.policies.dispatch.state import Member
 # Of a member of which nothing is known: about an 8B model on a GPU. Members are compared by it, no more.
 UNKNOWN_COST = CostModel(3e-5, 3e-3, 2e-5, 9e-3, mixed_base_s=3e-3)
 UNKNOWN_BUDGET, UNKNOWN_KV = 8192, 400_000.0
+AT_SOCKET = "http://engine/v1"  # a socket has no name; HTTP wants one
 
 
 class State(Enum):
@@ -45,6 +50,26 @@ class Launched(NamedTuple):
     mark: str | None = None
 
 
+class ApiPlace(NamedTuple):
+    """Where a member serves OpenAI's API.
+
+    Attributes:
+        url: below which its endpoints are.
+        model: its model's name there.
+        socket: the Unix socket at which it listens; None: the URL leads there.
+        headers: that it wants.
+        is_vllm: whether it takes fields that are vLLM's alone.
+        num_said: tokens that requests of these ids have said so far, as far as that is seen from here.
+    """
+
+    url: str
+    model: str
+    socket: Path | None = None
+    headers: Mapping[str, str] = MappingProxyType({})
+    is_vllm: bool = True
+    num_said: Callable[[Sequence[str]], float] = lambda ids: 0.0
+
+
 class Launcher(Protocol):
     """Brings members of one kind up and ends them; on the engine loop."""
 
@@ -65,6 +90,17 @@ class Launcher(Protocol):
         One that does not come back in `roster.PING_S` says nothing.
         """
 
+    async def api(self, engine: Engine, arguments: Mapping[str, Any], model: str) -> ApiPlace | None:
+        """Where a member serves OpenAI's API; None: where this process cannot reach it.
+
+        Args:
+            arguments: of vLLM's web app, for a member that was started here.
+            model: the name by which clients ask for the model.
+
+        Raises:
+            EngineError: it serves none.
+        """
+
 
 def known_as(spec: MemberSpec, cost: CostModel | None = None, token_budget: int | None = None) -> Member:
     """What the policy is told of a member; what is not known is as of `UNKNOWN_COST`."""
@@ -83,7 +119,7 @@ class FleetMember:
         delay_s: until it is tried again.
         num_rows, num_answered: rows that it has now, and has answered so far.
         num_failed: how often it did not come up.
-        reason: of the latest choice of it.
+        reason: of the latest choice of it; `sent_by`: rows that it has got, by reason.
         silent: it is up, but does not say anything: what it has is asked elsewhere, too.
         kept_for: who alone may send it rows, for they may kill it; None: everybody may.
     """
@@ -102,6 +138,7 @@ class FleetMember:
     num_answered: int = 0
     num_deaths: int = 0
     reason: str = ""
+    sent_by: Counter[str] = field(default_factory=Counter)
     silent: bool = False
     kept_for: object | None = None
 
@@ -130,3 +167,4 @@ class FleetMember:
         """It gets rows."""
         self.num_rows += num
         self.reason = reason
+        self.sent_by[reason] += num

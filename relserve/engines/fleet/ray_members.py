@@ -11,8 +11,10 @@ import contextlib
 import importlib.util
 import logging
 import os
+import shutil
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +23,8 @@ from typing import Any
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.fleet.engine_host import THREADS, EngineHost, Up
 from relserve.engines.fleet.file import MemberSpec
-from relserve.engines.fleet.member import Launched, known_as
+from relserve.engines.fleet.member import AT_SOCKET, ApiPlace, Launched, known_as
+from relserve.engines.fleet.placing import GPU, why_unplaceable
 from relserve.engines.fleet.ray_head import RayHead
 from relserve.engines.fleet.state_channel import LOOPBACK, StateChannel
 from relserve.engines.local.daemon_thread import in_daemon_thread
@@ -31,6 +34,7 @@ from relserve.errors import EngineDeadError, EngineError, EngineStartError, Rels
 from relserve.machine.engine_status import is_alive
 
 LOCAL = "local"
+PLACED_S = 120.0  # in which an actor's process is there, on a busy machine too, unless others have its GPUs
 CLOSE_S = 3.0  # in which a member ends by itself; it has nothing to save
 LINGER_S = 5.0  # how long Ray is kept without members: one that died comes back
 INSTALL = "Ray is not installed: pip install 'relserve[fleet]'; members with the url of a server need none"
@@ -42,6 +46,7 @@ class RayMember:
     def __init__(self, model: str, actor: Any) -> None:
         self.model, self.actor = model, actor
         self.up: Up | None = None
+        self.api: Path | None = None  # the socket of its OpenAI server, on this machine
 
     async def start(self) -> Up:
         """Bring it up; raises as `LocalEngine.start`."""
@@ -74,6 +79,16 @@ class RayMember:
         finally:
             if not is_over:
                 ray.cancel(stream)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it runs on this machine."""
+        return self.up is not None and self.up.host == socket.gethostname()
+
+    async def openai_socket(self, arguments: Mapping[str, Any], model: str) -> Path:
+        """See `EngineHost.openai_socket`."""
+        self.api = Path(await self._ask(self.actor.openai_socket.remote(dict(arguments), model)))
+        return self.api
 
     async def close(self) -> None:
         """End the engine; the actor stays until its launcher ends it."""
@@ -129,7 +144,9 @@ class RayLauncher:
         await _connection.enter(self._address)
         member: RayMember | None = None
         try:
+            await in_daemon_thread(lambda: _see_that_it_can_be_placed(spec))
             member = await self._actor(spec)
+            await _see_that_it_is_placed(spec, member)
             up = await member.start()
         except BaseException:
             await self._end(spec, member)
@@ -172,14 +189,47 @@ class RayLauncher:
         if member is not None:
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.kill(member.actor)
-            if member.up is not None and member.up.host == socket.gethostname():
+            if member.up is not None and member.is_here:
                 _kill(member.up)  # one that is stopped does not hear Ray
+            if member.api is not None:
+                shutil.rmtree(member.api.parent, ignore_errors=True)
         _connection.leave()
 
     async def ping(self, engine: Engine) -> bool:
         """See `Launcher.ping`."""
         assert isinstance(engine, RayMember)
         return await engine.ping()
+
+    async def api(self, engine: Engine, arguments: Mapping[str, Any], model: str) -> ApiPlace | None:
+        """See `Launcher.api`: of members on this machine."""
+        assert isinstance(engine, RayMember)
+        if not engine.is_here:
+            return None
+        place = await engine.openai_socket(arguments, model)
+        return ApiPlace(AT_SOCKET, model, place) if place.exists() else None
+
+
+def _see_that_it_can_be_placed(spec: MemberSpec) -> None:
+    """Raises EngineStartError where no machine of the cluster has what a member takes; blocks."""
+    import ray
+
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if why := why_unplaceable(spec, machines):
+        raise EngineStartError(why)
+
+
+async def _see_that_it_is_placed(spec: MemberSpec, member: RayMember) -> None:
+    """Wait for an actor's process; EngineStartError where none comes, for others have what it takes."""
+    import ray
+
+    try:
+        await asyncio.wait_for(member.ping(), PLACED_S)
+    except TimeoutError:
+        free, there = await in_daemon_thread(lambda: (ray.available_resources(), ray.cluster_resources()))
+        raise EngineStartError(
+            f"the Ray cluster had no place for it within {PLACED_S:g} s: it takes {spec.gpus:g} GPUs, and of "
+            f"{there.get(GPU, 0):g} there {free.get(GPU, 0):g} are free; `ray status` shows who has them"
+        ) from None
 
 
 def _kill(up: Up) -> None:
@@ -232,12 +282,14 @@ class _Connection:
 
     def _connect(self, address: str) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        if not address:
+        its: Any = sys.modules.get("ray")
+        is_the_users = its is not None and its.is_initialized()
+        if not address and not is_the_users:
             self._head = RayHead()
             self._head.prepare()
         import ray
 
-        if not ray.is_initialized():
+        if not is_the_users:
             try:
                 _init(address if self._head is None else self._head.start())
             except Exception as error:

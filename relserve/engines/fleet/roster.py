@@ -77,6 +77,11 @@ class Roster:
         found = {name: each for name, each in self.members.items() if each.is_open and each.kept_for is None}
         return {name: each for name, each in found.items() if not each.silent} or found
 
+    @property
+    def num_places(self) -> int:
+        """Rows that run at once, of all members that get any."""
+        return sum([each.first_rows for each in self.members.values() if each.is_open and not each.silent])
+
     def start(self) -> None:
         """Bring all members up that nobody brings up yet, in the background."""
         if not self.is_started:

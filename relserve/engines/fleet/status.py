@@ -23,5 +23,5 @@ def _member(roster: Roster, member: FleetMember) -> MemberStatus:
     return MemberStatus(
         member.name, member.state.value, member.why, member.spec.url or member.spec.machine or "here",
         member.drained, member.silent, member.num_rows, member.num_answered, member.num_deaths, queued,
-        round(age_s, 3) if reports else None, member.reason,
+        round(age_s, 3) if reports else None, member.reason, dict(member.sent_by),
     )  # fmt: skip

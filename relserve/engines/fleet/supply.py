@@ -9,13 +9,26 @@ from relserve.policies.dispatch.instalments import groups
 
 
 class Supply:
-    """Gives rows out and takes them back."""
+    """Gives rows out and takes them back.
 
-    def __init__(self, prompts: Sequence[str]) -> None:
+    Args:
+        waits: whether rows are to be `let_in` before they are given; else all are there.
+
+    Attributes:
+        order: of the rows, in which those of a group follow each other.
+    """
+
+    def __init__(self, prompts: Sequence[str], waits: bool = False) -> None:
         self._prompts = prompts
-        self._groups: deque[deque[int]] = deque(map(deque, groups(prompts, range(len(prompts)))))
+        found = groups(prompts, range(len(prompts)))
+        self.order = [row for group in found for row in group]
+        self._groups: deque[deque[int]] = deque() if waits else deque(map(deque, found))
         self._begun: dict[str, deque[int]] = {}  # the group that a member had the latest rows of
-        self._num = len(prompts)
+        self._num = 0 if waits else len(prompts)
+        self._group_of: dict[int, deque[int]] = {}
+        for group in found if waits else ():
+            empty = deque[int]()
+            self._group_of |= dict.fromkeys(group, empty)
 
     def __len__(self) -> int:
         return self._num
@@ -47,6 +60,15 @@ class Supply:
             found = max(self._groups, key=len)
         self._begun[name] = found
         return found
+
+    def let_in(self, rows: Sequence[int]) -> None:
+        """Rows may be given, after those that are there."""
+        for row in rows:
+            group = self._group_of[row]
+            if not any(group is each for each in reversed(self._groups)):
+                self._groups.append(group)
+            group.append(row)
+        self._num += len(rows)
 
     def put_back(self, rows: Iterable[int]) -> None:
         """Rows are to be given again, before all others."""

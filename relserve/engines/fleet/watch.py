@@ -15,7 +15,7 @@ SILENT_S = 1.2  # the same of the reports of one that sends any
 
 
 class Watch:
-    """Looks as long as somebody has rows with members."""
+    """Looks as long as somebody has rows with members, or one says nothing."""
 
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
@@ -32,7 +32,7 @@ class Watch:
             self._task.cancel()
 
     async def _look(self) -> None:
-        while self._roster.holders:
+        while self._roster.holders or any(each.silent for each in self._roster.members.values()):
             await asyncio.sleep(EVERY_S)
             members = [each for each in self._roster.members.values() if each.state is State.UP]
             await asyncio.gather(*[self._see(each) for each in members if each.num_rows or each.silent])
@@ -41,12 +41,11 @@ class Watch:
     async def _see(self, member: FleetMember) -> None:
         life, launched = member.life, member.launched
         age_s = self._roster.age_s(member.name)
-        if age_s < inf:
-            silent = age_s > SILENT_S
-        else:
+        silent = SILENT_S < age_s < inf
+        if silent or age_s == inf:
             assert launched is not None
             try:
-                silent = not await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
+                silent |= not await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
             except TimeoutError:
                 silent = True
             except Exception as error:  # nobody is there: twice, and it is dead, though it may have no rows

@@ -27,8 +27,9 @@ class HttpEngine:
         served_model: the model's name at the server; None for the one that it serves.
         api_key: where the server wants one.
         timeout_s: how long one request may take; a row that takes longer is tried once more.
-        max_retries: how often a row is tried again; refusals for overload (429, 503) count only when the
-            server answered nothing in between.
+        max_retries: how often a row is tried again.
+        max_waits: how often after refusals for overload (429, 503), which count only when the server answered
+            nothing in between; None: as often.
         max_in_flight: most requests at the server at once, over all relQueries.
     """
 
@@ -40,6 +41,7 @@ class HttpEngine:
         api_key: str | None = None,
         timeout_s: float = 600,
         max_retries: int = 6,
+        max_waits: int | None = None,
         max_in_flight: int = 256,
     ) -> None:
         url, _, named = url.partition("#")
@@ -47,6 +49,7 @@ class HttpEngine:
         self._base_url = base_url_of(url)
         self._api_key, self._timeout_s = api_key, timeout_s
         self._max_retries, self._max_in_flight = max_retries, max_in_flight
+        self._max_waits = max_retries if max_waits is None else max_waits
         self._starting = asyncio.Lock()
         self._server: Server | None = None
         self._running: set[Rows] = set()
@@ -102,7 +105,7 @@ class HttpEngine:
         if not submission.prompts:
             return
         server = await self._started()
-        rows = Rows(server, submission, self._max_retries)
+        rows = Rows(server, submission, self._max_retries, self._max_waits)
         rows.start()
         self._running.add(rows)
         try:

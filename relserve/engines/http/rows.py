@@ -8,7 +8,7 @@ import random
 import re
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import openai
 
@@ -49,6 +49,7 @@ class Rows:
     server: Server
     submission: Submission
     max_retries: int
+    max_waits: int  # of rows that are refused for overload
     inbox: Inbox = field(default_factory=asyncio.Queue)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _inside: set[int] = field(default_factory=set)  # rows that hold a slot of the limit
@@ -130,7 +131,10 @@ class Rows:
     async def _send(self, index: int, dialect: Dialect, submission: Submission) -> Reply | Fault:
         try:
             body = dialect.body(self.server.model, submission.prompts[index], submission)
-            data = await self.server.client(index).post(dialect.path, cast_to=object, body=body)
+            options: Any = {"headers": self.submission.trace} if self.submission.trace else {}
+            data = await self.server.client(index).post(
+                dialect.path, cast_to=object, body=body, options=options
+            )
             grammar = submission.sampling.grammar
             reply = read_reply(data, index, dialect.wraps(grammar), grammar)
         except EbnfError as error:
@@ -185,8 +189,8 @@ class Rows:
         """Whether a row refused for overload may queue again: as long as the server gets on with others."""
         tries.refusals += 1
         concurrency = self.server.concurrency
-        stuck = concurrency.num_refusals > self.max_retries and concurrency.num_inside <= 1
-        return not stuck and tries.refusals <= REFUSALS_PER_RETRY * self.max_retries
+        stuck = concurrency.num_refusals > self.max_waits and concurrency.num_inside <= 1
+        return not stuck and tries.refusals <= REFUSALS_PER_RETRY * self.max_waits
 
     def _may_retry(self, tries: _Tries, fault: Fault) -> bool:
         tries.faults += 1

@@ -1,25 +1,29 @@
-"""The rows of a flight at its engine's gate."""
+"""The rows of a submission at a gate."""
 
 from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from relserve.call.relquery import Reply, Submission
-from relserve.engines.local.running import RunningEngine
 from relserve.gate.gate import Gate
 from relserve.gate.rows import Rows
 from relserve.gate.ticket import Ticket
-from relserve.vllm_plugin.batches import tokens_said
 
 
 class Admitted:
-    """Which rows of a submission run, each with its ticket."""
+    """Which rows of a submission run, each with its ticket.
 
-    def __init__(self, gate: Gate, engine: RunningEngine, submission: Submission) -> None:
-        self._gate, self._engine, self._submission = gate, engine, submission
+    Args:
+        num_said: tokens that a request has said so far; default: that is not seen.
+    """
+
+    def __init__(
+        self, gate: Gate, submission: Submission, num_said: Callable[[str], int] = lambda request_id: 0
+    ) -> None:
+        self._gate, self._submission, self._num_said = gate, submission, num_said
         self._rows: Rows | None = None
         self._tickets: dict[int, Ticket] = {}
         self._asked: dict[int, tuple[int, Sequence[str]]] = {}  # tokens said before, and who says more now
@@ -68,7 +72,7 @@ class Admitted:
     def _measure(self) -> None:
         for index, (before, request_ids) in list(self._asked.items()):
             if (ticket := self._tickets.get(index)) is not None:
-                said = sum(tokens_said(self._engine.client, each) for each in request_ids)
+                said = sum(map(self._num_said, request_ids))
                 ticket.progress(max(before + said, ticket.said))
 
 

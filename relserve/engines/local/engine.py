@@ -28,7 +28,7 @@ from relserve.engines.local.kv_cache import cache_of, refusal
 from relserve.engines.local.log import EngineGone, cause_of, grammar_error, size_of
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
 from relserve.engines.local.running import RunningEngine
-from relserve.engines.local.start import is_engine, launch
+from relserve.engines.local.start import NOTHING, is_engine, launch
 from relserve.engines.local.unanswered import Unanswered
 from relserve.errors import EngineDeadError, EngineError, EngineStartError, OptionError
 from relserve.gate.gate import Gate
@@ -66,7 +66,7 @@ class LocalEngine:
         forks: fork its first process off this one, which is then to have no threads that hold locks; those
             that follow are spawned, as all are without it. Saves importing vLLM a second time.
         gate: decides which rows start; default: all do. Others that ask the same engine enter it, too.
-        state: where the engine reports to, of a fleet's member, as `Target.text` has it; "": nowhere.
+        variables: of the environment of its process, besides those that relserve chooses.
         restarts: restart an engine that died under a query; else the query ends with EngineDeadError at once.
     """
 
@@ -81,10 +81,10 @@ class LocalEngine:
         forks: bool = False,
         gate: Gate | None = None,
         restarts: bool = True,
-        state: str = "",
+        variables: Mapping[str, str] = NOTHING,
     ) -> None:
         self.model, self.path = model, path
-        self._restarts, self._state = restarts, state
+        self._restarts, self._variables = restarts, variables
         self.gate = gate or Gate()
         self._engine_args = dict(engine_args)
         self.kv_cache = cache_of(self._engine_args.get("additional_config"))
@@ -266,7 +266,7 @@ class LocalEngine:
     def _launch(self) -> RunningEngine:
         before = self._fingerprint()
         forks, self._forks = self._forks, False
-        running = launch(self.path, self._engine_args, self._log_path, forks, self._state)
+        running = launch(self.path, self._engine_args, self._log_path, forks, self._variables)
         running.fingerprint = self._fingerprint()
         if before is not None and running.fingerprint != before:
             running.fingerprint = None  # changed while it was read: nobody knows what was loaded
@@ -282,13 +282,13 @@ class LocalEngine:
     def _see_log(self) -> str:
         return f"; its log is {self._log_path}" if self._log_path is not None else ""
 
-    async def openai_socket(self, arguments: Mapping[str, Any]) -> Path:
-        """See `ServesOpenAI.openai_socket`; gone with `close`."""
+    async def openai_socket(self, arguments: Mapping[str, Any], model: str = "") -> Path:
+        """See `ServesOpenAI.openai_socket`; gone with `close`. `model` as of `OpenAISocket`."""
         if self._openai is None:
             from relserve.engines.local.openai import OpenAISocket  # uvicorn, of the extra `server`
 
             folder = Path(tempfile.mkdtemp(prefix="relserve-"))  # with mode 0700
-            self._openai = OpenAISocket(self, folder / "openai.sock", arguments)
+            self._openai = OpenAISocket(self, folder / "openai.sock", arguments, model=model)
         await self._openai.open()
         return self._openai.path
 

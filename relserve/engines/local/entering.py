@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
+from math import ceil
 from typing import Any, TypeVar
 
+from relserve.engines.local.asgi_socket import send_error
+from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
 from relserve.gate.ticket import Ticket
-from relserve.vllm_plugin.host import Client
-from relserve.vllm_plugin.openai_app import num_tokens_said
 
 ENTERS = "x-relserve-enters"  # a header, which only who reaches the socket can send
 REQUEST_ID = "x-request-id"  # what vLLM's own ids are made of
@@ -58,8 +59,13 @@ class Entering:
         return json.dumps(asdict(self))
 
     @asynccontextmanager
-    async def entered(self, gate: Gate, client: Client, caller: Caller) -> AsyncIterator[Ticket]:
+    async def entered(
+        self, gate: Gate, num_said: Callable[[Sequence[str]], float], caller: Caller
+    ) -> AsyncIterator[Ticket]:
         """While inside, it may run.
+
+        Args:
+            num_said: tokens that requests of these ids have said so far, as far as that is seen.
 
         Raises:
             AdmissionError, OptionError: as of `Gate.enter`.
@@ -75,7 +81,7 @@ class Entering:
             stack.push_async_exit(entry)
 
             def measure() -> None:
-                ticket.progress(max(num_tokens_said(client, self.ids), ticket.said))
+                ticket.progress(max(num_said(self.ids), ticket.said))
 
             gate.meters.add(measure)
             stack.callback(gate.meters.discard, measure)
@@ -104,11 +110,13 @@ class Caller:
     """Who sent a request, whose body has come, and may hang up while it waits at the gate.
 
     Attributes:
+        body: of the request.
         is_answered: whether it has a whole answer.
     """
 
     def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
+        self.body = body
+        self._left: bytes | None = body
         self.is_answered = False
         self._leaving = asyncio.ensure_future(receive())  # nothing else is left to come
 
@@ -129,9 +137,9 @@ class Caller:
 
     async def receive(self) -> Any:
         """What the app is to receive."""
-        if self._body is None:
+        if self._left is None:
             return await asyncio.shield(self._leaving)
-        body, self._body = self._body, None
+        body, self._left = self._left, None
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def unless_left(self, waiting: Coroutine[Any, Any, T]) -> T:
@@ -154,3 +162,12 @@ class Caller:
     def close(self) -> None:
         """Look no more whether it hangs up."""
         self._leaving.cancel()
+
+
+async def send_refusal(send: Any, error: AdmissionError | OptionError) -> None:
+    """Tell why a request was not let in, and when to ask again."""
+    if isinstance(error, OptionError):
+        await send_error(send, 400, str(error), "slo")
+        return
+    retry_s = 1.0 if error.estimate_s is None else error.estimate_s
+    await send_error(send, 429, str(error), headers={"retry-after": str(max(ceil(retry_s), 1))})

@@ -21,6 +21,7 @@ from relserve.engines.local.sampling import talk_of
 from relserve.errors import AdmissionError, Failure, FailureKind
 from relserve.gate.gate import Gate
 from relserve.vllm_plugin.batches import Row as NewRow
+from relserve.vllm_plugin.batches import tokens_said
 from relserve.vllm_plugin.host import RequestOutput
 
 CHUNK = 256  # prompts tokenised, and then submitted, at once, while the chunk after is tokenised
@@ -68,9 +69,10 @@ class Flight:
         gate: Gate | None = None,
     ) -> None:
         self._engine, self._submission, self._indices = engine, submission, indices
-        self._sender = engine.sender()
+        self._sender = engine.sender(submission.trace)
         self._find_cause, self._cause = find_cause, ""
-        self._admitted = None if gate is None or gate.is_open else Admitted(gate, engine, submission)
+        said = partial(tokens_said, engine.client)
+        self._admitted = None if gate is None or gate.is_open else Admitted(gate, submission, said)
         # Unique per flight, for a rel_id may be submitted again while its first flight still ends.
         self._prefix = f"{speakable(submission.rel_id)}.{next(_numbers)}"
         self._request_numbers = itertools.count()

@@ -75,13 +75,20 @@ class RunningEngine:
                 f"({one_line(error)}); leave min_confidence out or name another model"
             ) from error
 
-    def sender(self) -> RowSender:
-        """What submits the rows of one flight."""
-        return BatchSender(self.client) if self.takes_batches else SingleSender(self.client)
+    def sender(self, trace: Mapping[str, str] | None = None) -> RowSender:
+        """What submits the rows of one flight, whose spans vLLM puts below `trace` if it makes any."""
+        if trace is not None and self.client.vllm_config.observability_config.otlp_traces_endpoint is None:
+            trace = None  # vLLM would warn of it
+        return (BatchSender if self.takes_batches else SingleSender)(self.client, trace)
 
     @property
     def dead(self) -> bool:
         return self._death.is_set()
+
+    @property
+    def works(self) -> bool:
+        """Whether nothing is known against it; vLLM may know before us that it has ended."""
+        return not self.dead and not self.client.errored
 
     def watch(self, log_start: int) -> None:
         """Notice the end of the process at once, independently of vLLM; to be called on the event loop.

@@ -8,7 +8,7 @@ import multiprocessing
 import multiprocessing.spawn
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,15 @@ from typing import Any
 from relserve.engines.local import cpu
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
-from relserve.machine.state_message import VARIABLE as STATE_VARIABLE
+from relserve.machine import traces
+from relserve.settings import traces_endpoint
 from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
 from relserve.vllm_plugin.settings import KEY
 from relserve.vllm_plugin.torch_extras import hide_misfits
 from relserve.vllm_plugin.version import check_version
 
+TRACES = "otlp_traces_endpoint"  # vLLM's argument
 SCHEDULER = "relserve.vllm_plugin.scheduler.make"
 ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
@@ -33,37 +35,52 @@ ENVIRONMENT = {
     "VLLM_REGEX_COMPILATION_TIMEOUT_S": "60",
 }
 
-# One start at a time: what is changed below belongs to the whole process.
+NOTHING: Mapping[str, str] = {}
+GPUS = "CUDA_VISIBLE_DEVICES"
+
+# One start at a time, until the engine's process is there: what is changed below is the whole process's.
 _starting = threading.Lock()
 
 
 def launch(
     path: str, engine_args: Mapping[str, Any], log_path: Path | None, forks: bool = False,
-    state: str = "",
-) -> RunningEngine:
+    given: Mapping[str, str] = NOTHING,
+) -> RunningEngine:  # fmt: skip
     """Start an engine and wait until it is ready; blocks for many seconds.
 
     Args:
-        forks, state: see `LocalEngine`.
+        forks: see `LocalEngine`.
+        given: its `variables`.
 
     Raises:
         EngineStartError: vLLM is not installed or not of a tested version.
         Exception: whatever vLLM raises when it cannot start.
     """
-    with _starting:
+    with contextlib.ExitStack() as turn:
+        turn.enter_context(_starting)
         set_environment(ENVIRONMENT)
         _quieten()
         allow_hub(not os.path.isdir(path))
-        arguments = arguments_of(path, engine_args)
-        children = set(multiprocessing.active_children())
-        variables = variables_of(path, arguments) | ({STATE_VARIABLE: state} if state else {})
-        with _child_environment(variables, log_path), _setup_as_main():
-            client = engines.start_client(arguments, _statistics_logger(), forks)
-        started = [p for p in multiprocessing.active_children() if p not in children and is_engine(p)]
-        if not started:
-            client.shutdown()
-            raise EngineStartError("the engine's process ended as soon as it was ready")
-        return RunningEngine(client, started[0], variables)
+        arguments = _with_traces(arguments_of(path, engine_args))
+        variables = variables_of(path, arguments) | _variables_of_traces(arguments)
+        turn.enter_context(_child_environment({**variables, **given}, log_path))
+        turn.enter_context(_setup_as_main())
+        ends_turn = not forks and _may_start_beside_others(arguments, given)
+        started = turn.enter_context(_started_engines(turn.close if ends_turn else lambda: None))
+        client = engines.start_client(arguments, _statistics_logger(), forks)
+    if not any(process.is_alive() for process in started):
+        client.shutdown()
+        raise EngineStartError("the engine's process ended as soon as it was ready")
+    return RunningEngine(client, started[0], variables)
+
+
+def _may_start_beside_others(arguments: Mapping[str, Any], given: Mapping[str, str]) -> bool:
+    """Whether others may start as soon as its process is there, which takes most of the time.
+
+    On a GPU of several engines vLLM measures how much memory is free, one after another; of several copies
+    of a model nobody tells which process is the last.
+    """
+    return (arguments.get("data_parallel_size") or 1) == 1 and (host.runs_on_cpu() or GPUS in given)
 
 
 def is_engine(process: BaseProcess) -> bool:
@@ -96,7 +113,7 @@ def allow_hub(allowed: bool) -> None:
 def _quieten() -> None:
     """Keep warnings off the terminal, unless the user set a level.
 
-    Of an absent GPU tool chain, and of what rows keep, which `LocalEngine` announces.
+    Of an absent GPU tool chain, of what rows keep, which `LocalEngine` announces, and of traces.
     """
     if os.environ["VLLM_LOGGING_LEVEL"] == ENVIRONMENT["VLLM_LOGGING_LEVEL"]:
         for name in _QUIET:
@@ -106,6 +123,7 @@ def _quieten() -> None:
 _QUIET = (
     "vllm.triton_utils.importing", "torch.utils.cpp_extension", "torch._library.triton",
     "relserve.vllm_plugin.cache.engine_config",
+    "opentelemetry.trace",  # that vLLM's provider does not take the place of the one that is there
 )  # fmt: skip
 
 
@@ -153,6 +171,20 @@ def variables_of(path: str, arguments: Mapping[str, Any]) -> dict[str, str]:
     return cpu.variables_for(path, arguments) if host.runs_on_cpu() else {}
 
 
+def _with_traces(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, with vLLM's spans sent to where RELSERVE_TRACES says, unless they say something."""
+    return {TRACES: endpoint, **arguments} if (endpoint := traces_endpoint()) else arguments
+
+
+def _variables_of_traces(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """How vLLM, which else speaks gRPC, is to send its spans there."""
+    if not arguments.get(TRACES) or arguments[TRACES] != traces_endpoint():
+        return {}
+    traces.is_on()  # it makes the provider of this process, before vLLM would make one
+    said = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": traces.PROTOCOL, "OTEL_SERVICE_NAME": traces.SERVICE}
+    return {name: value for name, value in said.items() if name not in os.environ}
+
+
 @contextlib.contextmanager
 def _child_environment(variables: Mapping[str, str], log_path: Path | None) -> Iterator[None]:
     """Give the child variables of its own, and tell it whose engine it is (see vllm_plugin.child_process).
@@ -195,3 +227,21 @@ def _setup_as_main() -> Iterator[None]:
         yield
     finally:
         multiprocessing.spawn.get_preparation_data = original
+
+
+@contextlib.contextmanager
+def _started_engines(tell: Callable[[], None]) -> Iterator[list[BaseProcess]]:
+    """The engines' processes that are started while inside; `tell` is called after each."""
+    original, found = BaseProcess.start, list[BaseProcess]()
+
+    def start(self: BaseProcess) -> None:
+        original(self)
+        if is_engine(self):
+            found.append(self)
+            tell()
+
+    BaseProcess.start = start  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        BaseProcess.start = original  # type: ignore[method-assign]

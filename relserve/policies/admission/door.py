@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from math import exp, inf, log, sqrt
+from math import inf, log, sqrt
 from statistics import median
 from typing import Literal, NamedTuple
 
+from relserve.policies.admission.arrivals import Arrivals
 from relserve.policies.admission.fair import Presence, Shares
 from relserve.policies.admission.kept import needed_speed
 from relserve.policies.admission.online import OnlineCurve
@@ -24,8 +25,6 @@ from relserve.policies.admission.static import best_limit
 SAMPLE_S = 0.2  # between two measured speeds, at least; `SAMPLE_TOKENS` have to be said, too
 SAMPLE_TOKENS, LONGEST_SAMPLE_S = 5.0, 1.0  # by half of those that run, or else so long
 BLIND_S = 1.0  # without one, whole requests tell the speed
-ARRIVALS_S = 5.0  # over how long arrivals are counted
-FIRST_S = 0.5  # that the door is taken to have been open before its first request
 RENEWS = 0.05  # weight of the newest in what is learnt of a group
 MOST_GROUPS = 1000
 UNSEEN, BLIND = 1.5, 4  # under a promise so many times the highest load measured; at first so many
@@ -81,7 +80,7 @@ class Door:
         self._ready: list[Request] = []
         self._served = self._load_s = 0.0  # tokens that each inside has got; requests times seconds
         self._now_s: float | None = None
-        self._opened_s: float | None = None
+        self._arrivals = Arrivals()
         self._known_s = inf if self.curve.curve is None else -inf  # since when there is a curve
         self._sampled_s: float | None = None
         self._blind_s = -inf  # when a whole request last told a speed
@@ -112,7 +111,6 @@ class Door:
         if request.deadline_s != request.deadline_s or request.deadline_s <= now_s:
             return Refuse("its limit is over before it begins")
         self._pass(now_s)
-        self._opened_s = now_s if self._opened_s is None else self._opened_s
         self._comes(request)
         self._waiting[request.request_id] = request
         reason = self._admit(now_s)
@@ -303,14 +301,9 @@ class Door:
         is_poor = self.curve.is_poor
         return View(
             now_s, self.waiting, list(self._inside.values()), self.curve.curve, is_poor,
-            self._limit() if is_poor else 1, self.learnt, self._served, self._unseen(now_s),
+            self._limit() if is_poor else 1, self.learnt, self._served, self._arrivals.unseen(now_s),
             self.promise,
         )  # fmt: skip
-
-    def _unseen(self, now_s: float) -> float:
-        """Arrivals are counted over some seconds; before these have passed, a part of them was not seen."""
-        open_s = 0.0 if self._opened_s is None else now_s - self._opened_s
-        return 1.0 / (1.0 - exp(-(open_s + FIRST_S) / ARRIVALS_S))
 
     def _limit(self) -> int:
         if self._fallback is not None:
@@ -321,7 +314,7 @@ class Door:
 
     def _comes(self, request: Request) -> None:
         known = self._known(request)
-        known.per_s += 1 / ARRIVALS_S
+        self._arrivals.came(known, self._now_s or 0.0)
         known.limit_s = request.deadline_s - request.arrival_s
 
     def _known(self, request: Request) -> Learnt:
@@ -345,6 +338,4 @@ class Door:
         self._load_s += passed_s * self.load
         if self.load and self.curve.curve is not None:
             self._served += passed_s * self.curve.curve.speed(self.load)
-        kept = exp(-passed_s / ARRIVALS_S)
-        for known in self.learnt.values():
-            known.per_s *= kept
+        self._arrivals.passed(self.learnt.values(), passed_s)

@@ -13,7 +13,7 @@ from math import exp
 from relserve.policies.admission.request import Request
 from relserve.policies.admission.scalability import Fit
 
-MAY_COST = 0.3
+MAY_COST = 0.2
 HELD_S = 2.0  # in which a user's requests that have ended are forgotten: the next may be on their way
 
 

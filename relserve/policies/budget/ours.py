@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from relserve.policies.budget.static import within
 
 FIRST = (1.0, 0.5, 1.5)  # shares of `before_learning`: of steps that are all alike nothing is learnt
 SURE = 4.0  # no step has more prompt tokens than so many times those of the largest that was measured
-PLACES = 17  # among which the most tokens are looked for, twice
+PLACES = 65  # among which the most tokens are looked for
 
 
 @dataclass
@@ -63,8 +64,9 @@ class Ours:
         target, most = self._target_s(view, alone_s), self._most_requests(view, alone_s)
         if target == inf:
             return within(view, view.most_tokens, most, target, "nobody's limit binds")
-        tokens = max(self._most_within(view, target), least)
-        if self.bursts and self._burst_pays(view, alone_s, tokens):
+        steps = self._steps(view)
+        tokens = max(steps.most_within(target), least)
+        if self.bursts and self._burst_pays(view, alone_s, steps, tokens):
             return within(view, view.most_tokens, most, inf, "prompts would be late")
         return within(view, tokens, most, target, "full" if most <= view.num_running else "slack")
 
@@ -97,44 +99,45 @@ class Ours:
         spare_s = np.where(is_bound, limit_s, inf) * (gaps + 1.0) - gone_s
         return float(spare_s.min())
 
-    def _burst_pays(self, view: View, alone_s: Column, tokens: float) -> bool:
-        num, left = view.num_decodes, float(view.prompts.left.sum())
-        full = min(num + min(left, self._known), float(view.most_tokens))
+    def _burst_pays(self, view: View, alone_s: Column, steps: _Steps, tokens: float) -> bool:
+        num, full = view.num_decodes, float(steps.tokens[-1])
         if full <= tokens:
             return False
-        slow_s, step_s = self.model.predict(works_at(view, np.array([tokens, full])))
-        steady = slow_s / (tokens - num)
+        steady = steps.seconds_at(tokens) / (tokens - num)
         if not is_somebody_late(view, steady):
             return False
         one_s, limits_s = float(alone_s[num - 1]), view.decodes.slo_s
         limits_s = limits_s[(limits_s > one_s) & (limits_s < inf)]
         if len(limits_s):  # those who have just spent all that they had leave little now, and more later
-            usual = self._most_within(view, self.margin * float(np.median(limits_s)))
+            usual = steps.most_within(self.margin * float(np.median(limits_s)))
             if usual > tokens:
-                steady = self.model.predict(works_at(view, np.array([usual])))[0] / (usual - num)
+                steady = steps.seconds_at(usual) / (usual - num)
+        step_s = float(steps.seconds[-1])
         return pays(view, Pace(steady, step_s / (full - num), step_s, one_s))
 
-    @property
-    def _known(self) -> float:
-        """Prompt tokens of the largest step of which the model can tell something."""
-        return max(SURE * self.model.most_prefill_tokens, self.before_learning)
+    def _steps(self, view: View) -> _Steps:
+        """Steps from no prompt token to as many as there are, or as the model can tell something of."""
+        low, left = float(view.num_decodes), float(view.prompts.left.sum())
+        known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
+        tokens = np.linspace(low, min(float(view.most_tokens), low + min(left, known)), PLACES)
+        return _Steps(tokens, self.model.predict(works_at(view, tokens)))
 
-    def _most_within(self, view: View, target: float) -> float:
-        """The most tokens of a step that ends in time, on a line between two places near it."""
-        low = float(view.num_decodes)
-        high = min(float(view.most_tokens), low + min(float(view.prompts.left.sum()), self._known))
-        low, high = self._around(view, target, low, high)[:2]
-        low, high, share = self._around(view, target, low, high)
-        return low + share * (high - low)
 
-    def _around(self, view: View, target: float, low: float, high: float) -> tuple[float, float, float]:
-        """The places between which a step takes so long, and where on the line between them."""
-        tokens = np.linspace(low, high, PLACES)
-        seconds = self.model.predict(works_at(view, tokens))
-        last = int(seconds.searchsorted(target, "right")) - 1
-        if last < 0:
-            return low, low, 0.0
-        if last == PLACES - 1:
-            return high, high, 0.0
-        share = (target - seconds[last]) / (seconds[last + 1] - seconds[last])
-        return float(tokens[last]), float(tokens[last + 1]), float(share)
+class _Steps(NamedTuple):
+    """Steps of more and more tokens, and what the model says that they take; between two, a line."""
+
+    tokens: Column
+    seconds: Column
+
+    def most_within(self, target_s: float) -> float:
+        """The most tokens of a step that ends in time."""
+        last = int(self.seconds.searchsorted(target_s, "right")) - 1
+        if last < 0 or last == len(self.tokens) - 1:
+            return float(self.tokens[0 if last < 0 else last])
+        before, after = self.seconds[last : last + 2]
+        share = (target_s - before) / (after - before)
+        return float(self.tokens[last] + share * (self.tokens[last + 1] - self.tokens[last]))
+
+    def seconds_at(self, tokens: float) -> float:
+        """Of a step of so many."""
+        return float(np.interp(tokens, self.tokens, self.seconds))

@@ -7,7 +7,7 @@ rows of a member that needs much longer than an idle one would are asked a secon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, exp, inf
 
@@ -90,6 +90,13 @@ class Pace:
         """
         enough = first if not self.num_came else ceil(self.rate(now_s) * (self.typical_s + BUSY_S))
         return max(enough, LEAST_ROWS) - self.num_out
+
+
+def shown_rates(paces: Mapping[str, Pace], weights: Mapping[str, float], now_s: float) -> dict[str, float]:
+    """Rows a second of members, as far as they are shown; of others by their weights, beside those."""
+    shown = {name: rate for name in weights if name in paces and (rate := paces[name].rate(now_s)) > 0}
+    a_unit = sum(shown.values()) / sum(weights[name] for name in shown) if shown else 1.0
+    return {name: shown.get(name, weight * a_unit) for name, weight in weights.items()}
 
 
 def size(rest: int, room: int, share: float) -> int:

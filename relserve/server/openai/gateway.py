@@ -16,11 +16,13 @@ from starlette.types import Receive, Scope, Send
 
 from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
+from relserve.machine.traces import trace_of
 from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
 from relserve.server.openai.events import Stream, Tokens, events, tokens_of
 from relserve.server.openai.exchange import LEFT, Exchange, Left
 from relserve.server.openai.limits import Limits, Spending
 from relserve.server.openai.refusal import Refusal, no_model, of_engine, unavailable
+from relserve.server.openai.turned_away import TurnedAway, Want
 from relserve.server.openai.upstream import Upstream
 from relserve.server.page.counters import Counters
 from relserve.server.page.guard import LOOPBACK
@@ -49,7 +51,7 @@ class Gateway:
 
     def __init__(self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters) -> None:
         self._upstream, self._users, self._counters = upstream, users, counters
-        self._limits = Limits(quota)
+        self._limits, self._turned_away = Limits(quota), TurnedAway()
         self._chars_per_token = 4.0  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
         self._created = int(time.time())
@@ -163,8 +165,11 @@ class Gateway:
         if not self._of(user):
             raise no_model(self._upstream.model, [])
         prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1
-        claim = prompt_tokens + self._most(asked, prompt_tokens)
-        with self._limits.entered(user, claim, asked.num_answers) as spending:
+        most = self._most(asked, prompt_tokens)
+        with (
+            self._limits.entered(user, prompt_tokens + most, asked.num_answers) as spending,
+            self._turned_away.asking(Want.of(user.name, asked.slo, most)),
+        ):
             try:
                 await exchange.while_there(self._within(exchange, user, asked, prompt_tokens, spending))
             finally:
@@ -178,6 +183,7 @@ class Gateway:
         try:
             async with asyncio.timeout(None if left_s is None else left_s + GATE_S):
                 headers = self._entering(user, asked, prompt_tokens, exchange.began_s)
+                headers |= trace_of(exchange.request.headers)
                 await self._forward(exchange, asked, spending, headers)
         except (asyncio.CancelledError, TimeoutError) as error:
             if not any(spending.tokens):  # of a whole answer nobody knows how far it came

@@ -15,14 +15,15 @@ def gateway_of(server: Server) -> Gateway:
     """A gateway to the server's engine, which is started meanwhile; in the server's event loop.
 
     Raises:
-        UsageError: the model is not one that relserve runs on this machine, or others could come in.
+        UsageError: the model is neither one that relserve runs on this machine nor a fleet, or others could
+            come in.
     """
     options, engine = server.options, server.engine
     check_exposed(options.host, options.tls_cert is not None, server.users is not None)
     if not isinstance(engine, ServesOpenAI):
         raise UsageError(
             f"--openai is for a model that relserve runs on this machine, and {engine.model!r} is none: give "
-            "--model a folder, a hub id or 'tiny', or have OpenAI clients ask that server itself"
+            "--model a folder, a hub id, 'tiny' or a fleet, or have OpenAI clients ask that server itself"
         )
     upstream = EngineUpstream(engine, engine.model, load().openai_args)
     upstream.start()

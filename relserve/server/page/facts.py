@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from relserve.machine.engine_status import EngineStatus
+from relserve.machine.fleet_status import FleetStatus
 from relserve.machine.gate_status import GateStatus
 from relserve.server.page.counters import Counters
 from relserve.session.history import ErrorRecord, QueryRecord
@@ -56,6 +57,9 @@ class ServerFacts(Protocol):
 
     def engines(self) -> list[EngineStatus]:
         """The engines that answer."""
+
+    def fleets(self) -> list[FleetStatus]:
+        """The fleets whose owners run here."""
 
     def gates(self) -> list[GateStatus]:
         """Who waits to be admitted to engines."""

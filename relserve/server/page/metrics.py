@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
+from relserve.machine.fleet_status import FleetStatus
 from relserve.machine.gate_status import GateStatus
 from relserve.server.page.counters import BOUNDS_S, Counted, Requests
 from relserve.server.page.watch import Watch
@@ -49,6 +50,7 @@ class _ServerCollector(Collector):
         yield from self._llm()
         yield from _openai(self._watch.facts.counters.requests.read())
         yield from self._engines()
+        yield from _fleets(self._watch.facts.fleets())
         yield from _gates(self._watch.facts.gates())
 
     def _clients(self) -> Iterator[Metric]:
@@ -100,6 +102,33 @@ class _ServerCollector(Collector):
         help = "Requests that were dropped and came back with another type of cache"
         switched = [(by, each.switched) for by, each in engines]
         yield _counter("relserve_engine_cache_switches", help, labels, switched)
+
+
+def _fleets(fleets: Sequence[FleetStatus]) -> Iterator[Metric]:
+    named = [((str(fleet.pid), fleet.model), fleet) for fleet in fleets]
+    for name, help, of_fleet in (
+        ("relqueries", "relQueries and requests under way", [(by, each.queries) for by, each in named]),
+        ("waiting_rows", "Rows that no member has yet", [(by, each.waiting) for by, each in named]),
+        ("told_timestamp_seconds", "When it told this", [(by, each.written_s) for by, each in named]),
+    ):
+        yield _gauge(f"relserve_fleet_{name}", help, ["fleet", "model"], of_fleet)
+    members = [((*by, each.name), each) for by, fleet in named for each in fleet.members]
+    labels = ["fleet", "model", "member"]
+    up = [((*by, each.shown), float(each.shown == "up")) for by, each in members]
+    yield _gauge("relserve_fleet_member_up", "Whether it gets rows", [*labels, "state"], up)
+    for name, help, known in (
+        ("rows", "Rows and requests that it has", [(by, each.rows) for by, each in members]),
+        ("queued", "Requests that wait in it, by its report", [(by, each.queued) for by, each in members]),
+        ("state_age_seconds", "How old its report was", [(by, each.age_s) for by, each in members]),
+    ):
+        values = [(by, value) for by, value in known if value is not None]
+        yield _gauge(f"relserve_fleet_member_{name}", help, labels, values)
+    answered = [(by, each.answered) for by, each in members]
+    yield _counter("relserve_fleet_member_answered", "Rows and requests answered", labels, answered)
+    deaths = [(by, each.deaths) for by, each in members]
+    yield _counter("relserve_fleet_member_deaths", "How often it died", labels, deaths)
+    sent = [((*by, reason), number) for by, each in members for reason, number in each.sent.items()]
+    yield _counter("relserve_fleet_member_sent", "Rows and requests sent to it", [*labels, "reason"], sent)
 
 
 def _gates(gates: Iterable[GateStatus]) -> Iterator[Metric]:

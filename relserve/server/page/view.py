@@ -12,6 +12,7 @@ from typing import Any
 
 from relserve.machine.embedded import called
 from relserve.machine.engine_status import EngineStatus
+from relserve.machine.fleet_status import FleetStatus
 from relserve.server.page.counters import BOUNDS_S, Requests
 from relserve.server.page.outlook import Outlook, outlooks
 from relserve.server.page.watch import LEAST_S, Look, Watch
@@ -43,6 +44,7 @@ def _status(watch: Watch, look: Look, now: datetime, started: datetime) -> dict[
         "now": _gauges(watch, look),
         "relqueries": _relqueries(watch, outlooks(engines, _ended(watch))),
         "engines": [_engine(engine, now) for engine in engines],
+        "fleets": [_fleet(fleet, now) for fleet in facts.fleets()],
         "clients": [
             {**client._asdict(), "since": client.since.isoformat(), "statement": _short(client.statement)}
             for client in facts.clients()
@@ -143,6 +145,16 @@ def _engine(engine: EngineStatus, now: datetime) -> dict[str, Any]:
         "running": engine.running, "waiting": engine.waiting, "kv_used": engine.kv_used,
         "steps": None if engine.budget is None else engine.budget._asdict(),
         "relqueries": engine.num_rels, "silent_s": max(now.timestamp() - engine.written_s, 0.0),
+    }  # fmt: skip
+
+
+def _fleet(fleet: FleetStatus, now: datetime) -> dict[str, Any]:
+    return {
+        "pid": fleet.pid, "model": fleet.model, "policy": fleet.policy, "relqueries": fleet.queries,
+        "waiting": fleet.waiting, "silent_s": max(now.timestamp() - fleet.written_s, 0.0),
+        "members": [
+            {**each._asdict(), "shown": each.shown, "why": _short(each.why)} for each in fleet.members
+        ],
     }  # fmt: skip
 
 

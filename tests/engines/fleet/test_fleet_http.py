@@ -94,6 +94,25 @@ def test_the_rows_of_a_server_that_hangs_are_asked_elsewhere(fake: Fake, tmp_pat
     spawn(fleet.close()).result(timeout=TIMEOUT_S)
 
 
+def test_servers_that_are_busy_are_asked_again_and_not_dead(fake: Fake, tmp_path: Path) -> None:
+    async def busy(body: dict[str, Any]) -> Answered:
+        return Answered(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.3"})
+
+    told: list[str] = []
+    a, b = fake(busy), fake(busy)
+    fleet = fleet_over(tmp_path, a, b, told=told)
+    asked = spawn(collect(fleet, submission_of(PROMPTS[:4])))
+    time.sleep(1.1)  # as long as four refusals take
+    assert not asked.done()
+    for server in (a, b):
+        server.handler = served()
+    replies = asked.result(timeout=TIMEOUT_S)
+    assert texts(sorted(replies, key=lambda reply: reply.index)) == PROMPTS[:4]
+    assert {each.num_deaths for each in fleet.roster.members.values()} == {0}
+    assert not [line for line in told if "died" in line]
+    spawn(fleet.close()).result(timeout=TIMEOUT_S)
+
+
 def test_servers_of_different_models_are_no_fleet(fake: Fake, tmp_path: Path) -> None:
     told: list[str] = []
     a = fake(served())

@@ -29,8 +29,10 @@ from relserve.engines.registry import own_engine, path_of
 from relserve.errors import EngineDeadError, EngineStartError, OptionError
 from relserve.machine.engine_status import is_alive
 from relserve.policies.dispatch.state import Report
+from relserve.server.openai.upstream import EngineUpstream
 from relserve.settings import Settings
 from relserve.tiny import MODEL_DIR
+from tests.server.openai.gateways import running
 from tests.waiting import PATIENCE_S, wait_until
 
 PACKAGE = Path(ray_members.__file__).parents[2]
@@ -166,6 +168,17 @@ class TestTwoMembers:
         assert {report.yours for report in fleet.reports["b"]} <= {0}
         assert not fleet.channel.dropped
 
+    def test_one_that_has_no_place_is_told_in_time(
+        self, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spec = MemberSpec("c", gpus=64)
+        with pytest.raises(EngineStartError, match="to have 64 GPUs, and no machine of the Ray cluster"):
+            spawn(fleet.launcher.start(spec)).result(PATIENCE_S)
+        monkeypatch.setattr(ray_members, "why_unplaceable", lambda spec, machines: "")
+        monkeypatch.setattr(ray_members, "PLACED_S", 2.0)
+        with pytest.raises(EngineStartError, match="no place for it within 2 s: it takes 64 GPUs, and of"):
+            spawn(fleet.launcher.start(spec)).result(PATIENCE_S)
+
     def test_an_error_of_the_engine_is_raised_as_it_is(self, fleet: Fleet) -> None:
         asked = Submission("thinks", ["one"], Sampling(max_tokens=4, thinking=16))
         with pytest.raises(OptionError, match="cannot be asked to think"):
@@ -222,7 +235,8 @@ def test_a_fleet_file_with_an_address_has_its_members_in_ray(tmp_path: Path) -> 
         'engine_args = { dtype = "float32", kv_cache_memory_bytes = 134217728 }\n'
     )
     name = f"fleet:{file}"
-    fleet = own_engine(name, path_of(name), Settings(), print)
+    said: list[str] = []
+    fleet = own_engine(name, path_of(name), Settings(), said.append)
     assert isinstance(fleet, FleetEngine)
     with relserve.connect(engine=fleet, progress=False) as connection:
         rows = connection.execute(
@@ -233,9 +247,31 @@ def test_a_fleet_file_with_an_address_has_its_members_in_ray(tmp_path: Path) -> 
     assert {type(member.launcher) for member in members} == {RayLauncher}
     assert sum(member.num_answered for member in members) == 400
     assert any(fleet.roster.age_s(member.name) < 60 for member in members)  # they report
+    wait_until(lambda: all(member.is_open for member in members), START_S)
+    chats_go_to_those_that_are_here(fleet, said)
     spawn(fleet.close()).result(PATIENCE_S)
     assert not any(member.launched for member in members)
     wait_until(lambda: not ray_members._connection._is_up)
+
+
+def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None:
+    """OpenAI's clients reach members in actors of this machine."""
+    away, here = fleet.roster.members.values()
+    engine = away.launched.engine if away.launched else None
+    assert isinstance(engine, RayMember)
+    assert engine.up is not None
+    up, engine.up = engine.up, engine.up._replace(host="elsewhere")
+    before = here.num_answered
+    with running(lambda: EngineUpstream(fleet, "tiny", {})) as gateway:
+        client = gateway.client(timeout=3 * PATIENCE_S)
+        for _ in range(4):
+            answer = client.completions.create(model="tiny", prompt="hi", max_tokens=4)
+            assert answer.model == fleet.model
+        assert len(list(client.completions.create(model="tiny", prompt="hi", max_tokens=4, stream=True))) > 1
+        wait_until(lambda: not fleet.roster.holders)
+    assert here.num_answered == before + 5
+    assert [line for line in said if "m-1 answers no OpenAI clients" in line]
+    engine.up = up
 
 
 OWNER = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 from asking import ask, collect, submission_of, texts
@@ -243,3 +244,15 @@ class TestConcurrencyLimit:
             assert concurrency.num_inside == 0
 
         asyncio.run(go())
+
+
+def test_a_server_is_told_the_span_below_which_it_works(fake):
+    async def handler(body):
+        return said("x")
+
+    server = fake(handler)
+    traced = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+    submission = replace(submission_of(["a", "b"]), trace=traced)
+    spawn(collect(HttpEngine(server.url), submission)).result(timeout=PATIENCE_S)
+    ask(HttpEngine(server.url), ["c"])
+    assert [each.get("traceparent") for each in server.headers] == [traced["traceparent"]] * 2 + [None]

@@ -33,7 +33,7 @@ async def asked(gate: Gate, hangs_up: bool = False, status: int = 200, says: int
 
     caller = Caller(b"{}", receive)
     its = entering()
-    async with its.entered(gate, None, caller) as ticket:  # type: ignore[arg-type]
+    async with its.entered(gate, lambda ids: 0, caller) as ticket:
         counted = its.counting(send, ticket, caller)
         await counted({"type": "http.response.start", "status": status})
         await counted({
@@ -67,7 +67,7 @@ def test_an_answer_that_is_cut_off_and_an_error_tell_nothing_and_give_up_the_pla
 def test_a_limit_counts_from_when_the_request_came_to_the_server() -> None:
     async def enters(age_s: float) -> None:
         caller = Caller(b"{}", asyncio.Event().wait)
-        async with entering(age_s, slo=5.0).entered(make_gate("static-1"), None, caller):  # type: ignore[arg-type]
+        async with entering(age_s, slo=5.0).entered(make_gate("static-1"), lambda ids: 0, caller):
             raise Left
 
     with pytest.raises(Left):

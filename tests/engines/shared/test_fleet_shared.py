@@ -18,7 +18,9 @@ from http_fakes import Answered, FakeServer, said
 import relserve
 from relserve.engines.registry import Engines
 from relserve.engines.shared.engine import SharedEngine
+from relserve.server.openai.upstream import EngineUpstream
 from relserve.settings import load
+from tests.server.openai.gateways import running
 
 PROMPTS = [f"How was dish {i}?" for i in range(60)]
 
@@ -78,6 +80,18 @@ def test_processes_share_a_fleet_and_commands_drive_it(file: Path) -> None:
     engines.close()
 
 
+def test_a_fleet_that_is_up_is_driven_without_its_file(file: Path) -> None:
+    assert command("fleet", "up", str(file))[0] == 0
+    file.write_text("this is no TOML")
+    assert [each["name"] for each in members(file)] == ["m0", "m1"]
+    assert command("fleet", "drain", str(file), "m0")[1] == "m0: up, drained, 0 rows\n"
+    file.unlink()
+    assert command("fleet", "resume", str(file), "m0")[1] == "m0: up, 0 rows\n"
+    assert command("fleet", "down", str(file))[1] == "stopped\n"
+    status, _, told = command("fleet", "status", str(file))
+    assert (status, "is not up; `relserve fleet up" in told) == (1, True)
+
+
 def members(file: Path) -> list[dict[str, Any]]:
     found = json.loads(command("fleet", "status", str(file), "--json")[1])
     return list(found["members"])
@@ -95,6 +109,19 @@ def test_sql_over_a_fleet_keeps_answers_under_the_fleets_fingerprint(
     rows = con.execute("SELECT cached_answers FROM llm_queries()").fetchall()
     assert rows[-1][0] == 20
     assert relserve.close_engines(f"fleet:{file}") == [f"fleet:{file}"]
+
+
+def test_openai_clients_are_answered_by_the_owners_members(file: Path) -> None:
+    engine = Engines().find(f"fleet:{file}", load())
+    assert isinstance(engine, SharedEngine)
+    with running(lambda: EngineUpstream(engine, "fleet", {})) as gateway:
+        client = gateway.client()
+        for i in range(6):
+            asked: Any = {"model": "fleet", "messages": [{"role": "user", "content": str(i)}]}
+            assert client.chat.completions.create(**asked).choices[0].message.content == str(i)
+    assert sum(each["answered"] for each in members(file)) == 6
+    assert {each["reason"] for each in members(file)} == {"ours, OpenAI"}
+    assert command("fleet", "down", str(file))[1] == "stopped\n"
 
 
 def test_an_engine_of_each_process_own(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

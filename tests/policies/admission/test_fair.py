@@ -101,8 +101,8 @@ def presence(**running: int) -> Presence:
 
 
 def test_requests_beyond_as_many_as_another_has_may_cost_that_one_little() -> None:
-    """Of eight each all have the speed of sixteen at once; more may cost three tenths of it."""
-    most = max(load for load in range(1, 200) if CURVE.speed(load) >= 0.7 * CURVE.speed(16))
+    """Of eight each all have the speed of sixteen at once; more may cost a fifth of it."""
+    most = max(load for load in range(1, 200) if CURVE.speed(load) >= 0.8 * CURVE.speed(16))
     its = presence(modest=8, greedy=most - 8)
     assert its.spares("greedy", most - 1, CURVE, 0.0)
     assert not its.spares("greedy", most, CURVE, 0.0)

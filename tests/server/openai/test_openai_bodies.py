@@ -120,6 +120,15 @@ def test_a_plain_request_is_left_to_the_scheduler_as_an_ordinary_one(gateway, up
     assert json.loads(headers["x-relserve-enters"])["waits"] is True
 
 
+def test_a_clients_span_is_told_to_the_engines_server(gateway, upstream):
+    told = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "tracestate": "vendor=1"}
+    chat(gateway.client(), extra_headers=told)
+    chat(gateway.client())
+    (_, headers), (_, others) = upstream.asked
+    assert {name: headers[name] for name in told} == told
+    assert not told.keys() & others.keys()
+
+
 def test_a_deadline_is_told_to_gate_and_scheduler(keyed, book, upstream):
     chat(keyed.client(book.add("ann b")), extra_body={"deadline": "30 s"})
     (asked, headers), *_ = upstream.asked

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from relserve.machine.engine_status import BudgetStatus, EngineStatus
+from relserve.machine.fleet_status import FleetStatus, MemberStatus
 from relserve.machine.gate_status import GateStatus
 from relserve.server.page.app import app
 from relserve.server.page.counters import Counters
@@ -29,6 +30,7 @@ class WrittenFacts:
     queries_now: list[tuple[str, QueryRecord]] = field(default_factory=list)
     errors_now: list[tuple[str, ErrorRecord]] = field(default_factory=list)
     engines_now: list[EngineStatus] = field(default_factory=list)
+    fleets_now: list[FleetStatus] = field(default_factory=list)
     gates_now: list[GateStatus] = field(default_factory=list)
 
     def clients(self) -> list[ClientFacts]:
@@ -43,10 +45,20 @@ class WrittenFacts:
     def engines(self) -> list[EngineStatus]:
         return list(self.engines_now)
 
+    def fleets(self) -> list[FleetStatus]:
+        return list(self.fleets_now)
+
     def gates(self) -> list[GateStatus]:
         return list(self.gates_now)
 
 
+MEMBERS = [
+    MemberStatus(
+        "m0", "up", "", "here", False, False, 7, 90, 1, 3, 0.0123, "ours", {"ours": 90, "ours, OpenAI": 7}
+    ),
+    MemberStatus("m1", "dead", "killed by SIGKILL", "http://h/v1", False, False, 0, 4, 2, None, None, "", {}),
+]
+FLEET = FleetStatus(9, None, "fleet:f.toml", "ours", 1_800_000_000.0, 2, 5, MEMBERS)
 BUDGET = BudgetStatus("ours", 150, 480, "slack", 0.02, 0.97, 0.1, 0.004)
 
 

@@ -13,7 +13,7 @@ from relserve.call.relquery import Usage
 from relserve.machine.gate_status import UserStatus, here
 from relserve.server.page.facts import ClientFacts
 from relserve.session.history import QueryRecord
-from tests.server.page.page_facts import BUDGET, WrittenFacts, engine, get, served
+from tests.server.page.page_facts import BUDGET, FLEET, WrittenFacts, engine, get, served
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -26,7 +26,8 @@ def metrics() -> dict[str, set[str]]:
     users = [UserStatus("ann", 1, 2, 7, 1, 0.5)]
     gates = [here("m", "ours", users, places=3, reason="full", speed=9.0, error=0.1)]
     facts = WrittenFacts(
-        clients_now=[client], queries_now=[("ann", record)], engines_now=engines, gates_now=gates
+        clients_now=[client], queries_now=[("ann", record)], engines_now=engines, gates_now=gates,
+        fleets_now=[FLEET],
     )
     facts.counters.statement_ended(0.1, sqlstate="57014")
     facts.counters.requests.begun("ann")

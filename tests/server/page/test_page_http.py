@@ -18,7 +18,7 @@ from relserve.server.page.app import app
 from relserve.server.page.facts import ClientFacts
 from relserve.server.page.serving import page_host, serving
 from relserve.session.history import QueryRecord
-from tests.server.page.page_facts import BUDGET, WrittenFacts, engine, get, served
+from tests.server.page.page_facts import BUDGET, FLEET, WrittenFacts, engine, get, served
 
 SINCE = datetime(2027, 1, 15, 8, 0, tzinfo=timezone.utc)
 
@@ -32,6 +32,7 @@ def busy() -> WrittenFacts:
             GateStatus(8, None, "m", "ours", 0.0, 20, "", 9.0, 0.1, [UserStatus("ann", 3, 40, 90, 2, 7.5)])
         ],
     )
+    facts.fleets_now.append(FLEET)
     facts.counters.connected()
     facts.counters.statement_ended(0.02, rows=3)
     facts.counters.statement_ended(2.0, sqlstate="57014")
@@ -67,6 +68,10 @@ def test_status_tells_what_goes_on() -> None:
         assert shown["now"]["statements"] == 2
         assert (shown["now"]["running"], shown["now"]["waiting"], shown["now"]["kv_used"]) == (10, 14, 0.25)
         assert [(each["done"], each["rows"]) for each in shown["relqueries"]] == [(4, 9)]
+        (fleet,) = shown["fleets"]
+        assert (fleet["model"], fleet["policy"], fleet["waiting"]) == ("fleet:f.toml", "ours", 5)
+        assert [each["shown"] for each in fleet["members"]] == ["up", "dead"]
+        assert fleet["members"][0]["sent"] == {"ours": 90, "ours, OpenAI": 7}
         assert get(f"{address}/health")[::2] == (200, "ok\n")
 
 
@@ -91,6 +96,11 @@ def test_prometheus_can_read_the_metrics() -> None:
     assert found["relserve_statement_seconds_sum",] == pytest.approx(2.02)
     assert found["relserve_clients", ("state", "active")] == 1
     assert found["process_resident_memory_bytes",] > 1e6
+    in_fleet = (("fleet", "9"), ("member", "m0"), ("model", "fleet:f.toml"))
+    assert found["relserve_fleet_member_up", *in_fleet, ("state", "up")] == 1
+    assert found["relserve_fleet_member_answered_total", *in_fleet] == 90
+    assert found["relserve_fleet_member_state_age_seconds", *in_fleet] == 0.0123
+    assert found["relserve_fleet_member_sent_total", *in_fleet, ("reason", "ours, OpenAI")] == 7
     at_gate = (("engine", "8"), *by)
     assert found["relserve_gate_requests", *at_gate[:1], *by[:1], ("state", "waiting"), *by[1:]] == 40
     assert found["relserve_gate_estimate_seconds", *at_gate] == 7.5

@@ -44,6 +44,21 @@ const engines = new Table(place("engines"), [
   empty: "No engine of this machine tells what it does. One starts with the first llm function; servers behind a URL do not tell.",
 });
 
+const fleets = new Table(place("fleets"), [
+  ["member", (each) => stack(line(each.name, "strong"), line(`${each.model}, owner ${each.pid}`, "dim"))],
+  ["where", (each) => line(each.where)],
+  ["state", memberState],
+  ["rows", (each) => count(each.rows), "number"],
+  ["answered", (each) => count(each.answered), "number"],
+  ["deaths", (each) => count(each.deaths), "number"],
+  ["waiting in it", (each) => (each.queued === null ? "" : count(each.queued)), "number"],
+  ["report's age", (each) => (each.age_s === null ? "" : `${Math.round(1000 * each.age_s)} ms`), "number"],
+  ["chosen by", (each) => line(each.reason)],
+], {
+  key: (each) => `${each.pid} ${each.model} ${each.name}`,
+  empty: "No fleet is up. One starts with the first call of a model fleet:FILE.",
+});
+
 const openai = new Table(place("openai"), [
   ["user", (each) => line(each.user)],
   ["under way", (each) => count(each.running), "number"],
@@ -67,6 +82,7 @@ export function show(status) {
   relqueries.show(status.relqueries);
   errors.show(status.errors);
   engines.show(status.engines.map((engine, nth) => ({ ...engine, nth })));
+  fleets.show(status.fleets.flatMap(({ pid, model, members }) => members.map((each) => ({ ...each, pid, model }))));
   openai.show(status.openai);
   const order = (client) => (client.state === "idle" ? 2 : client.state === "active" ? 0 : 1);
   clients.show(status.clients.toSorted((a, b) => order(a) - order(b) || a.pid - b.pid));
@@ -106,6 +122,11 @@ function ending(rel) {
   if (rel.state !== "running") return rel.error ? line(rel.error, "bad") : "";
   if (rel.end === null) return "–";
   return group(element("b", clock(rel.end)), element("span", ` in ${span(between(now, rel.end))}`, "dim"));
+}
+
+function memberState(member) {
+  const look = member.shown === "up" ? "core" : member.state === "up" ? "waiting" : "failed";
+  return group(chip(member.shown, look), line(member.why ?? "", "bad"));
 }
 
 function budgetOf(engine) {

@@ -1,0 +1,1 @@
+"""What `benchmarks.fleet_faults` is made of."""

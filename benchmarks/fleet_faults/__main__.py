@@ -1,0 +1,197 @@
+"""Parts of a real fleet killed, frozen and slowed at random rows: what is lost, answered twice, late or left.
+
+Two members with the embedded model in float32, without prefix caching, answer the same rows again and again:
+
+* `actor`: kill -9 of a Ray actor's process; `engine`: of a member's EngineCore, a child of the owner;
+* `frozen`: a member's EngineCore is stopped until the relQuery is over; `slowed`: it runs for a third of the
+  time;
+* `owner`: kill -9 of the process that owns the fleet, under a SQL statement whose client keeps answers (the
+  members of every other one are Ray actors); the client has a new one started and goes on. Every other time
+  that one is killed, too, which ends the statement with an error. Then the statement is asked again: what
+  came before must not be asked for again;
+* `gateway`: kill -9 of `relserve serve` under a statement over PostgreSQL's protocol; every other one has
+  a fleet of its own, those between share one that outlives them, and is to have nothing to do then.
+
+lost: rows without the one engine's answer, NULL ones included; twice: replies beyond one a row, where the
+engine is asked; orphans: processes that came of what was killed and are left 8 s later, and all those of the
+fleets 20 s after their end. elsewhere_s: from a member's fault until none of its rows is with it alone;
+back_s: until it is up again (of a frozen one from when it is let go on; of an owner until the statement has
+ended); told_s: until a client has the error. latency_ratio: the mean time of the relQuery under a kind of
+fault over its mean time, undisturbed, with one member alone, the other drained: the capacity that remains;
+the worst kind counts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import arguments, finish, table
+from benchmarks.fleet_faults.asked import Asked, prompts
+from benchmarks.fleet_faults.members import Found, Members, Texts, places
+from benchmarks.fleet_faults.owners import Gateway, Owner, answers
+from benchmarks.plots import bars
+from benchmarks.start_up import place_of_its_own
+from relserve.api import connect
+from relserve.engines.loop import spawn
+from relserve.engines.registry import own_engine, path_of
+from relserve.settings import load
+
+ARGS = '{ dtype = "float32", enable_prefix_caching = false, max_num_seqs = 64 }'
+CHILDREN, ACTORS = "", 'address = "local"\n'
+FILE = 'model = "tiny"\n{address}[[members]]\nname = "m"\nreplicas = 2\nengine_args = {args}\n'
+PARTS = ("children", "actors", "owners", "gateways")
+CHILD_KINDS = ("engine", "frozen", "slowed")
+COLUMNS = ("kind", "faults", "lost", "twice", "orphans", "elsewhere_s", "back_s", "told_s", "ratio")
+
+
+def fleet_file(folder: Path, name: str, address: str) -> Path:
+    """A fleet of two on this machine."""
+    path = folder / f"{name}.toml"
+    path.write_text(FILE.format(address=address, args=ARGS), encoding="utf-8")
+    return path
+
+
+def one_engine(rows: int) -> tuple[Texts, list[str | None]]:
+    """The answers of one engine, to the rows as members are asked and to those of the SQL statement."""
+    arguments = {"dtype": "float32", "enable_prefix_caching": False, "max_num_seqs": 64}
+    engine = own_engine("tiny", path_of("tiny"), replace(load(), engine_args=arguments), lambda _: None)
+    found = Asked(engine, prompts(rows)).result()
+    with connect(engine=engine, progress=False, cache=False) as con:
+        in_sql = answers(con, rows)
+    spawn(engine.close()).result()
+    return found, in_sql
+
+
+def of_members(
+    path: Path, kinds: tuple[str, ...], times: int, expected: Texts, rng: random.Random
+) -> list[Found]:
+    """All faults of members of one fleet."""
+    members, rows = Members(path), prompts(len(expected))
+    try:
+        members.one_s(rows, 2)  # nothing is learnt of it: the first relQueries of an engine are slower
+        alone_s = statistics.mean(members.one_s(rows, 4))
+        runs = []
+        for kind in kinds:
+            for number, at in enumerate(places(rng, times, len(rows))):
+                runs.append(members.fault(kind, number % 2, rows, at, expected))
+                runs[-1]["ratio"] = runs[-1]["s"] / alone_s
+                show(runs[-1])
+    finally:
+        orphans = members.close()
+    runs[-1]["orphans"] += orphans
+    return runs
+
+
+def of_owners(folder: Path, times: int, expected: list[str | None], rng: random.Random) -> list[Found]:
+    """All faults of owners."""
+    runs = []
+    for number, at in enumerate(places(rng, times, len(expected))):
+        file = fleet_file(folder, f"owner-{number}", ACTORS if number % 2 else CHILDREN)
+        os.environ["RELSERVE_ANSWER_CACHE_MB"] = "64"
+        os.environ["RELSERVE_CACHE_DIR"] = str(folder / f"cache-{number}")  # nobody kept anything before
+        runs.append(Owner(file).fault(at, number // 2 % 2 == 1, expected))
+        runs[-1]["error"] = runs[-1]["error"].replace(str(folder), "..")
+        show(runs[-1])
+    os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
+    return runs
+
+
+def of_gateways(folder: Path, times: int, expected: list[str | None], rng: random.Random) -> list[Found]:
+    """All faults of gateways, and one that has none."""
+    runs = []
+    own, shared = [Gateway(fleet_file(folder, each, CHILDREN), each) for each in ("own", "shared")]
+    for number, at in enumerate(places(rng, times, len(expected))):
+        runs.append((shared if number % 2 else own).fault(at, expected))
+        show(runs[-1])
+    if not shared.is_right(expected):
+        runs[-1]["lost"] += len(expected)
+    return runs
+
+
+def show(run: Found) -> None:
+    """One fault, as soon as it is over."""
+    said = ", ".join(f"{key} {_short(value)}" for key, value in run.items() if value not in (None, ""))
+    print(said, file=sys.stderr, flush=True)
+
+
+def _short(value: Any) -> Any:
+    return f"{value:.2f}" if isinstance(value, float) else value
+
+
+def line_of(kind: str, runs: list[Found]) -> list[Any]:
+    """The kind's line of the table: sums, the longest times, and the mean ratio."""
+    own = [run for run in runs if run["kind"] == kind]
+    sums = [sum(run[key] for run in own) for key in ("lost", "twice", "orphans")]
+    worst = [max([run[key] for run in own if run.get(key) is not None], default=None) for key in COLUMNS[5:8]]
+    ratios = [run["ratio"] for run in own if "ratio" in run]
+    return [kind, len(own), *sums, *worst, statistics.mean(ratios) if ratios else None]
+
+
+def main() -> None:
+    """Print the table and the headline."""
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--rows", type=int, default=1600, help="of the relQuery")
+    parser.add_argument("--times", type=int, default=10, help="that each fault comes")
+    parser.add_argument("--seed", type=int, default=7, help="of the rows at which faults come")
+    parser.add_argument("--only", choices=PARTS, help="these faults alone")
+    args = parser.parse_args()
+    times, began_s, rng = 1 if args.quick else args.times, time.perf_counter(), random.Random(args.seed)
+    with place_of_its_own() as environ, tempfile.TemporaryDirectory() as name:
+        os.environ.update(environ, RELSERVE_ENGINE="shared")
+        folder = Path(name)
+        expected, in_sql = one_engine(args.rows)
+        runs = []
+        if args.only in (None, "children"):
+            runs += of_members(fleet_file(folder, "children", CHILDREN), CHILD_KINDS, times, expected, rng)
+        if args.only in (None, "actors"):
+            runs += of_members(fleet_file(folder, "actors", ACTORS), ("actor",), times, expected, rng)
+        if args.only in (None, "owners"):
+            runs += of_owners(folder, times, in_sql, rng)
+        if args.only in (None, "gateways"):
+            runs += of_gateways(folder, times, in_sql, rng)
+    kinds = list(dict.fromkeys(run["kind"] for run in runs))
+    lines = [line_of(kind, runs) for kind in kinds]
+    print(table(COLUMNS, lines))
+    minutes = (time.perf_counter() - began_s) / 60
+    print(f"{args.rows} rows a relQuery; {minutes:.1f} minutes")
+    finish("fleet_faults", headline_of(runs, lines), {"runs": runs, "settings": vars(args)}, args.quick,
+           partial(draw, runs))  # fmt: skip
+
+
+def headline_of(runs: list[Found], lines: list[list[Any]]) -> dict[str, Any]:
+    """The figures of the last line; None where no such fault was."""
+    elsewhere_s = [run["elsewhere_s"] for run in runs if run.get("elsewhere_s") is not None]
+    back_s = [run["back_s"] for run in runs if run.get("back_s") is not None and run["kind"] != "owner"]
+    told_s = [run["told_s"] for run in runs if run.get("told_s") is not None]
+    ratios = [line[-1] for line in lines if line[-1] is not None]
+    return {
+        "faults": len(runs), **{key: sum(run[key] for run in runs) for key in ("lost", "twice", "orphans")},
+        "elsewhere_s": _round(max, elsewhere_s), "elsewhere_median_s": _round(statistics.median, elsewhere_s),
+        "back_s": _round(max, back_s), "told_s": _round(max, told_s), "latency_ratio": _round(max, ratios),
+    }  # fmt: skip
+
+
+def _round(of: Any, values: list[float]) -> float | None:
+    return round(of(values), 2) if values else None
+
+
+def draw(runs: list[Found], path: Path) -> None:
+    """How long rows were with a member that had a fault."""
+    worst = {run["kind"]: 0.0 for run in runs if run.get("elsewhere_s") is not None}
+    for run in runs:
+        if run["kind"] in worst:
+            worst[run["kind"]] = max(worst[run["kind"]], run["elsewhere_s"])
+    bars(path, worst, "seconds until rows are elsewhere, at worst")
+
+
+if __name__ == "__main__":
+    main()

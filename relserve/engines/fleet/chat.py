@@ -1,0 +1,269 @@
+"""One request of an OpenAI client: it goes to a member, and to another if that fails before it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from math import inf
+from typing import Any
+
+import aiohttp
+
+from relserve.call.rel_tag import DISPATCH, TPOT_SLO, TTFT_SLO
+from relserve.engines.fleet.member import ApiPlace, FleetMember
+from relserve.engines.fleet.quarantine import MOST_DEATHS
+from relserve.engines.fleet.roster import WAIT_S, Roster
+from relserve.engines.fleet.watch import PING_S
+from relserve.engines.fleet.ways import Way, Ways
+from relserve.engines.local.entering import Entering
+from relserve.errors import EngineDeadError, EngineError
+from relserve.policies.dispatch.desk import Asked
+
+LOOK_S = 0.05  # how often members are looked for where none is there
+TAGS = "vllm_xargs"
+BUSY = (429, 502, 503, 504)  # of a server: another may have room, or live
+OURS = (401, 403, 404)  # the key, the URL and the model's name are the fleet's, not the client's
+BAD_GATEWAY = 502
+
+Send = Callable[[Any], Awaitable[None]]
+_numbers = itertools.count(1)
+
+
+class _Failed(Exception):
+    """A member gave no answer.
+
+    Attributes:
+        told: what it said instead: a status, headers and a body; None: nothing.
+    """
+
+    def __init__(self, why: str, told: tuple[int, Mapping[str, str], bytes] | None = None) -> None:
+        self.told = told
+        super().__init__(why)
+
+
+class Chat:
+    """See the module; a `Holder` of its one row, while it is among the roster's.
+
+    Args:
+        path: below /v1, with a slash before it.
+        body: what is asked.
+        headers: that a member's server is sent: what vLLM's own ids are made of, and the client's span.
+    """
+
+    def __init__(
+        self, roster: Roster, ways: Ways, path: str, body: dict[str, Any], entering: Entering,
+        headers: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self._roster, self._ways, self._path, self._body = roster, ways, path, body
+        self._asked, self._headers = _asked(body, entering), headers
+        self._with: tuple[FleetMember, Way] | None = None
+        self._work: asyncio.Timeout | None = None
+        self._is_moved = self._has_begun = False
+        self._tried: set[str] = set()
+        self._num_failed = self._num_missed = 0
+
+    @property
+    def num_waiting(self) -> int:
+        """See `Holder.num_waiting`."""
+        return int(self._with is None)
+
+    def num_said(self, ids: Sequence[str]) -> float:
+        """Tokens that it has said so far, as far as that is seen."""
+        return 0.0 if self._with is None else self._with[1].place.num_said(ids)
+
+    def changed(self) -> None:
+        """See `Holder.changed`: a member that says nothing is left for one that does."""
+        is_stuck = self._with is not None and self._with[0].silent and not self._has_begun
+        if is_stuck and any(not each.silent for each in self._others().values()):
+            self._move()
+
+    def lost(self, member: FleetMember) -> int:
+        """See `Holder.lost`."""
+        if self._with is None or self._with[0] is not member or self._has_begun:
+            return 0  # an answer that has begun breaks off by itself
+        self._move()
+        return 1
+
+    def _move(self) -> None:
+        """Ask elsewhere."""
+        if self._work is not None and not self._is_moved:
+            self._is_moved = True
+            self._work.reschedule(0.0)
+
+    async def forward(self, send: Send, num_said: Callable[[], float]) -> None:
+        """Have it answered, in ASGI's messages.
+
+        Args:
+            num_said: tokens of the answer, once it has been sent.
+
+        Raises:
+            EngineError: nobody answers now; or the answer that has begun broke off.
+        """
+        while True:
+            member, way = await self._next()
+            try:
+                await self._ask(member, way, send, num_said)
+                return
+            except _Failed as failure:
+                self._tried.add(member.name)
+                self._num_failed += 1
+                is_last = self._num_failed >= MOST_DEATHS
+                if failure.told is not None and (is_last or not self._others()):
+                    await _send_told(send, *failure.told)
+                    return
+                if is_last:
+                    why = f"{self._num_failed} members failed on it: {failure}"
+                    raise EngineDeadError(why) from None
+
+    def _reachable(self) -> dict[str, FleetMember]:
+        """The open members to which there is a way, as far as is known."""
+        members = self._roster.open_members
+        return {name: each for name, each in members.items() if not self._ways.is_closed(each)}
+
+    def _others(self) -> dict[str, FleetMember]:
+        """Those of them that have not failed on it."""
+        return {name: each for name, each in self._reachable().items() if name not in self._tried}
+
+    async def _next(self) -> tuple[FleetMember, Way]:
+        """The member that is to be asked; waits until there is one."""
+        roster = self._roster
+        until_s = roster.clock() + WAIT_S
+        while True:
+            if members := self._others() or self._reachable():
+                member = members[roster.desk.choose(self._asked, roster.clock(), list(members))]
+                life = member.life
+                try:
+                    way = await self._ways.to(member)
+                    if way is not None and member.is_open and member.life == life:
+                        return member, way
+                except EngineError as error:
+                    self._tried.add(member.name)
+                    self._num_missed += 1
+                    lives = await self._lives(member, life, error)
+                    if lives and self._num_missed > 2 * len(roster.members):
+                        raise
+                continue
+            if all(map(self._ways.is_closed, roster.members.values())):
+                raise EngineDeadError(f"there is no way to any member of {roster.model}")
+            roster.see_that_somebody_comes()
+            if roster.clock() > until_s:
+                raise EngineDeadError(f"no member of {roster.model} was there for {WAIT_S:g} s")
+            await asyncio.sleep(LOOK_S)
+
+    async def _ask(self, member: FleetMember, way: Way, send: Send, num_said: Callable[[], float]) -> None:
+        """One member's try; raises as of `forward`, and _Failed where another is to be asked."""
+        roster, desk, life = self._roster, self._roster.desk, member.life
+        asked = self._asked._replace(request_id=f"{self._asked.request_id}.{self._num_failed}")
+        number = desk.put([asked], member.name, roster.clock())
+        member.sent(1, f"{desk.policy.name}, OpenAI")
+        self._with, num_output = (member, way), None
+        try:
+            await self._until_moved(self._exchange(member, way, number, send))
+            num_output = num_said() or None
+            member.num_answered += 1
+        except (aiohttp.ClientError, OSError, _Failed) as error:  # a TimeoutError is an OSError
+            why = str(error) or type(error).__name__
+            await self._lives(member, life, EngineDeadError(f"it ended while it worked on a request: {why}"))
+            if self._has_begun:
+                raise EngineDeadError(f"member {member.name} ended while it answered: {why}") from error
+            raise error if isinstance(error, _Failed) else _Failed(why) from error
+        finally:
+            self._with = None
+            member.num_rows -= 1
+            desk.ended(asked.request_id, roster.clock(), num_output)
+
+    async def _until_moved(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work until it is to be done elsewhere, which is a TimeoutError."""
+        self._is_moved = False
+        async with asyncio.timeout(None) as self._work:
+            try:
+                await work
+            finally:
+                self._work = None
+
+    async def _exchange(self, member: FleetMember, way: Way, number: int, send: Send) -> None:
+        """Ask, and hand the answer on as it comes: nothing before there is something of it."""
+        body = json.dumps(_body_for(way.place, self._body, number)).encode()
+        headers, life = {"content-type": "application/json", **self._headers}, member.life
+        async with way.client.post(way.place.url + self._path, data=body, headers=headers) as response:
+            chunks, status = response.content.iter_any(), response.status
+            first = await anext(chunks, b"")
+            if status in BUSY or (_is_failure(status, first) and not await self._lives(member, life)):
+                rest = b"".join([first, *[chunk async for chunk in chunks]])
+                raise _Failed(f"it says {status}: {_message(rest)}", (status, _kept(response), rest))
+            self._has_begun = True
+            await _send_start(send, BAD_GATEWAY if status in OURS else status, _kept(response))
+            await send({"type": "http.response.body", "body": first, "more_body": True})
+            async for chunk in chunks:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _lives(self, member: FleetMember, life: int, error: EngineError | None = None) -> bool:
+        """Whether a member lives, as far as is seen; the roster is told why where it does not."""
+        launched = member.launched
+        if launched is None or member.life != life:
+            return False
+        try:
+            lives = await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
+        except TimeoutError:
+            return True  # it may be busy; the fleet's watch sees to it
+        except Exception:  # of any kind: nobody is there
+            lives = False
+        if not lives and error is not None:
+            self._roster.died(member, life, error)
+        return lives
+
+
+def _is_failure(status: int, body: bytes) -> bool:
+    """Whether an engine failed, as vLLM tells it: by the status, or where a stream has begun, in an event."""
+    return status == HTTPStatus.INTERNAL_SERVER_ERROR or body.startswith(b'data: {"error"')
+
+
+def _message(body: bytes) -> str:
+    """What an error says."""
+    try:
+        return str(json.loads(body.removeprefix(b"data:").split(b"\n\n")[0])["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return body[:200].decode(errors="replace")
+
+
+def _asked(body: Mapping[str, Any], entering: Entering) -> Asked:
+    """A request as the fleet's desk is told of it."""
+    tags = body.get(TAGS) or {}
+    return Asked(
+        f"openai.{next(_numbers)}", max(entering.prompt_tokens, 1), entering.max_tokens,
+        tags.get(TTFT_SLO) or inf, tags.get(TPOT_SLO) or inf, f"openai/{entering.user}",
+    )  # fmt: skip
+
+
+def _body_for(place: ApiPlace, body: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """What one member is asked: in its name for the model, with what it understands."""
+    made = {**body, "model": place.model}
+    if place.is_vllm:
+        made[TAGS] = {**(body.get(TAGS) or {}), DISPATCH: number}
+        return made
+    made.pop(TAGS, None)
+    if body.get("stream_options"):
+        made["stream_options"] = {"include_usage": True}
+    return made
+
+
+def _kept(response: aiohttp.ClientResponse) -> dict[str, str]:
+    """The headers of an answer that are the client's."""
+    there = ("content-type", "retry-after")
+    return {name: response.headers[name] for name in there if name in response.headers}
+
+
+async def _send_start(send: Send, status: int, headers: Mapping[str, str]) -> None:
+    sent = [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": int(status), "headers": sent})
+
+
+async def _send_told(send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    with suppress(OSError):
+        await _send_start(send, status, headers)
+        await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,133 @@
+"""OpenAI's API over a fleet, at a Unix socket: each request goes to one member, as the fleet's desk says."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from relserve.engines.fleet.chat import Chat
+from relserve.engines.fleet.roster import Roster
+from relserve.engines.fleet.ways import Ways
+from relserve.engines.local.asgi_socket import AsgiSocket, send_error, send_whole
+from relserve.engines.local.entering import ENTERS, REQUEST_ID, Caller, Entering, Left, send_refusal
+from relserve.errors import AdmissionError, EngineDeadError, EngineError, OptionError
+from relserve.gate.gate import Gate
+from relserve.machine.traces import trace_of
+
+PREFIX = "/v1"
+GONE = "the member ended while it worked on the request"
+
+
+class Fleet(Protocol):
+    """What it is to a fleet."""
+
+    model: str
+    roster: Roster
+    gate: Gate
+    say: Callable[[str], None]
+
+    async def start(self) -> None:
+        """Bring the members up, and wait until one is; raises EngineError."""
+
+    async def begin(self) -> None:
+        """Have the members brought up; raises EngineError."""
+
+    def look(self) -> None:
+        """See whether the members live, as long as somebody has requests with them."""
+
+
+class FleetSocket:
+    """Serves chats and completions of whichever members are up; they are brought up by the first request.
+
+    A request that nobody answers gets 503, or where its answer has begun, a closed connection. One whose
+    client hangs up ends in its member. All of it is on the engine loop.
+
+    Args:
+        path: where it listens; in a folder that nobody else can enter.
+        arguments: of vLLM's web app, by name, for members that the fleet starts.
+        working: entered while a request is under way.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        path: Path,
+        arguments: Mapping[str, Any],
+        working: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext,
+    ) -> None:
+        self.path, self.arguments = path, arguments
+        self._fleet, self._working = fleet, working
+        self._ways = Ways(arguments, fleet.model, fleet.say)
+        self._socket = AsgiSocket(self._serve, path)
+
+    async def open(self) -> None:
+        """Listen, if it does not yet."""
+        await self._socket.open()
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        await self._socket.close()
+        await self._ways.close()
+
+    async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
+        started = False
+
+        async def sending(message: Any) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        with self._working():
+            try:
+                if scope["method"] == "GET":
+                    await self._tell_model(send)
+                else:
+                    await self._answer(scope, await Caller.read(receive), sending)
+            except Left:
+                pass
+            except EngineError as error:
+                if not started:  # else uvicorn closes the connection, for the answer is not whole
+                    await send_error(send, 503, str(error) or GONE)
+            except (AdmissionError, OptionError) as error:
+                await send_refusal(send, error)
+
+    async def _tell_model(self, send: Any) -> None:
+        """The one model, with what the first member that answers says of it."""
+        await self._fleet.start()
+        why = "no member is up"
+        for member in self._fleet.roster.open_members.values():
+            try:
+                way = await self._ways.to(member)
+            except EngineError as error:
+                why = f"member {member.name}: {error}"
+                continue
+            if way is not None:
+                card = {"id": self._fleet.model, "object": "model", "max_model_len": way.context}
+                await send_whole(send, 200, json.dumps({"object": "list", "data": [card]}).encode())
+                return
+        if all(map(self._ways.is_closed, self._fleet.roster.members.values())):
+            why = "all members run on other machines, where their OpenAI servers cannot be reached"
+        raise EngineDeadError(f"OpenAI clients are answered by no member of {self._fleet.model}: {why}")
+
+    async def _answer(self, scope: Any, caller: Caller, send: Any) -> None:
+        fleet, entering = self._fleet, Entering.read(scope)
+        if entering is None:
+            raise OptionError(f"the header {ENTERS} is missing: this socket is for `relserve serve`")
+        told = {name.decode(): value.decode("latin-1") for name, value in scope["headers"]}
+        path, body = scope["path"].removeprefix(PREFIX), json.loads(caller.body)
+        headers = {REQUEST_ID: told.get(REQUEST_ID) or uuid.uuid4().hex, **trace_of(told)}
+        chat = Chat(fleet.roster, self._ways, path, body, entering, headers)
+        await fleet.begin()
+        async with entering.entered(fleet.gate, chat.num_said, caller) as ticket:
+            counted = entering.counting(send, ticket, caller)
+            fleet.roster.holders.add(chat)
+            fleet.look()
+            try:
+                await caller.unless_left(chat.forward(counted, lambda: ticket.said))
+            finally:
+                fleet.roster.holders.discard(chat)

@@ -1,0 +1,176 @@
+"""Traces: OpenTelemetry's spans of what statements do, below those of the user's own program.
+
+They go to the tracer provider that the program has set. Where it has none and RELSERVE_TRACES names an
+endpoint, a provider is made here, and is the process's from then on: vLLM's spans of requests go there too.
+Where neither is, nothing is imported and nothing made. A span says how much and how long, never what: no
+prompts, no SQL, and of errors their class alone, since messages quote both.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from relserve.errors import UsageError
+from relserve.settings import traces_endpoint
+from relserve.version import VERSION
+
+SERVICE = "relserve"
+PROTOCOL = "http/protobuf"  # of RELSERVE_TRACES, as OTEL_EXPORTER_OTLP_TRACES_PROTOCOL has it
+MAX_QUEUED = 1 << 16  # spans that wait to be sent: those of a statement's rows end together
+MAX_QUEUED_VARIABLE = "OTEL_BSP_MAX_QUEUE_SIZE"
+
+NAMES = ("traceparent", "tracestate")  # of W3C's headers
+Headers = Mapping[str, str]  # these, the second where there is one
+NOTHING: Mapping[str, Any] = {}
+
+
+class Span:
+    """A span under way; one of None where nobody traces."""
+
+    __slots__ = ("_span", "is_dropped")
+
+    def __init__(self, span: Any) -> None:
+        self._span, self.is_dropped = span, False
+
+    def put(self, attributes: Mapping[str, Any]) -> None:
+        """Tell what has become known; what is None is left out."""
+        if self._span is not None:
+            for name, value in attributes.items():
+                if value is not None:
+                    self._span.set_attribute(name, value)
+
+    def fail(self, error: type[BaseException]) -> None:
+        """It ended with an error of this class."""
+        if self._span is not None:
+            from opentelemetry.trace import StatusCode
+
+            self._span.set_attribute("error.type", error.__name__)
+            self._span.set_status(StatusCode.ERROR)
+
+    def drop(self) -> None:
+        """It turned out to be of no interest: nobody gets to see it."""
+        self.is_dropped = self._span is not None
+
+
+_NOBODY = nullcontext(Span(None))
+_SAME = nullcontext()
+_own: Any = None  # the provider that was made here
+_starting = threading.Lock()
+
+
+def span(name: str, attributes: Mapping[str, Any] = NOTHING) -> AbstractContextManager[Span]:
+    """A span around what is done inside, below the one that is around it.
+
+    Raises:
+        UsageError: RELSERVE_TRACES asks for traces, and OpenTelemetry is not installed.
+    """
+    provider = _provider()
+    return _NOBODY if provider is None else _made(provider, name, attributes)
+
+
+def carried() -> Headers | None:
+    """The span that is around this, to be carried to other threads and processes; None where nobody traces.
+
+    Raises:
+        UsageError: as of `span`.
+    """
+    if _provider() is None:
+        return None
+    headers: dict[str, str] = {}
+    _propagator().inject(headers)
+    return headers or None
+
+
+def within(headers: Headers | None) -> AbstractContextManager[None]:
+    """Inside, what was carried here is around everything."""
+    return _SAME if headers is None else _entered(headers)
+
+
+def trace_of(headers: Headers) -> dict[str, str]:
+    """Those of a request's headers that say below which span it is."""
+    return {name: value for name in NAMES if (value := headers.get(name))}
+
+
+def is_on() -> bool:
+    """Whether somebody traces; where RELSERVE_TRACES asks for it, the provider is there from now on.
+
+    Raises:
+        UsageError: as of `span`.
+    """
+    return _provider() is not None
+
+
+@contextmanager
+def _made(provider: Any, name: str, attributes: Mapping[str, Any]) -> Iterator[Span]:
+    from opentelemetry import trace
+
+    made = provider.get_tracer(SERVICE, VERSION).start_span(name, attributes=dict(attributes))
+    its = Span(made)
+    try:
+        with trace.use_span(made, record_exception=False, set_status_on_exception=False):
+            yield its
+    except Exception as error:  # one that was cancelled has not failed
+        its.fail(type(error))
+        raise
+    finally:
+        if not its.is_dropped:
+            made.end()
+
+
+@contextmanager
+def _entered(headers: Headers) -> Iterator[None]:
+    from opentelemetry import context
+
+    token = context.attach(_propagator().extract(headers, context.get_current()))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+def _propagator() -> Any:
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    return TraceContextTextMapPropagator()
+
+
+def _provider() -> Any:
+    """Where spans go; None: nowhere. A program that has set a provider has imported OpenTelemetry."""
+    if _own is not None:
+        return _own
+    find = getattr(sys.modules.get("opentelemetry.trace"), "get_tracer_provider", None)
+    found = None if find is None else find()
+    if found is not None and type(found).__name__ != "ProxyTracerProvider":  # which stands for none
+        return found
+    endpoint = traces_endpoint()
+    return _start(endpoint) if endpoint else None
+
+
+def _start(endpoint: str) -> Any:
+    global _own
+    with _starting:
+        if _own is not None:
+            return _own
+        try:
+            from opentelemetry import trace
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        except ImportError as error:
+            raise UsageError(
+                f"RELSERVE_TRACES asks for traces, and OpenTelemetry is not installed ({error}); "
+                "pip install 'relserve[traces]', or unset RELSERVE_TRACES"
+            ) from error
+        name = os.environ.get("OTEL_SERVICE_NAME", SERVICE)
+        provider = TracerProvider(resource=Resource.create({"service.name": name}))
+        queued = None if MAX_QUEUED_VARIABLE in os.environ else MAX_QUEUED
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint), queued))
+        trace.set_tracer_provider(provider)  # before vLLM sets one of its own
+        _own = provider
+        return _own

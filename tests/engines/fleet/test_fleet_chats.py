@@ -1,0 +1,173 @@
+"""OpenAI clients on a fleet of servers: which of them is asked what, and what happens when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from http_fakes import Answered, FakeServer, Hangup, said
+
+from relserve.engines.fleet.engine import FleetEngine
+from relserve.engines.fleet.member import State
+from relserve.engines.loop import spawn
+from relserve.engines.registry import own_engine, path_of
+from relserve.server.openai.upstream import EngineUpstream
+from relserve.settings import load
+from tests.server.openai.gateways import Running, running
+from tests.waiting import PATIENCE_S, wait_until
+
+pytest.importorskip("vllm", reason="vLLM is not installed")
+Fake = Callable[..., FakeServer]
+USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+VLLM = {"data": [{"id": "served", "owned_by": "vllm", "max_model_len": 512}]}
+SPAN = f"00-{'1' * 32}-{'2' * 16}-01"
+HI: Any = [{"role": "user", "content": "hi"}]
+
+
+def answers(name: str, pause_s: float = 0.0) -> Any:
+    async def handler(body: dict[str, Any]) -> Answered:
+        await asyncio.sleep(pause_s)
+        return said(name, usage=USAGE)
+
+    return handler
+
+
+def fails(status: int) -> Any:
+    async def handler(body: dict[str, Any]) -> Answered:
+        return Answered(status, {"error": {"message": "no", "code": status}})
+
+    return handler
+
+
+@contextmanager
+def gateway_to(folder: Path, *servers: FakeServer) -> Iterator[tuple[Running, FleetEngine]]:
+    """A gateway to a fleet of these servers, all of which are up; they are asked in turn."""
+    path = folder / "fleet.toml"
+    members = [
+        f"[[members]]\nname = 'm{i}'\nurl = '{server.url}'\napi_key = 'k{i}'\n"
+        for i, server in enumerate(servers)
+    ]
+    path.write_text("dispatch = 'round_robin'\n" + "".join(members))
+    fleet: Any = own_engine(f"fleet:{path}", path_of(f"fleet:{path}"), load(), lambda _: None)
+    with running(lambda: EngineUpstream(fleet, "fleet", {})) as gateway:
+        spawn(fleet.start()).result(PATIENCE_S)
+        wait_until(lambda: all(each.state is State.UP for each in fleet.roster.members.values()))
+        yield gateway, fleet
+    spawn(fleet.close()).result(PATIENCE_S)
+
+
+def ask(gateway: Running, **more: Any) -> str:
+    asked = {"model": "fleet", "messages": HI, **more}
+    return str(gateway.client().chat.completions.create(**asked).choices[0].message.content)
+
+
+def test_a_clients_span_is_told_to_the_member(fake: Fake, tmp_path: Path) -> None:
+    with gateway_to(tmp_path, server := fake(answers("v"), models=VLLM)) as (gateway, _):
+        ask(gateway, extra_headers={"traceparent": SPAN})
+        ask(gateway)
+        assert [headers.get("traceparent") for headers in server.headers] == [SPAN, None]
+
+
+def test_each_server_is_asked_in_its_own_words(fake: Fake, tmp_path: Path) -> None:
+    vllm, other = fake(answers("v"), models=VLLM), fake(answers("o"), models={"data": [{"id": "served"}]})
+    with gateway_to(tmp_path, vllm, other) as (gateway, fleet):
+        assert {ask(gateway, max_tokens=7, extra_body={"slo": {"ttft": 2}}) for _ in range(4)} == {"v", "o"}
+        (path, body), headers = vllm.requests[0], vllm.headers[0]
+        assert (path, body["model"], body["max_tokens"]) == ("/v1/chat/completions", "served", 7)
+        assert body["vllm_xargs"] == {"rel_ttft_slo_s": 2, "rel_dispatch": body["vllm_xargs"]["rel_dispatch"]}
+        assert (headers["authorization"], "x-relserve-enters" in headers) == ("Bearer k0", False)
+        assert "vllm_xargs" not in other.requests[0][1]
+        assert other.headers[0]["authorization"] == "Bearer k1"
+        wait_until(lambda: not fleet.roster.holders)
+        assert [each.num_answered for each in fleet.roster.members.values()] == [2, 2]
+        assert {each.reason for each in fleet.roster.members.values()} == {"round_robin, OpenAI"}
+        assert not fleet.roster.desk.open
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_server_that_is_busy_is_left_for_one_that_is_not(fake: Fake, tmp_path: Path, status: int) -> None:
+    with gateway_to(tmp_path, fake(fails(status)), fake(answers("o"))) as (gateway, fleet):
+        assert [ask(gateway) for _ in range(3)] == ["o"] * 3
+        assert not any(each.num_deaths for each in fleet.roster.members.values())
+
+
+def test_where_all_are_busy_the_client_hears_it(fake: Fake, tmp_path: Path) -> None:
+    with gateway_to(tmp_path, fake(fails(429)), fake(fails(429))) as (gateway, _):
+        with pytest.raises(openai.RateLimitError):
+            ask(gateway)
+
+
+@pytest.mark.parametrize(("status", "seen"), [(400, 400), (401, 502), (404, 502)])
+def test_what_is_the_clients_fault_is_told_and_what_is_the_fleets_is_not(
+    fake: Fake, tmp_path: Path, status: int, seen: int
+) -> None:
+    with gateway_to(tmp_path, fake(fails(status))) as (gateway, _):
+        with pytest.raises(openai.APIStatusError) as caught:
+            ask(gateway)
+        assert caught.value.status_code == seen
+
+
+def test_a_server_that_vanishes_costs_nothing_before_it_answers(fake: Fake, tmp_path: Path) -> None:
+    first, other = fake(answers("f", 30.0)), fake(answers("o", 0.05))
+    with gateway_to(tmp_path, first, other) as (gateway, fleet):
+        got: list[str] = []
+        asking = [threading.Thread(target=lambda: got.append(ask(gateway))) for _ in range(6)]
+        for each in asking:
+            each.start()
+        wait_until(lambda: first.num_running == 3)
+        spawn(first.stop()).result(PATIENCE_S)
+        for each in asking:
+            each.join(PATIENCE_S)
+        assert got == ["o"] * 6
+        assert fleet.roster.members["m0"].num_deaths == 1
+        assert ask(gateway) == "o"
+        spawn(other.stop()).result(PATIENCE_S)
+        asked = threading.Thread(target=lambda: got.append(ask(gateway)))
+        asked.start()
+        wait_until(lambda: bool(fleet.roster.holders))
+        spawn(other.start(int(other.url.split(":")[2].removesuffix("/v1")))).result(PATIENCE_S)
+        asked.join(PATIENCE_S)  # it waited for one to come back
+        assert got[6:] == ["o"]
+
+
+def test_a_server_that_says_nothing_is_left_for_another(fake: Fake, tmp_path: Path) -> None:
+    frozen, other = fake(answers("f", 60.0)), fake(answers("o"))
+    with gateway_to(tmp_path, frozen, other) as (gateway, fleet):
+        frozen.models_pause_s = 60.0
+        assert [ask(gateway) for _ in range(2)] == ["o"] * 2
+        assert fleet.roster.members["m0"].silent
+        wait_until(lambda: frozen.num_dropped == 1)
+
+
+def test_a_request_under_which_members_end_is_given_up(fake: Fake, tmp_path: Path) -> None:
+    async def hangs_up(body: dict[str, Any]) -> Answered:
+        raise Hangup
+
+    servers = [fake(hangs_up) for _ in range(5)]
+    with gateway_to(tmp_path, *servers) as (gateway, _):
+        with pytest.raises(openai.InternalServerError) as caught:
+            ask(gateway)
+        assert caught.value.status_code == 503
+        assert sum(len(each.requests) for each in servers) == 3
+
+
+def test_a_stream_that_breaks_off_after_it_began_is_not_asked_again(fake: Fake, tmp_path: Path) -> None:
+    event = json.dumps({"choices": [{"index": 0, "delta": {"content": "a"}}], "usage": None})
+
+    async def breaks_off(body: dict[str, Any]) -> Answered:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n"
+        return Answered(raw=head + b"data: " + event.encode() + b"\n\n")
+
+    first, other = fake(breaks_off), fake(breaks_off)
+    with gateway_to(tmp_path, first, other) as (gateway, _):
+        stream = gateway.client().chat.completions.create(model="fleet", messages=HI, stream=True)
+        with pytest.raises(openai.APIError, match="ended while it worked"):
+            list(stream)
+        assert len(first.requests) + len(other.requests) == 1

@@ -1,0 +1,206 @@
+"""OpenAI's own client on a fleet of two engines: each request goes to one, also when one is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+import relserve
+from relserve.engines.fleet.engine import FleetEngine
+from relserve.engines.fleet.member import FleetMember, State
+from relserve.engines.loop import spawn
+from relserve.engines.registry import own_engine, path_of
+from relserve.gate.made import make_gate
+from relserve.server.openai.upstream import EngineUpstream
+from relserve.settings import load
+from tests.server.openai.chatting import HI
+from tests.server.openai.gateways import Running, running
+from tests.waiting import PATIENCE_S, wait_until
+
+pytestmark = [
+    pytest.mark.vllm,
+    pytest.mark.timeout(600),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of vLLM's own server, in another thread
+]
+START_S = 300.0
+FOR_LONG: Any = {"max_tokens": 1500, "extra_body": {"ignore_eos": True}}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetEngine]:
+    """Two members, both up."""
+    pytest.importorskip("vllm", reason="vLLM is not installed")
+    folder = tmp_path_factory.mktemp("fleet")
+    path: Path = folder / "fleet.toml"
+    path.write_text(
+        "model = 'tiny'\n[[members]]\nname = 'm'\nreplicas = 2\n"
+        "engine_args = { dtype = 'float32', max_num_seqs = 64, max_model_len = 2048 }\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("RELSERVE_CACHE_DIR", str(folder))
+        engine: Any = own_engine(f"fleet:{path}", path_of(f"fleet:{path}"), load(), lambda _: None)
+        engine.roster.tell = lambda: None
+        spawn(engine.start()).result(timeout=START_S)
+        wait_until(lambda: are_up(engine), START_S)
+        yield engine
+        spawn(engine.close()).result(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def gateway(fleet: FleetEngine) -> Iterator[Running]:
+    with running(lambda: EngineUpstream(fleet, "fleet", {})) as one:
+        yield one
+
+
+def are_up(fleet: FleetEngine) -> bool:
+    return all(each.state is State.UP for each in fleet.roster.members.values())
+
+
+def engine_of(member: FleetMember) -> Any:
+    assert member.launched is not None
+    return member.launched.engine
+
+
+def num_in(member: FleetMember) -> int:
+    """Requests that its vLLM works on."""
+    return len(engine_of(member).running.client.output_processor.request_states)
+
+
+def test_chats_and_streams_go_to_all_members(fleet: FleetEngine, gateway: Running) -> None:
+    client = gateway.client()
+    whole = client.chat.completions.create(model="fleet", messages=HI, max_tokens=8, temperature=0)
+    assert whole.model == fleet.model
+    chunks = list(
+        client.chat.completions.create(
+            model="fleet", messages=HI, max_tokens=8, temperature=0, stream=True,
+            stream_options={"include_usage": True},
+        )
+    )  # fmt: skip
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == whole.choices[0].message.content
+    assert chunks[-1].usage == whole.usage
+    both = client.completions.create(model="fleet", prompt=["hi", "ho"], max_tokens=3, n=2)
+    assert [choice.index for choice in both.choices] == [0, 1, 2, 3]
+    with pytest.raises(openai.BadRequestError):
+        client.chat.completions.create(model="fleet", messages=HI, max_tokens=-1)
+    asked: Any = {"model": "fleet", "prompt": "hi", "max_tokens": 40}
+    asking = [threading.Thread(target=lambda: client.completions.create(**asked)) for _ in range(12)]
+    for each in asking:
+        each.start()
+    for each in asking:
+        each.join(PATIENCE_S)
+    wait_until(lambda: not fleet.roster.holders)
+    assert min(each.num_answered for each in fleet.roster.members.values()) > 1
+    assert not fleet.roster.desk.open
+    assert not any(each.num_rows for each in fleet.roster.members.values())
+
+
+def test_a_client_that_leaves_ends_its_work_in_the_member(fleet: FleetEngine, gateway: Running) -> None:
+    answer = gateway.client().completions.create(model="fleet", prompt="hi", stream=True, **FOR_LONG)
+    next(answer)
+    members = list(fleet.roster.members.values())
+    assert sum(map(num_in, members)) == sum(each.num_rows for each in members) == 1
+    answer.close()
+    wait_until(lambda: sum(map(num_in, members)) == 0, 20)
+    wait_until(lambda: not fleet.roster.holders and not fleet.roster.desk.open)
+
+
+def test_chats_pass_the_gate_of_the_fleet_with_rows_of_sql(
+    fleet: FleetEngine, gateway: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one place a second request waits; with a limit that it would miss it is told so at once."""
+    monkeypatch.setattr(fleet, "gate", make_gate("static-1"))
+    client, members = gateway.client(), list(fleet.roster.members.values())
+    first = client.completions.create(model="fleet", prompt="hi", stream=True, **FOR_LONG)
+    next(first)
+    late: Any = {"max_tokens": 4000, "extra_body": {"deadline": 0.5, "ignore_eos": True}}
+    with pytest.raises(openai.RateLimitError) as caught:
+        client.chat.completions.create(model="fleet", messages=HI, **late)
+    assert caught.value.response.headers["retry-after"]
+    with relserve.connect(engine=fleet, cache=False, progress=False) as con:
+        text = "SELECT llm('Tell of {}', 'a', max_tokens := 4, deadline := 0.5)"
+        with pytest.warns(relserve.RowsFailedWarning):
+            assert con.sql(text).fetchall() == [(None,)]
+        assert con.sql("SELECT kind FROM llm_errors()").fetchall() == [("deadline",)]
+    assert sum(map(num_in, members)) == 1  # what waits is in no member
+    first.close()
+    asked: Any = {"model": "fleet", "prompt": "hi", **FOR_LONG}
+    asking = threading.Thread(target=lambda: client.completions.create(**asked))
+    asking.start()
+    desk = fleet.gate._desk
+    assert desk is not None
+    wait_until(lambda: any(one.said > 20 for each in desk._of.values() for one in each.tickets.values()))
+    asking.join(PATIENCE_S)
+    assert fleet.gate._desk.is_idle
+
+
+def test_a_member_that_is_killed_costs_only_answers_that_had_begun(
+    fleet: FleetEngine, gateway: Running
+) -> None:
+    client = gateway.client(timeout=3 * PATIENCE_S)
+    answer = client.completions.create(model="fleet", prompt="hi", stream=True, **FOR_LONG)
+    next(answer)
+    killed = next(each for each in fleet.roster.members.values() if each.num_rows)
+    os.kill(engine_of(killed).pid, signal.SIGKILL)
+    with pytest.raises(openai.APIError, match="engine"):
+        list(answer)
+    again = client.chat.completions.create(model="fleet", messages=HI, max_tokens=2)
+    assert again.usage is not None
+    assert killed.num_deaths == 1
+    wait_until(lambda: are_up(fleet), START_S)
+    told: list[Any] = []
+
+    def ask() -> None:
+        told.append(client.completions.create(model="fleet", prompt="hi", max_tokens=1200))
+
+    asking = threading.Thread(target=ask)  # no answer has begun while it works: it is whole
+    asking.start()
+    wait_until(lambda: any(each.num_rows for each in fleet.roster.members.values()))
+    killed = next(each for each in fleet.roster.members.values() if each.num_rows)
+    before = killed.num_deaths
+    os.kill(engine_of(killed).pid, signal.SIGKILL)
+    asking.join(3 * PATIENCE_S)
+    assert told[0].usage is not None
+    assert killed.num_deaths == before + 1
+    wait_until(lambda: are_up(fleet), START_S)
+    assert client.completions.create(model="fleet", prompt="hi", max_tokens=2).usage is not None
+
+
+def test_a_member_that_hangs_is_left_for_another(fleet: FleetEngine, gateway: Running) -> None:
+    client, stuck = gateway.client(), fleet.roster.members["m-1"]
+    pid, num_deaths = engine_of(stuck).pid, stuck.num_deaths
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        asked: Any = {"model": "fleet", "prompt": "hi", "max_tokens": 4}
+        assert all(client.completions.create(**asked).usage for _ in range(6))
+        wait_until(lambda: not stuck.num_rows)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert stuck.num_deaths == num_deaths
+    wait_until(lambda: num_in(stuck) == 0)
+
+
+def test_sql_and_chats_share_the_members(fleet: FleetEngine, gateway: Running) -> None:
+    done: list[int] = []
+
+    def run() -> None:
+        with relserve.connect(engine=fleet, cache=False, progress=False) as con:
+            rows = con.sql("SELECT llm('Tell of {}', range, max_tokens := 40) FROM range(1500)").fetchall()
+        done.append(len(rows))
+
+    sql = threading.Thread(target=run)
+    sql.start()
+    wait_until(lambda: all(num_in(each) > 30 for each in fleet.roster.members.values()))
+    answer = gateway.client().completions.create(model="fleet", prompt="hi", max_tokens=2)
+    assert answer.usage is not None
+    assert not done
+    sql.join(2 * PATIENCE_S)
+    assert done == [1500]
