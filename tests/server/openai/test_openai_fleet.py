@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
@@ -14,12 +13,10 @@ import pytest
 
 import relserve
 from relserve.engines.fleet.engine import FleetEngine
-from relserve.engines.fleet.member import FleetMember, State
-from relserve.engines.loop import spawn
-from relserve.engines.registry import own_engine, path_of
+from relserve.engines.fleet.member import FleetMember
 from relserve.gate.made import make_gate
 from relserve.server.openai.upstream import EngineUpstream
-from relserve.settings import load
+from tests.local_fleet import START_S, are_up, local_fleet
 from tests.server.openai.chatting import HI
 from tests.server.openai.gateways import Running, running
 from tests.waiting import PATIENCE_S, wait_until
@@ -29,39 +26,19 @@ pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of vLLM's own server, in another thread
 ]
-START_S = 300.0
 FOR_LONG: Any = {"max_tokens": 1500, "extra_body": {"ignore_eos": True}}
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetEngine]:
-    """Two members, both up."""
-    pytest.importorskip("vllm", reason="vLLM is not installed")
-    folder = tmp_path_factory.mktemp("fleet")
-    path: Path = folder / "fleet.toml"
-    path.write_text(
-        "model = 'tiny'\n[[members]]\nname = 'm'\nreplicas = 2\n"
-        "engine_args = { dtype = 'float32', max_num_seqs = 64, max_model_len = 2048 }\n"
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setenv("RELSERVE_CACHE_DIR", str(folder))
-        engine: Any = own_engine(f"fleet:{path}", path_of(f"fleet:{path}"), load(), lambda _: None)
-        engine.roster.tell = lambda: None
-        spawn(engine.start()).result(timeout=START_S)
-        wait_until(lambda: are_up(engine), START_S)
-        yield engine
-        spawn(engine.close()).result(timeout=PATIENCE_S)
+    with local_fleet(tmp_path_factory.mktemp("fleet")) as one:
+        yield one
 
 
 @pytest.fixture
 def gateway(fleet: FleetEngine) -> Iterator[Running]:
     with running(lambda: EngineUpstream(fleet, "fleet", {})) as one:
         yield one
-
-
-def are_up(fleet: FleetEngine) -> bool:
-    return all(each.state is State.UP for each in fleet.roster.members.values())
 
 
 def engine_of(member: FleetMember) -> Any:
@@ -116,22 +93,21 @@ def test_a_client_that_leaves_ends_its_work_in_the_member(fleet: FleetEngine, ga
 def test_chats_pass_the_gate_of_the_fleet_with_rows_of_sql(
     fleet: FleetEngine, gateway: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one place a second request waits; with a limit that it would miss it is told so at once."""
+    """With one place that is held, who misses a limit by waiting is told so."""
     monkeypatch.setattr(fleet, "gate", make_gate("static-1"))
+    monkeypatch.setattr("relserve.server.openai.gateway.GATE_S", PATIENCE_S)  # the gate may be slow to say so
     client, members = gateway.client(), list(fleet.roster.members.values())
-    first = client.completions.create(model="fleet", prompt="hi", stream=True, **FOR_LONG)
-    next(first)
-    late: Any = {"max_tokens": 4000, "extra_body": {"deadline": 0.5, "ignore_eos": True}}
-    with pytest.raises(openai.RateLimitError) as caught:
-        client.chat.completions.create(model="fleet", messages=HI, **late)
-    assert caught.value.response.headers["retry-after"]
-    with relserve.connect(engine=fleet, cache=False, progress=False) as con:
-        text = "SELECT llm('Tell of {}', 'a', max_tokens := 4, deadline := 0.5)"
-        with pytest.warns(relserve.RowsFailedWarning):
-            assert con.sql(text).fetchall() == [(None,)]
-        assert con.sql("SELECT kind FROM llm_errors()").fetchall() == [("deadline",)]
-    assert sum(map(num_in, members)) == 1  # what waits is in no member
-    first.close()
+    late: Any = {"max_tokens": 40, "extra_body": {"deadline": 0.5}}
+    with fleet.gate.enter_blocking(prompt_tokens=1, max_tokens=1):
+        with pytest.raises(openai.RateLimitError) as caught:
+            client.chat.completions.create(model="fleet", messages=HI, **late)
+        assert caught.value.response.headers["retry-after"]
+        with relserve.connect(engine=fleet, cache=False, progress=False) as con:
+            text = "SELECT llm('Tell of {}', 'a', max_tokens := 4, deadline := 0.5)"
+            with pytest.warns(relserve.RowsFailedWarning):
+                assert con.sql(text).fetchall() == [(None,)]
+            assert con.sql("SELECT kind FROM llm_errors()").fetchall() == [("deadline",)]
+        assert sum(map(num_in, members)) == 0  # what waits is in no member
     asked: Any = {"model": "fleet", "prompt": "hi", **FOR_LONG}
     asking = threading.Thread(target=lambda: client.completions.create(**asked))
     asking.start()
