@@ -1,10 +1,10 @@
 """OpenAI clients and 20 SQL clients on a server at 1.3 times its capacity: who is let in keeps its deadline.
 
 `relserve serve --openai` with the embedded model. Capacity is what closed loops of both kinds get when
-everybody is let in; then OpenAI requests come as a Poisson process beside 20 SQL clients that each wait
-between statements of 5 rows, all with a deadline. Who is let in should keep it; the others should be refused
-at once, with the time to wait (429 and Retry-After), or have NULL rows whose error says how long they would
-have taken. The same for a fifth of the time with everybody let in.
+everybody is let in; then OpenAI requests come as a Poisson process beside 20 SQL clients, whose statements
+of 5 rows are due as Poisson processes too, all with a deadline. Who is let in should keep it; the others
+should be refused at once, with the time to wait (429 and Retry-After), or have NULL rows whose error says how
+long they would have taken. The same for a fifth of the time with everybody let in.
 
 Before that, while the server knows no deadlines, two users share the engine, first with 8 requests at once
 each, then one of them with 500.
@@ -141,8 +141,8 @@ class Load(NamedTuple):
     def put(self, place: Place, seconds: float) -> tuple[list[Told], float]:
         """What came of it, and the load that it was."""
         web = place.openai(WEB, rate=(LOAD - SQL_SHARE) * self.capacity, deadline_s=self.deadline_s)
-        think_s = SQL_CLIENTS * ROWS / (SQL_SHARE * self.capacity)
-        told = place.ask(seconds, web, place.sql(think_s=think_s, deadline_s=self.deadline_s))
+        every_s = SQL_CLIENTS * ROWS / (SQL_SHARE * self.capacity)
+        told = place.ask(seconds, web, place.sql(every_s=every_s, deadline_s=self.deadline_s))
         return told, sum(each.rows for each in told) / seconds / self.capacity
 
     def in_time(self, told: Sequence[Told], seconds: float) -> float:

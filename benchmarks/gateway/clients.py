@@ -53,7 +53,8 @@ class Caller:
         clients: each does one thing at a time; of `rate`, the most.
         rate: requests a second, which come whether the ones before have been answered or not; 0: each
             client asks again as soon as it has its answer.
-        think_s: what a client of SQL waits between statements, on average.
+        every_s: between the times when statements of a client of SQL are due, on average, whatever they take;
+            0: each as soon as the one before has its answer.
         deadline_s: of each request; None: none.
         rows: of a statement.
     """
@@ -63,7 +64,7 @@ class Caller:
     password: str = ""
     clients: int = 1
     rate: float = 0.0
-    think_s: float = 0.0
+    every_s: float = 0.0
     deadline_s: float | None = None
     rows: int = 5
 
@@ -176,10 +177,11 @@ class Clients:
             self.told.append(Told(caller.user, FAILED, 0.0, note=f"{type(error).__name__}: {error}"))
             return
         try:
+            due_s = time.perf_counter()
             while not self._is_over:
-                if caller.think_s:
-                    think_s = self._random.expovariate(1 / caller.think_s)
-                    await asyncio.sleep(min(think_s, max(self._end_s - time.perf_counter(), 0.0)))
+                if caller.every_s:
+                    due_s += self._random.expovariate(1 / caller.every_s)
+                    await asyncio.sleep(max(min(due_s, self._end_s) - time.perf_counter(), 0.0))
                     if self._is_over:
                         break
                 await self._ask(con, caller)

@@ -206,6 +206,11 @@ def awaits_input(request: Request) -> bool:
     return bool(request.status.name == "WAITING_FOR_STREAMING_REQ")
 
 
+def has_priorities(scheduler: Host) -> bool:
+    """Whether requests wait in the order of priorities that their clients gave."""
+    return bool(scheduler.vllm_config.scheduler_config.policy == "priority")
+
+
 def plans_ahead(vllm_config: Any) -> bool:
     """Whether a step is to be scheduled while the one before runs."""
     return bool(vllm_config.scheduler_config.async_scheduling)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from relserve.vllm_plugin import host
@@ -40,3 +41,18 @@ def narrowed(
         host.set_admission_cap(scheduler, cap)
         scheduler.max_num_scheduled_tokens = budget
         scheduler.running = scheduler.running + hidden
+
+
+@contextmanager
+def held_back(queue: Any, request_ids: frozenset[str]) -> Iterator[None]:
+    """Keep some requests of vLLM's queue from a step; they go before the others afterwards."""
+    if not request_ids:
+        yield
+        return
+    held = [request for request in queue if request.request_id in request_ids]
+    queue.remove_requests(held)
+    try:
+        yield
+    finally:
+        for request in reversed(held):
+            queue.prepend_request(request)

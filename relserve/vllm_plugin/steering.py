@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,9 @@ class Steering:
         self.queue.show(decision)
         try:
             if self._budgets is not None:
+                if late := self._budgets.late(self.queue.shown()):
+                    decision = replace(decision, held_requests=decision.held_requests | late)
+                    self.queue.show(decision)
                 shown, decision = self._budgets.cut(shown, len(hidden), self.queue.shown(), decision)
             return narrowed(self.scheduler, step, shown, hidden, decision.max_admit, decision.token_budget)
         finally:

@@ -28,6 +28,10 @@ class Lens:
     trade: TradeOff = field(default_factory=TradeOff)
     _relaxed: float = 0.0
 
+    @property
+    def token_s(self) -> None:
+        """See `BudgetPolicy.token_s`."""
+
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
         self.model.add(work, seconds)

@@ -5,8 +5,8 @@ step, and one that could not keep its limit even if it decoded alone from now on
 have left is spent on prompts at once, and prompts get a floor of tokens in any case.
 
 No budget keeps limits where so many rows decode that their step alone takes longer. So nobody else is let in
-while as many run as the usual limit bears. And where prompts wait so long that more of them would be late
-than rows break their limits in a burst, all prompts are computed at once (`burst`).
+while as many run as the usual limit bears. And where more prompts come than can be computed, those that will
+be late in any case let others go first (`late`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.budget.burst import Pace, is_somebody_late, pays
 from relserve.policies.budget.model import OURS, StepModel
 from relserve.policies.budget.state import Budget, Column, Ended, View, Work, works_at
 from relserve.policies.budget.static import within
@@ -35,7 +34,8 @@ class Ours:
         floor: prompt tokens that every step has at least while a prompt is there.
         margin: share of a limit that is aimed at.
         before_learning: prompt tokens a step, about, as long as the model knows nothing.
-        bursts: whether rows may break their limits where that keeps more of the prompts'.
+        in_order: whether prompts go in their order, whoever is late.
+        token_s: see `BudgetPolicy.token_s`.
     """
 
     name: str
@@ -43,7 +43,11 @@ class Ours:
     floor: int = 32
     margin: float = 0.995
     before_learning: int = 256
-    bursts: bool = True
+    in_order: bool = False
+    token_s: float | None = 0.0
+
+    def __post_init__(self) -> None:
+        self.token_s = None if self.in_order else 0.0
 
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
@@ -62,12 +66,11 @@ class Ours:
             return within(view, max(view.num_decodes + first, least), reason="nothing learnt")
         alone_s = self._alone_s(view)
         target, most = self._target_s(view, alone_s), self._most_requests(view, alone_s)
-        if target == inf:
-            return within(view, view.most_tokens, most, target, "nobody's limit binds")
         steps = self._steps(view)
         tokens = max(steps.most_within(target), least)
-        if self.bursts and self._burst_pays(view, alone_s, steps, tokens):
-            return within(view, view.most_tokens, most, inf, "prompts would be late")
+        self._learn_pace(view, alone_s, steps, tokens)
+        if target == inf:
+            return within(view, view.most_tokens, most, target, "nobody's limit binds")
         return within(view, tokens, most, target, "full" if most <= view.num_running else "slack")
 
     def _alone_s(self, view: View) -> Column:
@@ -99,21 +102,17 @@ class Ours:
         spare_s = np.where(is_bound, limit_s, inf) * (gaps + 1.0) - gone_s
         return float(spare_s.min())
 
-    def _burst_pays(self, view: View, alone_s: Column, steps: _Steps, tokens: float) -> bool:
-        num, full = view.num_decodes, float(steps.tokens[-1])
-        if full <= tokens:
-            return False
-        steady = steps.seconds_at(tokens) / (tokens - num)
-        if not is_somebody_late(view, steady):
-            return False
-        one_s, limits_s = float(alone_s[num - 1]), view.decodes.slo_s
-        limits_s = limits_s[(limits_s > one_s) & (limits_s < inf)]
+    def _learn_pace(self, view: View, alone_s: Column, steps: _Steps, tokens: float) -> None:
+        """How quickly prompts are computed by steps of so many tokens."""
+        if self.token_s is None:
+            return
+        num, limits_s = view.num_decodes, view.decodes.slo_s
+        limits_s = limits_s[(limits_s > alone_s[max(num - 1, 0)]) & (limits_s < inf)]
         if len(limits_s):  # those who have just spent all that they had leave little now, and more later
-            usual = steps.most_within(self.margin * float(np.median(limits_s)))
-            if usual > tokens:
-                steady = steps.seconds_at(usual) / (usual - num)
-        step_s = float(steps.seconds[-1])
-        return pays(view, Pace(steady, step_s / (full - num), step_s, one_s))
+            tokens = max(tokens, steps.most_within(self.margin * float(np.median(limits_s))))
+        token_s = steps.seconds_at(tokens) / (tokens - num)
+        is_cut = tokens < steps.tokens[-1]  # else rows take most of the step, and a longer prompt is quicker
+        self.token_s = token_s if is_cut or not self.token_s else min(token_s, self.token_s)
 
     def _steps(self, view: View) -> _Steps:
         """Steps from no prompt token to as many as there are, or as the model can tell something of."""

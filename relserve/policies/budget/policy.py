@@ -19,6 +19,13 @@ class BudgetPolicy(Protocol):
     def model(self) -> StepModel | None:
         """What it knows of how long steps take; None where it does not ask."""
 
+    @property
+    def token_s(self) -> float | None:
+        """Seconds for a token of a prompt that waits, so that late ones let others go first (`late`).
+
+        0 as long as it is not known; None where prompts go in their order, whoever is late.
+        """
+
     def choose(self, view: View) -> Budget:
         """The next step. What runs goes before what waits, which comes in the order of arrival."""
 

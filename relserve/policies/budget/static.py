@@ -19,6 +19,10 @@ class Static:
     def model(self) -> None:
         """See `BudgetPolicy.model`."""
 
+    @property
+    def token_s(self) -> None:
+        """See `BudgetPolicy.token_s`."""
+
     def choose(self, view: View) -> Budget:
         """See `BudgetPolicy.choose`."""
         return within(view, self.tokens, reason="static")

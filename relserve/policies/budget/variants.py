@@ -9,8 +9,8 @@ from relserve.policies.budget.static import Pressure, Static
 
 TOKENS = 2048  # vLLM's own default on most machines
 PRESSURE = 16384  # P-PAS's larger budget
-NAMES = ("static", "lens", "ours", "pressure", "pressure+")
-BY_LIMITS = ("lens", "ours")  # those that have nothing to say where no request has a limit
+NAMES = ("static", "lens", "ours", "ours-in-order", "pressure", "pressure+")
+BY_LIMITS = ("lens", "ours", "ours-in-order")  # those that have nothing to say where no request has a limit
 
 
 def make(name: str) -> BudgetPolicy:
@@ -23,8 +23,8 @@ def make(name: str) -> BudgetPolicy:
     tokens = int(number) if number.isdecimal() else 0
     if name == "lens":
         return Lens(name)
-    if name == "ours":
-        return Ours(name)
+    if name in ("ours", "ours-in-order"):
+        return Ours(name, in_order=name != "ours")
     if name == "static" or (kind == "static" and tokens):
         return Static(name, tokens or TOKENS)
     if name in ("pressure", "pressure+") or (kind == "pressure" and tokens):

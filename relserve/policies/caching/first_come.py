@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relserve.policies.caching.fill import Needs, allowed, begun, fitting
-from relserve.policies.caching.requests import HIDDEN
+from relserve.policies.caching.requests import HIDDEN, Floats
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
 
 
@@ -22,10 +22,16 @@ class FirstCome:
     name: str
     hidden: bool = False
 
-    def plan(self, view: CacheView) -> CachePlan:
-        """See `CachingPolicy.plan`."""
+    def plan(self, view: CacheView, came_s: Floats | None = None) -> CachePlan:
+        """See `CachingPolicy.plan`.
+
+        Args:
+            came_s: as if each had come then; NaN: it stays out of this step. None: as they came.
+        """
         requests, needs = view.requests, Needs.of(view)
-        rows = np.lexsort((requests.order, requests.arrival_s))
+        came_s = requests.arrival_s if came_s is None else came_s
+        rows = np.lexsort((requests.order, came_s))
+        rows = rows[~np.isnan(came_s[rows])]
         started, waiting = rows[~needs.waits[rows]], rows[needs.waits[rows]]
         kept = fitting(needs.held[started], view.memory.num_blocks)
         run, dropped = started[:kept], started[kept:]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, nan
 from typing import NamedTuple
 
 import numpy as np
 
+from relserve.policies.budget.late import Waiting, late
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Column, Decodes, Ended, Prompts, View, Work
 from relserve.policies.caching.first_come import FirstCome
-from relserve.policies.caching.requests import NOTHING, Ints, Requests
+from relserve.policies.caching.requests import NOTHING, Floats, Ints, Requests
 from relserve.policies.caching.state import CacheCosts, CachePlan, CacheView, Limits
 from relserve.simulator.requests.sim_request import SimRequest
 from relserve.simulator.requests.times import Roofline, Seconds, StepSize
@@ -66,6 +67,7 @@ class Budgeted:
     seed: int = 0
     budgets: list[tuple[float, int, int]] = field(default_factory=list)
     _first_s: dict[str, float] = field(default_factory=dict)
+    _late_s: dict[str, float] = field(default_factory=dict)
     _now_s: float = 0.0
     _num_decodes: int = 0
     _num_ended: int = 0
@@ -88,18 +90,36 @@ class Budgeted:
     def plan(self, view: CacheView) -> CachePlan:
         """See `CachingPolicy.plan`."""
         self._now_s = view.now_s
-        seen = self._seen(view)
+        came_s = self._came_s(view)
+        seen = self._seen(view, came_s)
         chosen = self.policy.choose(seen)
         limits = Limits(chosen.requests, chosen.tokens)
-        plan = replace(self._memory.plan(view._replace(limits=limits)), most_tokens=chosen.tokens)
+        plan = replace(self._memory.plan(view._replace(limits=limits), came_s), most_tokens=chosen.tokens)
         self._num_decodes = seen.num_decodes
         self.budgets.append((view.now_s, chosen.tokens, 0))
         return plan
 
-    def _seen(self, view: CacheView) -> View:
+    def _came_s(self, view: CacheView) -> Floats:
+        """When each came, or let others go first for the last time; NaN where it does so now (see `late`)."""
+        requests, token_s = view.requests, self.policy.token_s
+        waits = (requests.holds == NOTHING) & (requests.num_tokens == requests.num_prompt)
+        if token_s is None or not (waits.any() or self._late_s):
+            return requests.arrival_s
+        rows = np.flatnonzero(waits)
+        columns = (view.now_s - requests.arrival_s, requests.ttft_slo_s, requests.num_prompt)
+        each = zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True)
+        found = late((Waiting(requests.ids[row], *more) for row, *more in each), token_s)
+        came = zip(requests.ids, requests.arrival_s.tolist(), strict=True)
+        came_s = np.array([self._late_s.get(name, at_s) for name, at_s in came])
+        came_s[requests.rows_of(found)] = nan
+        self._late_s.update(dict.fromkeys(found, view.now_s))
+        return came_s
+
+    def _seen(self, view: CacheView, came_s: Floats) -> View:
         requests = view.requests
         need = requests.num_tokens - requests.num_computed
-        order = np.lexsort((requests.order, requests.arrival_s))
+        order = np.lexsort((requests.order, came_s))
+        order = order[~np.isnan(came_s[order])]
         said = requests.num_tokens - requests.num_prompt
         is_decode = (said > 0) & (need <= 1) & (requests.holds != NOTHING)
         decodes, prompts = order[is_decode[order]], order[~is_decode[order]]
@@ -125,6 +145,7 @@ class Budgeted:
         """A request has said all."""
         came_s, token_s = request.spec.arrival_s, request.token_s
         self._first_s.pop(request.request_id, None)
+        self._late_s.pop(request.request_id, None)
         self._num_ended += 1
         self._total_output += len(token_s)
         tpot_s = (token_s[-1] - token_s[0]) / max(len(token_s) - 1, 1)

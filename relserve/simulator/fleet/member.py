@@ -66,6 +66,11 @@ class Learning:
         """See `BudgetPolicy.model`."""
         return self.inner.model
 
+    @property
+    def token_s(self) -> float | None:
+        """See `BudgetPolicy.token_s`."""
+        return self.inner.token_s
+
     def choose(self, view: View) -> Budget:
         """See `BudgetPolicy.choose`."""
         found = self.inner.choose(view)

@@ -8,11 +8,13 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from relserve.machine.engine_status import BudgetStatus
+from relserve.policies.budget.late import late
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Budget, Decodes, Prompts, View, Work
 from relserve.policies.budget.variants import BY_LIMITS, make
@@ -22,13 +24,14 @@ from relserve.vllm_plugin.budget.limited import Limited, limits_of
 from relserve.vllm_plugin.budget.log import DecisionLog
 from relserve.vllm_plugin.host import Host, Request, StepOutput
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.narrowing import narrowed
+from relserve.vllm_plugin.narrowing import held_back, narrowed
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_features import work_of
 
 logger = logging.getLogger(__name__)
 
 LATEST = 1024  # decisions whose times are remembered
+MOST_LATE = 256  # of the queue that are looked at for who is late
 LOOKS = 4  # requests of a step that are looked up in the prefix cache; each takes 10 to 20 us
 SURE = 32  # measured steps after which their least duration tells something
 _NOTHING = np.zeros(0)
@@ -62,6 +65,7 @@ class StepBudgets:
         self._only_limits = policy.name in BY_LIMITS
         self.rows: dict[str, Limited] = {}
         self._rels: Counter[str] = Counter()
+        self._num_ttft, self._looked_s = 0, 0.0
         self.latest: Budget | None = None
         self.decisions_s: deque[float] = deque(maxlen=LATEST)
         self.num_decisions = 0
@@ -88,6 +92,7 @@ class StepBudgets:
             rel = self._ledger.rel_of(request)
             self._rels[rel.rel_id] += 1
             self.rows[request.request_id] = Limited(request, rel, now_s, ttft_s, tpot_s)
+            self._num_ttft += math.isfinite(ttft_s)
 
     def token(self, request_id: str) -> None:
         """A request has new tokens."""
@@ -102,6 +107,7 @@ class StepBudgets:
         self._cached.pop(request_id, None)
         if row is None:
             return
+        self._num_ttft -= math.isfinite(row.ttft_slo_s)
         rel_id = row.rel.rel_id
         self._rels[rel_id] -= 1
         if not self._rels[rel_id]:
@@ -113,16 +119,28 @@ class StepBudgets:
 
     def schedule(self, step: Callable[[], Any]) -> Any:
         """Run one step of vLLM's scheduler in its own order (`step` calls it) within its budget."""
-        running = self._scheduler.running
-        budget = self._choose(running, self._scheduler.waiting)
-        if budget is None:
-            output = step()
-        else:
-            output = narrowed(
-                self._scheduler, step, running, [], max(budget.requests - len(running), 0), budget.tokens
-            )
+        running, waiting = self._scheduler.running, self._scheduler.waiting
+        with held_back(waiting, self.late(waiting)):
+            budget = self._choose(running, waiting)
+            if budget is None:
+                output = step()
+            else:
+                output = narrowed(
+                    self._scheduler, step, running, [], max(budget.requests - len(running), 0), budget.tokens
+                )
         self.scheduled(output)
         return output
+
+    def late(self, waiting: Iterable[Request]) -> frozenset[str]:
+        """Who of those that wait lets others go first in the next step."""
+        token_s = self.policy.token_s
+        if token_s is None or not self._num_ttft or self._is_stalled or host.has_priorities(self._scheduler):
+            return frozenset()
+        began_s, now_s, row_of = time.perf_counter(), time.monotonic(), self.rows.get
+        rows = [row_of(request.request_id) for request in islice(waiting, MOST_LATE)]
+        found = late([row.waiting(now_s) for row in rows if row is not None], token_s)
+        self._looked_s = time.perf_counter() - began_s
+        return found
 
     def freed(self, decision: StepDecision) -> StepDecision:
         """The decision under which nobody with a limit is held back."""
@@ -186,7 +204,8 @@ class StepBudgets:
         view = self._view(running, waiting)
         budget = self.policy.choose(view)
         self._log.chosen(view, budget)
-        self.decisions_s.append(time.perf_counter() - began_s)
+        self.decisions_s.append(time.perf_counter() - began_s + self._looked_s)
+        self._looked_s = 0.0
         self.num_decisions += 1
         if view.only_decodes:
             return None

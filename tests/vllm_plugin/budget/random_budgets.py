@@ -17,6 +17,10 @@ class RandomBudgets:
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
 
+    @property
+    def token_s(self) -> float | None:
+        return self._rng.choice([None, 0.0, 1e-4, 1e-2])
+
     def choose(self, view: View) -> Budget:
         return within(view, self._rng.choice([0, 1, 40, 300]), self._rng.choice([1, math.inf]))
 

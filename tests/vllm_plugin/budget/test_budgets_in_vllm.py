@@ -158,6 +158,8 @@ def test_the_view_says_who_decodes_and_who_waits() -> None:
     seen: list[View] = []
 
     class Watching(RandomBudgets):
+        token_s = None
+
         def choose(self, view: View) -> Budget:
             seen.append(view)
             return within(view, 60)
@@ -177,10 +179,34 @@ def test_the_view_says_who_decodes_and_who_waits() -> None:
     assert third.now_s >= third.decodes.first_s[1] >= third.decodes.first_s[0] > second.now_s - 60
 
 
+@pytest.mark.parametrize("variant", [DEFAULT, "stock"])
+def test_who_is_late_in_any_case_lets_others_go_first(variant: str) -> None:
+    """A token of a prompt takes 1 ms: of prompts of 400 those are late that have limits of 0.3 s."""
+
+    class Knowing(RandomBudgets):
+        token_s = 1e-3
+
+        def choose(self, view: View) -> Budget:
+            return within(view, 400)
+
+    scheduler = scheduler_of(MODEL, variant, False, 400)
+    scheduler.budgets.use(Knowing(0))
+    late, fair = {"rel_ttft_slo_s": 0.3}, {"rel_ttft_slo_s": 9.0}
+    arrivals = plain(2, 400, 2, "late", **late) + plain(2, 400, 2, "fair", **fair) + plain(1, 400, 2, "free")
+    steps = scheduled(scheduler, arrivals)
+    first = {name: i for i, step in reversed(list(enumerate(steps))) for name in step}
+    assert max(first["fair0"], first["fair1"]) < first["late0"] < first["late1"]
+    scheduler.budgets.use(Knowing(0))
+    steps = scheduled(scheduler, plain(2, 400, 2, "late", **late))
+    assert "late0" in steps[0]  # nobody else can be in time
+
+
 def test_planning_ahead_counts_the_token_that_is_being_computed() -> None:
     seen: list[View] = []
 
     class Watching(RandomBudgets):
+        token_s = None
+
         def choose(self, view: View) -> Budget:
             seen.append(view)
             return within(view, 30)
