@@ -28,6 +28,7 @@ class Explorer:
     seed: int
     name: str = "random"
     model: None = None
+    token_s: None = None
     models: dict[str, StepModel] = field(
         default_factory=lambda: {"LENS": StepModel(PUBLISHED), "ours": StepModel(OURS)}
     )
@@ -78,6 +79,7 @@ class Learner(Protocol):
 
     name: str
     model: StepModel
+    token_s: float | None
 
     def choose(self, view: View) -> Budget: ...
     def measured(self, work: Work, seconds: float) -> None: ...
@@ -101,6 +103,11 @@ class Listener:
     def model(self) -> StepModel:
         """See `BudgetPolicy.model`."""
         return self.inner.model
+
+    @property
+    def token_s(self) -> float | None:
+        """See `BudgetPolicy.token_s`."""
+        return self.inner.token_s
 
     def choose(self, view: View) -> Budget:
         """See `BudgetPolicy.choose`."""

@@ -33,7 +33,7 @@ V1, LARGE = 8192, 16384  # vLLM's own budget for its server on an H100; that of 
 STATIC = tuple(f"static-{tokens}" for tokens in (192, 256, 384, 512, 1024))
 BASE = f"static-{V1}"
 ADAPTIVE = ("pressure-256", "pressure-1280")
-SYSTEMS = ("v0", BASE, *STATIC, *ADAPTIVE, "lens", "ours")
+SYSTEMS = ("v0", BASE, *STATIC, *ADAPTIVE, "lens", "ours-in-order", "ours")
 
 
 class Smooth(Roofline):

@@ -20,9 +20,10 @@ from relserve.engines.fleet.roster import WAIT_S, Roster
 from relserve.engines.fleet.watch import PING_S
 from relserve.engines.fleet.ways import Way, Ways
 from relserve.engines.local.entering import Entering
-from relserve.errors import EngineDeadError, EngineError
+from relserve.errors import EngineDeadError, EngineError, EngineStartError
 from relserve.policies.dispatch.desk import Asked
 
+AGAIN_S = 0.1  # after which a member that could not be reached is asked again
 LOOK_S = 0.05  # how often members are looked for where none is there
 TAGS = "vllm_xargs"
 BUSY = (429, 502, 503, 504)  # of a server: another may have room, or live
@@ -38,10 +39,14 @@ class _Failed(Exception):
 
     Attributes:
         told: what it said instead: a status, headers and a body; None: nothing.
+        useless: why nobody is to ask it any more; None: others may.
     """
 
-    def __init__(self, why: str, told: tuple[int, Mapping[str, str], bytes] | None = None) -> None:
-        self.told = told
+    def __init__(
+        self, why: str, told: tuple[int, Mapping[str, str], bytes] | None = None,
+        useless: EngineError | None = None,
+    ) -> None:  # fmt: skip
+        self.told, self.useless = told, useless
         super().__init__(why)
 
 
@@ -62,9 +67,9 @@ class Chat:
         self._asked, self._headers = _asked(body, entering), headers
         self._with: tuple[FleetMember, Way] | None = None
         self._work: asyncio.Timeout | None = None
-        self._is_moved = self._has_begun = False
+        self._is_moved = self._has_begun = self._was_silent = False
         self._tried: set[str] = set()
-        self._num_failed = self._num_missed = 0
+        self._num_tries = self._num_failed = self._num_missed = 0
 
     @property
     def num_waiting(self) -> int:
@@ -79,14 +84,15 @@ class Chat:
         """See `Holder.changed`: a member that says nothing is left for one that does."""
         is_stuck = self._with is not None and self._with[0].silent and not self._has_begun
         if is_stuck and any(not each.silent for each in self._others().values()):
+            self._was_silent = True
             self._move()
 
     def lost(self, member: FleetMember) -> int:
-        """See `Holder.lost`."""
-        if self._with is None or self._with[0] is not member or self._has_begun:
-            return 0  # an answer that has begun breaks off by itself
+        """See `Holder.lost`: an answer that has begun breaks off."""
+        if self._with is None or self._with[0] is not member:
+            return 0
         self._move()
-        return 1
+        return int(not self._has_begun)
 
     def _move(self) -> None:
         """Ask elsewhere."""
@@ -104,13 +110,13 @@ class Chat:
             EngineError: nobody answers now; or the answer that has begun broke off.
         """
         while True:
-            member, way = await self._next()
+            member = await self._next()
             try:
-                await self._ask(member, way, send, num_said)
-                return
+                if await self._ask(member, send, num_said):
+                    return
             except _Failed as failure:
                 self._tried.add(member.name)
-                self._num_failed += 1
+                self._num_failed += not self._was_silent  # it may only be busy
                 is_last = self._num_failed >= MOST_DEATHS
                 if failure.told is not None and (is_last or not self._others()):
                     await _send_told(send, *failure.told)
@@ -128,40 +134,51 @@ class Chat:
         """Those of them that have not failed on it."""
         return {name: each for name, each in self._reachable().items() if name not in self._tried}
 
-    async def _next(self) -> tuple[FleetMember, Way]:
+    async def _next(self) -> FleetMember:
         """The member that is to be asked; waits until there is one."""
         roster = self._roster
-        until_s = roster.clock() + WAIT_S
+        since_s = roster.clock()
         while True:
             if members := self._others() or self._reachable():
-                member = members[roster.desk.choose(self._asked, roster.clock(), list(members))]
-                life = member.life
-                try:
-                    way = await self._ways.to(member)
-                    if way is not None and member.is_open and member.life == life:
-                        return member, way
-                except EngineError as error:
-                    self._tried.add(member.name)
-                    self._num_missed += 1
-                    lives = await self._lives(member, life, error)
-                    if lives and self._num_missed > 2 * len(roster.members):
-                        raise
-                continue
+                return members[roster.desk.choose(self._asked, roster.clock(), list(members))]
             if all(map(self._ways.is_closed, roster.members.values())):
                 raise EngineDeadError(f"there is no way to any member of {roster.model}")
-            roster.see_that_somebody_comes()
-            if roster.clock() > until_s:
+            roster.see_that_somebody_comes(since_s)
+            if roster.clock() - since_s > WAIT_S:
                 raise EngineDeadError(f"no member of {roster.model} was there for {WAIT_S:g} s")
             await asyncio.sleep(LOOK_S)
 
-    async def _ask(self, member: FleetMember, way: Way, send: Send, num_said: Callable[[], float]) -> None:
-        """One member's try; raises as of `forward`, and _Failed where another is to be asked."""
-        roster, desk, life = self._roster, self._roster.desk, member.life
-        asked = self._asked._replace(request_id=f"{self._asked.request_id}.{self._num_failed}")
+    async def _way(self, member: FleetMember) -> Way | None:
+        """The way to a member; None: it is not there, or not any more. Raises as of `forward`."""
+        life = member.life
+        try:
+            way = await self._ways.to(member)
+        except EngineError as error:
+            self._tried.add(member.name)
+            self._num_missed += 1
+            lives = await self._lives(member, life, error)
+            if lives and self._num_missed > 2 * len(self._roster.members):
+                raise
+            return None
+        return way if member.is_open and member.life == life else None
+
+    async def _ask(self, member: FleetMember, send: Send, num_said: Callable[[], float]) -> bool:
+        """One member's try: whether it was there to be asked.
+
+        Raises:
+            EngineError: as of `forward`.
+            _Failed: another is to be asked.
+        """
+        roster, desk, life, num_output = self._roster, self._roster.desk, member.life, None
+        self._num_tries, self._was_silent = self._num_tries + 1, False
+        asked = self._asked._replace(request_id=f"{self._asked.request_id}.{self._num_tries}")
         number = desk.put([asked], member.name, roster.clock())
         member.sent(1, f"{desk.policy.name}, OpenAI")
-        self._with, num_output = (member, way), None
         try:
+            way = await self._way(member)
+            if way is None:
+                return False
+            self._with = member, way
             await self._until_moved(self._exchange(member, way, number, send))
             num_output = num_said() or None
             member.num_answered += 1
@@ -170,11 +187,16 @@ class Chat:
             await self._lives(member, life, EngineDeadError(f"it ended while it worked on a request: {why}"))
             if self._has_begun:
                 raise EngineDeadError(f"member {member.name} ended while it answered: {why}") from error
-            raise error if isinstance(error, _Failed) else _Failed(why) from error
+            if not isinstance(error, _Failed):
+                raise _Failed(why) from error
+            if error.useless is not None:
+                roster.died(member, life, error.useless)
+            raise
         finally:
             self._with = None
             member.num_rows -= 1
             desk.ended(asked.request_id, roster.clock(), num_output)
+        return True
 
     async def _until_moved(self, work: Coroutine[Any, Any, None]) -> None:
         """Do some work until it is to be done elsewhere, which is a TimeoutError."""
@@ -192,11 +214,16 @@ class Chat:
         async with way.client.post(way.place.url + self._path, data=body, headers=headers) as response:
             chunks, status = response.content.iter_any(), response.status
             first = await anext(chunks, b"")
-            if status in BUSY or (_is_failure(status, first) and not await self._lives(member, life)):
+            is_failed = _is_failure(status, first)
+            is_new = status == HTTPStatus.INTERNAL_SERVER_ERROR and not self._num_failed  # asked once more
+            if status in (*BUSY, *OURS) or is_new or (is_failed and not await self._lives(member, life)):
                 rest = b"".join([first, *[chunk async for chunk in chunks]])
-                raise _Failed(f"it says {status}: {_message(rest)}", (status, _kept(response), rest))
+                told = (BAD_GATEWAY if status in OURS else status, _kept(response), rest)
+                refused = EngineStartError(f"it refused the API key: {_message(rest)}")
+                useless = refused if status == HTTPStatus.UNAUTHORIZED else None
+                raise _Failed(f"it says {status}: {_message(rest)}", told, useless)
             self._has_begun = True
-            await _send_start(send, BAD_GATEWAY if status in OURS else status, _kept(response))
+            await _send_start(send, status, _kept(response))
             await send({"type": "http.response.body", "body": first, "more_body": True})
             async for chunk in chunks:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -207,15 +234,17 @@ class Chat:
         launched = member.launched
         if launched is None or member.life != life:
             return False
-        try:
-            lives = await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
-        except TimeoutError:
-            return True  # it may be busy; the fleet's watch sees to it
-        except Exception:  # of any kind: nobody is there
-            lives = False
-        if not lives and error is not None:
+        for pause_s in (AGAIN_S, None):
+            try:
+                return await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
+            except TimeoutError:
+                return True  # it may be busy; the fleet's watch sees to it
+            except Exception:  # of any kind: nobody is there, or this one time
+                if pause_s is not None:
+                    await asyncio.sleep(pause_s)
+        if error is not None:
             self._roster.died(member, life, error)
-        return lives
+        return False
 
 
 def _is_failure(status: int, body: bytes) -> bool:

@@ -82,8 +82,9 @@ class FleetEngine:
             EngineDeadError: none is left, and none came back in time.
         """
         self.roster.start()
+        since_s = self.roster.clock()
         while not self.roster.open_members:
-            self.roster.see_that_somebody_comes()
+            self.roster.see_that_somebody_comes(since_s)
             await asyncio.sleep(POLL_S)
 
     async def fingerprint(self) -> str | None:

@@ -67,6 +67,7 @@ class Handout:
         roster = self._roster
         roster.holders.add(self)
         self._entrance.open()
+        since_s = roster.clock()
         try:
             while True:
                 self._wake.clear()
@@ -80,7 +81,7 @@ class Handout:
                     return
                 self._hand_out()
                 if not self._out:
-                    roster.see_that_somebody_comes()
+                    roster.see_that_somebody_comes(since_s)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(TICK_S):
                         await self._wake.wait()

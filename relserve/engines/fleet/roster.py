@@ -88,12 +88,15 @@ class Roster:
             for member in self.members.values():
                 self._bring(member)
 
-    def see_that_somebody_comes(self) -> None:
+    def see_that_somebody_comes(self, since_s: float) -> None:
         """Nothing where a member is open, or may be soon.
+
+        Args:
+            since_s: by `clock`, when who asks began to wait.
 
         Raises:
             EngineStartError: none has come up at all, and each has failed once.
-            EngineDeadError: none is left, and none came back in `WAIT_S`.
+            EngineDeadError: none is left, and none came back in `WAIT_S` while somebody waited.
         """
         if any(each.is_open for each in self.members.values()):
             self._nobody_since_s = None
@@ -104,9 +107,8 @@ class Roster:
         coming = [each for each in members if each.is_coming]
         if any(each.state is State.STARTING and not each.num_failed for each in coming):
             return  # its first start: a large model takes minutes, and its engine says if it fails
-        if coming and self.has_identity and now_s - self._nobody_since_s < WAIT_S:
+        if coming and self.has_identity and now_s - max(self._nobody_since_s, since_s) < WAIT_S:
             return
-        self._nobody_since_s = None  # who asks next waits anew
         why = "; ".join(f"{each.name}: {_why_not(each)}" for each in members)
         if not self.has_identity:
             raise EngineStartError(f"no member of the fleet {self.model} came up: {why}")

@@ -1,21 +1,23 @@
-"""Watching members that have rows: one that says nothing gets no more, and others are asked its rows, too."""
+"""Watching members: one that says nothing gets no more rows, and others are asked those that it has, too."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from math import inf
 
 from relserve.engines.fleet.member import FleetMember, State
 from relserve.engines.fleet.roster import Roster
 from relserve.errors import EngineError, ModelError
 
-EVERY_S = 0.4  # between two looks
+EVERY_S = 0.4  # between two looks at those that have rows
+OF_ALL = 8  # every so many looks are at all members, whether they have any or not
 PING_S = 0.8  # within which a member that lives answers a ping
 SILENT_S = 1.2  # the same of the reports of one that sends any
 
 
 class Watch:
-    """Looks as long as somebody has rows with members, or one says nothing."""
+    """Looks from when somebody first has rows with members."""
 
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
@@ -32,27 +34,30 @@ class Watch:
             self._task.cancel()
 
     async def _look(self) -> None:
-        while self._roster.holders or any(each.silent for each in self._roster.members.values()):
+        members = self._roster.members.values()
+        for number in itertools.count(1):
             await asyncio.sleep(EVERY_S)
-            members = [each for each in self._roster.members.values() if each.state is State.UP]
-            await asyncio.gather(*[self._see(each) for each in members if each.num_rows or each.silent])
-            self._roster.tell()
+            works = bool(self._roster.holders) or any(each.silent for each in members)
+            at_all = not number % OF_ALL
+            if works or at_all:
+                ups = [each for each in members if each.state is State.UP]
+                its = [each for each in ups if at_all or each.num_rows or each.silent]
+                await asyncio.gather(*map(self._see, its))
+                self._roster.tell()
 
     async def _see(self, member: FleetMember) -> None:
         life, launched = member.life, member.launched
-        age_s = self._roster.age_s(member.name)
-        silent = SILENT_S < age_s < inf
-        if silent or age_s == inf:
-            assert launched is not None
-            try:
-                silent |= not await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
-            except TimeoutError:
-                silent = True
-            except Exception as error:  # nobody is there: twice, and it is dead, though it may have no rows
-                if member.silent:
-                    self._roster.died(member, life, error)
-                    return
-                silent = True
+        silent = SILENT_S < self._roster.age_s(member.name) < inf
+        assert launched is not None
+        try:
+            silent |= not await asyncio.wait_for(member.launcher.ping(launched.engine), PING_S)
+        except TimeoutError:
+            silent = True
+        except Exception as error:  # nobody is there: twice, and it is dead, though it may have no rows
+            if member.silent:
+                self._roster.died(member, life, error)
+                return
+            silent = True
         if member.life == life and member.silent != silent:
             self._roster.hear(member, silent)
 

@@ -62,6 +62,11 @@ class _Link:
     latencies: deque[tuple[float, float]] = field(default_factory=deque)
     latency_s: float = 0.0
 
+    def forget(self, now_s: float) -> None:
+        """Let latencies of more than `WINDOW_S` ago go, and those of a clock that went back."""
+        while self.latencies and not now_s - WINDOW_S <= self.latencies[0][0] <= now_s:
+            self.latencies.popleft()
+
 
 class Board:
     """The members of a fleet; whoever owns it says what happens.
@@ -212,6 +217,7 @@ class Board:
         sent = link.unanswered.pop(number)
         if latency_s is not None:
             link.latencies.append((now_s, latency_s))
+            link.forget(now_s)
             link.latency_s = latency_s
         column = self._table[:, row]
         column[PLACE["unanswered"]] -= 1
@@ -257,10 +263,8 @@ class Board:
     def latencies_s(self, now_s: float) -> Column:
         """Each member's mean latency of the last two seconds; else its last known."""
         for link in self._links:
-            ended = link.latencies
-            while ended and not now_s - WINDOW_S <= ended[0][0] <= now_s:
-                ended.popleft()
-            if ended:
+            link.forget(now_s)
+            if ended := link.latencies:
                 link.latency_s = sum([latency_s for _, latency_s in ended]) / len(ended)
         return np.array([link.latency_s for link in self._links])
 

@@ -20,7 +20,6 @@ from relserve.policies.dispatch.state import Column, Request
 LATE = 10.0  # seconds that a second beyond a limit counts
 MARGIN = 0.9  # share of the limit on the time between tokens that a step is taken to last
 OWN = 0.5  # weight of the request's own prompt beside its wait; what is held of it is saved in full
-DECODE = 0.0
 FLOOR = 16.0  # prompt tokens that every step is taken to have
 
 
@@ -64,7 +63,7 @@ class Predicted:
         own_s = (uncached - (1.0 - OWN) * request.prompt_tokens) * token_s
         cost_s: Column = waits_s + own_s + self.beside * output * row_s * decodes
         if has_limit:
-            cost_s += LATE * np.maximum(decode_s - output * request.tpot_slo_s, 0.0) + DECODE * decode_s
+            cost_s += LATE * np.maximum(decode_s - output * request.tpot_slo_s, 0.0)
         else:
             cost_s += decode_s
         if isfinite(request.ttft_slo_s):

@@ -44,7 +44,8 @@ class Want(NamedTuple):
 
 class _Told(NamedTuple):
     want: Want
-    refusal: Refusal
+    message: str
+    retry_s: float
     at_s: float
 
 
@@ -72,7 +73,7 @@ class TurnedAway:
             yield
         except Refusal as refusal:
             if refusal.status == HTTPStatus.TOO_MANY_REQUESTS:
-                self._remember(_Told(want, refusal, self._clock()))
+                self._remember(_Told(want, refusal.message, refusal.retry_s or 0.0, self._clock()))
             raise
 
     def _check(self, want: Want) -> None:
@@ -81,9 +82,10 @@ class TurnedAway:
             return
         passed_s = self._clock() - told.at_s
         if passed_s < min(HOLDS_S, OF_LIMIT * told.want.limit_s):
-            words = f"{told.refusal.message} (as of {ceil(1e3 * passed_s)} ms ago)"
-            retry_s = max((told.refusal.retry_s or 0.0) - passed_s, 0.0)
-            raise Refusal(told.refusal.status, words, LIMIT, retry_s=retry_s)
+            words = f"{told.message} (as of {ceil(1e3 * passed_s)} ms ago)"
+            raise Refusal(
+                HTTPStatus.TOO_MANY_REQUESTS, words, LIMIT, retry_s=max(told.retry_s - passed_s, 0.0)
+            )
 
     def _remember(self, told: _Told) -> None:
         key = told.want.user, told.want.slo

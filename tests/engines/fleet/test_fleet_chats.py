@@ -98,6 +98,16 @@ def test_a_server_that_is_busy_is_left_for_one_that_is_not(fake: Fake, tmp_path:
         assert not any(each.num_deaths for each in fleet.roster.members.values())
 
 
+@pytest.mark.parametrize(("status", "deaths"), [(401, 1), (403, 0), (404, 0), (500, 0)])
+def test_one_bad_server_fails_no_request(fake: Fake, tmp_path: Path, status: int, deaths: int) -> None:
+    """Its key, its model or it itself is wrong: others answer, and it is not said to have answered."""
+    with gateway_to(tmp_path, fake(fails(status)), fake(answers("o"))) as (gateway, fleet):
+        assert [ask(gateway) for _ in range(5)] == ["o"] * 5
+        wait_until(lambda: not fleet.roster.holders)
+        bad, good = fleet.roster.members.values()
+        assert (bad.num_answered, bad.num_deaths >= deaths, good.num_answered) == (0, True, 5)
+
+
 def test_where_all_are_busy_the_client_hears_it(fake: Fake, tmp_path: Path) -> None:
     with gateway_to(tmp_path, fake(fails(429)), fake(fails(429))) as (gateway, _):
         with pytest.raises(openai.RateLimitError):
