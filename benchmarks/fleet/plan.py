@@ -10,6 +10,7 @@ from benchmarks.slo.workloads import SCENARIOS
 
 SYSTEMS = (  # budget policy in the members, router
     (BASE, "round_robin"), (BASE, "prism"), ("lens", "round_robin"), ("lens", "prism"), ("lens", "ours"),
+    ("ours", "ours"),
 )  # fmt: skip
 PAPER_ROUTERS = ("latency", "weighted", "least_loaded")  # section 7.4
 ROUTERS = (
@@ -36,12 +37,16 @@ def equal(seeds: Sequence[int], scenarios: Sequence[str], seconds: float) -> Ite
 
 
 def unequal(seeds: Sequence[int], scenarios: Sequence[str]) -> Iterator[Cell]:
-    """Figures 4 and 9: an H100, an A100, two A6000 as one, LENS in all; fewer routers at the knee."""
+    """Figures 4 and 9: an H100, an A100, two A6000 as one, LENS in all; fewer routers at the knee.
+
+    Ours once more with our budgets in all, which is the default of a fleet.
+    """
     for scenario in scenarios:
         *rates, seconds = UNEQUAL[scenario]
         for rate, routers in zip(rates, (FEWER, ROUTERS), strict=True):
             for router in routers:
                 yield from (Cell("unequal", scenario, rate, "lens", router, s, seconds) for s in seeds)
+            yield from (Cell("unequal", scenario, rate, "ours", "ours", s, seconds) for s in seeds)
 
 
 def old(seeds: Sequence[int]) -> Iterator[Cell]:
