@@ -37,8 +37,18 @@ def late(waiting: Iterable[Waiting], token_s: float) -> frozenset[str]:
     """
     found, is_somebody_in_time = [], False
     for request_id, waited_s, limit_s, tokens in waiting:
-        if waited_s + SPARE * tokens * token_s <= limit_s:
+        if not is_late(waited_s, limit_s, tokens, token_s):
             is_somebody_in_time |= limit_s < inf
-        elif waited_s < PATIENCE * limit_s:
+        elif is_patient(waited_s, limit_s):
             found.append(request_id)
     return frozenset(found) if is_somebody_in_time else frozenset()
+
+
+def is_late(waited_s: float, limit_s: float, tokens: int, token_s: float) -> bool:
+    """Whether a prompt will be late though its turn is now."""
+    return waited_s + SPARE * tokens * token_s > limit_s
+
+
+def is_patient(waited_s: float, limit_s: float) -> bool:
+    """Whether a late one lets others go first."""
+    return waited_s < PATIENCE * limit_s

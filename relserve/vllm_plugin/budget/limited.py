@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
-from relserve.policies.budget.late import Waiting
 from relserve.policies.budget.state import Ended
 from relserve.vllm_plugin.host import Request
 from relserve.vllm_plugin.ledger import RelRecord
@@ -31,11 +30,6 @@ class Limited:
     ttft_slo_s: float
     tpot_slo_s: float
     first_s: float | None = None
-
-    def waiting(self, now_s: float) -> Waiting:
-        """As one whose prompt waits; of one that has given a token no limit is left to be kept."""
-        limit_s = self.ttft_slo_s if self.first_s is None else math.inf
-        return Waiting(self.request.request_id, now_s - self.arrival_s, limit_s, self.request.num_tokens)
 
     def ended(self, now_s: float) -> Ended:
         """What became of it."""

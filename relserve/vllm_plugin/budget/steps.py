@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from relserve.machine.engine_status import BudgetStatus
-from relserve.policies.budget.late import late
+from relserve.policies.budget.late import is_late, is_patient
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Budget, Decodes, Prompts, View, Work
 from relserve.policies.budget.variants import BY_LIMITS, make
@@ -132,15 +132,23 @@ class StepBudgets:
         return output
 
     def late(self, waiting: Iterable[Request]) -> frozenset[str]:
-        """Who of those that wait lets others go first in the next step."""
+        """Who of those that wait lets others go first in the next step: see `policies.budget.late`."""
         token_s = self.policy.token_s
         if token_s is None or not self._num_ttft or self._is_stalled or host.has_priorities(self._scheduler):
             return frozenset()
         began_s, now_s, row_of = time.perf_counter(), time.monotonic(), self.rows.get
-        rows = [row_of(request.request_id) for request in islice(waiting, MOST_LATE)]
-        found = late([row.waiting(now_s) for row in rows if row is not None], token_s)
+        found, is_somebody_in_time = [], False
+        for request in islice(waiting, MOST_LATE):
+            row = row_of(request.request_id)
+            if row is None or row.first_s is not None or row.ttft_slo_s == math.inf:
+                continue
+            waited_s, limit_s = now_s - row.arrival_s, row.ttft_slo_s
+            if not is_late(waited_s, limit_s, request.num_tokens, token_s):
+                is_somebody_in_time = True
+            elif is_patient(waited_s, limit_s):
+                found.append(request.request_id)
         self._looked_s = time.perf_counter() - began_s
-        return found
+        return frozenset(found) if is_somebody_in_time else frozenset()
 
     def freed(self, decision: StepDecision) -> StepDecision:
         """The decision under which nobody with a limit is held back."""
