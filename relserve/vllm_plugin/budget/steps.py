@@ -31,7 +31,7 @@ from relserve.vllm_plugin.step_features import work_of
 logger = logging.getLogger(__name__)
 
 LATEST = 1024  # decisions whose times are remembered
-MOST_LATE = 256  # of the queue that are looked at for who is late
+MOST_LATE = 512  # of the queue that are looked at for who is late
 LOOKS = 4  # requests of a step that are looked up in the prefix cache; each takes 10 to 20 us
 SURE = 32  # measured steps after which their least duration tells something
 _NOTHING = np.zeros(0)
