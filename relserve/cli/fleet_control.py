@@ -20,6 +20,7 @@ from relserve.engines.shared.wire import read_json, write_json
 from relserve.errors import EngineError
 from relserve.machine.fleet_status import FleetStatus
 from relserve.settings import load
+from relserve.version import VERSION
 
 LOOK_S = 0.2  # between two looks at members that come up
 
@@ -89,4 +90,10 @@ def _status(file: Path, does: dict[str, Any] | None = None) -> FleetStatus:
         raise EngineError(f"the fleet of {file} is not up; `relserve fleet up {file}` starts it")
     if error := found.get("error"):
         raise EngineError(str(error))
-    return FleetStatus.of_dict(found)
+    try:
+        return FleetStatus.of_dict(found)
+    except (ValueError, TypeError, KeyError):
+        raise EngineError(
+            f"the fleet of {file} runs under another release of relserve, and tells of itself in other words "
+            f"than this one ({VERSION}) reads; `relserve fleet down {file}`, then `relserve fleet up {file}`"
+        ) from None

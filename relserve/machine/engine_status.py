@@ -159,6 +159,11 @@ class StatusFile:
             unfinished.write_text(json.dumps(status.as_dict()) + "\n", encoding="utf-8")
             unfinished.replace(self.path)
 
+    def remove(self) -> None:
+        """What it told of is no more."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
 
 class AsDict(Protocol):
     """What a status file holds."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from relserve.errors import UsageError
+from relserve.errors import Cancelled, UsageError
 from relserve.settings import traces_endpoint
 from relserve.version import VERSION
 
@@ -63,14 +63,26 @@ _own: Any = None  # the provider that was made here
 _starting = threading.Lock()
 
 
-def span(name: str, attributes: Mapping[str, Any] = NOTHING) -> AbstractContextManager[Span]:
+def is_cancelled(error: Exception) -> bool:
+    """See `span`."""
+    return isinstance(error, Cancelled)
+
+
+def span(
+    name: str,
+    attributes: Mapping[str, Any] = NOTHING,
+    interrupted: Callable[[Exception], bool] = is_cancelled,
+) -> AbstractContextManager[Span]:
     """A span around what is done inside, below the one that is around it.
+
+    Args:
+        interrupted: whether an error is of what was interrupted, and has not failed.
 
     Raises:
         UsageError: RELSERVE_TRACES asks for traces, and OpenTelemetry is not installed.
     """
     provider = _provider()
-    return _NOBODY if provider is None else _made(provider, name, attributes)
+    return _NOBODY if provider is None else _made(provider, name, attributes, interrupted)
 
 
 def carried() -> Headers | None:
@@ -87,8 +99,12 @@ def carried() -> Headers | None:
 
 
 def within(headers: Headers | None) -> AbstractContextManager[None]:
-    """Inside, what was carried here is around everything."""
-    return _SAME if headers is None else _entered(headers)
+    """Inside, what was carried here is around everything; nothing where nobody traces here.
+
+    Raises:
+        UsageError: as of `span`.
+    """
+    return _SAME if headers is None or _provider() is None else _entered(headers)
 
 
 def trace_of(headers: Headers) -> dict[str, str]:
@@ -105,8 +121,23 @@ def is_on() -> bool:
     return _provider() is not None
 
 
+def flush(limit_s: float) -> None:
+    """Have the spans sent that wait for it, before the process ends without the interpreter's own end.
+
+    Those of a provider that was made here; it takes `limit_s` at most, and what is not sent by then is lost.
+    """
+    if _own is None:
+        return
+    # OpenTelemetry's own limit bounds no request that is under way
+    sending = threading.Thread(target=_own.force_flush, name="relserve-flush-traces", daemon=True)
+    sending.start()
+    sending.join(limit_s)
+
+
 @contextmanager
-def _made(provider: Any, name: str, attributes: Mapping[str, Any]) -> Iterator[Span]:
+def _made(
+    provider: Any, name: str, attributes: Mapping[str, Any], interrupted: Callable[[Exception], bool]
+) -> Iterator[Span]:
     from opentelemetry import trace
 
     made = provider.get_tracer(SERVICE, VERSION).start_span(name, attributes=dict(attributes))
@@ -114,8 +145,9 @@ def _made(provider: Any, name: str, attributes: Mapping[str, Any]) -> Iterator[S
     try:
         with trace.use_span(made, record_exception=False, set_status_on_exception=False):
             yield its
-    except Exception as error:  # one that was cancelled has not failed
-        its.fail(type(error))
+    except Exception as error:
+        if not interrupted(error):
+            its.fail(type(error))
         raise
     finally:
         if not its.is_dropped:

@@ -28,6 +28,7 @@ from relserve.engines.shared.greeting import PROTOCOL, Resident, refusal
 from relserve.engines.shared.place import Place, is_still, sign
 from relserve.engines.shared.wire import is_own, read_json, write_json
 from relserve.errors import EngineError, RelserveError
+from relserve.machine import traces
 from relserve.resident import fork
 from relserve.resident.answers import Answers
 from relserve.resident.listeners import Listeners
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from relserve.session.session import Session
 
 CLOSE_S = 4.0  # how long the engine may take to end by itself
+FLUSH_S = 1.5  # how long the last spans may take to be sent
 CHECK_S = 0.2  # how often it looks whether it has been idle for long enough
 HUNG_UP = (OSError, asyncio.IncompleteReadError, EngineError)
 CALLS = "calls"  # the service of DuckDB's extension
@@ -76,6 +78,7 @@ def serve(task: Mapping[str, Any], lock: int) -> None:
         traceback.print_exception(error)
     sys.stdout.flush()
     sys.stderr.flush()
+    traces.flush(FLUSH_S)
     for child in filter(is_engine, multiprocessing.active_children()):  # one that is just starting
         child.kill()
     os._exit(1 if error else 0)  # vLLM's own clearing up would take seconds

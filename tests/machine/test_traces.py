@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -10,10 +11,10 @@ from collections.abc import Callable
 
 import pytest
 
-from relserve.errors import UsageError
+from relserve.errors import Cancelled, EngineError, UsageError
 from relserve.machine import traces
 from relserve.settings import load
-from tests.traces import Receiver
+from tests.traces import Receiver, kept_spans
 
 ASK = """
 import sys
@@ -86,3 +87,47 @@ def test_a_span_that_nobody_sees_costs_little(
         with traces.span("relserve.relquery"):
             traces.carried()
     assert time.perf_counter() - began_s < limit_s(0.2)
+
+
+LAST = """
+import os, sys, time
+from relserve.machine import traces
+
+with traces.span("relserve.last"):
+    pass
+began_s = time.monotonic()
+traces.flush({limit_s})
+print(time.monotonic() - began_s)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_a_process_that_ends_at_once_sends_its_last_spans_before() -> None:
+    receiver = Receiver()
+    done = run(LAST.format(limit_s=30), RELSERVE_TRACES=receiver.endpoint)
+    receiver.close()
+    assert done.returncode == 0, done.stderr
+    assert [each.name for each in receiver.seen] == ["relserve.last"]
+
+
+@pytest.mark.performance
+def test_who_takes_no_spans_holds_no_process_up_that_ends(limit_s: Callable[..., float]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as says_nothing:
+        port = says_nothing.getsockname()[1]
+        done = run(LAST.format(limit_s=1), RELSERVE_TRACES=f"http://127.0.0.1:{port}/v1/traces")
+    assert 0.9 < float(done.stdout) < limit_s(3.0), done.stderr
+
+
+def test_a_process_without_traces_has_nothing_to_send() -> None:
+    done = run(LAST.format(limit_s=1))
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_was_cancelled_has_not_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with kept_spans(monkeypatch) as exporter:
+        for error in (Cancelled, EngineError):
+            with pytest.raises(error), traces.span(error.__name__):
+                raise error("of something")
+        told = {each.name: each.attributes.get("error.type") for each in exporter.get_finished_spans()}
+    assert told == {"Cancelled": None, "EngineError": "EngineError"}

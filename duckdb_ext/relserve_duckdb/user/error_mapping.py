@@ -27,7 +27,7 @@ def own_errors(state: ConnectionState) -> Iterator[None]:
     except Cancelled as error:
         raise duckdb.InterruptException("INTERRUPT Error: Interrupted!") from error
     except duckdb.Error as error:
-        ours = _behind(error, state)
+        ours = behind(error, state)
         if ours is None:
             told = _told(error, state)
             if told is None:
@@ -49,7 +49,7 @@ def _told(error: duckdb.Error, state: ConnectionState) -> Exception | None:
     return next((type(error)(each) for each in told if each != message), None)
 
 
-def _behind(error: duckdb.Error, state: ConnectionState) -> BaseException | None:
+def behind(error: Exception, state: ConnectionState) -> BaseException | None:
     """The exception that a UDF raised, if it is what failed DuckDB's statement."""
     ours = state.error
     if ours is None or "Python exception" not in str(error):

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from relserve.errors import Cancelled
 from relserve.machine import traces
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.questions.expander import Expander
@@ -24,6 +25,7 @@ from relserve_duckdb.text.statements import Statement, read_select
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
+from relserve_duckdb.user.error_mapping import behind
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +133,7 @@ class Runner:
             yield
             return
         before = self.state.run
-        with traces.span("relserve.statement", {"db.system.name": "duckdb"}) as span:
+        with traces.span("relserve.statement", {"db.system.name": "duckdb"}, self._interrupted) as span:
             try:
                 yield
             finally:
@@ -141,6 +143,10 @@ class Runner:
                 span.drop()
         if span.is_dropped and self.state.run is not before:
             self.state.run.trace = traces.carried()  # nobody would see what is below a dropped one
+
+    def _interrupted(self, error: Exception) -> bool:
+        interrupts = (Cancelled, duckdb.InterruptException)
+        return isinstance(error, interrupts) or isinstance(behind(error, self.state), interrupts)
 
     def _run(
         self, variables: Variables, statement: Statement, parameters: Any, run: Callable[..., Any]

@@ -218,4 +218,9 @@ class FleetEngine:
             shutil.rmtree(openai.path.parent, ignore_errors=True)
         for handout in list(self._handouts):
             handout.close(EngineDeadError(f"the fleet {self.model} was closed while it worked"))
-        await self.roster.close()
+        try:
+            await self.roster.close()
+        finally:
+            if self._status_file is not None:
+                status_file, self._status_file = self._status_file, None
+                status_file.remove()

@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from relserve.call.relquery import Reply, Submission
+from relserve.engines.local.daemon_thread import in_daemon_thread
 from relserve.engines.local.engine import LocalEngine
 from relserve.errors import EngineDeadError
+from relserve.machine import traces
 from relserve.machine.engine_status import started_at
 from relserve.machine.state_message import told_where
 from relserve.policies.cost import CostModel
 from relserve.vllm_plugin.settings import FIRST_GUESS
 
 THREADS = "OMP_NUM_THREADS"  # Ray sets it to 1 in actors that take no CPUs
+FLUSH_S = 1.0  # how long the last spans may take to be sent
 
 
 class Up(NamedTuple):
@@ -105,5 +108,8 @@ class EngineHost:
         return str(await self._engine.openai_socket(arguments, model))
 
     async def close(self) -> None:
-        """End the engine."""
-        await self._engine.close()
+        """End the engine, and send its last spans: who asked for this kills the process then."""
+        try:
+            await self._engine.close()
+        finally:
+            await in_daemon_thread(lambda: traces.flush(FLUSH_S))

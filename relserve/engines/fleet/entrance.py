@@ -23,13 +23,14 @@ class Entrance:
         supply: without its rows, unless the gate is open.
         news: called when rows have come in, or were turned away.
         take: takes the reply of a row that is not let in before its deadline.
+        over: told that no more rows come, by the task that let them in, whatever ended it.
     """
 
     def __init__(
         self, gate: Gate, submission: Submission, supply: Supply, news: Callable[[], None],
-        take: Callable[[int, Reply], None],
+        take: Callable[[int, Reply], None], over: Callable[[asyncio.Task[None]], None],
     ) -> None:  # fmt: skip
-        self._supply, self._news, self._take = supply, news, take
+        self._supply, self._news, self._take, self._over = supply, news, take, over
         self._admitted = None if gate.is_open else Admitted(gate, submission)
         self._feeding: asyncio.Task[None] | None = None
         self.num_waiting = 0 if gate.is_open else len(submission.prompts)
@@ -38,6 +39,7 @@ class Entrance:
         """The rows come."""
         if self._admitted is not None:
             self._feeding = asyncio.ensure_future(self._feed(self._admitted))
+            self._feeding.add_done_callback(self._over)
 
     def ended(self, row: int, reply: Reply) -> None:
         """A row has its reply."""

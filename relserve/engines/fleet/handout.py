@@ -12,7 +12,7 @@ from math import ceil, inf
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines.fleet.entrance import Entrance
-from relserve.engines.fleet.instalment import Instalment, by_lateness, unheard
+from relserve.engines.fleet.instalment import Instalment, as_asked, by_lateness, unheard
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.fleet.quarantine import Quarantine
 from relserve.engines.fleet.roster import Roster, in_words
@@ -31,7 +31,6 @@ from relserve.policies.dispatch.desk import Asked
 from relserve.policies.dispatch.instalments import UNKNOWN_S, Pace, num_again, num_shared, shown_rates, size
 
 TICK_S = 0.05  # how often time alone may have rows asked again
-CHARS_A_TOKEN = 4.0
 LEAVE_S = 0.5  # how long what was cancelled is waited for
 
 _numbers = itertools.count(1)
@@ -55,7 +54,7 @@ class Handout:
         self._num_sent: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._wake = asyncio.Event()
-        self._entrance = Entrance(gate, submission, self._supply, self._wake.set, self._take)
+        self._entrance = Entrance(gate, submission, self._supply, self._wake.set, self._take, self._over)
 
     async def replies(self) -> AsyncIterator[list[Reply]]:
         """Replies as they come, each prompt's once; closing it aborts what is unfinished.
@@ -173,15 +172,7 @@ class Handout:
         return self._roster.desk.choose(self._asked(row, 0), now_s, among)
 
     def _asked(self, row: int, serial: int) -> Asked:
-        submission, slo = self._submission, self._submission.slo
-        ttft_s = inf if slo is None or slo.ttft_s is None else slo.ttft_s
-        tpot_s = inf if slo is None or slo.tpot_s is None else slo.tpot_s
-        return Asked(
-            f"{submission.rel_id}.{serial}.{row}",
-            max((len(submission.prompts[row]) + len(submission.system or "")) / CHARS_A_TOKEN, 1.0),
-            submission.sampling.output_cap, ttft_s, tpot_s, submission.kind or "", submission.rel_id,
-            (self._shared + len(submission.system or "")) / CHARS_A_TOKEN,
-        )  # fmt: skip
+        return as_asked(self._submission, row, serial, self._shared)
 
     def _pace(self, name: str) -> Pace:
         return self._paces.setdefault(name, Pace())
@@ -215,8 +206,14 @@ class Handout:
         self._out.add(made)
         made.task = asyncio.ensure_future(made.traced(self._ask, part))
         self._tasks.add(made.task)
-        made.task.add_done_callback(self._tasks.discard)
+        made.task.add_done_callback(self._over)
         return made
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """A task is over; one that ended with an error would leave its rows to nobody."""
+        self._tasks.discard(task)
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self.close(error)
 
     def _announced(self, name: str) -> int:
         """Rows that a member will get in all, as far as can be foreseen: its scheduler reckons with them."""
@@ -264,6 +261,7 @@ class Handout:
                 self._ask_another(row, its.member.name, now_s)
             else:
                 self._take(row, replace(reply, index=row), its.member)
+        its.num_answered += num
         self._pace(its.member.name).came(num, now_s - its.sent_s, now_s)
         self._roster.took(self._submission.kind or "", now_s - its.sent_s)
         self._wake.set()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from relserve.call.relquery import Submission
 from relserve.engines.fleet.member import FleetMember
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineDeadError
 from relserve.machine import traces
+from relserve.policies.dispatch.desk import Asked
+
+CHARS_A_TOKEN = 4.0
 
 Ask = Callable[["Instalment", Submission], Awaitable[None]]
 
@@ -22,7 +26,8 @@ class Instalment:
     Attributes:
         life: of the member, in which it was sent.
         rows: indices in the submission, in the order in which they are asked.
-        left: those that have no answer, from it or another.
+        left: those that have no answer, from it or another; of one that has ended, none.
+        num_answered: rows that it answered itself, the first of all that were asked.
         serial: its number.
         alone: the member has nothing else meanwhile; see `Quarantine`.
         reason: of the choice of the member.
@@ -37,6 +42,7 @@ class Instalment:
     serial: int
     alone: bool = False
     reason: str = ""
+    num_answered: int = 0
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
     async def traced(self, ask: Ask, part: Submission) -> None:
@@ -46,14 +52,33 @@ class Instalment:
             "relserve.rows": len(self.rows), "relserve.reason": self.reason,
         }  # fmt: skip
         with traces.within(part.trace), traces.span("relserve.instalment", about) as span:
-            trace = part.trace and traces.carried()
+            trace = part.trace and (traces.carried() or part.trace)  # of who asks, where nobody traces here
             try:
                 await ask(self, replace(part, trace=trace))
             finally:
                 has_died = self.member.life != self.life
-                span.put({"relserve.unanswered_rows": len(self.left), "relserve.member_died": has_died})
+                unanswered = len(self.rows) - self.num_answered
+                span.put({"relserve.unanswered_rows": unanswered, "relserve.member_died": has_died})
                 if has_died:
                     span.fail(EngineDeadError)
+
+
+def as_asked(submission: Submission, row: int, serial: int, num_shared: int) -> Asked:
+    """A row as the desk knows it.
+
+    Args:
+        serial: of its instalment; 0: it has none yet.
+        num_shared: characters with which all its prompts begin.
+    """
+    slo = submission.slo
+    ttft_s = inf if slo is None or slo.ttft_s is None else slo.ttft_s
+    tpot_s = inf if slo is None or slo.tpot_s is None else slo.tpot_s
+    return Asked(
+        f"{submission.rel_id}.{serial}.{row}",
+        max((len(submission.prompts[row]) + len(submission.system or "")) / CHARS_A_TOKEN, 1.0),
+        submission.sampling.output_cap, ttft_s, tpot_s, submission.kind or "", submission.rel_id,
+        (num_shared + len(submission.system or "")) / CHARS_A_TOKEN,
+    )  # fmt: skip
 
 
 Held = Mapping[int, list[Instalment]]  # who has a row, by row

@@ -132,11 +132,11 @@ class LocalLauncher:
         )  # fmt: skip
         try:
             await engine.start()
+            mark, running = await engine.fingerprint(), engine.running
         except asyncio.CancelledError:  # the start itself goes on
             _closing.add(closing := asyncio.ensure_future(engine.close()))
             closing.add_done_callback(_closing.discard)
             raise
-        mark, running = await engine.fingerprint(), engine.running
         known = known_as(spec, engine.find_cost())
         return Launched(engine, mark, known, None if running is None else running.max_num_seqs, mark)
 

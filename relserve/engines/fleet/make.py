@@ -17,6 +17,7 @@ from relserve.engines.fleet.ray_members import RayLauncher
 from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.local.engine import LocalEngine
 from relserve.gate.made import make_gate
+from relserve.machine import traces
 from relserve.policies.admission.request import SloClasses
 from relserve.settings import Settings
 
@@ -34,10 +35,11 @@ def make_fleet(
         folder_of: the folder or hub id of a model that runs here, by its name; raises ModelError.
 
     Raises:
-        UsageError: the file says what cannot be, or wants more GPUs than there are.
+        UsageError: the file says what cannot be, or wants more GPUs than there are; or as of `traces.is_on`.
         EngineStartError: it wants members in Ray actors, and Ray is not installed.
         ModelError: it is not there, or its model's name leads to no model.
     """
+    traces.is_on()  # what is wrong with it is told now, and not by each instalment
     file = read_fleet(path)
     gate = make_gate(settings.admission, settings.shares, SloClasses(classes()), model=name)
     servers = UrlLauncher(

@@ -35,7 +35,7 @@ from relserve.machine.engine_status import is_alive
 
 LOCAL = "local"
 PLACED_S = 120.0  # in which an actor's process is there, on a busy machine too, unless others have its GPUs
-CLOSE_S = 3.0  # in which a member ends by itself; it has nothing to save
+CLOSE_S = 3.0  # in which a member ends by itself; it has nothing to save but spans
 LINGER_S = 5.0  # how long Ray is kept without members: one that died comes back
 INSTALL = "Ray is not installed: pip install 'relserve[fleet]'; members with the url of a server need none"
 

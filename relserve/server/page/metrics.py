@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -18,6 +19,8 @@ from relserve.machine.gate_status import GateStatus
 from relserve.server.page.counters import BOUNDS_S, Counted, Requests
 from relserve.server.page.watch import Watch
 from relserve.version import VERSION
+
+Engine = TypeVar("Engine", EngineStatus, FleetStatus)
 
 
 def registry(watch: Watch) -> CollectorRegistry:
@@ -105,7 +108,7 @@ class _ServerCollector(Collector):
 
 
 def _fleets(fleets: Sequence[FleetStatus]) -> Iterator[Metric]:
-    named = [((str(fleet.pid), fleet.model), fleet) for fleet in fleets]
+    named = list(_named(fleets))
     for name, help, of_fleet in (
         ("relqueries", "relQueries and requests under way", [(by, each.queries) for by, each in named]),
         ("waiting_rows", "Rows that no member has yet", [(by, each.waiting) for by, each in named]),
@@ -149,8 +152,8 @@ def _gates(gates: Iterable[GateStatus]) -> Iterator[Metric]:
     yield _counter("relserve_gate_refused", "Requests refused, their limits being over", labels, refused)
 
 
-def _named(engines: Iterable[EngineStatus]) -> Iterator[tuple[tuple[str, str], EngineStatus]]:
-    """Each engine with its labels: its pid, numbered where one process holds several, and its model."""
+def _named(engines: Iterable[Engine]) -> Iterator[tuple[tuple[str, str], Engine]]:
+    """Each engine or fleet with its labels: its pid, numbered where it holds several, and its model."""
     of_pid: Tally[int] = Tally()
     for engine in engines:
         of_pid[engine.pid] += 1

@@ -20,6 +20,7 @@ from relserve.engines.scripted import ScriptedEngine, echo
 from relserve.errors import EngineDeadError, RowError
 from relserve.session.session import Session
 from tests.traces import kept_spans
+from tests.waiting import act_when
 
 VALUES = "(VALUES ('secret a'), ('secret a'), ('secret b'), (NULL)) t(x)"
 
@@ -163,3 +164,15 @@ def test_questions_are_asked_below_the_statement_in_which_they_are(spans: Any) -
     assert len(named(spans, "statement")) == len(named(spans, "relquery")) == 2
     for statement, relquery in zip(named(spans, "statement"), named(spans, "relquery"), strict=True):
         assert is_below(relquery, statement)
+
+
+@pytest.mark.parametrize("prefetch", [True, False])
+def test_an_interrupted_statement_has_not_failed(spans: Any, prefetch: bool) -> None:
+    engine = ScriptedEngine(pause_s=0.05)
+    con = connected(engine, prefetch)
+    act_when(lambda: engine.num_prompts > 0, con.interrupt)
+    with pytest.raises(duckdb.InterruptException):
+        con.execute("SELECT count(llm('{}', i::VARCHAR)) FROM range(5000) t(i)").fetchall()
+    found = named(spans, "statement") + named(spans, "relquery")
+    assert len(found) >= 2
+    assert not [each for each in found if has_failed(each) or "error.type" in each.attributes]

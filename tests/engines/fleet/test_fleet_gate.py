@@ -15,6 +15,7 @@ from scripted_fleet import Machine, fleet_of
 from relserve.call.relquery import Submission
 from relserve.call.standing import Standing
 from relserve.engines.fleet.engine import FleetEngine
+from relserve.engines.local.admitted import Admitted
 from relserve.engines.loop import spawn
 from relserve.engines.registry import own_engine, path_of
 from relserve.engines.scripted import ScriptedEngine
@@ -127,3 +128,14 @@ def test_a_fleet_has_the_gate_of_the_setting_and_its_members_have_none(tmp_path:
         settings = replace(load(), admission=admission, cache_dir=tmp_path)
         fleet: Any = own_engine(name, path_of(name), settings, lambda _: None)
         assert fleet.gate.is_open == is_open
+
+
+def test_a_gate_that_breaks_ends_the_relquery_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def breaks(*_: Any) -> int:
+        raise RuntimeError("the gate is broken")
+
+    monkeypatch.setattr(Admitted, "take", breaks)
+    fleet = gated("static-4", a=Machine())
+    with pytest.raises(RuntimeError, match="the gate is broken"):
+        spawn(collect(fleet, submission(50))).result(TIMEOUT_S)
+    assert not fleet.roster.holders

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from asking import ask, texts
+from asking import TIMEOUT_S, ask, collect, submission_of, texts
 from scripted_fleet import Machine, fleet_of
 
 import relserve
+from relserve.call.relquery import Reply
+from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.loop import spawn
+from relserve.engines.registry import own_engine, path_of
 from relserve.engines.scripted import ScriptedEngine
-from tests.traces import kept_spans
+from relserve.errors import UsageError
+from relserve.settings import load
+from tests.traces import Receiver, forget_provider, kept_spans
 
 PROMPTS = [f"How was dish {number}?" for number in range(60)]
 
@@ -41,6 +51,82 @@ def test_instalments_are_spans_below_their_relquery_also_those_that_died(spans: 
     died = [each for each in found if each.attributes["relserve.member_died"]]
     assert {each.attributes["relserve.member"] for each in died} == {"a"}
     assert {each.attributes["error.type"] for each in died} == {"EngineDeadError"}
-    assert all(each.attributes["relserve.unanswered_rows"] == 0 for each in found if each not in died)
+    assert all(each.attributes["relserve.unanswered_rows"] > 0 for each in died)
+    num_sent = sum(each.attributes["relserve.rows"] for each in found)
+    num_unanswered = sum(each.attributes["relserve.unanswered_rows"] for each in found)
+    assert num_sent - num_unanswered == len(PROMPTS)  # each row is answered by one of them
     spans_sent = {each.trace["traceparent"].split("-")[2] for each in a.submissions + b.submissions}
     assert spans_sent <= {f"{each.context.span_id:016x}" for each in found}
+
+
+HEADERS = {"traceparent": f"00-{'1' * 32}-{'2' * 16}-01"}
+
+
+def asked_with(trace: dict[str, str] | None) -> tuple[FleetEngine, Machine, list[Reply]]:
+    """A fleet's answers to rows of a statement that somebody else traces."""
+    machine = Machine()
+    fleet = fleet_of(a=machine)
+    asked = replace(submission_of(PROMPTS), trace=trace)
+    return fleet, machine, spawn(collect(fleet, asked)).result(TIMEOUT_S)
+
+
+@pytest.mark.parametrize("has_opentelemetry", [True, False])
+def test_where_nobody_traces_members_are_told_of_who_asks(
+    monkeypatch: pytest.MonkeyPatch, has_opentelemetry: bool
+) -> None:
+    forget_provider(monkeypatch)
+    if not has_opentelemetry:
+        forget_opentelemetry(monkeypatch)
+    _, machine, replies = asked_with(HEADERS)
+    assert len(replies) == len(PROMPTS)
+    assert [each.trace for each in machine.submissions] == [HEADERS] * len(machine.submissions)
+    assert asked_with(None)[1].submissions[0].trace is None
+
+
+def test_an_instalment_that_cannot_even_be_asked_ends_the_relquery(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_opentelemetry(monkeypatch)
+    monkeypatch.setenv("RELSERVE_TRACES", "http://127.0.0.1:9/v1/traces")
+    with pytest.raises(UsageError, match="OpenTelemetry is not installed"):
+        asked_with(None)
+
+
+def test_a_setting_that_needs_what_is_not_there_is_told_when_the_fleet_is_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    forget_opentelemetry(monkeypatch)
+    monkeypatch.setenv("RELSERVE_TRACES", "http://127.0.0.1:9/v1/traces")
+    path = tmp_path / "fleet.toml"
+    path.write_text("[[members]]\nname = 'm'\nurl = 'http://127.0.0.1:9/v1'\n")
+    with pytest.raises(UsageError, match="OpenTelemetry is not installed"):
+        own_engine(f"fleet:{path}", path_of(f"fleet:{path}"), load(), lambda _: None)
+
+
+def forget_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is as if OpenTelemetry were not installed."""
+    for name in [each for each in sys.modules if each.split(".")[0] == "opentelemetry"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+
+
+HOST = """
+import asyncio, os
+from relserve.engines.fleet.engine_host import EngineHost
+from relserve.machine import traces
+
+host = EngineHost("m", "no folder", {}, "", "", "")
+with traces.span("relserve.last"):
+    pass
+asyncio.run(host.close())
+os._exit(0)
+"""
+
+
+def test_a_member_in_ray_sends_its_last_spans_before_it_is_killed() -> None:
+    receiver = Receiver()
+    done = subprocess.run(
+        [sys.executable, "-c", HOST], env={**os.environ, "RELSERVE_TRACES": receiver.endpoint},
+        capture_output=True, text=True, timeout=TIMEOUT_S,
+    )  # fmt: skip
+    receiver.close()
+    assert done.returncode == 0, done.stderr
+    assert [each.name for each in receiver.seen] == ["relserve.last"]

@@ -16,11 +16,15 @@ from asking import TIMEOUT_S, ask, texts
 from http_fakes import Answered, FakeServer, said
 
 import relserve
+from relserve.cli import fleet_control
 from relserve.engines.registry import Engines
 from relserve.engines.shared.engine import SharedEngine
+from relserve.errors import EngineError
+from relserve.machine import fleet_status
 from relserve.server.openai.upstream import EngineUpstream
 from relserve.settings import load
 from tests.server.openai.gateways import running
+from tests.traces import Receiver
 
 PROMPTS = [f"How was dish {i}?" for i in range(60)]
 
@@ -90,6 +94,30 @@ def test_a_fleet_that_is_up_is_driven_without_its_file(file: Path) -> None:
     assert command("fleet", "down", str(file))[1] == "stopped\n"
     status, _, told = command("fleet", "status", str(file))
     assert (status, "is not up; `relserve fleet up" in told) == (1, True)
+
+
+def test_the_owner_sends_its_last_spans_before_it_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver = Receiver()
+    monkeypatch.setenv("RELSERVE_TRACES", receiver.endpoint)
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")  # nothing is sent until then but at the end
+    assert command("fleet", "up", str(file))[0] == 0
+    text = "SELECT llm('{}', i::VARCHAR) FROM range(20) t(i)"
+    assert command("sql", "--model", f"fleet:{file}", text)[0] == 0
+    assert command("fleet", "down", str(file))[1] == "stopped\n"
+    receiver.close()
+    sent = [each.attributes["relserve.rows"] for each in receiver.seen if each.name == "relserve.instalment"]
+    assert sum(sent) >= 20
+
+
+def test_a_fleet_of_another_release_is_told_in_words(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command("fleet", "up", str(file))[0] == 0
+    monkeypatch.setattr(fleet_status, "FORMAT", fleet_status.FORMAT + 1)  # of this process alone
+    mend = f"another release .* `relserve fleet down {file}`, then `relserve fleet up {file}`"
+    with pytest.raises(EngineError, match=mend):
+        fleet_control.show(file, as_json=True)
+    with pytest.raises(EngineError, match=mend):
+        fleet_control.tell(file, "drain", ["m0"])
+    assert command("fleet", "down", str(file))[1] == "stopped\n"
 
 
 def members(file: Path) -> list[dict[str, Any]]:

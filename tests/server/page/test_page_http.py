@@ -32,7 +32,7 @@ def busy() -> WrittenFacts:
             GateStatus(8, None, "m", "ours", 0.0, 20, "", 9.0, 0.1, [UserStatus("ann", 3, 40, 90, 2, 7.5)])
         ],
     )
-    facts.fleets_now.append(FLEET)
+    facts.fleets_now += [FLEET, FLEET._replace(waiting=8)]  # two of one process and one file
     facts.counters.connected()
     facts.counters.statement_ended(0.02, rows=3)
     facts.counters.statement_ended(2.0, sqlstate="57014")
@@ -68,7 +68,7 @@ def test_status_tells_what_goes_on() -> None:
         assert shown["now"]["statements"] == 2
         assert (shown["now"]["running"], shown["now"]["waiting"], shown["now"]["kv_used"]) == (10, 14, 0.25)
         assert [(each["done"], each["rows"]) for each in shown["relqueries"]] == [(4, 9)]
-        (fleet,) = shown["fleets"]
+        fleet, _ = shown["fleets"]
         assert (fleet["model"], fleet["policy"], fleet["waiting"]) == ("fleet:f.toml", "ours", 5)
         assert [each["shown"] for each in fleet["members"]] == ["up", "dead"]
         assert fleet["members"][0]["sent"] == {"ours": 90, "ours, OpenAI": 7}
@@ -101,6 +101,9 @@ def test_prometheus_can_read_the_metrics() -> None:
     assert found["relserve_fleet_member_answered_total", *in_fleet] == 90
     assert found["relserve_fleet_member_state_age_seconds", *in_fleet] == 0.0123
     assert found["relserve_fleet_member_sent_total", *in_fleet, ("reason", "ours, OpenAI")] == 7
+    of_fleet = ("model", "fleet:f.toml")
+    waiting = [found["relserve_fleet_waiting_rows", ("fleet", name), of_fleet] for name in ("9", "9-2")]
+    assert waiting == [5, 8]
     at_gate = (("engine", "8"), *by)
     assert found["relserve_gate_requests", *at_gate[:1], *by[:1], ("state", "waiting"), *by[1:]] == 40
     assert found["relserve_gate_estimate_seconds", *at_gate] == 7.5
