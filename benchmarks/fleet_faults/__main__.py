@@ -6,19 +6,24 @@ Two members with the embedded model in float32, without prefix caching, answer t
 * `frozen`: a member's EngineCore is stopped until the relQuery is over; `slowed`: it runs for a third of the
   time;
 * `owner`: kill -9 of the process that owns the fleet, under a SQL statement whose client keeps answers (the
-  members of every other one are Ray actors); the client has a new one started and goes on. Every other time
-  that one is killed, too, which ends the statement with an error. Then the statement is asked again: what
-  came before must not be asked for again;
+  members of every other one are Ray actors); the client has a new one started and goes on. Half of the times
+  that one is killed, too, and only then may the statement end with an error. Then the statement is asked
+  again: what came before must not be asked for again;
 * `gateway`: kill -9 of `relserve serve` under a statement over PostgreSQL's protocol; every other one has
-  a fleet of its own, those between share one that outlives them, and is to have nothing to do then.
+  a fleet of its own, those between share one that outlives them, and is to have nothing to do then. A new
+  server is asked the same.
 
-lost: rows without the one engine's answer, NULL ones included; twice: replies beyond one a row, where the
-engine is asked; orphans: processes that came of what was killed and are left 8 s later, and all those of the
-fleets 20 s after their end. elsewhere_s: from a member's fault until none of its rows is with it alone;
-back_s: until it is up again (of a frozen one from when it is let go on; of an owner until the statement has
-ended); told_s: until a client has the error. latency_ratio: the mean time of the relQuery under a kind of
-fault over its mean time, undisturbed, with one member alone, the other drained: the capacity that remains;
-the worst kind counts.
+lost: rows without the one engine's answer, NULL ones included, asked again or not; twice: replies beyond one
+a row, where the engine is asked; orphans: processes that came of what was killed and are left 8 s after the
+kill, and all those of the fleets 20 s after their end. elsewhere_s: from a member's fault until each of its
+rows is answered or with the other member; back_s: until it is up again (of a frozen one from when it is let
+go on; of an owner until the statement has ended); told_s: until a client has the error.
+
+latency_ratio: the time of the relQuery under a kind of fault over the ideal one, in the mean; the worst kind
+counts. Ideal are the undisturbed seconds of both members for the share of rows answered before the fault, and
+for the rest those of one member alone, the other drained; beside a slowed one, one's speed and a third of
+what a second one adds. over_alone: the same over one member alone for all rows. RelQueries that ended with an
+error have no time, but lose rows.
 """
 
 from __future__ import annotations
@@ -36,6 +41,7 @@ from typing import Any
 
 from benchmarks.common import arguments, finish, table
 from benchmarks.fleet_faults.asked import Asked, prompts
+from benchmarks.fleet_faults.ideal import Undisturbed
 from benchmarks.fleet_faults.members import Found, Members, Texts, places
 from benchmarks.fleet_faults.owners import Gateway, Owner, answers
 from benchmarks.plots import bars
@@ -50,7 +56,8 @@ CHILDREN, ACTORS = "", 'address = "local"\n'
 FILE = 'model = "tiny"\n{address}[[members]]\nname = "m"\nreplicas = 2\nengine_args = {args}\n'
 PARTS = ("children", "actors", "owners", "gateways")
 CHILD_KINDS = ("engine", "frozen", "slowed")
-COLUMNS = ("kind", "faults", "lost", "twice", "orphans", "elsewhere_s", "back_s", "told_s", "ratio")
+COLUMNS = ("kind", "faults", "lost", "twice", "orphans", "elsewhere_s", "back_s", "told_s", "ratio",
+           "over_alone")  # fmt: skip
 
 
 def fleet_file(folder: Path, name: str, address: str) -> Path:
@@ -78,17 +85,27 @@ def of_members(
     members, rows = Members(path), prompts(len(expected))
     try:
         members.one_s(rows, 2)  # nothing is learnt of it: the first relQueries of an engine are slower
-        alone_s = statistics.mean(members.one_s(rows, 4))
-        runs = []
+        members.both_s(rows, 1)
+        means = [statistics.mean(ask(rows, 4)) for ask in (members.both_s, members.one_s)]
+        healthy, runs = Undisturbed(*means), list[Found]()
+        print(f"undisturbed {healthy}", file=sys.stderr)
         for kind in kinds:
             for number, at in enumerate(places(rng, times, len(rows))):
                 runs.append(members.fault(kind, number % 2, rows, at, expected))
-                runs[-1]["ratio"] = runs[-1]["s"] / alone_s
+                runs[-1].update(ratios(runs[-1], healthy, len(rows)))
                 show(runs[-1])
     finally:
         orphans = members.close()
     runs[-1]["orphans"] += orphans
     return runs
+
+
+def ratios(run: Found, healthy: Undisturbed, rows: int) -> Found:
+    """The run's time over others; nothing of one that failed, which has none."""
+    if run["error"]:
+        return {}
+    ideal_s = healthy.ideal_s(run["kind"], run["at"] / rows)
+    return {"ideal_s": ideal_s, "ratio": run["s"] / ideal_s, "over_alone": run["s"] / healthy.alone_s}
 
 
 def of_owners(folder: Path, times: int, expected: list[str | None], rng: random.Random) -> list[Found]:
@@ -112,8 +129,6 @@ def of_gateways(folder: Path, times: int, expected: list[str | None], rng: rando
     for number, at in enumerate(places(rng, times, len(expected))):
         runs.append((shared if number % 2 else own).fault(at, expected))
         show(runs[-1])
-    if not shared.is_right(expected):
-        runs[-1]["lost"] += len(expected)
     return runs
 
 
@@ -128,12 +143,11 @@ def _short(value: Any) -> Any:
 
 
 def line_of(kind: str, runs: list[Found]) -> list[Any]:
-    """The kind's line of the table: sums, the longest times, and the mean ratio."""
+    """The kind's line of the table: sums, the longest times, and the mean ratios; None where it has none."""
     own = [run for run in runs if run["kind"] == kind]
-    sums = [sum(run[key] for run in own) for key in ("lost", "twice", "orphans")]
-    worst = [max([run[key] for run in own if run.get(key) is not None], default=None) for key in COLUMNS[5:8]]
-    ratios = [run["ratio"] for run in own if "ratio" in run]
-    return [kind, len(own), *sums, *worst, statistics.mean(ratios) if ratios else None]
+    ways = [sum] * 3 + [max] * 3 + [statistics.mean] * 2
+    found = [[run[key] for run in own if run.get(key) is not None] for key in COLUMNS[2:]]
+    return [kind, len(own), *(of(each) if each else None for of, each in zip(ways, found, strict=True))]
 
 
 def main() -> None:
@@ -169,19 +183,22 @@ def main() -> None:
 
 def headline_of(runs: list[Found], lines: list[list[Any]]) -> dict[str, Any]:
     """The figures of the last line; None where no such fault was."""
-    elsewhere_s = [run["elsewhere_s"] for run in runs if run.get("elsewhere_s") is not None]
-    back_s = [run["back_s"] for run in runs if run.get("back_s") is not None and run["kind"] != "owner"]
-    told_s = [run["told_s"] for run in runs if run.get("told_s") is not None]
-    ratios = [line[-1] for line in lines if line[-1] is not None]
+    elsewhere_s = [run.get("elsewhere_s") for run in runs]
+    back_s = [[run.get("back_s") for run in runs if (run["kind"] == "owner") is own] for own in (False, True)]
     return {
-        "faults": len(runs), **{key: sum(run[key] for run in runs) for key in ("lost", "twice", "orphans")},
+        "faults": len(runs),
+        **{key: sum(run.get(key, 0) for run in runs) for key in ("lost", "twice", "orphans")},
         "elsewhere_s": _round(max, elsewhere_s), "elsewhere_median_s": _round(statistics.median, elsewhere_s),
-        "back_s": _round(max, back_s), "told_s": _round(max, told_s), "latency_ratio": _round(max, ratios),
+        "back_s": _round(max, back_s[0]), "owner_back_s": _round(max, back_s[1]),
+        "told_s": _round(max, [run.get("told_s") for run in runs]),
+        "latency_ratio": _round(max, [line[-2] for line in lines]),
+        "over_alone": _round(max, [line[-1] for line in lines]),
     }  # fmt: skip
 
 
-def _round(of: Any, values: list[float]) -> float | None:
-    return round(of(values), 2) if values else None
+def _round(of: Any, values: list[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return round(of(there), 2) if there else None
 
 
 def draw(runs: list[Found], path: Path) -> None:

@@ -48,8 +48,13 @@ class Asked:
 
     def wait_for(self, rows: int) -> None:
         """Until so many rows are answered, or all is over."""
-        while len(self.num) < rows and not self._done.done():
+        while len(self.num) < rows and not self.is_over:
             time.sleep(LOOK_S)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more replies come."""
+        return self._done.done()
 
     def result(self) -> dict[int, str | None]:
         """The texts, once all is over; raises what the engine raised."""

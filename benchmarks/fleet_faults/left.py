@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from relserve.engines.fleet.guard import descendants
 from relserve.machine.engine_status import is_alive, started_at
@@ -26,6 +28,14 @@ def left(processes: Iterable[Process], within_s: float = 8.0) -> int:
     while (found := _running(processes)) and time.monotonic() < deadline_s:
         time.sleep(0.05)
     return len(found)
+
+
+def in_thread(work: Callable[[], Any]) -> Future[Any]:
+    """Begin it now, beside what else there is to do."""
+    pool = ThreadPoolExecutor(1)
+    begun = pool.submit(work)
+    pool.shutdown(wait=False)
+    return begun
 
 
 def _running(processes: Iterable[Process]) -> list[Process]:

@@ -8,13 +8,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fleet_faults.asked import Asked, num_lost
-from benchmarks.fleet_faults.left import Process, came_of, left
+from benchmarks.fleet_faults.asked import LOOK_S, Asked, num_lost
+from benchmarks.fleet_faults.ideal import SLOWED_TO
+from benchmarks.fleet_faults.left import Process, came_of, in_thread, left
 from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.fleet.member import FleetMember, State
 from relserve.engines.loop import spawn
@@ -22,7 +23,8 @@ from relserve.engines.registry import own_engine, path_of
 from relserve.settings import load
 
 START_S = 300.0
-PERIOD_S = 0.06  # of a slowed member, which runs for a third of it
+PERIOD_S = 0.06  # of a slowed member, which runs for a part of it
+TRIES = 5
 ELSEWHERE = ("actor", "engine", "frozen")  # kinds whose rows are to go elsewhere; a slow one answers its own
 
 Texts = dict[int, str | None]
@@ -66,16 +68,24 @@ class Members:
             _on_loop(lambda other=other: self.fleet.resume(other))
         return found
 
+    def both_s(self, rows: Sequence[str], times: int) -> list[float]:
+        """Seconds of the relQuery with nobody disturbed, by both members."""
+        asked = []
+        for _ in range(times):
+            asked.append(Asked(self.fleet, rows))
+            asked[-1].result()
+        return [each.seconds for each in asked]
+
     def fault(self, kind: str, which: int, rows: Sequence[str], at: int, expected: Texts) -> Found:
         """A relQuery over all members, of which one has a fault once so many rows are answered."""
         self.wait_until_up()
         member = self.members[which]
         life = member.life
         pid, others = _pids(member, kind)
-        asked = Asked(self.fleet, rows)
-        asked.wait_for(at)
-        had, began_s = _on_loop(lambda: _rows_with(self.fleet, member)), time.perf_counter()
+        asked, had = self._under_way(member, rows, at)
+        answered, began_s = len(asked.num), time.perf_counter()
         with _disturbed(kind, pid):
+            orphans = in_thread(lambda: left(others))
             elsewhere_s = self._elsewhere_s(member, had, began_s) if kind in ELSEWHERE else None
             error = asked.error()
         if kind == "frozen":
@@ -83,15 +93,27 @@ class Members:
         self.wait_until_up(member if others else None, life)
         back_s = time.perf_counter() - began_s
         return {
-            "kind": kind, "member": member.name, "at": at, "had": len(had), "s": asked.seconds,
-            "elsewhere_s": elsewhere_s, "back_s": None if kind == "slowed" else back_s,
+            "kind": kind, "member": member.name, "at": answered, "had": len(had), "s": asked.seconds,
+            "elsewhere_s": None if error else elsewhere_s, "back_s": None if kind == "slowed" else back_s,
             "error": error, "lost": num_lost(expected, asked.texts), "twice": asked.num_twice,
-            "orphans": left(others),
+            "orphans": orphans.result(),
         }  # fmt: skip
 
+    def _under_way(self, member: FleetMember, rows: Sequence[str], at: int) -> tuple[Asked, list[int]]:
+        """A relQuery of which so many rows or more are answered, and the rows that this member has of it."""
+        for _ in range(TRIES):
+            asked = Asked(self.fleet, rows)
+            asked.wait_for(at)
+            while not asked.is_over:
+                if had := _on_loop(lambda: _rows_with(self.fleet, member)):
+                    return asked, had
+                time.sleep(LOOK_S)
+            asked.result()
+        raise RuntimeError(f"{member.name} had no rows once {at:,} were answered, {TRIES} times")
+
     def _elsewhere_s(self, member: FleetMember, rows: list[int], began_s: float) -> float:
-        """Seconds until none of these rows is with this member alone."""
-        while _on_loop(lambda: _only_with(self.fleet, member, rows)):
+        """Seconds until each of these rows is answered, or another member has it."""
+        while _on_loop(lambda: _some_wait(self.fleet, member, rows)):
             time.sleep(0.01)
         return time.perf_counter() - began_s
 
@@ -141,9 +163,9 @@ def _disturbed(kind: str, pid: int) -> Iterator[None]:
 def _stop_and_go(pid: int, over: threading.Event, slowed: bool) -> None:
     while not over.is_set():
         os.kill(pid, signal.SIGSTOP)
-        over.wait(PERIOD_S * 2 / 3 if slowed else None)
+        over.wait(PERIOD_S * (1 - SLOWED_TO) if slowed else None)
         os.kill(pid, signal.SIGCONT)
-        over.wait(PERIOD_S / 3)
+        over.wait(PERIOD_S * SLOWED_TO)
 
 
 def _on_loop(work: Any) -> Any:
@@ -157,9 +179,14 @@ def _rows_with(fleet: FleetEngine, member: FleetMember) -> list[int]:
     return [row for handout in fleet._handouts for row in handout._rows_with(member)]
 
 
-def _only_with(fleet: FleetEngine, member: FleetMember, rows: list[int]) -> bool:
-    """Whether any of these rows is with this member and nobody else."""
-    return any(
-        all(its.member is member for its in handout._held[row])
-        for handout in fleet._handouts for row in rows if row in handout._held
-    )  # fmt: skip
+def _some_wait(fleet: FleetEngine, member: FleetMember, rows: list[int]) -> bool:
+    for handout in fleet._handouts:
+        holders = {row: [its.member.name for its in handout._held.get(row, ())] for row in rows}
+        if waiting(member.name, holders, handout.unanswered):
+            return True
+    return False
+
+
+def waiting(name: str, holders: Mapping[int, Collection[str]], unanswered: Collection[int]) -> list[int]:
+    """Rows that have no answer while nobody but one member has them; those that nobody has wait, too."""
+    return [row for row, names in holders.items() if row in unanswered and not set(names) - {name}]
