@@ -6,49 +6,44 @@ limit is just over, and nobody's first token would be in time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from math import inf
-from typing import NamedTuple
 
 SPARE = 1.25  # times what a prompt takes must be left: other prompts get a part of each step
 PATIENCE = 10.0  # limits; who has waited for longer lets nobody go first any more
 
 
-class Waiting(NamedTuple):
-    """A request whose prompt waits.
+@dataclass(slots=True)
+class Late:
+    """Sees those that wait for a step, in their order, and says who stays out of it.
 
     Attributes:
-        waited_s: since it came.
-        limit_s: on the time until its first token (TTFT); infinite for none.
-        tokens: of its prompt.
-    """
-
-    request_id: str
-    waited_s: float
-    limit_s: float
-    tokens: int
-
-
-def late(waiting: Iterable[Waiting], token_s: float) -> frozenset[str]:
-    """Who lets others go first now; nobody, where nobody that waits can be in time.
-
-    Args:
         token_s: seconds for each token of a prompt, at the pace that rows which decode leave.
+        room: prompt tokens that the step has for those that wait; 0 while another prompt is at work.
+        late: ids of those that will be late though their turn is now.
+        in_time: prompt tokens of those that have a limit and can keep it.
     """
-    found, is_somebody_in_time = [], False
-    for request_id, waited_s, limit_s, tokens in waiting:
-        if not is_late(waited_s, limit_s, tokens, token_s):
-            is_somebody_in_time |= limit_s < inf
-        elif is_patient(waited_s, limit_s):
-            found.append(request_id)
-    return frozenset(found) if is_somebody_in_time else frozenset()
 
+    token_s: float
+    room: float
+    late: list[str] = field(default_factory=list)
+    in_time: int = 0
 
-def is_late(waited_s: float, limit_s: float, tokens: int, token_s: float) -> bool:
-    """Whether a prompt will be late though its turn is now."""
-    return waited_s + SPARE * tokens * token_s > limit_s
+    def see(self, request_id: str, waited_s: float, limit_s: float, tokens: int) -> None:
+        """One of them.
 
+        Args:
+            waited_s: since it came.
+            limit_s: on the time until its first token (TTFT); infinite for none.
+            tokens: of its prompt.
+        """
+        if waited_s + SPARE * tokens * self.token_s <= limit_s:
+            self.in_time += tokens if limit_s < inf else 0
+        elif waited_s < PATIENCE * limit_s:
+            self.late.append(request_id)
 
-def is_patient(waited_s: float, limit_s: float) -> bool:
-    """Whether a late one lets others go first."""
-    return waited_s < PATIENCE * limit_s
+    def held(self) -> frozenset[str]:
+        """Nobody, where nobody can be in time; but for the first, where those who can be leave room."""
+        if not self.in_time:
+            return frozenset()
+        return frozenset(self.late[self.in_time < self.room :])

@@ -23,7 +23,7 @@ from relserve.policies.budget.static import within
 
 FIRST = (1.0, 0.5, 1.5)  # shares of `before_learning`: of steps that are all alike nothing is learnt
 SURE = 4.0  # no step has more prompt tokens than so many times those of the largest that was measured
-PLACES = 65  # among which the most tokens are looked for
+PLACES = np.linspace(0.0, 1.0, 65)  # among which the most tokens are looked for
 
 
 @dataclass
@@ -109,7 +109,8 @@ class Ours:
         num, limits_s = view.num_decodes, view.decodes.slo_s
         limits_s = limits_s[(limits_s > alone_s[max(num - 1, 0)]) & (limits_s < inf)]
         if len(limits_s):  # those who have just spent all that they had leave little now, and more later
-            tokens = max(tokens, steps.most_within(self.margin * float(np.median(limits_s))))
+            limits_s.partition(len(limits_s) // 2)
+            tokens = max(tokens, steps.most_within(self.margin * float(limits_s[len(limits_s) // 2])))
         token_s = steps.seconds_at(tokens) / (tokens - num)
         is_cut = tokens < steps.tokens[-1]  # else rows take most of the step, and a longer prompt is quicker
         self.token_s = token_s if is_cut or not self.token_s else min(token_s, self.token_s)
@@ -118,7 +119,7 @@ class Ours:
         """Steps from no prompt token to as many as there are, or as the model can tell something of."""
         low, left = float(view.num_decodes), float(view.prompts.left.sum())
         known = max(SURE * self.model.most_prefill_tokens, self.before_learning)
-        tokens = np.linspace(low, min(float(view.most_tokens), low + min(left, known)), PLACES)
+        tokens = low + PLACES * (min(float(view.most_tokens), low + min(left, known)) - low)
         return _Steps(tokens, self.model.predict(works_at(view, tokens)))
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.budget.late import Waiting, late
+from relserve.policies.budget.late import Late
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Column, Decodes, Ended, Prompts, View, Work
 from relserve.policies.caching.first_come import FirstCome
@@ -69,6 +69,7 @@ class Budgeted:
     _first_s: dict[str, float] = field(default_factory=dict)
     _late_s: dict[str, float] = field(default_factory=dict)
     _now_s: float = 0.0
+    _room: float = 0.0
     _num_decodes: int = 0
     _num_ended: int = 0
     _total_output: int = 0
@@ -96,23 +97,28 @@ class Budgeted:
         limits = Limits(chosen.requests, chosen.tokens)
         plan = replace(self._memory.plan(view._replace(limits=limits), came_s), most_tokens=chosen.tokens)
         self._num_decodes = seen.num_decodes
+        self._room = float(chosen.tokens - seen.num_decodes)
         self.budgets.append((view.now_s, chosen.tokens, 0))
         return plan
 
     def _came_s(self, view: CacheView) -> Floats:
         """When each came, or let others go first for the last time; NaN where it does so now (see `late`)."""
         requests, token_s = view.requests, self.policy.token_s
-        waits = (requests.holds == NOTHING) & (requests.num_tokens == requests.num_prompt)
-        if token_s is None or not (waits.any() or self._late_s):
+        is_new = requests.num_tokens == requests.num_prompt
+        rows = np.flatnonzero((requests.holds == NOTHING) & is_new)
+        if token_s is None or not (len(rows) or self._late_s):
             return requests.arrival_s
-        rows = np.flatnonzero(waits)
+        is_at_work = (requests.holds != NOTHING) & (requests.num_computed < requests.num_tokens - 1)
+        seen = Late(token_s, 0.0 if is_at_work.any() else self._room)
+        order = rows[np.lexsort((requests.order[rows], requests.arrival_s[rows]))]
         columns = (view.now_s - requests.arrival_s, requests.ttft_slo_s, requests.num_prompt)
-        each = zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True)
-        found = late((Waiting(requests.ids[row], *more) for row, *more in each), token_s)
+        for row, *each in zip(order.tolist(), *(column[order].tolist() for column in columns), strict=True):
+            seen.see(requests.ids[row], *each)
+        held = seen.held()
         came = zip(requests.ids, requests.arrival_s.tolist(), strict=True)
         came_s = np.array([self._late_s.get(name, at_s) for name, at_s in came])
-        came_s[requests.rows_of(found)] = nan
-        self._late_s.update(dict.fromkeys(found, view.now_s))
+        came_s[requests.rows_of(held)] = nan
+        self._late_s.update(dict.fromkeys(held, view.now_s))
         return came_s
 
     def _seen(self, view: CacheView, came_s: Floats) -> View:

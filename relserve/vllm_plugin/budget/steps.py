@@ -9,12 +9,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from relserve.machine.engine_status import BudgetStatus
-from relserve.policies.budget.late import is_late, is_patient
+from relserve.policies.budget.late import Late
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Budget, Decodes, Prompts, View, Work
 from relserve.policies.budget.variants import BY_LIMITS, make
@@ -35,6 +37,9 @@ MOST_LATE = 512  # of the queue that are looked at for who is late
 LOOKS = 4  # requests of a step that are looked up in the prefix cache; each takes 10 to 20 us
 SURE = 32  # measured steps after which their least duration tells something
 _NOTHING = np.zeros(0)
+NO_LIMITS: Any = SimpleNamespace(
+    first_s=None, tpot_slo_s=math.inf, rel=SimpleNamespace(lengths=SimpleNamespace(left=(1.0,)))
+)
 NO_DECODES = Decodes(_NOTHING, _NOTHING, _NOTHING, _NOTHING, 0.0)
 NO_PROMPTS = Prompts(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0)
 
@@ -65,7 +70,7 @@ class StepBudgets:
         self._only_limits = policy.name in BY_LIMITS
         self.rows: dict[str, Limited] = {}
         self._rels: Counter[str] = Counter()
-        self._num_ttft, self._looked_s = 0, 0.0
+        self._num_ttft, self._num_late, self._looked_s = 0, 0, 0.0
         self.latest: Budget | None = None
         self.decisions_s: deque[float] = deque(maxlen=LATEST)
         self.num_decisions = 0
@@ -133,22 +138,25 @@ class StepBudgets:
 
     def late(self, waiting: Iterable[Request]) -> frozenset[str]:
         """Who of those that wait lets others go first in the next step: see `policies.budget.late`."""
-        token_s = self.policy.token_s
+        token_s, self._num_late = self.policy.token_s, 0
         if token_s is None or not self._num_ttft or self._is_stalled or host.has_priorities(self._scheduler):
             return frozenset()
         began_s, now_s, row_of = time.perf_counter(), time.monotonic(), self.rows.get
-        found, is_somebody_in_time = [], False
+        seen = Late(token_s, self._room())
         for request in islice(waiting, MOST_LATE):
             row = row_of(request.request_id)
-            if row is None or row.first_s is not None or row.ttft_slo_s == math.inf:
-                continue
-            waited_s, limit_s = now_s - row.arrival_s, row.ttft_slo_s
-            if not is_late(waited_s, limit_s, request.num_tokens, token_s):
-                is_somebody_in_time = True
-            elif is_patient(waited_s, limit_s):
-                found.append(request.request_id)
-        self._looked_s = time.perf_counter() - began_s
-        return frozenset(found) if is_somebody_in_time else frozenset()
+            if row is not None and row.first_s is None:
+                seen.see(request.request_id, now_s - row.arrival_s, row.ttft_slo_s, request.num_tokens)
+        held = seen.held()
+        self._num_late, self._looked_s = len(held), time.perf_counter() - began_s
+        return held
+
+    def _room(self) -> float:
+        """Prompt tokens that the next step has for those that wait, about; 0 while a prompt is at work."""
+        running = self._scheduler.running
+        if self.latest is None or any(map(attrgetter("is_prefill_chunk"), running)):
+            return 0.0
+        return float(self.latest.tokens - len(running))
 
     def freed(self, decision: StepDecision) -> StepDecision:
         """The decision under which nobody with a limit is held back."""
@@ -217,7 +225,12 @@ class StepBudgets:
         self.num_decisions += 1
         if view.only_decodes:
             return None
-        self.latest, self._is_bound = budget, True
+        if self._num_late:
+            said = f"{budget.reason}; {self._num_late} late let others go first"
+            self.latest = budget._replace(reason=said)
+        else:
+            self.latest = budget
+        self._is_bound = True
         return budget
 
     def _view(self, running: Sequence[Request], waiting: Iterable[Request]) -> View:
@@ -232,25 +245,23 @@ class StepBudgets:
         return View(now_s, self._decodes(decodes, now_s), prompts, most_tokens, most_requests)
 
     def _decodes(self, decodes: Sequence[Request], now_s: float) -> Decodes:
-        """A flat list is filled, as quickly as can be: it is done in each step for every row.
+        """A column at a time, as quickly as can be: it is done in each step for every row.
 
         A row without a first token has it computed just now.
         """
-        row_of, flat, context = self.rows.get, list[float](), 0
-        add = flat.extend
-        for request in decodes:
-            context += request.num_computed_tokens
-            row = row_of(request.request_id)
-            if row is None:
-                add((now_s, 1.0, 1.0, math.inf))
-                continue
-            given, left, first_s = request.num_output_tokens, row.rel.lengths.left, row.first_s
-            said, expected = given + request.num_output_placeholders, left[min(given, len(left) - 1)]
-            add((now_s if first_s is None else first_s, said, expected, row.tpot_slo_s))
-        table = np.array(flat, dtype=float).reshape(-1, 4).T
-        np.maximum(table[1:3], 1.0, out=table[1:3])
-        first, said_column, left_column, slo = table
-        return Decodes(first, said_column, left_column, slo, float(context))
+        row_of = self.rows.get
+        rows = [row_of(request.request_id, NO_LIMITS) for request in decodes]
+        given = [request.num_output_tokens for request in decodes]
+        ahead = [request.num_output_placeholders for request in decodes]
+        lefts = [row.rel.lengths.left for row in rows]
+        expected = [left[num if num < len(left) else -1] for left, num in zip(lefts, given, strict=True)]
+        return Decodes(
+            np.array([now_s if row.first_s is None else row.first_s for row in rows]),
+            np.maximum(np.array(given, dtype=float) + ahead, 1.0),
+            np.maximum(np.array(expected, dtype=float), 1.0),
+            np.array([row.tpot_slo_s for row in rows]),
+            float(sum([request.num_computed_tokens for request in decodes])),
+        )
 
     def _prompts(
         self, begun: Sequence[Request], waiting: Iterable[Request], most_tokens: int, slots: int

@@ -4,34 +4,45 @@ from __future__ import annotations
 
 from math import inf
 
-from relserve.policies.budget.late import PATIENCE, SPARE, Waiting, late
+from relserve.policies.budget.late import PATIENCE, SPARE, Late
 
-TOKEN_S = 1e-3
+Waiting = tuple[str, float, float, int]  # who, for how long, with which limit, with how many tokens
+FAIR: Waiting = ("fair", 0.1, 1.0, 300)
+
+
+def held(*waiting: Waiting, token_s: float = 1e-3, room: float = 0.0) -> frozenset[str]:
+    seen = Late(token_s, room)
+    for each in waiting:
+        seen.see(*each)
+    return seen.held()
 
 
 def test_late_ones_wait_as_long_as_somebody_can_be_in_time() -> None:
-    late_one = Waiting("late", waited_s=0.8, limit_s=1.0, tokens=300)
-    fair = Waiting("fair", waited_s=0.1, limit_s=1.0, tokens=300)
-    free = Waiting("free", waited_s=5.0, limit_s=inf, tokens=300)
-    assert late([late_one, fair, free], TOKEN_S) == {"late"}
-    assert late([late_one, free], TOKEN_S) == frozenset()
-    assert late([late_one], TOKEN_S) == frozenset()
-    assert late([], TOKEN_S) == frozenset()
+    late: Waiting = ("late", 0.8, 1.0, 300)
+    free: Waiting = ("free", 5.0, inf, 300)
+    assert held(late, FAIR, free) == {"late"}
+    assert not held(late, free)
+    assert not held(late)
+    assert not held()
+
+
+def test_where_those_in_time_leave_room_one_late_one_goes_too() -> None:
+    """Else a few small prompts a step would keep late ones out of it that it has room for."""
+    late: list[Waiting] = [(f"late{i}", 0.8, 1.0, 300) for i in range(3)]
+    assert held(*late, FAIR, room=300) == {"late0", "late1", "late2"}
+    assert held(*late, FAIR, room=301) == {"late1", "late2"}
 
 
 def test_a_prompt_must_have_some_time_to_spare() -> None:
-    fair = Waiting("fair", 0.0, 1.0, 1)
     for tokens, is_late in [(1000, True), (int(1000 / SPARE), False), (int(1000 / SPARE) + 1, True)]:
-        assert bool(late([Waiting("one", 0.0, 1.0, tokens), fair], TOKEN_S)) is is_late
+        assert bool(held(("one", 0.0, 1.0, tokens), FAIR)) is is_late
 
 
 def test_nobody_waits_for_ever() -> None:
-    fair = Waiting("fair", 0.0, 1.0, 1)
-    assert late([Waiting("one", PATIENCE - 0.1, 1.0, 1), fair], TOKEN_S) == {"one"}
-    assert late([Waiting("one", PATIENCE, 1.0, 1), fair], TOKEN_S) == frozenset()
+    assert held(("one", PATIENCE - 0.1, 1.0, 1), FAIR) == {"one"}
+    assert not held(("one", PATIENCE, 1.0, 1), FAIR)
 
 
 def test_as_long_as_no_step_was_measured_those_are_late_whose_limit_is_over() -> None:
-    fair = Waiting("fair", 0.0, 1.0, 10_000)
-    assert late([Waiting("one", 1.1, 1.0, 10), fair], 0.0) == {"one"}
-    assert late([Waiting("one", 0.9, 1.0, 10), fair], 0.0) == frozenset()
+    assert held(("one", 1.1, 1.0, 10), FAIR, token_s=0.0) == {"one"}
+    assert not held(("one", 0.9, 1.0, 10), FAIR, token_s=0.0)

@@ -183,11 +183,14 @@ def test_the_view_says_who_decodes_and_who_waits() -> None:
 def test_who_is_late_in_any_case_lets_others_go_first(variant: str) -> None:
     """A token of a prompt takes 1 ms: of prompts of 400 those are late that have limits of 0.3 s."""
 
+    reasons = []
+
     class Knowing(RandomBudgets):
         token_s = 1e-3
 
         def choose(self, view: View) -> Budget:
-            return within(view, 400)
+            reasons.append(scheduler.budgets.latest and scheduler.budgets.latest.reason)
+            return within(view, 400, reason="tried")
 
     scheduler = scheduler_of(MODEL, variant, False, 400)
     scheduler.budgets.use(Knowing(0))
@@ -196,6 +199,7 @@ def test_who_is_late_in_any_case_lets_others_go_first(variant: str) -> None:
     steps = scheduled(scheduler, arrivals)
     first = {name: i for i, step in reversed(list(enumerate(steps))) for name in step}
     assert max(first["fair0"], first["fair1"]) < first["late0"] < first["late1"]
+    assert {"tried; 2 late let others go first", "tried"} <= set(reasons)
     scheduler.budgets.use(Knowing(0))
     steps = scheduled(scheduler, plain(2, 400, 2, "late", **late))
     assert "late0" in steps[0]  # nobody else can be in time
