@@ -149,7 +149,9 @@ class Gateway:
         models = self._of(user)
         if name and name not in models:
             raise no_model(name, models)
-        facts = {"object": "model", "created": self._created, "owned_by": "relserve"}
+        facts: dict[str, Any] = {"object": "model", "created": self._created, "owned_by": "relserve"}
+        if self._upstream.context is not None:
+            facts["max_model_len"] = self._upstream.context  # as vLLM says it
         cards = [{"id": each, **facts} for each in models]
         return cards[0] if name else {"object": "list", "data": cards}
 

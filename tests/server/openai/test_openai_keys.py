@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import httpx
 import openai
@@ -60,7 +61,8 @@ def test_a_file_that_became_readable_by_others_lets_nobody_in(keyed, book):
 def test_a_users_models_are_those_that_are_listed(keyed, book, upstream):
     ann, bob = keyed.client(book.add("ann")), keyed.client(book.add("bob", models=frozenset(["other"])))
     assert [each.id for each in ann.models.list()] == ["scripted"]
-    assert ann.models.retrieve("scripted").owned_by == "relserve"
+    card: Any = ann.models.retrieve("scripted")
+    assert (card.owned_by, card.max_model_len) == ("relserve", upstream.context)
     assert [each.id for each in bob.models.list()] == []
     for ask in (lambda: bob.models.retrieve("scripted"), lambda: chat(bob), lambda: chat(ann, model="gpt-5")):
         with pytest.raises(openai.NotFoundError) as caught:
