@@ -4,7 +4,8 @@ Requests of SABER's Table I in three mixes come one by one (Poisson) at the embe
 Limits are as many times what a request takes alone as Table I's are on the engine of `admission`; loads are
 multiples of the mix's tokens that the engine says at 32 at once. Static limits, SABER as published (its curve
 fitted to speeds that were measured before, at fixed loads) and ours (the same speeds, and learning) get the
-same requests. All requests are served in the end, however late. `over_best_single_static` and
+same requests. All requests are served in the end, however late, but for those whose limit is over when the
+step ends in which they come: they are refused, and no part of the variation. `over_best_single_static` and
 `worst_below_best` are as of `admission`.
 
 The engine's clock is the processor time that it takes, so other programs count little (see `clocks`); the
@@ -248,7 +249,8 @@ def main() -> None:
                     own = [s._replace(request_id=f"{s.request_id}{system}") for s in specs]
                     outcome = serve(engine, own, door_of(system, measured, limits_s))
                     goodput.setdefault((mix, multiple, system), []).append(outcome.goodput)
-                    found = statistics.fmean(s.latency_s / s.spec.limit_s for s in outcome.served)
+                    ended = [each for each in outcome.served if each.latency_s < math.inf]
+                    found = statistics.fmean(s.latency_s / s.spec.limit_s for s in ended)
                     ratio.setdefault((mix, multiple, system), []).append(found)
                     decided.setdefault(system, []).extend(engine.decided_s)
                     engine.decided_s.clear()
