@@ -217,7 +217,7 @@ def _checked_budget(engine: Engine | None, step_budget: str | None) -> str | Non
     try:
         step_budget = step_budget_of(step_budget)
     except (ValueError, AttributeError):
-        there = "ours, lens, static-N, pressure-N, pressure+, off"
+        there = "ours, lens, static-N, pressure-N, pressure+, ours-in-order, off"
         raise UsageError(f"no step_budget {step_budget!r}; there are: {there}") from None
     if engine is not None:
         raise UsageError("give engine= or step_budget=, not both: an engine object has been set up already")

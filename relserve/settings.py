@@ -30,7 +30,7 @@ KV_CACHES = ("kv", "hidden", "hybrid")
 ADMISSIONS = ("off", "ours", "saber")
 # Who decides how many tokens a local model's step computes, where nobody says; see docs/slo.md.
 STEP_BUDGET = "ours"
-STEP_BUDGETS = r"off|ours|lens|(static|pressure)(-[1-9]\d*)?|pressure\+"
+STEP_BUDGETS = r"off|ours(-in-order)?|lens|(static|pressure)(-[1-9]\d*)?|pressure\+"
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:

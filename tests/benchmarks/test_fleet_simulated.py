@@ -12,7 +12,7 @@ from benchmarks.fleet import plan
 from benchmarks.fleet.choices import REPORT, choices_us
 from benchmarks.fleet.engines import FIGURES, roofline, throughput
 from benchmarks.fleet.systems import FLEETS, Cell, asked, run_one
-from benchmarks.fleet_simulated import Found, figures_4_and_9, figures_7_and_8, unique
+from benchmarks.fleet_simulated import DEFAULT, Found, figures_4_and_9, figures_7_and_8, name_of, unique
 from benchmarks.provenance import ROOT
 from benchmarks.slo.systems import H100
 from benchmarks.slo.workloads import SCENARIOS
@@ -49,16 +49,18 @@ def test_every_router_of_the_plan_exists_and_fleets_are_as_large_as_they_are_cal
 def test_gains_are_taken_of_the_right_cells() -> None:
     result = run_one(Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0))
     equal = list(plan.equal([1, 2], ["Coding"], 1.0))
-    attained = dict(zip(plan.SYSTEMS, (20.0, 30.0, 50.0, 60.0, 49.5), strict=True))
+    attained = dict(zip(plan.SYSTEMS, (20.0, 30.0, 50.0, 60.0, 49.5, 64.0), strict=True))
     results = {c: result._replace(attained=attained[c.budget, c.router]) for c in equal}
     _, head = figures_7_and_8(Found(results, [1, 2]), unique(equal))
     assert head["attainment_gain"] == pytest.approx(200.0)
     assert (head["lens_alone"], head["prism_alone"]) == (2.5, 1.5)
     assert head["ours_worst_over_round_robin"] == -0.5
+    assert head["default_over_nexus_equal"] == 4.0
     unequal = list(plan.unequal([1], ["ShareGPT"]))
-    results = {c: result._replace(attained=90.0 if c.router == "prism" else 80.0) for c in unequal}
+    attained = {"prism": 90.0, DEFAULT: 95.0}
+    results = {c: result._replace(attained=attained.get(name_of(c), 80.0)) for c in unequal}
     _, head = figures_4_and_9(Found(results, [1]), unique(unequal))
-    assert head["worst_over_published"] == -10.0
+    assert (head["worst_over_published"], head["default_worst_over_published"]) == (-10.0, 5.0)
     assert head["unequal_gain"] == 10.0
 
 
