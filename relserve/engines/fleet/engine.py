@@ -150,7 +150,7 @@ class FleetEngine:
             await self.start()
 
     def look(self) -> None:
-        """See whether the members live, as long as somebody has rows or requests with them."""
+        """See from now on whether the members live, often while somebody has rows or requests with them."""
         self._watch.look()
 
     def report(self, name: str, report: Report) -> bool:

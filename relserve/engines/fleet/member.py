@@ -85,9 +85,9 @@ class Launcher(Protocol):
         """End what `start` brought up, dead or alive; what is not ours is only let go."""
 
     async def ping(self, engine: Engine) -> bool:
-        """Whether a member that has rows says anything; True where its reports, or nothing, would tell.
+        """Whether a member that is up says anything; True where its reports, or nothing, would tell.
 
-        One that does not come back in `roster.PING_S` says nothing.
+        One that does not come back in `watch.PING_S` says nothing.
         """
 
     async def api(self, engine: Engine, arguments: Mapping[str, Any], model: str) -> ApiPlace | None:

@@ -38,7 +38,7 @@ class Fleet(Protocol):
         """Have the members brought up; raises EngineError."""
 
     def look(self) -> None:
-        """See whether the members live, as long as somebody has requests with them."""
+        """See from now on whether the members live."""
 
 
 class FleetSocket:
