@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 from collections import Counter
 from dataclasses import dataclass
 from math import inf
@@ -34,12 +35,16 @@ class Row:
 
 
 class Engine:
-    """Rows get tokens at a speed that falls with their number, after a prompt; what is late is given up."""
+    """Rows get tokens at a speed that falls with their number, after a prompt; what is late is given up.
 
-    def __init__(self, promised: bool = True, hidden: float = 0.2) -> None:
+    Args:
+        slows: by how much each one that runs beside slows a row down.
+    """
+
+    def __init__(self, promised: bool = True, hidden: float = 0.2, slows: float = 0.035) -> None:
         promise = Promise() if promised else None
         self.desk = Desk(Door(make("ours"), late="error", shares=Shares(), most=320, promise=promise))
-        self.now_s, self.factor, self.hidden = 0.0, 1.0, hidden
+        self.now_s, self.factor, self.hidden, self.slows = 0.0, 1.0, hidden, slows
         self.rows: list[Row] = []
         self.came_to: Counter[str] = Counter()
         self.in_time: Counter[str] = Counter()
@@ -85,7 +90,7 @@ class Engine:
                 self.desk.look(self.now_s)
 
     def _step(self) -> None:
-        tokens = STEP_S * self.factor * 350 / (1 + 0.035 * max(len(self.rows) - 1, 0))
+        tokens = STEP_S * self.factor * 350 / (1 + self.slows * max(len(self.rows) - 1, 0))
         for row in list(self.rows):
             row.got += tokens
             row.ticket.said = max(min(row.got, row.tokens), 0.0)
@@ -129,17 +134,31 @@ def test_an_engine_that_turns_three_times_slower_keeps_its_promise_again_soon() 
     assert engine.came_to["in time"] > 0.5 * CAPACITY / 3 * 15
 
 
+def two_users(engine: Engine, greedy: int) -> list[int]:
+    """Have two users keep 8 and `greedy` requests under way; how many ran in each step."""
+    engine.passes(0.1)
+    ran = []
+    for _ in range(int(25 / STEP_S)):
+        inside = Counter(row.party.user for row in engine.rows)
+        waits = Counter(party.user for party in engine.desk.parties)
+        for user, most in ((MODEST, 8), (GREEDY, greedy)):
+            for _ in range(most - inside[user] - waits[user]):
+                engine.comes(user, TOKENS, inf, waits=True)
+        engine.passes(STEP_S)
+        ran.append(len(engine.rows))
+    return ran
+
+
 def test_one_user_with_500_requests_does_not_halve_the_share_of_one_with_8() -> None:
     got = []
     for number in (8, 500):
         engine = Engine()
-        engine.passes(0.1)
-        for _ in range(int(25 / STEP_S)):
-            inside = Counter(row.party.user for row in engine.rows)
-            waits = Counter(party.user for party in engine.desk.parties)
-            for user, most in ((MODEST, 8), (GREEDY, number)):
-                for _ in range(most - inside[user] - waits[user]):
-                    engine.comes(user, TOKENS, inf, waits=True)
-            engine.passes(STEP_S)
+        two_users(engine, number)
         got.append(engine.in_time[MODEST])
     assert got[1] > 0.55 * got[0]
+
+
+def test_two_users_with_as_many_requests_do_not_hold_each_other_at_a_few() -> None:
+    """Where a third one takes a quarter of the speed of two, too."""
+    ran = two_users(Engine(slows=0.6), 8)
+    assert statistics.fmean(ran[len(ran) // 2 :]) > 14

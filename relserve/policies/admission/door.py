@@ -267,8 +267,9 @@ class Door:
         if self.shares is None:
             return self.policy.choose(view)
         choice = Choice(None, "nobody waits")
+        unlimited = Counter([request.user for request in view.waiting if request.deadline_s == inf])
         for requests in self.shares.by_user(view.waiting):
-            requests = self._sparing(requests, now_s)
+            requests = self._sparing(requests, now_s, unlimited)
             found = self.policy.choose(view._replace(waiting=requests))
             if found.request is not None and not found.late:
                 return found
@@ -276,10 +277,12 @@ class Door:
                 choice = found
         return choice
 
-    def _sparing(self, requests: list[Request], now_s: float) -> list[Request]:
+    def _sparing(
+        self, requests: list[Request], now_s: float, unlimited: Mapping[str, int]
+    ) -> list[Request]:
         """Those of a user's that may start as far as others' speeds go."""
-        curve = self.curve.curve if self.promise is not None else None
-        if curve is None or self._presence.spares(requests[0].user, self.load, curve, now_s):
+        curve, user = self.curve.curve if self.promise is not None else None, requests[0].user
+        if curve is None or self._presence.spares(user, self.load, curve, now_s, unlimited):
             return requests
         return [request for request in requests if request.deadline_s < inf]
 

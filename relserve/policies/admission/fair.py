@@ -82,7 +82,8 @@ class Presence:
 
     Turns alone are no fair shares on an engine that runs many at once: whoever has few requests has none that
     waits for its turn, and is slowed down by all that run. So requests of one user, beyond as many as another
-    has by weight, may cost that one `MAY_COST` of the speed at which all have so many.
+    has by weight, may cost that one `MAY_COST` of the speed at which all have so many. What waits at the door
+    is had, too: else two users would hold each other at the few that they happen to run.
     """
 
     def __init__(self, shares: Shares) -> None:
@@ -102,12 +103,21 @@ class Presence:
         else:
             self._running.pop(user, None)
 
-    def spares(self, user: str, load: int, curve: Fit, now_s: float) -> bool:
-        """Whether one more of a user's, when `load` run, leaves all others the speed that is theirs."""
+    def spares(
+        self, user: str, load: int, curve: Fit, now_s: float, waiting: Mapping[str, int] | None = None
+    ) -> bool:
+        """Whether one more of a user's, when `load` run, leaves all others the speed that is theirs.
+
+        Args:
+            waiting: requests that wait, by user.
+        """
         for gone in [each for each in self._latest if self._held(each, now_s) < 0.5]:
             del self._latest[gone]
-        weight = self._shares.weight
-        held = {each: self._held(each, now_s) / weight(each) for each in {*self._running, *self._latest}}
+        weight, waits = self._shares.weight, waiting or {}
+        held = {
+            each: max(self._held(each, now_s), self._running.get(each, 0) + waits.get(each, 0)) / weight(each)
+            for each in {*self._running, *self._latest, *waits}
+        }
         own = (self._running.get(user, 0) + 1) / weight(user)
         least = min([each for name, each in held.items() if name != user], default=own)
         if least >= own:
