@@ -12,6 +12,7 @@ import os
 import random
 import sys
 import time
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,13 +106,18 @@ class Clients:
 
     async def run(self) -> None:
         """All of them, until each has its last answer."""
-        async with asyncio.TaskGroup() as group:
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
             for caller in self.plan.callers:
+                if not caller.key:
+                    for _ in range(caller.clients):
+                        group.create_task(self._sql(caller))
+                    continue
+                client = await stack.enter_async_context(self._openai(caller))  # to make one takes 20 ms
                 if caller.rate:
-                    group.create_task(self._stream(caller, group))
+                    group.create_task(self._stream(client, caller, group))
                     continue
                 for _ in range(caller.clients):
-                    group.create_task(self._loop(caller) if caller.key else self._sql(caller))
+                    group.create_task(self._loop(client, caller))
 
     @property
     def _is_over(self) -> bool:
@@ -121,23 +127,16 @@ class Clients:
         self._fresh += 1  # no two prompts are equal
         return f"{self._fresh} {self._random.choice(self.plan.texts)}"
 
-    async def _stream(self, caller: Caller, group: asyncio.TaskGroup) -> None:
-        async with self._openai(caller) as client:
-            under_way = set[asyncio.Task[None]]()
-            next_s = time.perf_counter()
-            while not self._is_over:
-                next_s += self._random.expovariate(caller.rate)
-                await asyncio.sleep(max(next_s - time.perf_counter(), 0.0))
-                task = group.create_task(self._complete(client, caller))
-                under_way.add(task)
-                task.add_done_callback(under_way.discard)
-            while under_way:
-                await asyncio.wait(under_way)
+    async def _stream(self, client: openai.AsyncOpenAI, caller: Caller, group: asyncio.TaskGroup) -> None:
+        next_s = time.perf_counter()
+        while not self._is_over:
+            next_s += self._random.expovariate(caller.rate)
+            await asyncio.sleep(max(next_s - time.perf_counter(), 0.0))
+            group.create_task(self._complete(client, caller))
 
-    async def _loop(self, caller: Caller) -> None:
-        async with self._openai(caller) as client:
-            while not self._is_over:
-                await self._complete(client, caller)
+    async def _loop(self, client: openai.AsyncOpenAI, caller: Caller) -> None:
+        while not self._is_over:
+            await self._complete(client, caller)
 
     def _openai(self, caller: Caller) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(

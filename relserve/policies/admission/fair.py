@@ -15,6 +15,7 @@ from relserve.policies.admission.scalability import Fit
 
 MAY_COST = 0.2
 HELD_S = 2.0  # in which a user's requests that have ended are forgotten: the next may be on their way
+AWAY_S = 1.0  # a user of whom nothing ran or waited for so long is gone
 
 
 class Shares:
@@ -111,9 +112,9 @@ class Presence:
         Args:
             waiting: requests that wait, by user.
         """
-        for gone in [each for each in self._latest if self._held(each, now_s) < 0.5]:
-            del self._latest[gone]
         weight, waits = self._shares.weight, waiting or {}
+        for gone in [each for each in self._latest if self._is_gone(each, waits, now_s)]:
+            del self._latest[gone]
         held = {
             each: max(self._held(each, now_s), self._running.get(each, 0) + waits.get(each, 0)) / weight(each)
             for each in {*self._running, *self._latest, *waits}
@@ -124,6 +125,10 @@ class Presence:
             return True
         if_equal = least * sum(map(weight, {*held, user}))
         return curve.speed(load + 1) >= (1.0 - MAY_COST) * curve.speed(max(round(if_equal), 1))
+
+    def _is_gone(self, user: str, waiting: Mapping[str, int], now_s: float) -> bool:
+        is_away = user not in self._running and user not in waiting
+        return is_away and now_s - self._latest[user][1] > AWAY_S
 
     def _held(self, user: str, now_s: float) -> float:
         latest, when_s = self._latest.get(user, (0.0, now_s))

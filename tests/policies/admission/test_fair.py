@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.admission.fair import HELD_S, Presence, Shares
+from relserve.policies.admission.fair import AWAY_S, HELD_S, Presence, Shares
 from relserve.policies.admission.request import Request
+from relserve.policies.admission.scalability import Fit
 from tests.policies.admission.views import CURVE
 
 
@@ -125,4 +126,26 @@ def test_those_whose_next_request_is_on_its_way_are_still_there() -> None:
     for _ in range(8):
         its.ended("modest", 10.0)
     assert not its.spares("greedy", 100, CURVE, 10.1)
-    assert its.spares("greedy", 100, CURVE, 10.0 + 5 * HELD_S)
+    assert its.spares("greedy", 100, CURVE, 10.1 + AWAY_S)
+
+
+def test_who_has_gone_holds_nobody_to_a_few() -> None:
+    its = presence(gone=1, one=3, other=3)
+    its.ended("gone", 10.0)
+    steep = Fit("usl", (300.0, 1.0, 0.0), 0.99, 1000)
+    assert not its.spares("one", 6, steep, 10.1, {"one": 5, "other": 5})
+    assert its.spares("one", 6, steep, 10.1 + AWAY_S, {"one": 5, "other": 5})
+
+
+def test_who_has_fewer_now_is_taken_to_have_fewer() -> None:
+    its = presence(modest=8, greedy=100)
+    for at_s in (10.0, 10.5):
+        for _ in range(3):
+            its.ended("modest", at_s)
+    assert 2 < its._held("modest", 10.5 + HELD_S) < 4
+
+
+def test_what_waits_is_had_too() -> None:
+    steep = Fit("usl", (300.0, 1.0, 0.0), 0.99, 1000)
+    assert not presence(one=1, other=1).spares("one", 2, steep, 0.0)
+    assert presence(one=1, other=1).spares("one", 2, steep, 0.0, {"one": 7, "other": 7})
