@@ -8,9 +8,11 @@ same requests. All requests are served in the end, however late, but for those w
 step ends in which they come: they are refused, and no part of the variation. `over_best_single_static` and
 `worst_below_best` are as of `admission`.
 
-The engine's clock is the processor time that it takes, so other programs count little (see `clocks`); the
-time of the door's decisions is left out of it, for a gate decides in another process, and told beside. The
-machine should be quiet all the same: what shares its caches and its memory makes steps longer.
+The engine runs on one thread by `clocks.ChargedClock`: engine and scheduler are real and compute every token,
+but a step of the model counts as what one of its size takes as a rule, by a fit to steps that were measured
+before, for two runs of one trace are not alike by any clock that measures on a machine whose speed moves. All
+else around the model counts as its processor time is measured, but for the door's decisions, which are left
+out and told beside: a gate decides in another process.
 """
 
 from __future__ import annotations
@@ -21,15 +23,17 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
 
 from benchmarks.admission_runs import ENGINE, MIXES, TASKS, requests
-from benchmarks.clocks import BusyClock
+from benchmarks.clocks import ChargedClock
 from benchmarks.common import arguments, finish, table
 from benchmarks.hybrid.requests import FIRST_TOKEN, LAST_TOKEN
 from benchmarks.relquery_hooks import TRUE_TOKENS
 from benchmarks.relquery_worker import build
+from benchmarks.slo.step_times import StepTimes, fitted
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import Admit, Request
@@ -37,6 +41,7 @@ from relserve.policies.admission.scalability import Sample, fit
 from relserve.policies.admission.variants import make
 from relserve.simulator.admission.run import Outcome, Served, Spec
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.step_features import work_of
 
 SCALE = 0.25  # of Table I's lengths
 MULTIPLES = (0.3, 0.5, 0.7, 1.0, 1.5)  # of what the engine says at 32 at once
@@ -66,9 +71,21 @@ class Engine:
             max_tokens=512, max_model_len=1024, kv_tokens=32_768, kv_dtype="auto", local_worker=True,
             settings="{}",
         ))  # fmt: skip
-        self._requests = self._engine.engine_core.engine_core.scheduler.requests
-        self._clock, self._left_out_s = BusyClock(), 0.0
+        core = self._engine.engine_core.engine_core
+        self._requests = core.scheduler.requests
+        self._clock, self._left_out_s = ChargedClock(), 0.0
+        self._clock.charge(core.model_executor, lambda output: work_of(output, self._requests))
         self.decided_s: list[float] = []
+
+    def forget(self) -> None:
+        """The steps until now, as those of a process that has just begun."""
+        self._clock.samples = []
+
+    def charge(self) -> tuple[StepTimes, float]:
+        """Count steps by a fit to all that were measured; gives it and the variance that it explains."""
+        steps = [[*step.work, step.seconds] for step in self._clock.samples]
+        self._clock.cost = cost = fitted(steps)
+        return cost, cost.explained(steps)
 
     def now(self) -> float:
         """Seconds of its work."""
@@ -226,6 +243,10 @@ def main() -> None:
     number = 30 if args.quick else 100
     engine = Engine()
     profile(engine, scaled(requests("W3", 1.0, 0, 50, "warm"), "w"), [8])
+    engine.forget()
+    profile(engine, scaled(requests("W3", 1.0, 0, 500, "steps"), "s"))
+    cost, explained = engine.charge()
+    print(f"a step counts as {cost}, which explains {explained:.3f} of the variance of measured ones")
     measured = profile(engine, scaled(requests("W3", 1.0, 0, 500, "profile"), "p"))
     limits_s = limits_of([each for each in measured if each.load < 1.05])
     curve = fit([Sample(each.load, each.speed) for each in measured])
@@ -254,7 +275,8 @@ def main() -> None:
                     ratio.setdefault((mix, multiple, system), []).append(found)
                     decided.setdefault(system, []).extend(engine.decided_s)
                     engine.decided_s.clear()
-    report(goodput, ratio, decided, mixes, multiples, args.quick, curve, limits_s)
+    steps = {"step_times": asdict(cost), "fit_r2": explained}
+    report(goodput, ratio, decided, mixes, multiples, args.quick, curve, limits_s, steps)
 
 
 def report(
@@ -266,6 +288,7 @@ def report(
     quick: bool,
     curve: Any,
     limits_s: dict[str, float],
+    steps: dict[str, Any],
 ) -> None:
     """Tables and headline."""
     mean = {key: statistics.fmean(values) for key, values in goodput.items()}
@@ -291,7 +314,8 @@ def report(
     head["cv_ours_and_single"] = [round(variation["ours"], 1), round(variation[single], 1)]
     details = {
         "goodput": rows, "over_all": over_all, "variation": variation, "limits_s": limits_s,
-        "curve": list(curve.parameters), "by_seed": [[*key, *values] for key, values in goodput.items()],
+        "curve": list(curve.parameters), **steps,
+        "by_seed": [[*key, *values] for key, values in goodput.items()],
         "ratio_by_seed": [[*key, *values] for key, values in ratio.items()],
     }  # fmt: skip
     finish("admission_engine", head, details, quick)

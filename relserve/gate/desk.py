@@ -19,7 +19,7 @@ from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.machine.gate_status import UserStatus
 from relserve.policies.admission.door import Door, Turn
-from relserve.policies.admission.kept import RESERVE
+from relserve.policies.admission.kept import latest_s
 from relserve.policies.admission.request import Admit, Refuse, Request
 
 FRONT = 8  # requests of a user and class at the door; policies look at fewer
@@ -207,7 +207,7 @@ class Desk:
         """
         if self.door.promise is None or party.deadline_s == inf:
             return party.deadline_s <= now_s
-        return party.deadline_s - RESERVE * (party.deadline_s - party.arrival_s) <= now_s
+        return latest_s(party.arrival_s, party.deadline_s) <= now_s
 
     def _could(self, party: Party, now_s: float) -> bool:
         return self.door.could(party.request(""), now_s)

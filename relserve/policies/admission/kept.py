@@ -52,9 +52,14 @@ def needed_speed(view: View, request: Request, attained: float = 0.0) -> float:
     assert view.promise is not None
     if request.deadline_s == inf:
         return 0.0
-    left_s = request.deadline_s - view.now_s - RESERVE * (request.deadline_s - request.arrival_s)
+    left_s = latest_s(request.arrival_s, request.deadline_s) - view.now_s
     if left_s <= 0:
         return inf
     work = view.work(request)
     left = max(work - attained, LEAST_LEFT * work)
     return view.promise.stretch(request.group) * left / left_s
+
+
+def latest_s(arrival_s: float, deadline_s: float) -> float:
+    """When a request has to leave the engine so that it is in time where it was asked."""
+    return deadline_s - RESERVE * (deadline_s - arrival_s)
