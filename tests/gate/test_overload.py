@@ -114,18 +114,6 @@ def test_of_those_let_in_at_least_95_of_100_are_in_time_and_the_engine_is_used(l
     assert engine.came_to["in time"] > 0.5 * CAPACITY * 20
 
 
-def test_what_grows_with_who_is_let_in_breaks_no_promise_for_long() -> None:
-    """Whoever runs for a second finds the engine slower from then on, the more so the more run."""
-    engine = Engine()
-    engine.passes(10.0, 1.3)
-    engine.came_to.clear()
-    for _ in range(400):
-        engine.hidden = min(0.02 * len(engine.rows), 1.5)
-        engine.passes(0.1, 1.3)
-    assert engine.kept >= 0.95
-    assert engine.came_to["in time"] > 0.3 * CAPACITY * 40
-
-
 def test_where_there_is_room_hardly_anybody_is_refused() -> None:
     engine = Engine()
     engine.passes(5.0, 0.5)

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from relserve.policies.admission.arrivals import Arrivals
 from relserve.policies.admission.fair import Presence, Shares
-from relserve.policies.admission.kept import latest_s, needed_speed
+from relserve.policies.admission.kept import needed_speed
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.policy import AdmissionPolicy, Choice, Learnt, Running, View
 from relserve.policies.admission.promise import Promise
@@ -174,8 +174,6 @@ class Door:
             self.learn(request, self._served - inside.began)
         if self.promise is not None:
             self.promise.ended(request_id, self._served - inside.began, now_s)
-            if inside.is_promised:
-                self.promise.came_to(now_s <= latest_s(request.arrival_s, request.deadline_s))
             if now_s <= request.deadline_s < inf:
                 self.promise.proved(1 + sum([r.request.deadline_s < inf for r in self._inside.values()]))
         return self.poll(now_s)
@@ -195,8 +193,6 @@ class Door:
             if self.promise is not None:
                 is_cut = now_s + CLOCK_S >= inside.request.deadline_s
                 self.promise.ended(request_id, (self._served - inside.began) * is_cut, now_s, is_cut)
-                if is_cut and inside.is_promised:
-                    self.promise.came_to(False)
         self._ready = [request for request in self._ready if request.request_id != request_id]
 
     def learn(self, request: Request, work: float) -> None:
@@ -252,9 +248,7 @@ class Door:
             request, reason = self._waiting.pop(choice.request.request_id), choice.reason
             self._ready.append(request)
             needed = request.needed_speed(now_s) if request.deadline_s > now_s else 0.0
-            inside = Running(request, now_s, needed, self._served, self._load_s)
-            inside.is_promised = request.deadline_s < inf and not choice.late
-            self._inside[request.request_id] = inside
+            self._inside[request.request_id] = Running(request, now_s, needed, self._served, self._load_s)
             if self.shares is not None:
                 self.shares.took(request.user, request.tokens)
             if request.deadline_s == inf:

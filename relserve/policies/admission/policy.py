@@ -23,7 +23,6 @@ class Running:
         needed_speed: the speed that it needed then, tokens a second.
         began, load_s: the door's counters of tokens and of load over time, as of then.
         said: tokens that it has said, as far as the engine has told.
-        is_promised: whether it was expected to be in time.
     """
 
     request: Request
@@ -32,7 +31,6 @@ class Running:
     began: float = 0.0
     load_s: float = 0.0
     said: float = 0.0
-    is_promised: bool = True
 
 
 @dataclass(slots=True)

@@ -5,10 +5,6 @@ the speed that the curve gave it meanwhile, is remembered over that by group; wh
 stretched by the quantile of the latest which the promise asks for (conformal prediction: Vovk, Gammerman and
 Shafer 2005). So whatever no curve of speeds shows is in it, such as a queue within the engine, or another
 program on its processor.
-
-That quantile is right as long as the next are like the latest. They are not where what is let in changes what
-others take. So what came of promises is counted, too: with each one that was broken all is stretched a little
-more, with each that was kept a little less (adaptive conformal inference: Gibbs and Candes 2021).
 """
 
 from __future__ import annotations
@@ -26,7 +22,6 @@ BEYOND = 2.0  # times as many as kept their limits together may run, for more ma
 LEAST = 16  # that may in any case
 PROVEN_S = 60.0  # in which most of that is forgotten
 LOOK_S = 0.5  # how often what is long ago is forgotten
-GAIN, MOST_CARE = 0.02, 3.0  # of a broken promise; and what all of them come to at most
 CUT = 1.25  # what was given up at its deadline would have taken so much more at least
 
 
@@ -43,7 +38,6 @@ class Promise:
     def __init__(self, kept: float = KEPT) -> None:
         self.kept = kept
         self._all, self._groups = _Latest(kept), OrderedDict[str, _Latest]()
-        self._care = 1.0
         self._proven, self._proven_s = 0.0, 0.0
         self._now_s = 0.0
         self._expected: dict[str, tuple[str, float]] = {}
@@ -60,14 +54,8 @@ class Promise:
         """What the work that is expected of a request of that group is to be multiplied by, at least 1."""
         known = self._groups.get(group)
         if known is None or known.num < ENOUGH or known.latest_s < self._now_s - SILENT_S:
-            return self._care * self._all.quantile
-        return self._care * known.quantile
-
-    def came_to(self, is_kept: bool) -> None:
-        """One that was to be in time has ended, and was, or was not."""
-        broken = 0.0 if is_kept else 1.0
-        self._care *= exp(GAIN * (broken - (1.0 - self.kept)))
-        self._care = min(max(self._care, 1.0), MOST_CARE)
+            return self._all.quantile
+        return known.quantile
 
     def started(self, request_id: str, group: str, work: float) -> None:
         """A request starts, which should take so much work."""

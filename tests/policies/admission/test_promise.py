@@ -11,7 +11,6 @@ from relserve.policies.admission.promise import (
     LATEST,
     LEAST,
     MEMORY_S,
-    MOST_CARE,
     MOST_GROUPS,
     SILENT_S,
     Promise,
@@ -110,16 +109,3 @@ def test_twice_as_many_may_run_as_kept_their_limits() -> None:
     assert BEYOND * 39 < its.most < BEYOND * 40
     its.passed(1000.0)
     assert its.most == LEAST
-
-
-def test_promises_that_are_broken_more_often_than_they_may_stretch_all_and_kept_ones_less() -> None:
-    its = promise(*[100.0] * 20)
-    for number in range(500):
-        its.came_to(is_kept=number % 5 > 0)  # 80 %, in place of 90
-    assert its.stretch("g") > 1.5
-    for _ in range(2000):
-        its.came_to(is_kept=True)
-    assert its.stretch("g") == 1.0
-    for _ in range(2000):
-        its.came_to(is_kept=False)
-    assert its.stretch("g") == MOST_CARE
