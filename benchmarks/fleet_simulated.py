@@ -8,7 +8,8 @@ Reports are 5 ms old; members have served the scenario before. `attainment_gain`
 LENS and PRISM keep within their limits than vLLM V1 behind round robin, percent, both means of the scenarios
 (the paper: 43). `worst_over_published` is the least of ours over PRISM, both with LENS, in points, over the
 eight cells of Figure 9; `default_worst_over_published` that of a fleet as it is by default, with our step
-budgets in the members, over LENS and PRISM.
+budgets in the members, over LENS and PRISM. `most_owners_cost` is how many points less ours keeps where
+sixteen owners share 64 unequal engines than where one has them.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import arguments, finish, table
-from benchmarks.fleet import plan
+from benchmarks.fleet import plan, shards
 from benchmarks.fleet.choices import choices_us
-from benchmarks.fleet.systems import FLEETS, Cell, Result, run_cells
+from benchmarks.fleet.systems import EVERY_S, FLEETS, Cell, Result, run_cells
 from benchmarks.plots import bars
 from benchmarks.slo.systems import BASE
 from benchmarks.slo.workloads import SCENARIOS
@@ -162,6 +163,35 @@ def by_size(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
     return rows
 
 
+def by_owners(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+    """Several owners of one fleet."""
+    rows = []
+    for cell in cells:
+        each = [found.mean(cell, field) for field in ("attained", "e2e_p90_s", "wait_p90_s", "lost")]
+        times = [cell.owner_times, 1e3 * EVERY_S * cell.rarer]
+        rows.append([cell.router, *times, cell.shards, *each[:2], 1e3 * each[2], each[3]])
+    print("\nseveral owners of one fleet of unequal engines, FlowGPT-T, LENS; an owner's work takes so many")
+    print("times as long as measured; within both limits, %; P90 of s end to end, and of ms that a request")
+    print("takes at its owner; reports that were lost, for its socket was full, %")
+    columns = ["router", "times", "ms a report", "owners", "both", "e2e P90", "owner P90", "lost"]
+    print(table(columns, rows))
+    return rows
+
+
+def on_paper(quick: bool) -> tuple[list[shards.Costs], list[shards.Load]]:
+    """What owners of larger fleets have to do."""
+    costs = shards.costs((64,) if quick else shards.SIZES, 200 if quick else 2000)
+    loads = shards.on_paper(costs)
+    print("\na request at an owner, from choice to end, and a report, from its datagram on, microseconds of")
+    print("CPU time; and how many engines would fill one owner's time")
+    rows = [[*each, shards.most_engines(each)] for each in costs]
+    print(table(["engines", "request", "report", "most"], rows))
+    print("\non paper, of each owner's time, %: 8/3 requests a second to an engine, 50 reports a second of")
+    print("each to every owner, or to all together")
+    print(table(["engines", "owners", "requests", "reports", "both", "rarer", "both"], loads))
+    return costs, loads
+
+
 def quick_choices(quick: bool) -> list[list[Any]]:
     """Microseconds of a choice by router and number of members."""
     rows = choices_us((64,) if quick else (8, 64, 1000), 100 if quick else 1000)
@@ -177,7 +207,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, help="one part, saved in a file of its own")
     args = parser.parse_args()
     started, seeds = time.perf_counter(), list(range(1, (1 if args.quick else args.seeds) + 1))
-    parts = ("figures",) if args.quick else (args.only,) if args.only else PARTS
+    parts = (args.only,) if args.only else ("figures",) if args.quick else PARTS
     details: dict[str, Any] = {"seeds": seeds, "by_seed": []}
     headline: dict[str, Any] = {}
     for part in parts:
@@ -232,8 +262,22 @@ def sizes(seeds: Sequence[int], quick: bool) -> Part:
     return found, {"most_engines": max(row[0] for row in rows)}, {"sizes": rows}
 
 
+def owners(seeds: Sequence[int], quick: bool) -> Part:
+    """Several owners that share a fleet; two seeds."""
+    cells = list(plan.shards(seeds[:1], "unequal 8", 0.5) if quick else plan.shards(seeds[:2]))
+    found = Found(run_cells(cells), seeds)
+    rows = by_owners(found, unique(cells))
+    costs, loads = on_paper(quick)
+    quickest = {row[3]: row[4] for row in rows if row[:3] == ["ours", 1.0, 1e3 * EVERY_S]}
+    headline = {
+        "most_owners_cost": quickest[1] - quickest[plan.SHARDS[-1]],
+        "most_engines_of_one_owner": shards.most_engines(costs[-1]),
+    }
+    return found, headline, {"owners": rows, "owner_us": costs, "on_paper": loads}
+
+
 PARTS: dict[str, Callable[[Sequence[int], bool], Part]] = {
-    "figures": figures, "old": old, "faults": faults, "sizes": sizes,
+    "figures": figures, "old": old, "faults": faults, "sizes": sizes, "shards": owners,
 }  # fmt: skip
 
 

@@ -1,16 +1,21 @@
-"""How long a choice takes, every router over made-up states, and what a report costs its receiver."""
+"""How long a choice takes, every router over made-up states, and what its owner does beside choosing."""
 
 from __future__ import annotations
 
+import asyncio
 import random
+import socket
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from relserve.engines.fleet.state_channel import StateChannel
+from relserve.machine.state_message import encode
 from relserve.policies.cost import CostModel
 from relserve.policies.dispatch.board import Board
+from relserve.policies.dispatch.desk import Asked, Desk
 from relserve.policies.dispatch.state import Member, Report, Request
 from relserve.policies.dispatch.variants import NAMES, make
 
@@ -59,3 +64,50 @@ def _choices(size: int, name: str, number: int) -> list[float]:
         times.append(time.thread_time() - started)
         board.sent(row, request, 0.001 * i)
     return [1e6 * float(np.median(times)), 1e6 * float(np.percentile(times, 99))]
+
+
+def requests_us(size: int, number: int) -> float:
+    """A request at the desk of `ours`, from its choice to its end: the mean of `number`, in CPU time."""
+    desk, ended = Desk(make("ours"), _board(size)), 20 * size
+    asked = [Asked(str(i), 400, 1e4, 1.0, 0.02) for i in range(number + ended)]
+    for each in asked[:ended]:
+        desk.put([each], desk.board.names[int(each.request_id) % size], 0.0)
+    started = time.thread_time()
+    for i, each in enumerate(asked[ended:]):
+        desk.send(each, 0.001 * i)
+        desk.ended(asked[i].request_id, 0.001 * i, 200.0)
+    return 1e6 * (time.thread_time() - started) / number
+
+
+def datagrams_us(size: int, number: int) -> float:
+    """A report from its datagram in the socket until the board has it: the mean of `number`, in CPU time.
+
+    Args:
+        number: a multiple of 50, which come together.
+    """
+    return asyncio.run(_take(size, number))
+
+
+async def _take(size: int, number: int, together: int = 50) -> float:
+    board, draw, took_s, taken = _board(size), random.Random(1), 0.0, asyncio.Event()
+
+    def take(name: str, report: Report) -> None:
+        board.report(name, report, 0.001 * report.sequence)
+        if not report.sequence % together:
+            taken.set()
+
+    seen = [board.sent(i % size, Request(400, 200), 0.0) for i in range(20 * size)][-1] - 3 * size
+    channel = StateChannel(take)
+    await channel.open()
+    targets = [channel.expect(f"m{i}") for i in range(size)]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for first in range(0, number + together, together):  # the first of them warm up
+            for i in range(first, first + together):
+                target = targets[i % size]
+                sender.sendto(encode(_report(draw, 1 + i, seen), target, 0.0), target.host_and_port)
+            started = time.thread_time()
+            await asyncio.wait_for(taken.wait(), 10)
+            took_s += time.thread_time() - started if first else 0.0
+            taken.clear()
+    channel.close()
+    return 1e6 * took_s / number

@@ -1,10 +1,10 @@
-"""Which runs are made: the figures of the paper, old states, failures, large fleets."""
+"""Which runs are made: the figures of the paper, old states, failures, large fleets, several owners."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchmarks.fleet.systems import Cell
+from benchmarks.fleet.systems import FLEETS, Cell
 from benchmarks.slo.systems import BASE
 from benchmarks.slo.workloads import SCENARIOS
 
@@ -26,6 +26,9 @@ OLD = ("least_loaded", "least_unanswered", "prism", "prism+own", "ours")
 FAULTY = ("round_robin", "ours")
 LARGE = {"unequal 8": 8, "unequal 64": 64, "unequal 1000": 1000}
 PER_ENGINE = 8.0 / 3  # requests a second of FlowGPT-T
+SHARDS = (1, 2, 4, 8, 16)
+RARER = ((1, 16), (4, 4), (4, 16), (16, 16))  # owners, and how many times rarer members report to each
+STANDS_FOR = 4000  # engines: 64 whose owners are so much slower that they have as much to do
 
 
 def equal(seeds: Sequence[int], scenarios: Sequence[str], seconds: float) -> Iterator[Cell]:
@@ -75,3 +78,16 @@ def large(seeds: Sequence[int]) -> Iterator[Cell]:
             for seed in seeds if number == 8 else seeds[:1]:
                 seconds = 1.0 if number == 1000 else 5.0
                 yield Cell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", router, seed, seconds)
+
+
+def shards(seeds: Sequence[int], fleet: str = "unequal 64", seconds: float = 5.0) -> Iterator[Cell]:
+    """More and more owners of one fleet: as quick as measured, then so slow that one has too much to do."""
+    number = len(FLEETS[fleet])
+    cell = Cell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", "ours", 0, seconds, owner_times=1.0)
+    quick = [cell._replace(shards=each) for each in SHARDS]
+    published = [cell._replace(router="prism", shards=each) for each in (1, 8)]
+    rarer = [cell._replace(shards=each, rarer=times) for each, times in RARER]
+    every = [cell._replace(shards=each) for each in (1, 4, 16)]
+    slow = [each._replace(owner_times=STANDS_FOR / number) for each in (*every, *rarer)]
+    for each in (*quick, *published, *rarer, *slow):
+        yield from (each._replace(seed=seed) for seed in seeds)

@@ -14,8 +14,11 @@ from benchmarks.fleet.engines import members
 from benchmarks.slo.workloads import requests
 from relserve.policies.dispatch.variants import make
 from relserve.simulator.budget.engine import Change
-from relserve.simulator.fleet.run import Death, FleetRequest, Link, Outcome, simulate
+from relserve.simulator.fleet.run import Death, FleetRequest, Link, Outcome, Owners, simulate
 
+EVERY_S = 0.02  # between two reports of a member
+REQUEST_S, REPORT_S = 1.65e-4, 1.8e-5  # of an owner's time, measured with 4,000 members (`shards.costs`)
+WAITING = 300  # reports that its socket holds
 SLOWER = 2.0  # times the limits of equal engines: the slowest kind could not keep those
 UNEQUAL = ("H100", "A100", "A6000")
 FLEETS = {
@@ -33,6 +36,9 @@ class Cell(NamedTuple):
         budget: the budget policy in the members.
         delay_s: how old reports are when they come.
         fault: of the first member: "dies" after 1 s and is back 3 s later, "slows" threefold after 1 s.
+        shards: owners that share the fleet.
+        rarer: how many times longer a member waits between two reports to one owner.
+        owner_times: how many times longer than measured an owner takes for its work; 0: it takes no time.
     """
 
     fleet: str
@@ -44,10 +50,30 @@ class Cell(NamedTuple):
     seconds: float
     delay_s: float = 0.005
     fault: str = ""
+    shards: int = 1
+    rarer: float = 1.0
+    owner_times: float = 0.0
+
+    @property
+    def link(self) -> Link:
+        """Between members and owners."""
+        apart = len(FLEETS[self.fleet]) if self.owner_times else 1  # not all reports at once to a busy one
+        return Link(self.delay_s, EVERY_S * self.rarer, num_beats=apart)
+
+    @property
+    def owners(self) -> Owners:
+        """Slower ones lose reports after as long a wait as others."""
+        times = self.owner_times
+        return Owners(self.shards, times * REQUEST_S, times * REPORT_S, WAITING / max(times, 1.0))
 
 
 class Result(NamedTuple):
-    """What is kept of a run: shares in percent, times in seconds, a choice in microseconds."""
+    """What is kept of a run: shares in percent, times in seconds, a choice in microseconds.
+
+    Attributes:
+        wait_p90_s: of requests for their owner.
+        lost: reports that found no room at an owner.
+    """
 
     attained: float
     ttft: float
@@ -59,6 +85,8 @@ class Result(NamedTuple):
     choice_us: float
     wall_s: float
     shares: tuple[float, ...]
+    wait_p90_s: float = 0.0
+    lost: float = 0.0
 
 
 def slower_of(fleet: str) -> float:
@@ -89,7 +117,7 @@ def run_one(cell: Cell) -> Result:
     elif cell.fault == "slows":
         slowed = replace(its[0].engine.times, changes=(Change(1.0, 3.0),))
         its[0] = its[0]._replace(engine=its[0].engine._replace(times=slowed))
-    outcome = simulate(asked(cell), its, make(cell.router), Link(cell.delay_s), cell.seed, deaths)
+    outcome = simulate(asked(cell), its, make(cell.router), cell.link, cell.seed, deaths, cell.owners)
     if any(served.answers != 1 for served in outcome.served):
         raise RuntimeError(f"{cell}: requests without an answer, or with two")
     return result_of(outcome, kinds)
@@ -107,6 +135,7 @@ def result_of(outcome: Outcome, kinds: Sequence[str]) -> Result:
         100 * outcome.attained, ttft, tpot, ttft_s, tpot_s, e2e_s, float(np.percentile(times[:, 2], 90)),
         1e6 * float(np.median(outcome.choices_s)), outcome.wall_s,
         tuple(100 * went.count(kind) / len(went) for kind in dict.fromkeys(kinds)),
+        float(np.percentile(outcome.waits_s, 90)), 100 * outcome.num_lost / max(outcome.num_reports, 1),
     )  # fmt: skip
 
 

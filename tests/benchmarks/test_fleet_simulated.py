@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from benchmarks.fleet import plan
-from benchmarks.fleet.choices import REPORT, choices_us
+from benchmarks.fleet import plan, shards
+from benchmarks.fleet.choices import REPORT, choices_us, datagrams_us, requests_us
 from benchmarks.fleet.engines import FIGURES, roofline, throughput
 from benchmarks.fleet.systems import FLEETS, Cell, asked, run_one
 from benchmarks.fleet_simulated import DEFAULT, Found, figures_4_and_9, figures_7_and_8, name_of, unique
@@ -68,6 +68,35 @@ def test_choices_are_measured_for_every_router() -> None:
     rows = choices_us((8,), 20)
     assert [row[1] for row in rows] == [*NAMES, REPORT]
     assert all(0 < row[2] <= row[3] for row in rows)
+
+
+def test_a_run_of_several_owners_says_what_requests_wait_for_them() -> None:
+    cell = Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0)
+    assert run_one(cell).wait_p90_s == 0.0
+    slow = run_one(cell._replace(owner_times=300.0))  # 45 ms a request
+    assert slow.wait_p90_s > 0.3
+    assert slow.lost > 0.0
+    assert run_one(cell._replace(owner_times=300.0, shards=8, rarer=8.0)).wait_p90_s < 0.5 * slow.wait_p90_s
+
+
+def test_as_much_to_do_as_that_of_more_engines_has_an_owner_that_is_slower() -> None:
+    slow = [cell for cell in plan.shards([1]) if cell.owner_times > 1.0]
+    assert slow[0].rate * slow[0].owner_times == pytest.approx(plan.STANDS_FOR * plan.PER_ENGINE)
+    assert (slow[0].owners.most_waiting, slow[0].owners.number) == (4.8, 1)
+    assert {(cell.shards, cell.rarer) for cell in slow} >= set(plan.RARER)
+
+
+def test_what_owners_have_to_do_on_paper() -> None:
+    one, four = shards.on_paper([shards.Costs(3000, 100.0, 10.0)], (1, 4))
+    assert (one.requests, one.reports, one.total) == pytest.approx((80.0, 150.0, 230.0))
+    assert (one.rarer, one.rarer_total) == (one.reports, one.total)
+    assert four[2:] == pytest.approx((20.0, 150.0, 170.0, 37.5, 57.5))
+    assert shards.most_engines(shards.Costs(3000, 100.0, 10.0)) == pytest.approx(3000 / 2.3)
+
+
+def test_an_owners_work_is_measured() -> None:
+    assert 0 < requests_us(8, 100)
+    assert 0 < datagrams_us(8, 100)
 
 
 @pytest.mark.long

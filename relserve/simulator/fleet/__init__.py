@@ -1,1 +1,1 @@
-"""Several unequal engines in virtual time behind a desk that sees late what they report; they may fail."""
+"""Several unequal engines in virtual time behind owners that see late what they report; they may fail."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -102,17 +102,19 @@ class SimMember:
 
     Attributes:
         incarnation: how many processes there were before; -1 before the first.
-        seen: the number of the latest dispatch that it was given.
+        seen: the number of the latest dispatch that it was given, by owner.
+        yours: how many requests it has, by owner.
     """
 
     spec: MemberSpec
     seed: int
     incarnation: int = -1
-    seen: int = -1
+    seen: dict[int, int] = field(default_factory=dict)
+    yours: Counter[int] = field(default_factory=Counter)
     step: Step | None = None
     step_s: float = 0.0
     _sequence: int = 0
-    _asked: dict[str, Asked] = field(default_factory=dict)
+    _asked: dict[str, tuple[Asked, int]] = field(default_factory=dict)
     _done: list[Done] = field(default_factory=list)
     _held: OrderedDict[str, float] = field(default_factory=OrderedDict)
 
@@ -125,6 +127,7 @@ class SimMember:
         self.incarnation += 1
         self.step, self.step_s = None, 0.0
         self._asked.clear()
+        self.yours.clear()
         self._done.clear()
         self._held.clear()
         self.learning = Learning(
@@ -138,13 +141,16 @@ class SimMember:
         self._budget = float(its.max_num_batched_tokens)
         self._mean_output = 128.0
 
-    def receive(self, asked: Asked, num_output: int, number: int, gone_s: float, now_s: float) -> None:
-        """A request comes, which was asked `gone_s` ago."""
-        self.seen = max(self.seen, number)
+    def receive(
+        self, asked: Asked, num_output: int, number: int, gone_s: float, now_s: float, owner: int = 0
+    ) -> None:
+        """A request comes, which was asked `gone_s` ago; `number` is that of its owner's dispatch."""
+        self.seen[owner] = max(self.seen.get(owner, -1), number)
+        self.yours[owner] += 1
         held = min(self._held.pop(asked.session, 0.0), asked.shared_tokens) if asked.session else 0.0
         prompt = max(int(asked.prompt_tokens - held), 2)
         spec = RequestSpec(now_s, prompt, num_output, asked.ttft_slo_s - gone_s, asked.tpot_slo_s)
-        self._asked[self.engine.add(spec).request_id] = asked
+        self._asked[self.engine.add(spec).request_id] = asked, owner
 
     def begin(self, now_s: float) -> float | None:
         """Begin a step; gives its end, None where there is nothing to do.
@@ -173,7 +179,8 @@ class SimMember:
 
     def _ended(self, request: SimRequest) -> None:
         self.budgeted.ended(request)
-        asked, token_s = self._asked.pop(request.request_id), request.token_s
+        (asked, owner), token_s = self._asked.pop(request.request_id), request.token_s
+        self.yours[owner] -= 1
         self._done.append(Done(asked, token_s[0], token_s[-1], len(token_s)))
         self._mean_output += 0.02 * (len(token_s) - self._mean_output)
         if asked.session and self.spec.cache_tokens:
@@ -181,8 +188,12 @@ class SimMember:
             while sum(self._held.values()) > self.spec.cache_tokens:
                 self._held.popitem(last=False)
 
-    def report(self) -> Report:
-        """What it says of itself, while a step runs."""
+    def reports(self, owners: Sequence[int]) -> list[Report]:
+        """What it says of itself to each of these owners, while a step runs."""
+        report = self._report()
+        return [report._replace(seen=self.seen.get(owner, -1), yours=self.yours[owner]) for owner in owners]
+
+    def _report(self) -> Report:
         table, its = self.engine.table, self.spec.engine
         need = table.num_tokens - table.num_computed
         waits = table.holds == NOTHING
@@ -200,6 +211,5 @@ class SimMember:
             peak_tokens_per_s=1.0 / its.times.roofline.token_s, waiting_tokens=waiting,
             output_tokens=max(outputs - said, 0.25 * outputs),
             budget_tokens=self._budget if len(table) else float(its.max_num_batched_tokens),
-            incarnation=self.incarnation, sequence=self._sequence, seen=self.seen, yours=len(table),
-            cost=self.learning.cost.model,
+            incarnation=self.incarnation, sequence=self._sequence, cost=self.learning.cost.model,
         )  # fmt: skip
