@@ -10,7 +10,7 @@ import pytest
 from benchmarks.clocks import ChargedClock, LinearCosts
 from benchmarks.deadlines.workflows import StepSpec
 from benchmarks.effective.attainment import RequestRecord, Slo
-from benchmarks.lens import Ran, Regime, attained, headline, holds, learnt_r2, meets, rows_of
+from benchmarks.lens import Ran, Regime, attained, headline, hindsight_r2, holds, learnt_r2, meets, rows_of
 from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, Kept, Load, came, kept, trace
 from benchmarks.slo.step_times import fitted
 from relserve.policies.budget.model import OURS
@@ -91,6 +91,8 @@ def test_steps_count_as_those_of_their_size_did() -> None:
     assert learnt_r2(steps, OURS) > 0.95
     scrambled = [[*a[:-1], b[-1]] for a, b in zip(steps, reversed(steps), strict=True)]
     assert fitted(scrambled).explained(scrambled) < 0.2
+    assert hindsight_r2(np.array(steps)) >= fitted(steps).explained(steps)
+    assert hindsight_r2(np.array(scrambled)) < 0.2
     assert learnt_r2(scrambled, OURS) < 0.2
 
 
@@ -123,7 +125,8 @@ def test_a_charged_step_moves_the_clock_by_what_it_counts_as() -> None:
 
 
 def ran(share: float, tpot: float = 1.0, r2: float | None = None) -> Ran:
-    return Ran(Kept(share, 1.0, tpot, 0.03, 0.5, 100), (0.1, 0.4), r2, r2, 300.0, 150.0, 0.1)
+    its = Kept(share, 1.0, tpot, 0.03, 0.5, 100)
+    return Ran(its, (0.1, 0.4), r2, r2, (r2 or 0.9) + 0.01, 300.0, 150.0, 0.1)
 
 
 def test_the_headline_is_of_the_load_where_ours_is_worst() -> None:
@@ -143,6 +146,7 @@ def test_the_headline_is_of_the_load_where_ours_is_worst() -> None:
     assert (told["single_static"], told["r2"], told["decision_ms"]) == ("static-8192", 0.96, 0.4)
     assert told["attainment_over_single_static"] == round(0.97 / 0.85, 3)
     assert (told["by_load"], told["r2_charged"]) == ([0.99, 1.056], 0.96)
+    assert told["r2_hindsight"] == 0.97
     assert told["loads_met"] == {"static-256": 2, "static-8192": 1, "lens": 2, "ours": 2}
     assert told["loads_held"] == {"static-256": 1, "static-8192": 0, "lens": 0, "ours": 2}
     assert not holds(found, "static-8192", 0.3, ("static-8192", "static-256"))
