@@ -51,7 +51,7 @@ class Caller:
 
     Attributes:
         key: of OpenAI's API; "" where they speak SQL, with the password.
-        clients: each does one thing at a time; of `rate`, the most.
+        clients: each does one thing at a time; without meaning beside a `rate`.
         rate: requests a second, which come whether the ones before have been answered or not; 0: each
             client asks again as soon as it has its answer.
         every_s: between the times when statements of a client of SQL are due, on average, whatever they take;

@@ -203,15 +203,15 @@ class Desk:
     def _is_too_late(self, party: Party, now_s: float) -> bool:
         """Whether nobody of it may start any more, whatever comes; where that is promised, a little sooner.
 
-        That is when the time left is less than one takes alone, if it was more at first. So whoever asked
-        hears from the gate why, before its own clock says that the time is over, and of a statement whose
-        other rows are answered those are not kept waiting by this one.
+        So whoever asked hears from the gate why, before its own clock says that the time is over. And sooner
+        by what one takes alone, if that is little: of a statement whose other rows are answered those are not
+        kept beyond their limit by one that could not be in time.
         """
         if self.door.promise is None or party.deadline_s == inf:
             return party.deadline_s <= now_s
         latest = latest_s(party.arrival_s, party.deadline_s)
         alone_s = self.door.seconds(party.tokens, party.group, 1) or 0.0
-        return now_s >= (latest - alone_s if party.arrival_s + alone_s < latest else latest)
+        return latest - min(alone_s, party.deadline_s - latest) <= now_s
 
     def _could(self, party: Party, now_s: float) -> bool:
         return self.door.could(party.request(""), now_s)

@@ -251,7 +251,7 @@ class Door:
             self._inside[request.request_id] = Running(request, now_s, needed, self._served, self._load_s)
             if self.shares is not None:
                 self.shares.took(request.user, request.tokens)
-            if request.deadline_s == inf:
+            if self.promise is not None and request.deadline_s == inf:
                 self._presence.started(request.user)
             if self.promise is not None and self.curve.curve is not None:
                 self.promise.started(request.request_id, request.group, self._view(now_s).work(request))
@@ -266,27 +266,32 @@ class Door:
         view = self._view(now_s)
         if self.shares is None:
             return self.policy.choose(view)
-        choice = Choice(None, "nobody waits")
-        unlimited = Counter([request.user for request in view.waiting if request.deadline_s == inf])
+        choice, held_back = Choice(None, "nobody waits"), self._held_back(view)
         for requests in self.shares.by_user(view.waiting):
-            requests = self._sparing(requests, now_s, unlimited)
-            found = self.policy.choose(view._replace(waiting=requests))
+            if requests[0].user in held_back:
+                requests = [request for request in requests if request.deadline_s < inf]
+            if requests:
+                found = self.policy.choose(view._replace(waiting=requests))
+            else:
+                found = Choice(None, "another user has fewer, who would be slowed down")
             if found.request is not None and not found.late:
                 return found
             if choice.request is None:
                 choice = found
         return choice
 
-    def _sparing(self, requests: list[Request], now_s: float, unlimited: Mapping[str, int]) -> list[Request]:
-        """Those of a user's that may start as far as others' speeds go."""
-        curve, user = self.curve.curve if self.promise is not None else None, requests[0].user
-        if curve is None or self._presence.spares(user, self.load, curve, now_s, unlimited):
-            return requests
-        return [request for request in requests if request.deadline_s < inf]
+    def _held_back(self, view: View) -> set[str]:
+        """Users of whom nothing without a limit may start, as far as others' speeds go."""
+        waiting = Counter([request.user for request in view.waiting if request.deadline_s == inf])
+        if self.promise is None or view.curve is None or not waiting:
+            return set()
+        had = self._presence.had(view.now_s, waiting)
+        spares = self._presence.spares
+        return {user for user in waiting if not spares(user, self.load, view.curve, had)}
 
     def _left(self, request: Request, tokens: float, now_s: float) -> None:
         """One that ran does no more."""
-        if request.deadline_s == inf:
+        if self.promise is not None and request.deadline_s == inf:
             self._presence.ended(request.user, now_s)
         if self.shares is not None:
             self.shares.ended(request.user, request.tokens, tokens)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp
+from typing import NamedTuple
 
 from relserve.policies.admission.request import Request
 from relserve.policies.admission.scalability import Fit
 
 MAY_COST = 0.2
 HELD_S = 2.0  # in which a user's requests that have ended are forgotten: the next may be on their way
-AWAY_S = 1.0  # a user of whom nothing ran or waited for so long is gone
+FORGOTTEN = 0.5  # of a request
 
 
 class Shares:
@@ -78,13 +79,31 @@ class Shares:
         return tokens / self.weight(user)
 
 
+class Had(NamedTuple):
+    """How many requests users have, at one moment.
+
+    Attributes:
+        by_weight: the users' numbers over their weights, the least first.
+        weight: of all of them together.
+    """
+
+    by_weight: Sequence[tuple[float, str]]
+    weight: float
+
+    def least_beside(self, user: str) -> float | None:
+        """Of the others; None where there is nobody else."""
+        return next((number for number, name in self.by_weight[:2] if name != user), None)
+
+
 class Presence:
     """How many requests of each user run, or ran a moment ago, and what one more would cost the others.
 
     Turns alone are no fair shares on an engine that runs many at once: whoever has few requests has none that
     waits for its turn, and is slowed down by all that run. So requests of one user, beyond as many as another
-    has by weight, may cost that one `MAY_COST` of the speed at which all have so many. What waits at the door
-    is had, too: else two users would hold each other at the few that they happen to run.
+    has by weight, may cost that one `MAY_COST` of the speed at which all have so many; the first of a user's
+    may always start. What waits at the door is had, too: else two users would hold each other at the few that
+    they happen to run. And who has gone counts with what it had, until it is forgotten: else the fewer the
+    longer it has been away, and would hold others at fewer and fewer.
     """
 
     def __init__(self, shares: Shares) -> None:
@@ -104,31 +123,30 @@ class Presence:
         else:
             self._running.pop(user, None)
 
-    def spares(
-        self, user: str, load: int, curve: Fit, now_s: float, waiting: Mapping[str, int] | None = None
-    ) -> bool:
-        """Whether one more of a user's, when `load` run, leaves all others the speed that is theirs.
+    def had(self, now_s: float, waiting: Mapping[str, int]) -> Had:
+        """What users have who have anything.
 
         Args:
             waiting: requests that wait, by user.
         """
-        weight, waits = self._shares.weight, waiting or {}
-        for gone in [each for each in self._latest if self._is_gone(each, waits, now_s)]:
-            del self._latest[gone]
-        held = {
-            each: max(self._held(each, now_s), self._running.get(each, 0) + waits.get(each, 0)) / weight(each)
-            for each in {*self._running, *self._latest, *waits}
-        }
-        own = (self._running.get(user, 0) + 1) / weight(user)
-        least = min([each for name, each in held.items() if name != user], default=own)
-        if least >= own:
-            return True
-        if_equal = least * sum(map(weight, {*held, user}))
-        return curve.speed(load + 1) >= (1.0 - MAY_COST) * curve.speed(max(round(if_equal), 1))
+        for user in [user for user in self._latest if self._held(user, now_s) < FORGOTTEN]:
+            del self._latest[user]
+        weight = self._shares.weight
+        users = {*self._running, *self._latest, *waiting}
+        numbers = [(self._number(user, now_s, waiting) / weight(user), user) for user in users]
+        return Had(sorted(numbers), sum(map(weight, users)))
 
-    def _is_gone(self, user: str, waiting: Mapping[str, int], now_s: float) -> bool:
-        is_away = user not in self._running and user not in waiting
-        return is_away and now_s - self._latest[user][1] > AWAY_S
+    def spares(self, user: str, load: int, curve: Fit, had: Had) -> bool:
+        """Whether one more of a user's, when `load` run, leaves all others the speed that is theirs."""
+        running, least = self._running.get(user, 0), had.least_beside(user)
+        if not running or least is None or least >= (running + 1) / self._shares.weight(user):
+            return True
+        if_equal = max(round(least * had.weight), 1)
+        return curve.speed(load + 1) >= (1.0 - MAY_COST) * curve.speed(if_equal)
+
+    def _number(self, user: str, now_s: float, waiting: Mapping[str, int]) -> float:
+        here = self._running.get(user, 0) + waiting.get(user, 0)
+        return max(self._held(user, now_s), here) if here else self._latest[user][0]
 
     def _held(self, user: str, now_s: float) -> float:
         latest, when_s = self._latest.get(user, (0.0, now_s))

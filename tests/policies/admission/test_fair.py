@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.admission.fair import AWAY_S, HELD_S, Presence, Shares
+from relserve.policies.admission.fair import HELD_S, Presence, Shares
 from relserve.policies.admission.request import Request
 from relserve.policies.admission.scalability import Fit
 from tests.policies.admission.views import CURVE
@@ -101,40 +103,58 @@ def presence(**running: int) -> Presence:
     return its
 
 
+def spares(
+    its: Presence, user: str, load: int, now_s: float = 0.0, curve: Fit = CURVE, **waiting: int
+) -> bool:
+    return its.spares(user, load, curve, its.had(now_s, waiting))
+
+
+STEEP = Fit("usl", (300.0, 1.0, 0.0), 0.99, 1000)
+
+
 def test_requests_beyond_as_many_as_another_has_may_cost_that_one_little() -> None:
     """Of eight each all have the speed of sixteen at once; more may cost a fifth of it."""
     most = max(load for load in range(1, 200) if CURVE.speed(load) >= 0.8 * CURVE.speed(16))
     its = presence(modest=8, greedy=most - 8)
-    assert its.spares("greedy", most - 1, CURVE, 0.0)
-    assert not its.spares("greedy", most, CURVE, 0.0)
+    assert spares(its, "greedy", most - 1)
+    assert not spares(its, "greedy", most)
 
 
 def test_who_has_least_may_always_start_and_so_may_one_alone() -> None:
     its = presence(modest=8, greedy=150)
-    assert its.spares("modest", 158, CURVE, 0.0)
-    assert its.spares("other", 158, CURVE, 0.0)
-    assert presence(greedy=150).spares("greedy", 150, CURVE, 0.0)
+    assert spares(its, "modest", 158)
+    assert spares(its, "other", 158)
+    assert spares(presence(greedy=150), "greedy", 150)
+
+
+def test_the_first_of_a_users_may_start_whatever_its_weight_and_whatever_else_runs() -> None:
+    assert spares(presence(double=1), "modest", 100, curve=STEEP, modest=1)
+    its = presence(gone=1)
+    its.ended("gone", 10.0)
+    assert spares(its, "modest", 100, 10.1, STEEP, modest=1)
 
 
 def test_a_weight_counts_as_many_requests() -> None:
-    assert presence(modest=20, double=39).spares("double", 59, CURVE, 0.0)
-    assert not presence(modest=20, double=80).spares("double", 100, CURVE, 0.0)
+    assert spares(presence(modest=20, double=39), "double", 59)
+    assert not spares(presence(modest=20, double=80), "double", 100)
 
 
 def test_those_whose_next_request_is_on_its_way_are_still_there() -> None:
     its = presence(modest=8, greedy=100)
     for _ in range(8):
         its.ended("modest", 10.0)
-    assert not its.spares("greedy", 100, CURVE, 10.1)
-    assert its.spares("greedy", 100, CURVE, 10.1 + AWAY_S)
+    assert not spares(its, "greedy", 100, 10.1)
+    assert not spares(its, "greedy", 100, 10.0 + 2 * HELD_S)
+    assert spares(its, "greedy", 100, 10.0 + 3 * HELD_S)
 
 
-def test_who_has_gone_holds_nobody_to_a_few() -> None:
-    its = presence(gone=1, one=3, other=3)
-    its.ended("gone", 10.0)
-    steep = Fit("usl", (300.0, 1.0, 0.0), 0.99, 1000)
-    assert not its.spares("one", 6, steep, 10.1, {"one": 5, "other": 5})
-    assert its.spares("one", 6, steep, 10.1 + AWAY_S, {"one": 5, "other": 5})
+def test_who_has_gone_holds_nobody_at_fewer_and_fewer() -> None:
+    its = presence(gone=8, one=6)
+    for _ in range(8):
+        its.ended("gone", 10.0)
+    for away_s in (0.1, HELD_S, 2 * HELD_S, 5 * HELD_S):
+        assert spares(its, "one", 6, 10.0 + away_s, STEEP, one=2)
+    assert not its._latest
 
 
 def test_who_has_fewer_now_is_taken_to_have_fewer() -> None:
@@ -142,10 +162,20 @@ def test_who_has_fewer_now_is_taken_to_have_fewer() -> None:
     for at_s in (10.0, 10.5):
         for _ in range(3):
             its.ended("modest", at_s)
-    assert 2 < its._held("modest", 10.5 + HELD_S) < 4
+    assert 2 < its.had(10.5 + HELD_S, {}).by_weight[0][0] < 4
 
 
 def test_what_waits_is_had_too() -> None:
-    steep = Fit("usl", (300.0, 1.0, 0.0), 0.99, 1000)
-    assert not presence(one=1, other=1).spares("one", 2, steep, 0.0)
-    assert presence(one=1, other=1).spares("one", 2, steep, 0.0, {"one": 7, "other": 7})
+    assert not spares(presence(one=1, other=1), "one", 2, curve=STEEP)
+    assert spares(presence(one=1, other=1), "one", 2, curve=STEEP, one=7, other=7)
+
+
+def test_a_look_at_thousands_of_users_is_quick() -> None:
+    its = Presence(Shares())
+    waiting = {f"u{number}": 8 for number in range(3000)}
+    for user in waiting:
+        its.started(user)
+    began_s = time.process_time()
+    had = its.had(0.0, waiting)
+    assert all(its.spares(user, 3000, CURVE, had) for user in waiting)
+    assert time.process_time() - began_s < 1.0
