@@ -20,7 +20,8 @@ class Fleet:
     """What `events` happen to.
 
     Args:
-        policy: of the first owner; others have a copy of their own.
+        policy: of the first owner; others have a copy of their own, which begins alike: several owners that
+            take members in turn, or at random, all begin with the same one.
 
     Attributes:
         places: of members by name, from 0 on.

@@ -34,7 +34,7 @@ class Owners(NamedTuple):
     """How many processes own the fleet together, and how long each of them takes for its work.
 
     Attributes:
-        request_s: of its one thread that a request takes, from its choice to its end.
+        request_s: of its one thread that a request takes, from its choice to its end; all before it is sent.
         report_s: that taking in a report takes.
         most_waiting: reports that wait while it is busy; those that come then are lost, as of a socket whose
             buffer is full.

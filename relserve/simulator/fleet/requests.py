@@ -68,7 +68,8 @@ class Outcome:
     """Every request in the order of arrival, and what the desks' choices took in real time.
 
     Attributes:
-        waits_s: each time that a request was sent, how long its owner took until then, in virtual time.
+        waits_s: each time that a request was sent, how long its owner took until then, in virtual time; that
+            there was no member to send it to is not in it.
         num_reports, num_lost: reports that came to owners, and those of them that found no room.
     """
 
