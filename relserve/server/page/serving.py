@@ -16,6 +16,9 @@ from relserve.errors import UsageError
 from relserve.server.page.guard import LOOPBACK
 
 PATIENCE_S = 2  # for requests under way when the server ends
+# Idle connections are kept longer than clients keep them (OpenAI's 5 s): where the server closes one first, a
+# request that is just on its way has no answer.
+KEEP_ALIVE_S = 75
 
 
 class Certificate(NamedTuple):
@@ -70,7 +73,7 @@ async def serving(
         ) from error
     config = uvicorn.Config(
         page, log_level="warning", ws="none", server_header=False, access_log=False,
-        timeout_graceful_shutdown=PATIENCE_S,
+        timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=PATIENCE_S,
         ssl_certfile=certificate.chain if certificate else None,
         ssl_keyfile=certificate.key if certificate else None,
     )  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import http.client
 import json
 import socket
+import time
 from datetime import datetime, timezone
 
 import pytest
@@ -165,6 +167,18 @@ def test_a_network_needs_a_token_and_tls(host: str, token: str | None, has_tls: 
 def test_whose_work_is_not_everybodys_needs_a_token(token: str | None, has_users: bool) -> None:
     with pytest.raises(UsageError, match="--http-token"):
         page_host("127.0.0.1", token, True, has_users)
+
+
+def test_a_connection_that_was_idle_for_as_long_as_clients_keep_theirs_still_answers() -> None:
+    with served(WrittenFacts()) as address:
+        connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+        for idle_s in (0.0, 6.0):
+            time.sleep(idle_s)
+            connection.request("GET", "/")
+            reply = connection.getresponse()
+            assert reply.status == 200
+            reply.read()
+        connection.close()
 
 
 def test_a_taken_port_is_told() -> None:
