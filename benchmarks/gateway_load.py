@@ -16,6 +16,7 @@ Clients take much of a core. To have them on one of their own, so that only the 
 from __future__ import annotations
 
 import json
+import math
 import socket
 import statistics
 import subprocess
@@ -42,6 +43,7 @@ WEB, SQL, GREEDY, MODEST = "web", "sql", "greedy", "modest"
 PASSWORD = "benchmark"
 SQL_CLIENTS, ROWS, SQL_SHARE = 20, 5, 0.3  # of the capacity, in rows
 LOAD = 1.3
+PART_S = 30.0
 FEW, MANY = 8, 500  # requests of a user at once
 OURS, OFF = "ours", "off"
 COLUMNS = ("admission", "client", "rows", IN_TIME, LATE, REFUSED, "without a time", FAILED, "p50 s", "p99 s")
@@ -132,6 +134,17 @@ def kept(told: Sequence[Told]) -> float:
     return counts[IN_TIME] / max(sum(counts.values()), 1)
 
 
+def over_time(told: Sequence[Told], seconds: float) -> list[list[float]]:
+    """Each half minute or less: when it ended, rows in time, late and refused."""
+    width = min(PART_S, seconds)
+    ends = [width * (i + 1) for i in range(math.ceil(seconds / width))]
+    parts = [[each for each in told if end - width <= each.at_s < end] for end in ends]
+    return [
+        [end, *[sum(t.rows for t in part if t.what == what) for what in (IN_TIME, LATE, REFUSED)]]
+        for end, part in zip(ends, parts, strict=True)
+    ]  # fmt: skip
+
+
 class Load(NamedTuple):
     """What is asked of a server: capacity in rows a second, and the deadline."""
 
@@ -210,7 +223,12 @@ def main() -> None:
         "share_kept": round(each[OURS][1] / each[OURS][0], 3),
         "share_kept_off": round(each[OFF][1] / each[OFF][0], 3),
     }  # fmt: skip
-    details = {"lines": [COLUMNS, *lines], "load": load._asdict(), "found": found, "settings": vars(args)}
+    parts = over_time(told, sizes.load)
+    print(table(["until, s", IN_TIME, LATE, REFUSED], parts))
+    details = {
+        "lines": [COLUMNS, *lines], "load": load._asdict(), "found": found, "settings": vars(args),
+        "over_time": parts,
+    }  # fmt: skip
     finish("gateway_load", headline, details, args.quick, partial(draw, told, load.deadline_s))
 
 

@@ -35,6 +35,7 @@ class Told(NamedTuple):
         rows: that it stands for.
         estimate: whether who was refused was told how long it would have taken.
         note: the error, of what failed.
+        at_s: when that was, from the beginning on.
     """
 
     user: str
@@ -43,6 +44,7 @@ class Told(NamedTuple):
     rows: int = 1
     estimate: bool = False
     note: str = ""
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,10 @@ class Clients:
                 for _ in range(caller.clients):
                     group.create_task(self._loop(client, caller))
 
+    def _tell(self, told: Told) -> None:
+        at_s = self.plan.seconds - (self._end_s - time.perf_counter())
+        self.told.append(told._replace(at_s=at_s))
+
     @property
     def _is_over(self) -> bool:
         return time.perf_counter() >= self._end_s
@@ -157,14 +163,14 @@ class Clients:
             took_s = time.perf_counter() - began_s
             what = {TOO_MANY: REFUSED, TIMED_OUT: LATE}.get(error.status_code, FAILED)
             told = "retry-after" in error.response.headers
-            self.told.append(Told(caller.user, what, took_s, estimate=told, note=str(error)[:200]))
+            self._tell(Told(caller.user, what, took_s, estimate=told, note=str(error)[:200]))
             return
         except openai.APIError as error:
-            self.told.append(Told(caller.user, FAILED, time.perf_counter() - began_s, note=str(error)[:200]))
+            self._tell(Told(caller.user, FAILED, time.perf_counter() - began_s, note=str(error)[:200]))
             return
         took_s = time.perf_counter() - began_s
         in_time = caller.deadline_s is None or took_s <= caller.deadline_s
-        self.told.append(Told(caller.user, IN_TIME if in_time else LATE, took_s))
+        self._tell(Told(caller.user, IN_TIME if in_time else LATE, took_s))
 
     async def _sql(self, caller: Caller) -> None:
         try:
@@ -173,7 +179,7 @@ class Clients:
                 database=self.plan.database, ssl=False, timeout=TIMEOUT_S,
             )  # fmt: skip
         except FAULTS as error:
-            self.told.append(Told(caller.user, FAILED, 0.0, note=f"{type(error).__name__}: {error}"))
+            self._tell(Told(caller.user, FAILED, 0.0, note=f"{type(error).__name__}: {error}"))
             return
         try:
             due_s = time.perf_counter()
@@ -202,14 +208,14 @@ class Clients:
             lost = await con.fetch(ERRORS) if num_missing else []
         except FAULTS as error:
             took_s = time.perf_counter() - began_s
-            self.told.append(Told(caller.user, FAILED, took_s, caller.rows, note=str(error)[:200]))
+            self._tell(Told(caller.user, FAILED, took_s, caller.rows, note=str(error)[:200]))
             return
         in_time = caller.deadline_s is None or took_s <= caller.deadline_s
         if num_right := len(rows) - num_missing:
-            self.told.append(Told(caller.user, IN_TIME if in_time else LATE, took_s, num_right))
+            self._tell(Told(caller.user, IN_TIME if in_time else LATE, took_s, num_right))
         for kind, message, num_rows in lost:
             what = FAILED if kind != "deadline" else LATE if message.startswith(PASSED) else REFUSED
-            self.told.append(Told(caller.user, what, took_s, num_rows, "about" in message, message[:200]))
+            self._tell(Told(caller.user, what, took_s, num_rows, "about" in message, message[:200]))
 
 
 ERRORS = (

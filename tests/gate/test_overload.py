@@ -134,14 +134,13 @@ def test_an_engine_that_turns_three_times_slower_keeps_its_promise_again_soon() 
     assert engine.came_to["in time"] > 0.5 * CAPACITY / 3 * 15
 
 
-def two_users(engine: Engine, greedy: int) -> list[int]:
-    """Have two users keep 8 and `greedy` requests under way; how many ran in each step."""
-    engine.passes(0.1)
+def two_users(engine: Engine, greedy: int, modest: int = 8, seconds: float = 25) -> list[int]:
+    """Have two users keep `modest` and `greedy` requests under way; how many ran in each step."""
     ran = []
-    for _ in range(int(25 / STEP_S)):
+    for _ in range(round(seconds / STEP_S)):
         inside = Counter(row.party.user for row in engine.rows)
         waits = Counter(party.user for party in engine.desk.parties)
-        for user, most in ((MODEST, 8), (GREEDY, greedy)):
+        for user, most in ((MODEST, modest), (GREEDY, greedy)):
             for _ in range(most - inside[user] - waits[user]):
                 engine.comes(user, TOKENS, inf, waits=True)
         engine.passes(STEP_S)
@@ -156,6 +155,20 @@ def test_one_user_with_500_requests_does_not_halve_the_share_of_one_with_8() -> 
         two_users(engine, number)
         got.append(engine.in_time[MODEST])
     assert got[1] > 0.55 * got[0]
+
+
+def test_who_pauses_for_a_moment_does_not_lose_its_share_meanwhile() -> None:
+    engine, took_s = Engine(), list[float]()
+    two_users(engine, 500, modest=0, seconds=5)
+    for _ in range(8):
+        came_s = engine.now_s
+        for _ in range(8):
+            engine.comes(MODEST, TOKENS, inf, waits=True)
+        while any(row.party.user == MODEST for row in engine.rows):
+            two_users(engine, 500, modest=0, seconds=STEP_S)
+        took_s.append(engine.now_s - came_s)
+        two_users(engine, 500, modest=0, seconds=1.5)
+    assert statistics.median(took_s[1:]) < 1.0
 
 
 def test_two_users_with_as_many_requests_do_not_hold_each_other_at_a_few() -> None:
