@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.common import data_folder
 from benchmarks.deadlines.outcomes import Outcome, deadline_95, mean_outcome, outcome
 from benchmarks.deadlines.workflows import TRACES, Lengths, StepSpec, arriving, levels_of, queries, workflows
 from benchmarks.text2sql_deadlines import STOCK, WAYS, evaluate
 from relserve.simulator.workload import RelSpec, RowSpec
+from tests.benchmarks.authors_traces import with_traces
 
 CANDIDATE = "generate_candidate_llama-agent"
 
@@ -23,8 +23,8 @@ def test_neighbours_of_a_stage_that_fans_out_are_one_level() -> None:
     ]  # fmt: skip
 
 
+@with_traces
 def test_workflows_are_the_traces_steps_in_a_chain() -> None:
-    data_folder()
     steps = workflows(8, 3, 1 / 24, 256)
     assert steps == workflows(8, 3, 1 / 24, 256)
     assert steps != workflows(8, 4, 1 / 24, 256)

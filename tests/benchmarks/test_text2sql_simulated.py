@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from benchmarks.provenance import ROOT
 from benchmarks.text2sql_simulated import QUICK, Size, headline_of, jobs_of
 from benchmarks.workflows.decisions import DISPATCHERS, ORDERS, dispatch_us, queue_us
 from benchmarks.workflows.hardware import RATIO, SETUPS, cost, engines
@@ -19,15 +16,7 @@ from benchmarks.workflows.runs import CELLS, ONE, OURS, PUBLISHED, SYSTEMS, VLLM
 from benchmarks.workflows.tables import mean_ratio
 from benchmarks.workflows.traces import BLOCK, STAGES, TRACES, Levels, trace, workload
 from benchmarks.workflows.tuning import tune
-
-FOLDER = Path(os.environ.get("RELSERVE_DATA", ROOT.parent / "shared" / "data"))
-
-
-def with_traces(test: Callable[[], None]) -> Callable[[], None]:
-    """Marks a test that needs the authors' traces."""
-    skip = pytest.mark.skipif(not FOLDER.is_dir(), reason="no real traces: set RELSERVE_DATA")
-    return pytest.mark.data(skip(test))
-
+from tests.benchmarks.authors_traces import with_traces
 
 SMALL = replace(QUICK, cells=CELLS[5:6], num_queries=40)
 
