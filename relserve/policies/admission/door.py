@@ -305,9 +305,10 @@ class Door:
 
     def _view(self, now_s: float) -> View:
         is_poor = self.curve.is_poor
+        falls_back = is_poor and self.promise is None  # a limit is found among all samples, for each view
         return View(
             now_s, self.waiting, list(self._inside.values()), self.curve.curve, is_poor,
-            self._limit() if is_poor else 1, self.learnt, self._served, self._arrivals.unseen(now_s),
+            self._limit() if falls_back else 1, self.learnt, self._served, self._arrivals.unseen(now_s),
             self.promise,
         )  # fmt: skip
 
