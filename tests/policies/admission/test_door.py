@@ -195,6 +195,20 @@ def test_what_is_given_up_at_its_deadline_was_late_and_what_is_cancelled_before_
     assert (its.promise._all.num > 0) == is_late
 
 
+@pytest.mark.parametrize("promised", [True, False])
+def test_under_a_promise_nobody_looks_for_a_static_limit_among_all_samples(
+    promised: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = list[int]()
+    monkeypatch.setattr("relserve.policies.admission.door.best_limit", lambda *_: looked.append(1) or 1)
+    its = Door(make("ours"), OnlineCurve(), promise=Promise() if promised else None)
+    for number in range(40):  # a curve that tells nothing
+        its.curve.add(Sample(1 + number % 7, 10.0 if number % 2 else 300.0))
+    assert its.curve.is_poor
+    its.offered(request("r", 100, 10), 0.0)
+    assert bool(looked) == (not promised)
+
+
 def test_shares_decide_between_users() -> None:
     its = door("static-1", shares=Shares())
     its.offered(request("a0", user="a"), 0.0)
