@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 SCRIPT = """
-import os, signal, sys
+import os, signal, sys, time
 from relserve.cli.ignored import send_ignored_ctrl_c_again
 
 class Closing:
@@ -22,8 +22,8 @@ send_ignored_ctrl_c_again()
 try:
     closing = Closing()
     del closing
-    for _ in range(1000):
-        pass
+    if sys.argv[1] == "ctrl-c":
+        time.sleep(30)
     print("went on")
 except KeyboardInterrupt:
     print("interrupted")
