@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
+import signal
 import sys
 import threading
 from typing import Any
@@ -21,7 +21,7 @@ def send_ignored_ctrl_c_again() -> None:
         if not isinstance(ignored.exc_value, KeyboardInterrupt):
             shown(ignored)
             return
-        again = threading.Timer(AGAIN_S, _thread.interrupt_main)
+        again = threading.Timer(AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
         again.daemon = True
         again.start()
 

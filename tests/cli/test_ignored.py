@@ -23,7 +23,7 @@ try:
     closing = Closing()
     del closing
     if sys.argv[1] == "ctrl-c":
-        time.sleep(30)
+        time.sleep(300)
     print("went on")
 except KeyboardInterrupt:
     print("interrupted")
