@@ -135,7 +135,7 @@ def kept(told: Sequence[Told]) -> float:
 
 
 def over_time(told: Sequence[Told], seconds: float) -> list[list[float]]:
-    """Each half minute or less: when it ended, rows in time, late and refused."""
+    """Each half minute: when it ended, rows in time, late and refused; later ones are left out."""
     width = min(PART_S, seconds)
     ends = [width * (i + 1) for i in range(math.ceil(seconds / width))]
     parts = [[each for each in told if end - width <= each.at_s < end] for end in ends]

@@ -133,9 +133,6 @@ def serve(
     Args:
         until_s: after which nothing comes any more that waits for another's end.
     """
-    from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind
-
     first, next_of = chained(trace)
     pending = sorted(first, key=lambda r: r.arrival_s, reverse=True)
     left: dict[str, int] = {}
@@ -152,17 +149,7 @@ def serve(
             rel = pending.pop()
             left[rel.rel_id], times[rel.rel_id] = len(rel.rows), []
             tag = tag_of(rel, start_s - clock.now()).args() if rel.is_named else {}
-            total = sum(len(row.prompt) + rel.output_cap for row in rel.rows)
-            for i, row in enumerate(rel.rows):
-                params = SamplingParams(
-                    max_tokens=rel.output_cap, temperature=0, ignore_eos=True, detokenize=False,
-                    output_kind=RequestOutputKind.FINAL_ONLY,
-                    extra_args={**tag, **slos, TRUE_TOKENS: row.output_tokens},
-                )  # fmt: skip
-                engine.add_request(
-                    f"{rel.rel_id}-{i}", {"prompt_token_ids": list(row.prompt)}, params,
-                    priority=total if variant == "vllm priority" else 0,
-                )  # fmt: skip
+            add_rows(engine, rel, {**tag, **slos}, variant == "vllm priority")
             arriving_s += time.perf_counter() - began_s
         if not left:
             clock.wait(start_s + pending[-1].arrival_s)
@@ -185,6 +172,28 @@ def serve(
     trace = [rel for rel in trace if rel.rel_id in done]
     arrival_s_a_row = arriving_s / sum(len(rel.rows) for rel in trace)
     return summary(trace, done, times, tokens) | {"arrival_s_a_row": arrival_s_a_row, "start_s": start_s}
+
+
+def add_rows(engine: Any, rel: RelSpec, args: Mapping[str, Any], by_size: bool) -> None:
+    """Ask a relQuery's rows.
+
+    Args:
+        args: that each brings with it.
+        by_size: whether smaller relQueries have priority.
+    """
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    total = sum(len(row.prompt) + rel.output_cap for row in rel.rows)
+    for i, row in enumerate(rel.rows):
+        params = SamplingParams(
+            max_tokens=rel.output_cap, temperature=0, ignore_eos=True, detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY, extra_args={**args, TRUE_TOKENS: row.output_tokens},
+        )  # fmt: skip
+        engine.add_request(
+            f"{rel.rel_id}-{i}", {"prompt_token_ids": list(row.prompt)}, params,
+            priority=total if by_size else 0,
+        )  # fmt: skip
 
 
 def chained(trace: Sequence[RelSpec]) -> tuple[list[RelSpec], dict[str, list[RelSpec]]]:
