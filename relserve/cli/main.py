@@ -20,7 +20,6 @@ from relserve.cli.cache import app as cache_app
 from relserve.cli.engine import app as engine_app
 from relserve.cli.fleet import app as fleet_app
 from relserve.cli.formats import Format
-from relserve.cli.ignored import send_ignored_ctrl_c_again
 from relserve.cli.models import app as models_app
 from relserve.cli.user import app as user_app
 from relserve.errors import Cancelled, RelserveError, RelserveWarning, UsageError
@@ -293,7 +292,6 @@ _show_other_warning = warnings.showwarning
 
 def main() -> None:
     """Entry point: errors of relserve and DuckDB end as one message, Ctrl-C as status 130."""
-    send_ignored_ctrl_c_again()
     warnings.simplefilter("always", RelserveWarning)
     warnings.showwarning = _show_warning
     try:

@@ -81,11 +81,18 @@ def test_arrow_is_no_format_of_several_results() -> None:
     assert (done.returncode, done.stdout, "relserve sql --format arrow" in done.stderr) == (1, "", True)
 
 
+def hear_ctrl_c() -> None:
+    """What a background job starts ignores SIGINT, as these tests may do."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_ends_a_script_with_status_130() -> None:
     script = "SELECT 'ongoing'; SELECT sum(sin(i)) FROM range(1000000000000) t(i); SELECT 'never';"
     options = ["--model", "scripted", "--format", "csv", "-c", script]
     command = [sys.executable, "-m", "relserve", "shell", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_ctrl_c
+    ) as running:
         assert running.stdout is not None
         assert [running.stdout.readline() for _ in range(2)] == ["\"'ongoing'\"\n", '"ongoing"\n']
         running.send_signal(signal.SIGINT)
