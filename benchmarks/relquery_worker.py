@@ -35,62 +35,19 @@ from benchmarks.clocks import CLOCKS, ChargedClock, Clock, Costs, LinearCosts, l
 from benchmarks.deadlines.workflows import StepSpec
 from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
 from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, plan_ahead_on_cpu
+from benchmarks.relquery_steps import Logged, StockSteps
 from benchmarks.slo.step_times import StepTimes
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
 from relserve.policies.budget.variants import make as make_budget
-from relserve.policies.cost import CostModel, OnlineCost, StepFeatures, StepSample
+from relserve.policies.cost import CostModel, StepSample
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.workflow_steps import WorkflowSteps
 from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin import scheduler as schedulers
-from relserve.vllm_plugin.step_features import step_features, work_of
-
-
-class Logged(OnlineCost):
-    """The scheduler's cost model, which also keeps every step of a trace."""
-
-    def __init__(self, start: CostModel) -> None:
-        super().__init__(start)
-        self.log: list[StepSample] = []
-
-    def add(self, sample: StepSample) -> None:
-        """Learn it, and keep it."""
-        super().add(sample)
-        self.log.append(sample)
-
-
-class StockSteps:
-    """Keeps every step of a stock scheduler as `Steering` keeps ours."""
-
-    def __init__(self, scheduler: Any) -> None:
-        self.log: list[StepSample] = []
-        self.busy_since_s = 0.0
-        in_flight: dict[int, StepFeatures] = {}
-        add, schedule, update = scheduler.add_request, scheduler.schedule, scheduler.update_from_output
-
-        def add_request(request: Any) -> None:
-            if not scheduler.requests:
-                self.busy_since_s = time.perf_counter()
-            add(request)
-
-        def scheduled(*args: Any) -> Any:
-            output = schedule(*args)
-            if output.total_num_scheduled_tokens:
-                in_flight[id(output)] = step_features(output, scheduler.requests)
-            return output
-
-        def update_from_output(output: Any, *args: Any) -> Any:
-            done, now_s = update(output, *args), time.perf_counter()
-            if output.total_num_scheduled_tokens:
-                self.log.append(StepSample.of(in_flight.pop(id(output)), now_s - self.busy_since_s))
-            self.busy_since_s = now_s
-            return done
-
-        scheduler.add_request, scheduler.schedule = add_request, scheduled
-        scheduler.update_from_output = update_from_output
+from relserve.vllm_plugin.step_features import work_of
 
 
 def build(args: argparse.Namespace) -> Any:
