@@ -85,7 +85,9 @@ class Place(NamedTuple):
 
 
 @contextmanager
-def served(admission: str, texts: list[str], max_tokens: int, core: int | None = None) -> Iterator[Place]:
+def served(
+    admission: str, texts: list[str], max_tokens: int, core: int | None = None, seed: int = 1
+) -> Iterator[Place]:
     """A server with its users."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -102,7 +104,7 @@ def served(admission: str, texts: list[str], max_tokens: int, core: int | None =
         more = ("--model", "tiny", "--users", str(users.path), "--openai", str(port))
         with SqlServer(database, environ, more) as server:
             url = f"http://127.0.0.1:{port}/v1"
-            yield Place(Plan(server.port, url, database.stem, 0.0, max_tokens, texts, [], core), keys)
+            yield Place(Plan(server.port, url, database.stem, 0.0, max_tokens, texts, [], core, seed), keys)
 
 
 def free_port() -> int:
@@ -189,19 +191,20 @@ def main() -> None:
     parser.add_argument("--slo", type=float, default=10.0, help="deadline over what one request takes alone")
     parser.add_argument("--client-core", type=int, help="of the clients' process; default: any")
     parser.add_argument("--max-tokens", type=int, default=64, help="of an answer")
+    parser.add_argument("--seed", type=int, default=1, help="of arrivals and texts")
     args = parser.parse_args()
     sizes = Sizes(3, 5, 10, 5) if args.quick else Sizes(5, 20, 300, 30)
     beer = data_folder() / "tables" / "beer.csv"
     query = f"SELECT left(\"review/text\", 300) FROM read_csv('{beer}') WHERE \"review/text\" <> '' LIMIT 500"
     texts = [text for (text,) in duckdb.sql(query).fetchall()]
     lines, found = [], dict[str, dict[str, Any]]()
-    with served(OFF, texts, args.max_tokens, args.client_core) as place:
+    with served(OFF, texts, args.max_tokens, args.client_core, args.seed) as place:
         load = load_of(place, sizes, args.slo)
         shared = shares(place, sizes.shares)
         told, _ = load.put(place, sizes.load / 5)
         lines += [line(OFF, user, told) for user in (WEB, SQL)]
         found[OFF] = {"kept": kept(told), "in_time": load.in_time(told, sizes.load / 5), "shares": shared}
-    with served(OURS, texts, args.max_tokens, args.client_core) as place:
+    with served(OURS, texts, args.max_tokens, args.client_core, args.seed) as place:
         load_of(place, sizes, args.slo)  # it learns what the other one had learnt
         shared = shares(place, sizes.shares)
         told, offered = load.put(place, sizes.load)
