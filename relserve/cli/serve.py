@@ -37,6 +37,7 @@ def run(options: Options) -> None:
 async def _serve(options: Options) -> None:
     server = Server(options)
     async with contextlib.AsyncExitStack() as stack:
+        stack.callback(server.close)
         if options.http_port is not None:
             announce(f"the page is at {await _serve_page(server, options.http_port, stack)}")
         gateway = await _serve_openai(server, stack) if options.openai_port is not None else None

@@ -19,6 +19,7 @@ from math import inf
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError, Cancelled
 from relserve.gate.desk import Desk, DeskStatus
+from relserve.gate.lengths import size_of
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
@@ -88,10 +89,11 @@ class Gate:
 
         Args:
             user: whose share it counts against.
-            prompt_tokens: of its prompt.
+            prompt_tokens: of its prompt, about.
             max_tokens: that its answer may have.
             slo: its limit, from now to its end.
-            kind: of requests whose answers have lengths alike; None: those of its user and class.
+            kind: of requests whose answers have lengths alike; None: those of its user and class. Of a kind
+                those are told apart whose prompts are not about as long.
             waits: whether it waits as long as its limit allows. Else it is refused at once where it has to
                 wait and its limit will probably be missed, or it has none.
             told: told now and then where it stands, from any thread; it is to be quick.
@@ -121,7 +123,7 @@ class Gate:
             self._limit_s(slo, max_tokens)
             yield Ticket("", 0.0)
             return
-        party = self.party(user, max_tokens, slo, kind, tell, tell, told, age_s=age_s)
+        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told, age_s=age_s)
         self.come(party, waits)
         try:
             ticket = await future
@@ -164,7 +166,7 @@ class Gate:
             self._limit_s(slo, max_tokens)
             yield Ticket("", 0.0)
             return
-        party = self.party(user, max_tokens, slo, kind, tell, tell, told)
+        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told)
         self.come(party, waits)
         try:
             while not news.wait(LOOK_S):
@@ -182,6 +184,7 @@ class Gate:
     def party(
         self,
         user: str,
+        prompt_tokens: float,
         max_tokens: int,
         slo: Slo,
         kind: str | None,
@@ -194,7 +197,8 @@ class Gate:
         """Those who want to enter together, who are yet to `come`; see `Party` and `enter`."""
         assert self._desk is not None
         slo_class = slo if isinstance(slo, str) else NO_LIMIT if slo in (None, inf) else OWN_LIMIT
-        kind = f"{user}/{slo_class}" if kind is None else kind
+        kind = f"{user}/{slo_class}" if kind is None else kind or slo_class
+        kind += f"/{size_of(prompt_tokens)}"
         tokens = self._desk.lengths.expected(kind, max_tokens)
         came_s, limit_s = self._clock() - age_s, self._limit_s(slo, tokens)
         return Party(user, slo_class, kind, came_s, came_s + limit_s, tokens, rows, started, refused, told)

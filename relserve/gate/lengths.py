@@ -1,4 +1,7 @@
-"""How many tokens answers of a kind have had, for requests that say only how many they may have."""
+"""Which prompts are about as long as another, and how many tokens answers of a kind have had.
+
+The latter for requests that say only how many they may have.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,13 @@ from collections import OrderedDict
 
 MOST_KINDS = 1000  # remembered
 RENEWS = 0.05  # weight of the newest
+SHORT = 64  # tokens of a prompt, whose work is little beside an answer's
+CHARS = 4  # of a token of a prompt, about
+
+
+def size_of(prompt_tokens: float) -> int:
+    """Of prompts that take about as much work as one: 0 for short ones, then one more for each doubling."""
+    return (int(prompt_tokens) // SHORT).bit_length()
 
 
 class Lengths:

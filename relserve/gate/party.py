@@ -16,7 +16,7 @@ class Party:
     """Rows of one user, class, deadline and expected length.
 
     Attributes:
-        kind: of answers whose lengths are alike.
+        kind: of requests that take about as much work.
         arrival_s, deadline_s: by the gate's clock.
         tokens: that a row is expected to say.
         num_left: rows that neither have started nor stand at the door.

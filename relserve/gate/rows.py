@@ -10,6 +10,7 @@ from contextlib import suppress
 from relserve.call.relquery import Submission
 from relserve.errors import AdmissionError
 from relserve.gate.gate import Gate
+from relserve.gate.lengths import CHARS
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.request import LONGEST_S
 
@@ -30,9 +31,10 @@ class Rows:
         self._gate, self._loop, self._news = gate, asyncio.get_running_loop(), asyncio.Event()
         self._ready: deque[Ticket] = deque()
         self._error: AdmissionError | None = None
+        chars = sum(map(len, submission.prompts)) / max(len(submission.prompts), 1)
         self._party = gate.party(
-            user, output_cap, _seconds_left(submission.deadline_s), submission.kind or "", self._started,
-            self._refused, submission.told, num_rows,
+            user, chars / CHARS, output_cap, _seconds_left(submission.deadline_s), submission.kind or "",
+            self._started, self._refused, submission.told, num_rows,
         )  # fmt: skip
         gate.come(self._party)
 

@@ -96,10 +96,17 @@ class Server:
 
         Args:
             ends: what is to be done at the end, beside the clients' last statements.
+
+        Raises:
+            UsageError: nothing can listen there.
         """
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        listener = await self._loop.create_server(self._channel, self.options.host, self.options.port)
+        host, port = self.options.host, self.options.port
+        try:
+            listener = await self._loop.create_server(self._channel, host, port)
+        except OSError as error:
+            raise UsageError(f"--port: cannot listen on {host}, port {port}: {error}; try another") from error
         self.port = listener.sockets[0].getsockname()[1]
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):  # not on the main thread
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -114,6 +121,10 @@ class Server:
     def stop(self) -> None:
         """End soon; from any thread."""
         self._loop.call_soon_threadsafe(self._stopping.set)
+
+    def close(self) -> None:
+        """Close the database, as `run` does at its end; for a server that never ran, too."""
+        self._database.close()
 
     # What the page shows.
 
@@ -276,7 +287,7 @@ class Server:
         deadline_s = time.monotonic() + END_S
         while self._workers and time.monotonic() < deadline_s:
             await asyncio.sleep(0.05)
-        self._database.close()
+        self.close()
 
 
 def _tls_of(options: Options) -> ssl.SSLContext | None:

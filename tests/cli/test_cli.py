@@ -2,6 +2,7 @@
 
 import io
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +146,13 @@ def test_help_needs_neither_duckdb_nor_a_client() -> None:
 
 def test_models_shows_the_forms_as_they_are_written() -> None:
     assert "URL[#NAME]" in relserve("models").stdout.decode()
+
+
+@pytest.mark.parametrize("option", ["--port", "--http"])
+def test_a_port_that_is_taken_is_told_in_one_line(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = relserve("serve", "--model", "scripted", "--port", "0", option, port)
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"relserve: {option}: cannot listen on 127.0.0.1, port {port}: ")

@@ -166,3 +166,16 @@ def test_rows_whose_deadline_is_over_or_absurdly_far_are_no_mistake(limit_s: flo
         rows.leave()
 
     asyncio.run(run())
+
+
+def kind_of(gate: Gate, prompt_tokens: float, kind: str | None = None, slo: float | None = None) -> str:
+    return gate.party("ann", prompt_tokens, 9, slo, kind, lambda _: None, lambda _: None).kind
+
+
+def test_of_a_kind_those_are_told_apart_whose_prompts_are_not_about_as_long() -> None:
+    gate = Gate(Door(make("static-1")))
+    assert kind_of(gate, 0) == kind_of(gate, 63) == "ann//0"
+    assert kind_of(gate, 64) == kind_of(gate, 127.9) != kind_of(gate, 128)
+    assert len({kind_of(gate, 2.0**power) for power in range(17)}) == 17 - 5
+    assert kind_of(gate, 100, "soup") == "soup/1"
+    assert kind_of(gate, 100, "", slo=5.0) == "deadline/1"

@@ -90,7 +90,7 @@ def test_a_cancelled_relquery_gives_its_places_to_the_next(engine: LocalEngine) 
 
 def test_rows_that_wait_at_their_deadline_are_failures_of_that_kind(engine: LocalEngine) -> None:
     its = behind(engine, "static-1")
-    busy = PendingReplies(its, submission(1, max_tokens=400))
+    busy = PendingReplies(its, submission(500, max_tokens=400))
     wait_until(lambda: num_running(its) == 1)
     late = PendingReplies(its, submission(400, limit_s=0.5)).result()
     assert len(late) == 400

@@ -11,6 +11,7 @@ from math import inf
 import pytest
 
 from relserve.gate.desk import Desk
+from relserve.gate.lengths import size_of
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
@@ -20,7 +21,7 @@ from relserve.policies.admission.variants import make
 
 STEP_S, LOOK_S, LIMIT_S = 0.02, 0.06, 1.8
 WEB, SQL, GREEDY, MODEST = "web", "sql", "greedy", "modest"
-TOKENS = 64.0
+TOKENS, LONG = 64.0, 200.0
 CAPACITY = 350 / 0.035 / (TOKENS * 1.2)  # requests a second, if more and more run at once
 
 
@@ -39,11 +40,17 @@ class Engine:
 
     Args:
         slows: by how much each one that runs beside slows a row down.
+        long: the share of prompts that take as much as `LONG` tokens.
+        told: whether the gate is told of a prompt's length.
     """
 
-    def __init__(self, promised: bool = True, hidden: float = 0.2, slows: float = 0.035) -> None:
+    def __init__(
+        self, promised: bool = True, hidden: float = 0.2, slows: float = 0.035, long: float = 0.0,
+        told: bool = True,
+    ) -> None:  # fmt: skip
         promise = Promise() if promised else None
         self.desk = Desk(Door(make("ours"), late="error", shares=Shares(), most=320, promise=promise))
+        self.long, self.told = long, told
         self.now_s, self.factor, self.hidden, self.slows = 0.0, 1.0, hidden, slows
         self.rows: list[Row] = []
         self.came_to: Counter[str] = Counter()
@@ -56,7 +63,9 @@ class Engine:
         return self.came_to["in time"] / (self.came_to["in time"] + self.came_to["late"])
 
     def comes(self, user: str, tokens: float, limit_s: float, waits: bool) -> None:
-        hidden = tokens * self.hidden * self._random.uniform(0.5, 1.5)
+        hidden, prompt = tokens * self.hidden * self._random.uniform(0.5, 1.5), 50
+        if self.long and self._random.random() < self.long:
+            hidden, prompt = LONG * self._random.uniform(0.7, 1.3), 5000
 
         def started(ticket: Ticket) -> None:
             self.rows.append(Row(party, ticket, tokens, -hidden))
@@ -65,7 +74,7 @@ class Engine:
             self.came_to["refused"] += 1
 
         limit = "" if limit_s == inf else "deadline"
-        ends_s, kind = self.now_s + limit_s, f"{user}/{limit}"
+        ends_s, kind = self.now_s + limit_s, f"{user}/{limit}/{size_of(prompt) if self.told else 0}"
         expected = TOKENS if user != SQL else 16.0
         party = Party(user, limit, kind, self.now_s, ends_s, expected, 1, started, refused, waits=waits)
         self.desk.come(party, self.now_s)
@@ -112,6 +121,16 @@ def test_of_those_let_in_at_least_95_of_100_are_in_time_and_the_engine_is_used(l
     assert engine.kept >= 0.95
     assert engine.came_to["refused"] > 100
     assert engine.came_to["in time"] > 0.5 * CAPACITY * 20
+
+
+def test_long_prompts_do_not_shut_short_ones_out() -> None:
+    in_time = {}
+    for told in (False, True):
+        engine = Engine(long=0.1, told=told)
+        engine.passes(20.0, 0.7)
+        assert engine.kept >= 0.94
+        in_time[told] = engine.came_to["in time"]
+    assert in_time[True] > 1.5 * in_time[False]
 
 
 def test_where_there_is_room_hardly_anybody_is_refused() -> None:

@@ -170,7 +170,7 @@ class Gateway:
         most = self._most(asked, prompt_tokens)
         with (
             self._limits.entered(user, prompt_tokens + most, asked.num_answers) as spending,
-            self._turned_away.asking(Want.of(user.name, asked.slo, most)),
+            self._turned_away.asking(Want.of(user.name, asked.slo, most, prompt_tokens)),
         ):
             try:
                 await exchange.while_there(self._within(exchange, user, asked, prompt_tokens, spending))

@@ -14,10 +14,11 @@ from http import HTTPStatus
 from math import ceil, inf
 from typing import NamedTuple
 
+from relserve.gate.lengths import size_of
 from relserve.server.openai.refusal import LIMIT, Refusal
 
 HOLDS_S, OF_LIMIT = 0.2, 0.05  # how long that counts at most, and for how much of the limit
-MOST = 1000  # users and classes
+MOST = 1000  # of them
 
 
 class Want(NamedTuple):
@@ -27,19 +28,27 @@ class Want(NamedTuple):
         user, slo: whose it is, and its class of limits by name; "" with a limit of its own, or none.
         tokens: of its answers at most.
         limit_s: seconds to its end; infinity: that of its class, or none.
+        size: of its prompt, see `size_of`.
     """
 
     user: str
     slo: str
     tokens: int
     limit_s: float
+    size: int = 0
 
     @classmethod
-    def of(cls, user: str, slo: str | float | None, tokens: int) -> Want:
+    def of(cls, user: str, slo: str | float | None, tokens: int, prompt_tokens: int) -> Want:
         """As a request says it."""
+        size = size_of(prompt_tokens)
         if isinstance(slo, str):
-            return cls(user, slo, tokens, inf)
-        return cls(user, "", tokens, inf if slo is None else slo)
+            return cls(user, slo, tokens, inf, size)
+        return cls(user, "", tokens, inf if slo is None else slo, size)
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Of those that the gate takes as alike."""
+        return self.user, self.slo, self.size
 
 
 class _Told(NamedTuple):
@@ -50,7 +59,7 @@ class _Told(NamedTuple):
 
 
 class TurnedAway:
-    """The latest refusal of each user and class.
+    """The latest refusal of each user, class and size of prompts.
 
     Args:
         clock: seconds that only grow.
@@ -58,7 +67,7 @@ class TurnedAway:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._latest: OrderedDict[tuple[str, str], _Told] = OrderedDict()
+        self._latest: OrderedDict[tuple[str, str, int], _Told] = OrderedDict()
 
     @contextmanager
     def asking(self, want: Want) -> Iterator[None]:
@@ -77,7 +86,7 @@ class TurnedAway:
             raise
 
     def _check(self, want: Want) -> None:
-        told = self._latest.get((want.user, want.slo))
+        told = self._latest.get(want.key)
         if told is None or want.tokens < told.want.tokens or want.limit_s > told.want.limit_s:
             return
         passed_s = self._clock() - told.at_s
@@ -88,8 +97,7 @@ class TurnedAway:
             )
 
     def _remember(self, told: _Told) -> None:
-        key = told.want.user, told.want.slo
-        self._latest[key] = told
-        self._latest.move_to_end(key)
+        self._latest[told.want.key] = told
+        self._latest.move_to_end(told.want.key)
         while len(self._latest) > MOST:
             self._latest.popitem(last=False)

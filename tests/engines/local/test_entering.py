@@ -46,7 +46,7 @@ async def asked(gate: Gate, hangs_up: bool = False, status: int = 200, says: int
 
 
 def expected(gate: Gate) -> float:
-    return gate.party("ann", 100, None, None, lambda _: None, lambda _: None).tokens
+    return gate.party("ann", 5, 100, None, None, lambda _: None, lambda _: None).tokens
 
 
 def test_a_whole_answer_tells_how_long_answers_are() -> None:

@@ -59,9 +59,10 @@ def test_the_same_is_told_the_same_with_less_time_to_wait(gate):
         (ANN._replace(limit_s=inf), True),
         (ANN._replace(user="bob"), True),
         (ANN._replace(slo="interactive"), True),
+        (ANN._replace(size=1), True),
     ],
 )
-def test_only_what_is_no_easier_and_of_the_same_user_and_class(gate, want, comes):
+def test_only_what_is_no_easier_and_of_the_same_user_class_and_size(gate, want, comes):
     assert gate.ask(want) == comes
 
 
