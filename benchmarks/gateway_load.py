@@ -45,6 +45,7 @@ SQL_CLIENTS, ROWS, SQL_SHARE = 20, 5, 0.3  # of the capacity, in rows
 LOAD = 1.3
 PART_S = 30.0
 FEW, MANY = 8, 500  # requests of a user at once
+LONG = 12
 OURS, OFF = "ours", "off"
 COLUMNS = ("admission", "client", "rows", IN_TIME, LATE, REFUSED, "without a time", FAILED, "p50 s", "p99 s")
 
@@ -105,6 +106,15 @@ def served(
         with SqlServer(database, environ, more) as server:
             url = f"http://127.0.0.1:{port}/v1"
             yield Place(Plan(server.port, url, database.stem, 0.0, max_tokens, texts, [], core, seed), keys)
+
+
+def texts_of(long: float) -> list[str]:
+    """Prompts, of which this share are `LONG` times as long as the others."""
+    beer = data_folder() / "tables" / "beer.csv"
+    query = f"SELECT left(\"review/text\", 300) FROM read_csv('{beer}') WHERE \"review/text\" <> '' LIMIT 500"
+    texts = [text for (text,) in duckdb.sql(query).fetchall()]
+    number = round(long * len(texts))
+    return [*(" ".join(texts[i : i + LONG]) for i in range(number)), *texts[number:]]
 
 
 def free_port() -> int:
@@ -191,12 +201,11 @@ def main() -> None:
     parser.add_argument("--slo", type=float, default=10.0, help="deadline over what one request takes alone")
     parser.add_argument("--client-core", type=int, help="of the clients' process; default: any")
     parser.add_argument("--max-tokens", type=int, default=64, help="of an answer")
+    parser.add_argument("--long", type=float, default=0.0, help=f"share of prompts, {LONG} times as long")
     parser.add_argument("--seed", type=int, default=1, help="of arrivals and texts")
     args = parser.parse_args()
     sizes = Sizes(3, 5, 10, 5) if args.quick else Sizes(5, 20, 300, 30)
-    beer = data_folder() / "tables" / "beer.csv"
-    query = f"SELECT left(\"review/text\", 300) FROM read_csv('{beer}') WHERE \"review/text\" <> '' LIMIT 500"
-    texts = [text for (text,) in duckdb.sql(query).fetchall()]
+    texts = texts_of(args.long)
     lines, found = [], dict[str, dict[str, Any]]()
     with served(OFF, texts, args.max_tokens, args.client_core, args.seed) as place:
         load = load_of(place, sizes, args.slo)
