@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
-from relserve.gate.lengths import Lengths
+from relserve.gate.lengths import Lengths, Means
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.machine.gate_status import UserStatus
@@ -46,7 +46,7 @@ class Desk:
     """
 
     def __init__(self, door: Door) -> None:
-        self.door, self.lengths = door, Lengths()
+        self.door, self.lengths, self._prompts = door, Lengths(), Means()
         self.num_started, self.num_refused = Counter[str](), Counter[str]()  # by user
         self._groups: dict[tuple[str, str], Group] = {}
         self._fronts: Counter[tuple[str, str]] = Counter()
@@ -88,7 +88,10 @@ class Desk:
         if party.tickets.pop(ticket.request_id, None) is not None:
             self._of.pop(ticket.request_id)
             self.lengths.learn(party.kind, ticket.said)
-            self._turn(self.door.done(ticket.request_id, now_s, ticket.said), now_s)
+            turn = self.door.done(ticket.request_id, now_s, ticket.said)
+            if turn.work:
+                self._prompts.learn(str(party.size), max(turn.work - ticket.said, 0.0))
+            self._turn(turn, now_s)
             self.settle(now_s)
 
     def gone(self, party: Party, ticket: Ticket, now_s: float) -> None:
@@ -115,6 +118,10 @@ class Desk:
         self._sort_out(now_s)
         self._swept()
         self.settle(now_s)
+
+    def of_prompt(self, size: int) -> float:
+        """What prompts of that size take, in tokens of an answer, where being in time is promised."""
+        return 0.0 if self.door.promise is None else self._prompts.get(str(size)) or 0.0
 
     def settle(self, now_s: float) -> None:
         """Have those come to the door who are next, until nobody starts any more."""

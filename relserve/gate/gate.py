@@ -92,8 +92,8 @@ class Gate:
             prompt_tokens: of its prompt, about.
             max_tokens: that its answer may have.
             slo: its limit, from now to its end.
-            kind: of requests whose answers have lengths alike; None: those of its user and class. Of a kind
-                those are told apart whose prompts are not about as long.
+            kind: of requests whose answers have lengths alike; None: those of its user and class. What they
+                take in all is told apart by their prompts' lengths.
             waits: whether it waits as long as its limit allows. Else it is refused at once where it has to
                 wait and its limit will probably be missed, or it has none.
             told: told now and then where it stands, from any thread; it is to be quick.
@@ -197,11 +197,16 @@ class Gate:
         """Those who want to enter together, who are yet to `come`; see `Party` and `enter`."""
         assert self._desk is not None
         slo_class = slo if isinstance(slo, str) else NO_LIMIT if slo in (None, inf) else OWN_LIMIT
-        kind = f"{user}/{slo_class}" if kind is None else kind or slo_class
-        kind += f"/{size_of(prompt_tokens)}"
+        size = size_of(prompt_tokens)
+        group = f"{kind or slo_class}/{size}"
+        kind = f"{user}/{slo_class}" if kind is None else kind
         tokens = self._desk.lengths.expected(kind, max_tokens)
         came_s, limit_s = self._clock() - age_s, self._limit_s(slo, tokens)
-        return Party(user, slo_class, kind, came_s, came_s + limit_s, tokens, rows, started, refused, told)
+        tokens, ends_s = tokens + self._desk.of_prompt(size), came_s + limit_s
+        return Party(
+            user, slo_class, kind, came_s, ends_s, tokens, rows, started, refused, told, size=size,
+            group=group,
+        )  # fmt: skip
 
     def come(self, party: Party, waits: bool = True) -> None:
         """A party comes; those of it who start at once have been told when this returns."""

@@ -16,9 +16,9 @@ class Party:
     """Rows of one user, class, deadline and expected length.
 
     Attributes:
-        kind: of requests that take about as much work.
+        kind: of answers whose lengths are alike.
         arrival_s, deadline_s: by the gate's clock.
-        tokens: that a row is expected to say.
+        tokens: that a row is expected to say, and what its prompt takes, in such tokens.
         num_left: rows that neither have started nor stand at the door.
         rank: parties of one user and class come to the door in the order of their ranks, the lowest first.
         started, refused: told when a row starts, and when all that wait are turned away. Called under the
@@ -26,6 +26,8 @@ class Party:
         told: told now and then where it stands while rows wait, and when none does any more, if it was told
             before; None: nobody looks.
         waits: whether it wants to, when it would probably be late.
+        size: of its prompts, see `size_of`.
+        group: by which is learnt what its rows take; "": by kind, or class.
         at_door: requests that stand at the door; `tickets`: of the rows that run.
     """
 
@@ -42,13 +44,13 @@ class Party:
     rank: float = 0.0
     is_told: bool = False
     waits: bool = True
+    size: int = 0
+    group: str = ""
     at_door: dict[str, Request] = field(default_factory=dict)
     tickets: dict[str, Ticket] = field(default_factory=dict)
 
-    @property
-    def group(self) -> str:
-        """By which is learnt what its rows take."""
-        return self.request("").group
+    def __post_init__(self) -> None:
+        self.group = self.group or self.kind or self.slo_class
 
     @property
     def num_waiting(self) -> int:
@@ -63,5 +65,6 @@ class Party:
     def request(self, request_id: str) -> Request:
         """A row, as the door is told of it."""
         return Request(
-            request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens, self.kind
-        )
+            request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens,
+            self.group,
+        )  # fmt: skip

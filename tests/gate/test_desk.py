@@ -202,4 +202,16 @@ def test_lengths_are_learnt_by_kind_and_only_so_many_kinds_are_kept() -> None:
     assert lengths.expected("a", 5) == 5
     for number in range(MOST_KINDS):
         lengths.learn(f"b{number}", 3)
-    assert lengths.expected("a", 256) == 256
+    assert lengths.expected("a", 256) == lengths.expected("new", 256) == pytest.approx(3)
+
+
+def test_a_new_kind_is_judged_by_all_others_at_first() -> None:
+    lengths = Lengths()
+    for _ in range(100):
+        lengths.learn("usual", 100)
+    assert lengths.expected("new", 256) == 100
+    lengths.learn("new", 10)
+    assert lengths.expected("new", 256) == 82
+    for _ in range(15):
+        lengths.learn("new", 10)
+    assert lengths.expected("new", 256) < 30

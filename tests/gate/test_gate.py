@@ -168,14 +168,22 @@ def test_rows_whose_deadline_is_over_or_absurdly_far_are_no_mistake(limit_s: flo
     asyncio.run(run())
 
 
-def kind_of(gate: Gate, prompt_tokens: float, kind: str | None = None, slo: float | None = None) -> str:
-    return gate.party("ann", prompt_tokens, 9, slo, kind, lambda _: None, lambda _: None).kind
+def group_of(gate: Gate, prompt_tokens: float, kind: str | None = None, slo: float | None = None) -> str:
+    return gate.party("ann", prompt_tokens, 9, slo, kind, lambda _: None, lambda _: None).group
 
 
-def test_of_a_kind_those_are_told_apart_whose_prompts_are_not_about_as_long() -> None:
-    gate = Gate(Door(make("static-1")))
-    assert kind_of(gate, 0) == kind_of(gate, 63) == "ann//0"
-    assert kind_of(gate, 64) == kind_of(gate, 127.9) != kind_of(gate, 128)
-    assert len({kind_of(gate, 2.0**power) for power in range(17)}) == 17 - 5
-    assert kind_of(gate, 100, "soup") == "soup/1"
-    assert kind_of(gate, 100, "", slo=5.0) == "deadline/1"
+def test_what_requests_of_a_kind_take_is_told_apart_by_the_lengths_of_their_prompts() -> None:
+    its = gate()
+    assert group_of(its, 0) == group_of(its, 63) == "/0"
+    assert group_of(its, 64) == group_of(its, 127.9) != group_of(its, 128)
+    assert len({group_of(its, 2.0**power) for power in range(17)}) == 17 - 5
+    assert group_of(its, 100, "soup") == "soup/1"
+    assert group_of(its, 100, "", slo=5.0) == "deadline/1"
+
+
+def test_how_long_answers_are_is_known_for_every_length_of_prompt() -> None:
+    its = gate()
+    with its.enter_blocking(user="ann", prompt_tokens=5, max_tokens=100) as ticket:
+        ticket.progress(7)
+    longer = its.party("ann", 5000, 100, None, None, lambda _: None, lambda _: None)
+    assert longer.tokens == 7

@@ -10,8 +10,7 @@ from math import inf
 
 import pytest
 
-from relserve.gate.desk import Desk
-from relserve.gate.lengths import size_of
+from relserve.gate.gate import Gate
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
@@ -42,15 +41,19 @@ class Engine:
         slows: by how much each one that runs beside slows a row down.
         long: the share of prompts that take as much as `LONG` tokens.
         told: whether the gate is told of a prompt's length.
+        users: whose requests of `WEB` are; some want short answers and some long ones.
     """
 
     def __init__(
         self, promised: bool = True, hidden: float = 0.2, slows: float = 0.035, long: float = 0.0,
-        told: bool = True,
+        told: bool = True, users: int = 1,
     ) -> None:  # fmt: skip
         promise = Promise() if promised else None
-        self.desk = Desk(Door(make("ours"), late="error", shares=Shares(), most=320, promise=promise))
-        self.long, self.told = long, told
+        door = Door(make("ours"), late="error", shares=Shares(), most=320, promise=promise)
+        self.gate = Gate(door, clock=lambda: self.now_s)
+        assert self.gate._desk is not None
+        self.desk = self.gate._desk
+        self.long, self.told, self.users = long, told, users
         self.now_s, self.factor, self.hidden, self.slows = 0.0, 1.0, hidden, slows
         self.rows: list[Row] = []
         self.came_to: Counter[str] = Counter()
@@ -73,10 +76,10 @@ class Engine:
         def refused(_: Exception) -> None:
             self.came_to["refused"] += 1
 
-        limit = "" if limit_s == inf else "deadline"
-        ends_s, kind = self.now_s + limit_s, f"{user}/{limit}/{size_of(prompt) if self.told else 0}"
-        expected = TOKENS if user != SQL else 16.0
-        party = Party(user, limit, kind, self.now_s, ends_s, expected, 1, started, refused, waits=waits)
+        most = 200 if self.users > 1 else 24 if user == SQL else int(TOKENS)
+        limit = None if limit_s == inf else limit_s
+        party = self.gate.party(user, prompt if self.told else 0, most, limit, None, started, refused)
+        party.waits = waits
         self.desk.come(party, self.now_s)
         if not waits and party.num_waiting:
             self.desk.refuse_late(party, self.now_s)
@@ -89,7 +92,11 @@ class Engine:
             self.now_s += STEP_S
             while load and self._next_s <= self.now_s:
                 self._next_s += self._random.expovariate(load * CAPACITY)
-                if self._random.random() < 0.8:
+                if self.users > 1:
+                    number = self._random.randrange(self.users)
+                    tokens = TOKENS * (0.1, 1.0, 1.0, 1.0, 1.6)[number % 5]
+                    self.comes(f"{WEB} {number}", tokens, LIMIT_S, waits=False)
+                elif self._random.random() < 0.8:
                     self.comes(WEB, TOKENS, LIMIT_S, waits=False)
                 else:
                     self.comes(SQL, self._random.choice([8.0, 16.0, 24.0]), LIMIT_S, waits=True)
@@ -131,6 +138,16 @@ def test_long_prompts_do_not_shut_short_ones_out() -> None:
         assert engine.kept >= 0.94
         in_time[told] = engine.came_to["in time"]
     assert in_time[True] > 1.5 * in_time[False]
+
+
+def test_many_users_who_ask_seldom_are_let_in_as_few_are() -> None:
+    in_time = {}
+    for users in (10, 300):
+        engine = Engine(users=users)
+        engine.passes(30.0, 0.5)
+        assert engine.kept >= 0.97
+        in_time[users] = engine.came_to["in time"]
+    assert in_time[300] > 0.7 * in_time[10]
 
 
 def test_where_there_is_room_hardly_anybody_is_refused() -> None:

@@ -33,10 +33,11 @@ LEAST_SPREAD = 0.05
 
 
 class Turn(NamedTuple):
-    """What a poll decided: who starts now, and who is turned away, each with its line."""
+    """Who starts now; who is turned away, each with its line; the work of the one that ended, if known."""
 
     started: tuple[Request, ...]
     refused: tuple[tuple[Request, Refuse], ...]
+    work: float = 0.0
 
 
 class Door:
@@ -170,13 +171,14 @@ class Door:
         if is_blind and passed_s > 0 and tokens > 0 and now_s - self._blind_s >= SAMPLE_S / 4:
             self._blind_s = now_s
             self.curve.add(Sample((self._load_s - inside.load_s) / passed_s, tokens / passed_s))
-        if inside.admitted_s >= self._known_s and self._served > inside.began:
-            self.learn(request, self._served - inside.began)
+        work = self._served - inside.began if inside.admitted_s >= self._known_s else 0.0
+        if work > 0:
+            self.learn(request, work)
         if self.promise is not None:
             self.promise.ended(request_id, self._served - inside.began, now_s)
             if now_s <= request.deadline_s < inf:
                 self.promise.proved(1 + sum([r.request.deadline_s < inf for r in self._inside.values()]))
-        return self.poll(now_s)
+        return self.poll(now_s)._replace(work=work)
 
     def gone(self, request_id: str, now_s: float, tokens: float = 0.0) -> None:
         """A request was cancelled, wherever it is; one that ran had said so many tokens.
@@ -201,7 +203,7 @@ class Door:
             self._learn(known, request, work)
 
     def _learn(self, known: Learnt, request: Request, work: float) -> None:
-        found = min(max(work / request.tokens, 1e-3), 1e3)
+        found = min(max(work / request.tokens, 1e-3), 1e3) if self.promise is None else 1.0  # gates do
         weight = RENEWS if known.work else 1.0
         known.work_per_token += weight * (found - known.work_per_token)
         off = log(found / known.work_per_token)
