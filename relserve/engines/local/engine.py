@@ -111,7 +111,7 @@ class LocalEngine:
     @property
     def num_unfinished(self) -> int:
         """Requests that are with the engine."""
-        return sum(len(flight.pending) for flight in self._flights)
+        return sum(len(flight.pending) for flight in list(self._flights))  # asked from any thread
 
     @property
     def max_num_seqs(self) -> int | None:

@@ -269,7 +269,7 @@ def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None
             assert answer.model == fleet.model
         assert len(list(client.completions.create(model="tiny", prompt="hi", max_tokens=4, stream=True))) > 1
         wait_until(lambda: not fleet.roster.holders)
-    assert here.num_answered == before + 5
+    wait_until(lambda: here.num_answered == before + 5)  # it is counted a moment after its place is free
     assert [line for line in said if "m-1 answers no OpenAI clients" in line]
     engine.up = up
 
