@@ -198,12 +198,12 @@ class Door:
         self._ready = [request for request in self._ready if request.request_id != request_id]
 
     def learn(self, request: Request, work: float) -> None:
-        """A request of this group took this much work, in tokens of an answer."""
+        """A request of this group took so much, in tokens of an answer; a promise takes those as told."""
         for known in (self._known(request), self.typical):
             self._learn(known, request, work)
 
     def _learn(self, known: Learnt, request: Request, work: float) -> None:
-        found = min(max(work / request.tokens, 1e-3), 1e3) if self.promise is None else 1.0  # gates do
+        found = min(max(work / request.tokens, 1e-3), 1e3) if self.promise is None else 1.0
         weight = RENEWS if known.work else 1.0
         known.work_per_token += weight * (found - known.work_per_token)
         off = log(found / known.work_per_token)

@@ -39,7 +39,7 @@ class Learnt:
 
     Attributes:
         work_per_token: tokens' worth of work for each token that its requests are expected to say, with
-            their prompts; 1 where nothing is known.
+            their prompts; 1 where nothing is known, and under a promise: there who asks counts the prompt.
         spread: standard deviation of the logarithm of that.
         per_s: requests of it that come in a second, lately.
         limit_s: the limit on latency of its latest request; 0 before the first.

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from relserve.engines.local.entering import ENTERS, REQUEST_ID, Entering
 from relserve.errors import EngineError, UsageError
+from relserve.gate.lengths import CHARS
 from relserve.machine.traces import trace_of
 from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
 from relserve.server.openai.events import Stream, Tokens, events, tokens_of
@@ -52,7 +53,7 @@ class Gateway:
     def __init__(self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters) -> None:
         self._upstream, self._users, self._counters = upstream, users, counters
         self._limits, self._turned_away = Limits(quota), TurnedAway()
-        self._chars_per_token = 4.0  # of prompts, the chat template among them; learnt
+        self._chars_per_token = float(CHARS)  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
         self._created = int(time.time())
         self._is_ending = False

@@ -18,7 +18,7 @@ from relserve.gate.lengths import size_of
 from relserve.server.openai.refusal import LIMIT, Refusal
 
 HOLDS_S, OF_LIMIT = 0.2, 0.05  # how long that counts at most, and for how much of the limit
-MOST = 1000  # of them
+MOST = 1000  # users, classes and sizes
 
 
 class Want(NamedTuple):
