@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -62,19 +63,24 @@ def ended(engine: SharedEngine) -> bool:
     return spawn(wait_until_ended(engine.place, TIMEOUT_S)).result()
 
 
-def started(engine: SharedEngine, submission: Submission) -> tuple[Future[list[Reply]], list[Reply]]:
-    """A query under way, of which some replies have come."""
-    came: list[Reply] = []
+def started(engine: SharedEngine, submission: Submission) -> tuple[Future[list[Reply]], Future[None]]:
+    """A query under way, and what has its client read on once it is set.
+
+    Until then the client reads only the first replies, and the engine's process, which waits for its reader,
+    cannot end the query.
+    """
+    came, going_on = list[Reply](), Future[None]()
 
     async def take() -> list[Reply]:
         async with aclosing(engine.answer(submission)) as stream:
             async for replies in stream:
                 came.extend(replies)
+                await asyncio.wrap_future(going_on)
         return came
 
     asked = spawn(take())
     wait_until(lambda: came or asked.done())
-    return asked, came
+    return asked, going_on
 
 
 def test_it_answers_as_the_engine_itself_does(make):
@@ -117,8 +123,9 @@ def test_a_process_that_was_killed_has_a_successor_though_its_socket_is_left(mak
 
 def test_rows_that_a_killed_process_left_are_asked_of_its_successor(make, said):
     engine = make()
-    asked, _ = started(engine, submission_of(MANY))
+    asked, going_on = started(engine, submission_of(MANY))
     os.kill(pid_of(engine), signal.SIGKILL)
+    going_on.set_result(None)
     replies = asked.result(timeout=TIMEOUT_S)
     assert sorted(reply.index for reply in replies) == list(range(len(MANY)))
     last = sorted(replies, key=lambda reply: reply.index)[-5:]
@@ -128,8 +135,9 @@ def test_rows_that_a_killed_process_left_are_asked_of_its_successor(make, said):
 
 def test_stopped_in_mid_query_it_says_so_and_is_not_started_anew(make):
     engine = make()
-    asked, _ = started(engine, submission_of(MANY))
+    asked, going_on = started(engine, submission_of(MANY))
     do(engine, "stop")
+    going_on.set_result(None)
     with pytest.raises(EngineDeadError, match="was stopped while it worked"):
         asked.result(timeout=TIMEOUT_S)
     assert ended(engine)
@@ -146,8 +154,9 @@ def test_a_client_that_hangs_up_ends_its_work(make):
 
 def test_closing_the_client_ends_its_queries_and_leaves_the_process(make):
     engine = make()
-    asked, _ = started(engine, submission_of(MANY))
+    asked, going_on = started(engine, submission_of(MANY))
     spawn(engine.close()).result(timeout=TIMEOUT_S)
+    going_on.set_result(None)
     with pytest.raises(EngineDeadError, match="was closed while it worked"):
         asked.result(timeout=TIMEOUT_S)
     assert is_held(engine.place)
