@@ -134,6 +134,21 @@ def by_delay(found: Found, cells: Sequence[Cell]) -> tuple[list[list[Any]], floa
     return rows, min((row[4] - row[3] for row in rows if row[2] == "ours"), default=0.0)
 
 
+def by_way(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
+    """A million requests, and what it changes that steps which decode the same rows are taken together."""
+    rows = []
+    for cell in cells:
+        each = [found.mean(cell, field) for field in ("num_requests", *Result._fields[:7], "choice_us")]
+        which = [len(FLEETS[cell.fleet]), cell.router, cell.budget, "rows" if cell.may_jump else "single"]
+        rows.append([*which, *each, found.mean(cell, "wall_s") / 60])
+    print("\nShareGPT on unequal engines, steps simulated one by one, or those that decode the same rows")
+    print("together: within both limits, each limit, %; s to the first token, s a token, s end to end")
+    print("(medians) and its P90; microseconds a request at the desk, minutes of a run")
+    columns = ["engines", "router", "budgets", "steps", "requests", "both", "TTFT", "TPOT", "s", "s", "e2e"]
+    print(table([*columns, "P90", "us", "min"], rows))
+    return rows
+
+
 def with_faults(found: Found, cells: Sequence[Cell]) -> list[list[Any]]:
     """A member that dies and one that turns slow."""
     rows = []
@@ -262,6 +277,17 @@ def sizes(seeds: Sequence[int], quick: bool) -> Part:
     return found, {"most_engines": max(row[0] for row in rows)}, {"sizes": rows}
 
 
+def million(seeds: Sequence[int], quick: bool) -> Part:
+    """A million requests to a thousand engines."""
+    cells = list(plan.million(seeds[:1] if quick else seeds, 2000 if quick else 1_000_000))
+    found = Found(run_cells(cells), seeds)
+    rows = by_way(found, unique(cells))
+    large = max(row[-1] for row in rows if row[0] == 1000)
+    singly = {row[1]: row for row in rows if row[0] == 64 and row[3] == "single"}
+    apart = max(abs(row[8 + 3] / singly[row[1]][8 + 3] - 1) for row in rows if row[0] == 64)
+    return found, {"million_minutes": large, "rows_change_percent": 100 * apart}, {"million": rows}
+
+
 def owners(seeds: Sequence[int], quick: bool) -> Part:
     """Several owners that share a fleet; two seeds."""
     cells = list(plan.shards(seeds[:1], "unequal 8", 0.5) if quick else plan.shards(seeds[:2]))
@@ -278,6 +304,7 @@ def owners(seeds: Sequence[int], quick: bool) -> Part:
 
 PARTS: dict[str, Callable[[Sequence[int], bool], Part]] = {
     "figures": figures, "old": old, "faults": faults, "sizes": sizes, "shards": owners,
+    "million": million,
 }  # fmt: skip
 
 

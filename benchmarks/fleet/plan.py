@@ -26,6 +26,8 @@ OLD = ("least_loaded", "least_unanswered", "prism", "prism+own", "ours")
 FAULTY = ("round_robin", "ours")
 LARGE = {"unequal 8": 8, "unequal 64": 64, "unequal 1000": 1000}
 PER_ENGINE = 8.0 / 3  # requests a second of FlowGPT-T
+MILLION = (("ours", "ours"), (BASE, "round_robin"))  # budget policy in the members, router
+SHORT = 80.0 / 3  # requests a second of ShareGPT to one of three unequal engines
 SHARDS = (1, 2, 4, 8, 16)
 RARER = ((1, 16), (4, 4), (4, 16), (16, 16))  # owners, and how many times rarer members report to each
 STANDS_FOR = 4000  # engines: 64 whose owners are so much slower that they have as much to do
@@ -78,6 +80,16 @@ def large(seeds: Sequence[int]) -> Iterator[Cell]:
             for seed in seeds if number == 8 else seeds[:1]:
                 seconds = 1.0 if number == 1000 else 5.0
                 yield Cell(fleet, "FlowGPT-T", PER_ENGINE * number, "lens", router, seed, seconds)
+
+
+def million(seeds: Sequence[int], count: int = 1_000_000) -> Iterator[Cell]:
+    """So many requests to a thousand unequal engines; and both ways of simulating, on 64 for 5 s."""
+    for budget, router in MILLION:
+        small = Cell("unequal 64", "ShareGPT", SHORT * 64, budget, router, 0, 5.0)
+        for seed in seeds:
+            yield from (small._replace(seed=seed, may_jump=may) for may in (False, True))
+        seconds = count / (SHORT * 1000)
+        yield Cell("unequal 1000", "ShareGPT", SHORT * 1000, budget, router, seeds[0], seconds, may_jump=True)
 
 
 def shards(seeds: Sequence[int], fleet: str = "unequal 64", seconds: float = 5.0) -> Iterator[Cell]:

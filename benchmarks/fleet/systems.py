@@ -39,6 +39,7 @@ class Cell(NamedTuple):
         shards: owners that share the fleet.
         rarer: how many times longer a member waits between two reports to one owner.
         owner_times: how many times longer than measured an owner takes for its work; 0: it takes no time.
+        may_jump: whether steps that decode the same rows are taken together, see `simulate`.
     """
 
     fleet: str
@@ -53,6 +54,7 @@ class Cell(NamedTuple):
     shards: int = 1
     rarer: float = 1.0
     owner_times: float = 0.0
+    may_jump: bool = False
 
     @property
     def link(self) -> Link:
@@ -73,6 +75,7 @@ class Result(NamedTuple):
     Attributes:
         wait_p90_s: of requests for their owner.
         lost: reports that found no room at an owner.
+        num_requests: all of them.
     """
 
     attained: float
@@ -87,6 +90,7 @@ class Result(NamedTuple):
     shares: tuple[float, ...]
     wait_p90_s: float = 0.0
     lost: float = 0.0
+    num_requests: int = 0
 
 
 def slower_of(fleet: str) -> float:
@@ -117,7 +121,9 @@ def run_one(cell: Cell) -> Result:
     elif cell.fault == "slows":
         slowed = replace(its[0].engine.times, changes=(Change(1.0, 3.0),))
         its[0] = its[0]._replace(engine=its[0].engine._replace(times=slowed))
-    outcome = simulate(asked(cell), its, make(cell.router), cell.link, cell.seed, deaths, cell.owners)
+    outcome = simulate(
+        asked(cell), its, make(cell.router), cell.link, cell.seed, deaths, cell.owners, cell.may_jump
+    )
     if any(served.answers != 1 for served in outcome.served):
         raise RuntimeError(f"{cell}: requests without an answer, or with two")
     return result_of(outcome, kinds)
@@ -136,6 +142,7 @@ def result_of(outcome: Outcome, kinds: Sequence[str]) -> Result:
         1e6 * float(np.median(outcome.choices_s)), outcome.wall_s,
         tuple(100 * went.count(kind) / len(went) for kind in dict.fromkeys(kinds)),
         float(np.percentile(outcome.waits_s, 90)), 100 * outcome.num_lost / max(outcome.num_reports, 1),
+        len(served),
     )  # fmt: skip
 
 

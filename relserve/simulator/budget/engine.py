@@ -60,15 +60,16 @@ class Budgeted:
 
     Attributes:
         budgets: when a budget was chosen, its tokens, and the tokens that the step computed.
+        now_s: when the step began, or the first of several that nobody was asked about.
     """
 
     policy: BudgetPolicy
     times: NoisyTimes
     seed: int = 0
     budgets: list[tuple[float, int, int]] = field(default_factory=list)
+    now_s: float = 0.0
     _first_s: dict[str, float] = field(default_factory=dict)
     _late_s: dict[str, float] = field(default_factory=dict)
-    _now_s: float = 0.0
     _room: float = 0.0
     _num_decodes: int = 0
     _num_ended: int = 0
@@ -90,7 +91,7 @@ class Budgeted:
 
     def plan(self, view: CacheView) -> CachePlan:
         """See `CachingPolicy.plan`."""
-        self._now_s = view.now_s
+        self.now_s = view.now_s
         came_s = self._came_s(view)
         seen = self._seen(view, came_s)
         chosen = self.policy.choose(seen)
@@ -170,7 +171,7 @@ class Budgeted:
         noise = float(np.exp(self._random.normal(0.0, self.times.noise)))
         hiccup_s = self.times.hiccup_s * (self._random.random() < self.times.hiccups)
         plain = self.times.roofline.seconds(size) + size.cached_pairs * self.times.roofline.pair_s
-        seconds = (plain * noise + hiccup_s) * self.times.factor(self._now_s)
+        seconds = (plain * noise + hiccup_s) * self.times.factor(self.now_s)
         decodes = min(self._num_decodes, size.num_requests)
         self.policy.measured(
             Work(
@@ -188,4 +189,4 @@ class Budgeted:
         """See `StepTimes.of_decodes`; the policy is not told of steps that nobody was asked about."""
         noise = np.exp(self._random.normal(0.0, self.times.noise, num_steps))
         found: Seconds = self.times.roofline.of_decodes(size, growth, num_steps) * noise
-        return found * self.times.factor(self._now_s)
+        return found * self.times.factor(self.now_s)

@@ -32,26 +32,27 @@ def ask(fleet: Fleet, asked: Asked, now_s: float) -> Iterable[Event]:
 def tell(fleet: Fleet, member: SimMember, now_s: float, every_s: float) -> list[Event]:
     """A member's reports that are on their way, to each owner unless one was sent in so many seconds."""
     late_s, name = now_s + fleet.link.delay_s, member.spec.name
+    member.catch_up(now_s)
     return [Tells(late_s, fleet, o, name, report) for o, report in fleet.reports(member, now_s, every_s)]
 
 
 @dataclass(slots=True)
 class Ends:
-    """A member's step is over."""
+    """What a member began in a turn is over."""
 
     rank: ClassVar[int] = 0
     time_s: float
     fleet: Fleet
     member: SimMember
-    incarnation: int
+    turn: int
 
     def handle(self) -> Iterable[Event]:
         """See `Event.handle`."""
         fleet, member = self.fleet, self.member
-        if member.incarnation != self.incarnation or member.spec.name not in fleet.alive:
+        if member.turn != self.turn or member.spec.name not in fleet.alive:
             return []
         fleet.finish(member, self.time_s)
-        return [Starts(self.time_s, fleet, member, self.incarnation)]
+        return [Starts(self.time_s, fleet, member, member.incarnation)]
 
 
 @dataclass(slots=True)
@@ -195,8 +196,11 @@ class IsSent:
     def handle(self) -> Iterable[Event]:
         """See `Event.handle`."""
         member = self.fleet.send(self.asked, self.came_s, self.time_s)
-        if member is None or member.step is not None:
+        if member is None:
             return []
+        if member.step is not None:
+            end_s = member.interrupt(self.time_s)
+            return [] if end_s is None else [Ends(end_s, self.fleet, member, member.turn)]
         return [Starts(self.time_s, self.fleet, member, member.incarnation)]
 
 
@@ -219,4 +223,4 @@ class Starts:
             return []
         end_s = member.begin(self.time_s)
         found = tell(fleet, member, self.time_s, fleet.link.every_s if end_s is not None else 0.0)
-        return found if end_s is None else [*found, Ends(end_s, fleet, member, self.incarnation)]
+        return found if end_s is None else [*found, Ends(end_s, fleet, member, member.turn)]

@@ -33,12 +33,14 @@ class Fleet:
 
     def __init__(
         self, requests: Sequence[FleetRequest], members: Sequence[MemberSpec], policy: DispatchPolicy,
-        link: Link, seed: int, owners: Owners,
+        link: Link, seed: int, owners: Owners, may_jump: bool,
     ) -> None:  # fmt: skip
         self.link = link
         policies = [policy, *[deepcopy(policy) for _ in range(1, owners.number)]]
         self.owners = [Owner(i, Desk(its), owners) for i, its in enumerate(policies)]
-        self.members = {spec.name: SimMember(spec, 7919 * seed + i) for i, spec in enumerate(members)}
+        self.members = {
+            spec.name: SimMember(spec, 7919 * seed + i, may_jump) for i, spec in enumerate(members)
+        }
         self.places = {name: place for place, name in enumerate(self.members)}
         self.alive = set(self.members)
         self.outcome = Outcome([Served(request) for request in requests])
@@ -95,8 +97,7 @@ class Fleet:
         return member
 
     def finish(self, member: SimMember, now_s: float) -> None:
-        """A member's step is over, and so are requests; their owners know at once."""
-        self.outcome.num_steps += 1
+        """What a member began is over, and so are requests; their owners know at once."""
         for done in member.finish(now_s):
             served = self.served(done.asked)
             self.num_left -= not served.answers

@@ -12,7 +12,7 @@ import numpy as np
 from relserve.policies.budget.model import StepModel
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.state import Budget, Ended, View, Work
-from relserve.policies.caching.requests import NOTHING
+from relserve.policies.caching.requests import NOTHING, Floats
 from relserve.policies.caching.state import Limits, Memory
 from relserve.policies.cost import StepSample
 from relserve.policies.dispatch.desk import Asked
@@ -100,19 +100,29 @@ class Done(NamedTuple):
 class SimMember:
     """One process of a member after the other; decides nothing and has no clock.
 
+    Where it `may_jump`, steps that decode the same rows, all that it has, are one event and not asked of the
+    budget policy: from the second on, until one of the rows has said all, memory is short, or somebody comes.
+
     Attributes:
         incarnation: how many processes there were before; -1 before the first.
+        turn: counts what it begins; an end that was announced in another turn is none.
+        num_steps: steps that have ended.
         seen: the number of the latest dispatch that it was given, by owner.
         yours: how many requests it has, by owner.
     """
 
     spec: MemberSpec
     seed: int
+    may_jump: bool = False
     incarnation: int = -1
+    turn: int = 0
+    num_steps: int = 0
     seen: dict[int, int] = field(default_factory=dict)
     yours: Counter[int] = field(default_factory=Counter)
     step: Step | None = None
     step_s: float = 0.0
+    _ends_s: Floats | None = None  # of steps that decode the same rows
+    _decoding: list[SimRequest] = field(default_factory=list)  # the rows of such steps, or of one before them
     _sequence: int = 0
     _asked: dict[str, tuple[Asked, int]] = field(default_factory=dict)
     _done: list[Done] = field(default_factory=list)
@@ -125,7 +135,9 @@ class SimMember:
         """A new process begins, with nothing in it."""
         its = self.spec.engine
         self.incarnation += 1
-        self.step, self.step_s = None, 0.0
+        self.turn += 1
+        self.step, self.step_s, self._ends_s = None, 0.0, None
+        self._decoding = []
         self._asked.clear()
         self.yours.clear()
         self._done.clear()
@@ -153,14 +165,17 @@ class SimMember:
         self._asked[self.engine.add(spec).request_id] = asked, owner
 
     def begin(self, now_s: float) -> float | None:
-        """Begin a step; gives its end, None where there is nothing to do.
+        """Begin a step, or several of the same rows; gives the end, None where there is nothing to do.
 
         Raises:
             RuntimeError: none of its requests fits its memory.
         """
+        self.turn += 1
         if not self.engine.live:
             self.step, self.step_s = None, 0.0
             return None
+        if len(self._decoding) == len(self.engine.live) and self._go_on(now_s):
+            return self._end_s
         self.step = self.engine.begin(self.budgeted.plan(self.engine.view(now_s)))
         if not self.step.size.tokens:
             raise RuntimeError(f"{self.spec.name} runs none of its {len(self.engine.live)} requests")
@@ -169,12 +184,56 @@ class SimMember:
             self._budget = self.learning.budget_tokens
         return now_s + self.step_s
 
+    def _go_on(self, now_s: float) -> bool:
+        """Begin steps that decode the rows of the one before; false where there is no memory for one."""
+        self.budgeted.now_s = now_s
+        ends_s = self.engine.decodes(self._decoding, now_s)
+        if not len(ends_s):
+            return False
+        self.step, self._ends_s = Step(self._decoding), ends_s
+        self.step_s = float(ends_s[0]) - now_s
+        return True
+
+    @property
+    def _end_s(self) -> float:
+        assert self._ends_s is not None
+        return float(self._ends_s[-1])
+
+    def interrupt(self, now_s: float) -> float | None:
+        """Somebody has come: let the step under way be the last of its row.
+
+        Returns:
+            When that ends; None where it would be the last in any case.
+        """
+        self.catch_up(now_s)
+        if self._ends_s is None or len(self._ends_s) == 1:
+            return None
+        self.turn += 1
+        self._ends_s = self._ends_s[:1]
+        return self._end_s
+
+    def catch_up(self, now_s: float) -> None:
+        """Take note of those steps of a row that are over, but for the last."""
+        if self._ends_s is None or self.step is None:
+            return
+        over = int(np.searchsorted(self._ends_s[:-1], now_s))
+        if over:
+            self.engine.said(self.step.done, self._ends_s[:over].tolist())
+            self.num_steps += over
+            self._ends_s = self._ends_s[over:]
+
     def finish(self, now_s: float) -> list[Done]:
-        """The step is over; gives what it has answered."""
-        assert self.step is not None
-        self._done = []
-        self.engine.finish(self.step, now_s)
-        self.step = None
+        """What was begun is over; gives what it has answered."""
+        step, ends_s = self.step, self._ends_s
+        assert step is not None
+        self._done, self.step, self._ends_s = [], None, None
+        if ends_s is not None:
+            self.engine.said(step.done, ends_s.tolist())
+        else:
+            self.engine.finish(step, now_s)
+        self.num_steps += 1 if ends_s is None else len(ends_s)
+        alike = self.may_jump and not (step.cut or step.num_prompts or step.num_dropped)
+        self._decoding = [request for request in step.done if not request.is_finished] if alike else []
         return self._done
 
     def _ended(self, request: SimRequest) -> None:
@@ -189,7 +248,7 @@ class SimMember:
                 self._held.popitem(last=False)
 
     def reports(self, owners: Sequence[int]) -> list[Report]:
-        """What it says of itself to each of these owners, while a step runs."""
+        """What it says of itself to each of these owners, while a step runs or none."""
         report = self._report()
         return [report._replace(seen=self.seen.get(owner, -1), yours=self.yours[owner]) for owner in owners]
 

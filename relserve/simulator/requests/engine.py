@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from relserve.policies.caching.requests import NOTHING as NOTHING_HELD
 from relserve.policies.caching.requests import CacheType, Requests, RequestState
 from relserve.policies.caching.state import CachePlan, CacheView, Limits, Memory
 from relserve.simulator.requests.sim_request import RequestSpec, SimRequest
-from relserve.simulator.requests.times import StepSize, StepTimes
+from relserve.simulator.requests.times import Seconds, StepSize, StepTimes
 
 
 class EngineSpec(NamedTuple):
@@ -190,32 +190,31 @@ class SimEngine:
         Returns:
             When the last one ends, and how many there were.
         """
-        requests = step.done
+        ends = self.decodes(step.done, now_s)
+        begins = np.concatenate([[now_s], ends[:-1]])
+        num_steps = int(np.searchsorted(begins, until_s, side="left")) if len(ends) else 0
+        if not num_steps:
+            return now_s, 0
+        self.said(step.done, ends[:num_steps].tolist())
+        return float(ends[num_steps - 1]), num_steps
+
+    def decodes(self, requests: Sequence[SimRequest], now_s: float) -> Seconds:
+        """When each of the steps ends that decode these requests, in a row from now on.
+
+        There are so many until one of them has said all or memory is short, if nobody else comes in.
+        """
         sizes = np.array([self._sizes[r.cache] for r in requests if r.cache])
         tokens = np.array([r.num_tokens for r in requests])
         most = min([r.num_left for r in requests])
         free = self.spec.memory.num_blocks - self.used_blocks
         held = int(sum([r.blocks for r in requests]))
         num_steps = _most_steps(tokens, sizes, held + free, most)
-        if not num_steps:
-            return now_s, 0
-        size, growth = self._next_size(step)
+        size, growth = _next_size(requests)
         seconds = self.spec.times.of_decodes(size, growth, num_steps)
-        ends = np.add.accumulate(np.concatenate([[now_s], seconds]))
-        num_steps = min(num_steps, int(np.searchsorted(ends[:-1], until_s, side="left")))
-        if not num_steps:
-            return now_s, 0
-        self._said(requests, ends[1 : num_steps + 1].tolist())
-        return float(ends[num_steps]), num_steps
+        return np.add.accumulate(np.concatenate([[now_s], seconds]))[1:]
 
-    def _next_size(self, step: Step) -> tuple[StepSize, tuple[int, int]]:
-        kv = [r.num_computed for r in step.done if r.cache == "kv"]
-        hidden = [r.num_computed for r in step.done if r.cache == "hidden"]
-        number = len(step.done)
-        return StepSize(number, 0.0, number, sum(kv), sum(hidden)), (len(kv), len(hidden))
-
-    def _said(self, requests: list[SimRequest], token_s: list[float]) -> None:
-        """All these requests have decoded at these times."""
+    def said(self, requests: Sequence[SimRequest], token_s: Sequence[float]) -> None:
+        """All these requests have decoded at these times; those that have said all go."""
         number = len(token_s)
         for request in requests:
             assert request.cache is not None
@@ -225,16 +224,20 @@ class SimEngine:
             needed = -(-request.num_computed // self._sizes[request.cache])
             self.used_blocks += needed - request.blocks
             request.blocks = needed
+        tokens = np.array([request.num_tokens for request in requests])
+        computed = np.array([request.num_computed for request in requests])
+        rows = self.table.rows_of(request.request_id for request in requests)
+        self.table.renew(rows, tokens, computed, np.full(len(rows), token_s[-1]))
+        for request in requests:
             if request.is_finished:
                 self._remove(request)
-            else:
-                state = self.table[request.request_id]
-                self.table.put(
-                    state._replace(
-                        num_tokens=request.num_tokens, num_computed=request.num_computed,
-                        last_token_s=token_s[-1], expected_left=max(state.expected_left - number, 0.0),
-                    )
-                )  # fmt: skip
+
+
+def _next_size(requests: Sequence[SimRequest]) -> tuple[StepSize, tuple[int, int]]:
+    kv = [r.num_computed for r in requests if r.cache == "kv"]
+    hidden = [r.num_computed for r in requests if r.cache == "hidden"]
+    number = len(requests)
+    return StepSize(number, 0.0, number, sum(kv), sum(hidden)), (len(kv), len(hidden))
 
 
 def _most_steps(tokens: np.ndarray, sizes: np.ndarray, blocks: int, most: int) -> int:
