@@ -58,7 +58,7 @@ def test_every_request_is_answered_once_whatever_dies(name: str) -> None:
     assert max(served.attempts for served in outcome.served) > 1
 
 
-def test_who_comes_in_the_midst_of_a_row_of_steps_is_in_the_next_one() -> None:
+def test_who_comes_in_the_midst_of_a_series_of_steps_is_in_the_next_one() -> None:
     alone, later = FleetRequest(0.0, 100, 400), FleetRequest(1.0, 100, 2)
     (its,) = [MemberSpec("a", Engine(EVEN, 4_000), lambda: make_budget("static-512"))]
     outcome = simulate([alone, later], [its], make("round_robin"), may_jump=True)
@@ -67,7 +67,7 @@ def test_who_comes_in_the_midst_of_a_row_of_steps_is_in_the_next_one() -> None:
     assert second.ttft_s < 0.03
 
 
-def test_a_slow_turn_holds_for_the_next_row_of_steps() -> None:
+def test_a_slow_turn_holds_for_the_next_series_of_steps() -> None:
     requests = [FleetRequest(float(at_s), 100, 50) for at_s in range(8)]
     times = replace(EVEN, changes=(Change(4.0, 3.0),))
     its = MemberSpec("a", Engine(times, 4_000), lambda: make_budget("static-512"))

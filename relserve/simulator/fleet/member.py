@@ -200,7 +200,7 @@ class SimMember:
         return float(self._ends_s[-1])
 
     def interrupt(self, now_s: float) -> float | None:
-        """Somebody has come: let the step under way be the last of its row.
+        """Somebody has come: let the step under way be the last of its series.
 
         Returns:
             When that ends; None where it would be the last in any case.
@@ -213,7 +213,7 @@ class SimMember:
         return self._end_s
 
     def catch_up(self, now_s: float) -> None:
-        """Take note of those steps of a row that are over, but for the last."""
+        """Take note of those steps of a series that are over, but for the last."""
         if self._ends_s is None or self.step is None:
             return
         over = int(np.searchsorted(self._ends_s[:-1], now_s))

@@ -28,7 +28,7 @@ def simulate(
         seed: of the noise of steps.
         may_jump: whether steps that decode the same rows are taken together, which is many times quicker and
             no more the same: budget policies are not asked and not told of them, members report only between
-            such rows of steps and when they would have said nothing for `link.beat_s`, and none hiccups.
+            such steps and when they would have said nothing for `link.beat_s`, and none hiccups.
 
     Raises:
         ValueError: no member is left and none comes back; there is no owner.

@@ -77,7 +77,7 @@ def weights_of(projection: Any, num_heads: int, head_dim: int, x_width: int, dty
     made = projection.quant_method.apply(projection, torch.eye(x_width, dtype=dtype), None)
     both = made[:, -2 * kv_width :].T.contiguous()
     given = torch.zeros(2 * kv_width, dtype=dtype) if projection.bias is None else projection.bias
-    bias = given[-2 * kv_width :].detach().clone()
+    bias = given[-2 * kv_width :].detach().to(dtype, copy=True)  # beside packed weights it is in float32
     key, value = (each.view(num_heads, head_dim, x_width).permute(2, 0, 1) for each in both.chunk(2))
     return Weights(both, bias, key, value, bias[kv_width:].view(num_heads, head_dim))
 

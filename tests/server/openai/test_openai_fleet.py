@@ -115,7 +115,7 @@ def test_chats_pass_the_gate_of_the_fleet_with_rows_of_sql(
     assert desk is not None
     wait_until(lambda: any(one.said > 20 for each in desk._of.values() for one in each.tickets.values()))
     asking.join(PATIENCE_S)
-    assert fleet.gate._desk.is_idle
+    wait_until(lambda: desk.is_idle)  # a moment after the client has its answer
 
 
 def test_a_member_that_is_killed_costs_only_answers_that_had_begun(

@@ -83,7 +83,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     yield Served(found[2], found[1], int(found[3]), keys, cert)
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE_S) == 0
-    stop = [sys.executable, "-m", "relserve", "engine", "stop", "--all"]
+    stop = [sys.executable, "-m", "relserve", "engine", "stop", "--model", "tiny"]  # not those of others
     subprocess.run(stop, env=environ, check=True, capture_output=True)
 
 

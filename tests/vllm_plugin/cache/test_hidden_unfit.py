@@ -34,7 +34,7 @@ UNFIT = {
     ),
     "blocks of 48": Unfit("opt", {"block_size": 48}, "blocks of 48 tokens (a multiple of 32 is needed)"),
     "blocks of 33": Unfit("opt", {"block_size": 33}, "blocks of 33 tokens (a multiple of 32 is needed)"),
-    "weights in int8": Unfit("int8", {}, "weights quantised"),
+    "weights in int8": Unfit("int8", {"dtype": "bfloat16"}, "weights quantised"),  # not float32: AMX
     "a cache in fp8": Unfit("opt", {"kv_cache_dtype": "fp8"}, "a KV cache in fp8"),
     "sliding windows": Unfit("sliding", {}, "sliding windows"),
     "LoRA": Unfit("opt", {"enable_lora": True}, "LoRA"),
