@@ -11,7 +11,7 @@ import relserve_duckdb
 from relserve.cache.cache import AnswerCache, shared_cache
 from relserve.cache.store import FILE_NAME
 from relserve.call.durations import seconds_of
-from relserve.call.slo import slo_of
+from relserve.call.slo import classes, slo_of
 from relserve.engines.protocol import Engine
 from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
@@ -183,6 +183,7 @@ def new_session(
     is_default = model is None and engine is None and not names_a_model()
     foreign = ForeignTables(announce, history) if is_default else None
     ends = settings.deadline_s if deadline is None else seconds_of("deadline", deadline)
+    classes()  # one that cannot be read is an error now, whoever names it
     asked = slo if slo is not None else settings.slo or None
     limits = None if asked is None else slo_of("slo", asked)
     return Session(find, history, kept, foreign, deadline_s=ends, slo=limits)

@@ -122,10 +122,15 @@ class QuotaError(RelserveError):
 
 
 class AdmissionError(RelserveError):
-    """A request was not admitted in time; `estimate_s`: seconds that it would take now, None: not known."""
+    """A request was not admitted in time.
 
-    def __init__(self, message: str, estimate_s: float | None = None) -> None:
-        self.estimate_s = estimate_s
+    Attributes:
+        estimate_s: seconds that it would take now; None: not known.
+        is_over: whether its limit had passed before it came to the gate, so that waiting is not why.
+    """
+
+    def __init__(self, message: str, estimate_s: float | None = None, is_over: bool = False) -> None:
+        self.estimate_s, self.is_over = estimate_s, is_over
         super().__init__(message)
 
 
@@ -166,7 +171,7 @@ class FailureKind(StrEnum):
     UNPARSABLE = "unparsable"  # the reply is not a value of the answer's type
     REFUSED = "refused"  # the engine rejected this request
     LOW_CONFIDENCE = "low_confidence"  # the model gave its answer a probability below min_confidence
-    DEADLINE = "deadline"  # the answer had not come when its deadline passed
+    DEADLINE = "deadline"  # the answer, or the SQL, had not come when its deadline passed
     NO_SQL = "no_sql"  # a question of text2sql_query() became no SQL
     ENGINE = "engine"  # the engine failed while it worked on the request
 

@@ -56,6 +56,7 @@ async def _serve_openai(server: Server, stack: contextlib.AsyncExitStack) -> Gat
     """OpenAI's API on a port of its own, of the engine that answers SQL; it is started at once."""
     options = server.options
     gateway = gateway_of(server)
+    stack.push_async_callback(gateway.close)  # where another port cannot be had, too
     serves = serving(gateway, options.host, options.openai_port or 0, _certificate(options), "--openai")
     url = _url(options, options.host, await stack.enter_async_context(serves))
     announce(f"OpenAI's API for the model {server.engine.model!r} is at {url}v1; {gateway.who_may}")

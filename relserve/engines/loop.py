@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import os
 import threading
 from collections.abc import Coroutine
@@ -67,4 +68,5 @@ def _stop() -> None:
     if loop is None or thread is None or _owner != os.getpid():
         return
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(timeout=2)
+    with contextlib.suppress(KeyboardInterrupt):  # the process ends in any case
+        thread.join(timeout=2)

@@ -233,6 +233,9 @@ class Process:
             why = self._answers.start_error or f"{self.resident.model} serves no OpenAI API of its own"
             await write_json(writer, {"error": str(why)})
             return
+        if self._openai is not None and self._openai.arguments != arguments and self._openai.is_refused:
+            await self._openai.close()
+            self._openai = None
         if self._openai is None:
             self._openai = _openai_of(self.engine, self._place.openai, arguments, self._answering)
         if self._openai.arguments != arguments:

@@ -193,7 +193,7 @@ def _run_stage(stage: Stage, cases: Sequence[Case], tools: Tools) -> None:
     began_s = time.monotonic()
     try:
         if tools.workflow.is_late:
-            _fail_all(left, stage, tools.workflow.late_text, None)
+            _fail_all(left, stage, str(tools.workflow.late), tools.workflow.late)
         else:
             stage.run(left, tools)
     except BaseException as error:

@@ -28,6 +28,7 @@ from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
+AFTER_IDLE = 0.05  # of that, after which work is told of that came to an idle engine
 MAX_RELS = 32  # relQueries in a snapshot, which is made within a step
 MAX_ID = 200  # characters of an id
 
@@ -88,7 +89,10 @@ class Watched(Host, Protocol):
 
 
 class Publisher:
-    """Tells about once a second, and when it becomes idle, what a scheduler has to do."""
+    """Tells about once a second what a scheduler has to do, and when it becomes idle.
+
+    When that is over it tells soon: rows may come in bursts, and a moment between two is not to be seen long.
+    """
 
     def __init__(self, scheduler: Watched, variant: str, every_s: float = EVERY_S) -> None:
         # Weakly: a scheduler that is dropped without a shutdown takes its file along.
@@ -110,7 +114,8 @@ class Publisher:
             return
         is_idle = not len(scheduler.ledger)
         now_s = time.monotonic()
-        if self._told_idle if is_idle else now_s < self._next_s:
+        early_s = self._every_s * (1.0 - AFTER_IDLE) if self._told_idle else 0.0
+        if self._told_idle if is_idle else now_s < self._next_s - early_s:
             return
         self._told_idle, self._next_s = is_idle, now_s + self._every_s
         try:

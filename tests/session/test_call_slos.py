@@ -14,7 +14,7 @@ from relserve.call.relquery import CallSite, RelQuery, Sampling, Submission
 from relserve.call.slo import Slo
 from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, echo
-from relserve.errors import OptionError
+from relserve.errors import OptionError, UsageError
 from relserve.session.session import Session
 
 BINDING = Template.parse("{}").bind(1)
@@ -71,6 +71,15 @@ def test_a_class_by_name_from_sql(monkeypatch: pytest.MonkeyPatch) -> None:
         con.execute("SELECT llm('Say {}', 'a', slo := {'tpot': 0})").fetchall()
     with pytest.raises(OptionError, match="no class 'fast'"):
         relserve.connect(engine=engine, slo="fast")
+
+
+@pytest.mark.parametrize("classes", ['{"a": 5}', '{"a": {}}', '{"a": {"tpto": "1 s"}}', '{"a": {"ttft": 0}}'])
+def test_a_class_that_cannot_be_read_is_an_error_before_anybody_names_it(
+    monkeypatch: pytest.MonkeyPatch, classes: str
+) -> None:
+    monkeypatch.setenv("RELSERVE_SLO_CLASSES", classes)
+    with pytest.raises(UsageError, match=r"RELSERVE_SLO_CLASSES.*'a'"):
+        relserve.connect(engine=ScriptedEngine(echo))
 
 
 def test_the_settings_class_is_that_of_calls_that_give_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from relserve.call.rel_tag import RelTag
 from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines, state_dir
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.status import MAX_RELS, StatusFile
+from relserve.vllm_plugin.status import AFTER_IDLE, EVERY_S, MAX_RELS, StatusFile
 
 pytest.importorskip("vllm", reason="vLLM is not installed")
 from relserve.vllm_plugin.testing import Arrival, Worker, run, scheduler_of, workload
@@ -141,6 +141,19 @@ def test_aborting_the_last_row_makes_it_idle() -> None:
     scheduler.finish_requests(["q0-0"], RequestStatus.FINISHED_ABORTED)
     assert scheduler.publisher._told_idle
     assert scheduler.publisher.snapshot(scheduler, 0.0).rels == []
+    scheduler.shutdown()
+
+
+def test_work_that_comes_just_after_an_idle_moment_is_told_of_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    told: list[EngineStatus] = []
+    monkeypatch.setattr(scheduler.publisher.file, "put", told.append)
+    run(scheduler, [Arrival(0, "a", [1] * 50, 3, {})], False)
+    told.clear()
+    began_s = time.monotonic()
+    time.sleep(2 * AFTER_IDLE * EVERY_S)
+    steps(scheduler, [Arrival(0, "b", [1] * 50, 20, {})], 2)
+    assert [each.running for each in told] == [1] or time.monotonic() - began_s > EVERY_S
     scheduler.shutdown()
 
 

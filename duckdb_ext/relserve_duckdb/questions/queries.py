@@ -61,4 +61,6 @@ def _put_on_record(recorder: Recorder, outcome: Outcome, num_rows: int, raises: 
     if raises or isinstance(failure.__cause__, EngineError):
         problem = f"{failure.problem} (question: {outcome.question!r})"
         raise Text2SqlError(problem, failure.stage, failure.tried, failure.candidate) from failure.__cause__
-    recorder.fail(outcome.question, num_rows, Failure(FailureKind.NO_SQL, str(failure)))
+    is_late = isinstance(failure.__cause__, TimeoutError)
+    kind = FailureKind.DEADLINE if is_late else FailureKind.NO_SQL
+    recorder.fail(outcome.question, num_rows, Failure(kind, str(failure)))

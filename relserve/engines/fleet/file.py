@@ -111,8 +111,8 @@ def read_fleet(path: Path) -> FleetFile:
     names = [member.name for member in members]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(
-            f"{path}: {len(twice)} names are given twice: {', '.join(twice)}; each member, and each replica "
-            "(NAME-1, NAME-2, ..), has one of its own"
+            f"{path}: given more than once: {', '.join(twice)}; each member, and each replica "
+            "(NAME-1, NAME-2, ..), has a name of its own"
         )
     if len({bool(member.url) for member in members}) > 1:
         raise UsageError(

@@ -13,5 +13,5 @@ def is_fleet(name: str) -> bool:
 
 
 def file_of(name: str) -> Path:
-    """The file of a fleet, whose name may be relative."""
-    return Path(name.removeprefix(PREFIX)).expanduser().absolute()
+    """The file of a fleet, whose name may be relative or a link: the same for all who mean that file."""
+    return Path(name.removeprefix(PREFIX)).expanduser().resolve()

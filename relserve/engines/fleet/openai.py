@@ -53,6 +53,8 @@ class FleetSocket:
         working: entered while a request is under way.
     """
 
+    is_refused = False  # each member's server reads the arguments for itself
+
     def __init__(
         self,
         fleet: Fleet,

@@ -71,9 +71,12 @@ class Entering:
             AdmissionError, OptionError: as of `Gate.enter`.
             Left: the caller hung up while it waited.
         """
+        age_s = max(time.time() - self.began_s, 0.0)
+        if isinstance(self.slo, (int, float)) and age_s >= self.slo:
+            raise AdmissionError(f"the deadline of {self.slo:g} s has passed", is_over=True)
         entry = gate.enter(
             user=self.user, prompt_tokens=self.prompt_tokens, max_tokens=self.max_tokens, slo=self.slo,
-            waits=self.waits, age_s=max(time.time() - self.began_s, 0.0),
+            waits=self.waits, age_s=age_s,
         )  # fmt: skip
         async with AsyncExitStack() as stack:
             stack.callback(caller.close)
@@ -168,6 +171,9 @@ async def send_refusal(send: Any, error: AdmissionError | OptionError) -> None:
     """Tell why a request was not let in, and when to ask again."""
     if isinstance(error, OptionError):
         await send_error(send, 400, str(error), "slo")
+        return
+    if error.is_over:
+        await send_error(send, HTTPStatus.GATEWAY_TIMEOUT, str(error))
         return
     retry_s = 1.0 if error.estimate_s is None else error.estimate_s
     await send_error(send, 429, str(error), headers={"retry-after": str(max(ceil(retry_s), 1))})

@@ -66,6 +66,12 @@ class OpenAISocket:
         self._app: tuple[RunningEngine, asyncio.Future[AsgiApp]] | None = None
         self._socket = AsgiSocket(self._serve, path)
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether vLLM made no web app of its arguments, so that they are nobody's."""
+        making = None if self._app is None else self._app[1]
+        return making is not None and making.done() and not making.cancelled() and bool(making.exception())
+
     async def open(self) -> None:
         """Listen, if it does not yet."""
         await self._socket.open()
@@ -119,4 +125,5 @@ class OpenAISocket:
         except EngineGone:
             raise
         except Exception as error:
-            raise EngineError(f"vLLM's OpenAI server did not start: {one_line(error)}") from error
+            why = f"{one_line(error)}; its arguments are those of RELSERVE_OPENAI_ARGS"
+            raise EngineError(f"vLLM's OpenAI server did not start: {why}") from error

@@ -90,7 +90,8 @@ def read_asked(path: str, raw: bytes, model: str, user: User) -> Asked:
     if streams:  # the quota wants to know, also of an answer that its client leaves
         body["stream_options"] = {**options, "include_usage": True, "continuous_usage_stats": True}
     deadline_s = _deadline(body.pop("deadline", None), user.deadline_s)
-    slo = _slo(body.pop("slo", None) or user.slo)
+    given_slo = body.pop("slo", None)
+    slo = _slo(user.slo if given_slo is None else given_slo)
     _check_grammars(body)
     _check_numbers(body)
     asked = body.get("messages" if path == CHAT else "prompt")

@@ -22,7 +22,7 @@ from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
 from relserve.server.openai.events import Stream, Tokens, events, tokens_of
 from relserve.server.openai.exchange import LEFT, Exchange, Left
 from relserve.server.openai.limits import Limits, Spending
-from relserve.server.openai.refusal import Refusal, no_model, of_engine, unavailable
+from relserve.server.openai.refusal import DEADLINE, Refusal, no_model, of_engine, unavailable
 from relserve.server.openai.turned_away import TurnedAway, Want
 from relserve.server.openai.upstream import Upstream
 from relserve.server.page.counters import Counters
@@ -193,7 +193,7 @@ class Gateway:
                 spending.spent(Tokens(prompt_tokens, 0))
             if isinstance(error, asyncio.CancelledError):
                 raise
-            raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", "deadline") from None
+            raise Refusal(504, f"the deadline of {asked.deadline_s:g} s has passed", DEADLINE) from None
 
     def _most(self, asked: Asked, prompt_tokens: int) -> int:
         """The most tokens that the answers may have together."""
@@ -216,6 +216,8 @@ class Gateway:
             async with self._upstream.send(asked.path, body, headers) as response:
                 if response.status != HTTPStatus.OK:
                     raise of_engine(response.status, await response.read(), response.headers)
+                if asked.deadline_s is not None and time.time() >= exchange.began_s + asked.deadline_s:
+                    raise TimeoutError  # the gate alone may take a moment more
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
                     answer = await response.read()
                     spending.spent(tokens_of(json.loads(answer).get("usage")) or spending.tokens)

@@ -12,6 +12,7 @@ from typing import Any
 logger = logging.getLogger(__name__)
 
 LIMIT = "rate_limit_exceeded"  # OpenAI's code
+DEADLINE = "deadline"  # OpenAI has none for it
 RETRY_S = 10.0  # after which to ask again where nobody knows better
 MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; they are told not to wait for longer
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
@@ -64,19 +65,27 @@ def no_model(name: str, there: list[str]) -> Refusal:
     return Refusal(404, message + (", ".join(there) or "none"), "model_not_found", "model")
 
 
-def of_engine(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Refusal:
-    """What vLLM's server, or the engine's gate, told instead of an answer, for the client."""
+def error_of(body: bytes) -> tuple[str, str | None]:
+    """The message of an error in OpenAI's shape, or the beginning of what else came; and the field."""
     try:
         error = json.loads(body)["error"]
         message, param = str(error["message"]), error.get("param")
     except (ValueError, KeyError, TypeError, AttributeError):
-        message, param = body.decode(errors="replace")[:500] or "the engine gave no reason", None
+        return body.decode(errors="replace")[:500] or "the engine gave no reason", None
+    return message, param if isinstance(param, str) else None
+
+
+def of_engine(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Refusal:
+    """What vLLM's server, or the engine's gate, told instead of an answer, for the client."""
+    message, param = error_of(body)
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         logger.warning("the engine did not answer: %s", message)  # which may tell of this machine
         return unavailable("the engine did not start, or ended while it worked on the request; ask again")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.GATEWAY_TIMEOUT:
         logger.error("the engine failed on a request: %s", message)
         return Refusal(status, "the engine failed on the request; the server's log says why")
+    if status == HTTPStatus.GATEWAY_TIMEOUT:
+        return Refusal(status, message, DEADLINE)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return Refusal(status, message, LIMIT, retry_s=float((headers or {}).get("retry-after", RETRY_S)))
-    return Refusal(status, message, param=param if isinstance(param, str) else None)
+    return Refusal(status, message, param=param)

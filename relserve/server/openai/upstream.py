@@ -15,6 +15,7 @@ import aiohttp
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import ServesOpenAI
 from relserve.errors import EngineError, EngineStartError, RelserveError
+from relserve.server.openai.refusal import error_of
 
 logger = logging.getLogger(__name__)
 
@@ -136,8 +137,7 @@ class EngineUpstream:
         try:
             async with client.get("/v1/models") as models:  # a model that is not up is started by that
                 if models.status != HTTPStatus.OK:
-                    why = (await models.text())[:500]
-                    raise EngineStartError(f"the engine for {self.model} did not start: {why}")
+                    raise EngineStartError(error_of(await models.read())[0])
                 self.context = (await models.json())["data"][0].get("max_model_len")
         except aiohttp.ClientError as error:
             await client.close()

@@ -130,6 +130,10 @@ class Case:
         if self.failure is None:
             self.failure = Failing(stage, problem, cause)
 
+    def fail_late(self, stage: str, late: TimeoutError) -> None:
+        """There will be no SQL, for its deadline has passed."""
+        self.fail(stage, str(late), late)
+
     @property
     def error(self) -> Text2SqlError | None:
         """The failure as an error, with what was tried and the best candidate."""

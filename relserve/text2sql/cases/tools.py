@@ -76,7 +76,7 @@ class Tools:
         for case in cases:
             self._check_cancel()
             if self.workflow.is_late:
-                case.fail(stage, self.workflow.late_text)
+                case.fail_late(stage, self.workflow.late)
             if case.failure is None:
                 with alone(case, stage):
                     work(case)
@@ -92,7 +92,7 @@ class Tools:
     def _allowance(self) -> Allowance:
         self._check_cancel()
         if self.workflow.is_late:
-            raise LimitError(self.workflow.late_text, "seconds")
+            raise LimitError(str(self.workflow.late), "seconds")
         return Allowance(self.workflow.seconds_left, self.cancel)
 
     def _check_cancel(self) -> None:
@@ -140,7 +140,7 @@ class Tools:
             self.workflow.add_step(stage, opened.record)
         for each, answer in zip(asks, answers, strict=True):
             if answer.failure is not None and answer.failure.kind is FailureKind.DEADLINE:
-                each.case.fail(stage, self.workflow.late_text)
+                each.case.fail_late(stage, self.workflow.late)
         return answers
 
 

@@ -71,9 +71,9 @@ class Workflow:
         return None if self._ends_s is None else self._ends_s - time.monotonic()
 
     @property
-    def late_text(self) -> str:
-        """That the deadline has passed, in words."""
-        return f"the deadline of {self.deadline_s:g} seconds passed"
+    def late(self) -> TimeoutError:
+        """That the deadline has passed."""
+        return TimeoutError(f"the deadline of {self.deadline_s:g} seconds passed")
 
     def step(self, stage: str) -> Step:
         """The place of a stage's relQuery in the workflow."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from questions.recorded_answers import ANSWERS, Asking, asking
 
+import relserve
 from relserve.errors import OptionError, RowsFailedWarning, Text2SqlError, UsageError
 
 N, TEXTS = ANSWERS["Count?"], ANSWERS["Strings?"]
@@ -106,6 +107,16 @@ def test_a_question_without_sql_is_null_and_on_record() -> None:
         "SELECT function, rows, null_rows, distinct_prompts, failed_rows, state FROM llm_queries()"
     )
     assert kept == [("text2sql_query", 100, 25, 3, 25, "done")]
+
+
+def test_a_question_whose_deadline_has_passed_is_of_that_kind() -> None:
+    con = relserve.connect(model="scripted", progress=False)
+    con.execute("CREATE TABLE beers AS SELECT i AS id FROM range(9) t(i)")
+    with pytest.warns(RowsFailedWarning, match="1 of 1 rows failed and is NULL: 1 past the deadline"):
+        assert con.execute("SELECT text2sql_query('How many?', deadline := '1 ms')").fetchall() == [(None,)]
+    ((kind, message),) = con.execute("SELECT kind, message FROM llm_errors()").fetchall()
+    assert kind == "deadline"
+    assert "the deadline of 0.001 seconds passed" in message
 
 
 def test_on_error_raise_ends_the_statement() -> None:

@@ -47,7 +47,7 @@ def test_what_it_says(tmp_path: Path) -> None:
         ("dispatch = 'prsm'\n" + MEMBER, r"no dispatch policy 'prsm' \(did you mean 'prism'\?\); there are:"),
         ("model = 3\n" + MEMBER, "model is 3, and must be a text"),
         ("members = [3]", "member 1 is 3, no table; write"),
-        (MEMBER + MEMBER, "1 names are given twice: a; each member"),
+        (MEMBER + MEMBER, "given more than once: a; each member"),
         ("[[members]]\nurl = 'http://h/v1'", "member 1 has no name; add name = '..'"),
         ("[[members]]\nname = 'a b'", "member 1 has the name 'a b'; add name"),
         (MEMBER + "replcas = 2", r"member 1: no key 'replcas' \(did you mean 'replicas'\?\)"),
@@ -71,6 +71,10 @@ def test_the_models_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = written(tmp_path, MEMBER)
     monkeypatch.chdir(tmp_path)
     assert path_of("fleet:fleet.toml") == f"fleet:{path}"
+    (tmp_path / "below").mkdir()
+    (tmp_path / "link.toml").symlink_to(path)
+    for spelt in ("./fleet.toml", "below/../fleet.toml", str(path), "link.toml"):
+        assert path_of(f"fleet:{spelt}") == f"fleet:{path}"  # else each had engines of its own
     with pytest.raises(ModelError, match=r"no fleet file .*none.toml: No such file"):
         own_engine("fleet:none.toml", path_of("fleet:none.toml"), load(), print)
     written(tmp_path, "model = 'tiney'\n[[members]]\nname = 'a'")

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from asking import TIMEOUT_S, ask, collect, submission_of, texts
 
@@ -141,3 +142,17 @@ def test_stopping_it_while_it_starts_leaves_no_process(engine):
         starting.result(timeout=TIMEOUT_S)
     assert spawn(wait_until_ended(engine.place, TIMEOUT_S)).result()
     assert time.monotonic() - stopped < 10  # not as long as a start takes
+
+
+def test_arguments_that_vllms_server_refuses_are_nobodys(engine: SharedEngine) -> None:
+    def models(arguments: dict[str, Any]) -> httpx.Response:
+        socket = spawn(engine.openai_socket(arguments)).result(timeout=TIMEOUT_S)
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(socket)), timeout=TIMEOUT_S) as client:
+            return client.get("http://engine/v1/models")
+
+    refused = models({"enable_auto_tool_choise": True})
+    assert refused.status_code == 503
+    assert "no argument 'enable_auto_tool_choise'; its arguments are those of RELSERVE" in refused.text
+    assert models({}).status_code == 200
+    with pytest.raises(EngineStartError, match="serves OpenAI's API with other arguments"):
+        models({"enable_auto_tool_choise": True})

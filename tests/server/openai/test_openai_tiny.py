@@ -134,6 +134,15 @@ def test_a_deadline_ends_the_work_in_the_engine(ask, local_engine):
     wait_until(lambda: num_in_engine(local_engine) == 0, 20)
 
 
+def test_a_deadline_that_is_over_before_the_gate_is_no_matter_of_load(ask, local_engine, monkeypatch):
+    monkeypatch.setattr(local_engine, "gate", make_gate("ours", {}))
+    for _ in range(3):
+        with pytest.raises(openai.InternalServerError, match=r"deadline of 0\.001 s has passed") as caught:
+            ask(extra_body={"deadline": 0.001})
+        assert (caught.value.status_code, caught.value.code) == (504, "deadline")
+        assert caught.value.response.headers["x-should-retry"] == "false"
+
+
 def test_sql_and_openai_share_one_engine_and_its_order(ask, local_engine):
     """A chat is answered while a statement of many rows is under way in the same engine."""
     done: list[float] = []
