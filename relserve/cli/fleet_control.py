@@ -66,7 +66,11 @@ def tell(file: Path, what: str, members: list[str]) -> None:
 
 def down(file: Path) -> None:
     """Stop a fleet; raises EngineError where it does not end."""
-    engine_control.stop(f"{PREFIX}{file}", every=False)
+    name = f"{PREFIX}{file}"
+    if not is_held(engine_control.find_place(name)):
+        print(f"the fleet of {file} is not up")
+        return
+    engine_control.stop(name, every=False)
 
 
 def _status(file: Path, does: dict[str, Any] | None = None) -> FleetStatus:

@@ -81,6 +81,7 @@ def test_processes_share_a_fleet_and_commands_drive_it(file: Path) -> None:
     assert "fleet" in top
     assert "m1" in top
     assert command("fleet", "down", str(file))[1] == "stopped\n"
+    assert command("fleet", "down", str(file))[1] == f"the fleet of {file} is not up\n"
     engines.close()
 
 
