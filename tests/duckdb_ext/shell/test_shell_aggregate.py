@@ -109,11 +109,9 @@ def test_five_thousand_groups_are_few_calls(
     for g, said in rows:
         values = sorted(str(i) for i in range(g, 300_000, 5000))
         assert said == "Of " + "".join(f"\n{n}. {value}" for n, value in enumerate(values, 1))
-    ((num_rows, num_calls),) = con.execute(
+    assert con.execute(
         "SELECT sum(rows), count(*) FROM llm_queries() WHERE function = 'llm_agg'"
-    ).fetchall()
-    assert num_rows == 5000
-    assert num_calls <= 10  # one, unless DuckDB's groups come late
+    ).fetchall() == [(5000, 1)]
 
 
 @needs_aggregates

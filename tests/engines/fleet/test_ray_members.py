@@ -163,7 +163,7 @@ class TestTwoMembers:
             reports.clear()
         spawn(texts(fleet.member("a"), submission("told", 300, dispatch=12))).result(PATIENCE_S)
         wait_until(lambda: fleet.reports["a"] and fleet.reports["a"][-1].yours == 0)
-        assert max(report.yours for report in fleet.reports["a"]) > 0
+        assert max(report.yours for report in fleet.reports["a"]) > 100
         assert {report.seen for report in fleet.reports["a"] if report.yours} == {12}  # not of a beat before
         assert fleet.reports["a"][-1].seen == 12
         assert {report.yours for report in fleet.reports["b"]} <= {0}
@@ -262,7 +262,7 @@ def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None
     assert isinstance(engine, RayMember)
     assert engine.up is not None
     up, engine.up = engine.up, engine.up._replace(host="elsewhere")
-    before = here.num_answered + away.num_answered
+    before, of_away = here.num_answered + away.num_answered, away.num_answered
     with running(lambda: EngineUpstream(fleet, "tiny", {})) as gateway:
         client = gateway.client(timeout=3 * PATIENCE_S)
         for _ in range(4):
@@ -272,6 +272,7 @@ def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None
         wait_until(lambda: not fleet.roster.holders)
     # Counted a moment after the place is free; one that a busy machine had restarted is here again, too.
     wait_until(lambda: here.num_answered + away.num_answered == before + 5)
+    assert away.num_answered == of_away or (away.launched and away.launched.engine is not engine)
     assert [line for line in said if "m-1 answers no OpenAI clients" in line]
     engine.up = up
 
