@@ -30,7 +30,7 @@ _ZEROS = {"BOOLEAN": "false", "VARCHAR": "''"}
 
 def build(con: duckdb.DuckDBPyConnection) -> None:
     """Attach `_pg` to the connection's instance and fill it."""
-    con.execute(f"ATTACH ':memory:' AS {DATABASE}")
+    con.execute(f"ATTACH ':memory:' AS {DATABASE} (READ_WRITE)")  # an instance of --read-only needs the word
     within = con.cursor()
     within.execute(f"USE {DATABASE}")
     for schema in _SCHEMAS:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
 from tests.server.client.conftest import Serve, connect
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -95,3 +99,30 @@ def test_no_switch_is_taken_for_another(con: psycopg.Connection[Any]) -> None:
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="Boolean"):
         con.execute("SET default_transaction_read_only = maybe")
     assert writes(con)
+
+
+@pytest.fixture(params=[{}, {"allow_files": True}], ids=["locked", "files allowed"])
+def file_and_reader(
+    request: pytest.FixtureRequest, serve: Serve, tmp_path: Path
+) -> tuple[Path, psycopg.Connection[Any]]:
+    """A file with a table t, part of it still in the log that a crash leaves, and a client of its server."""
+    file = tmp_path / "shop.db"
+    crash = "CREATE TABLE t (a INTEGER); CHECKPOINT; INSERT INTO t VALUES (7)"
+    code = f"import duckdb, os; duckdb.connect({str(file)!r}).execute({crash!r}); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE_S)
+    server = serve(database=file, read_only=True, **request.param)
+    return file, connect(server, dbname="shop", autocommit=True)
+
+
+def test_a_server_that_only_reads(file_and_reader: tuple[Path, psycopg.Connection[Any]]) -> None:
+    file, con = file_and_reader
+    before = file.read_bytes()
+    assert con.execute("SELECT llm('Say {}', a) IS NOT NULL, a FROM t").fetchall() == [(True, 7)]
+    assert con.execute("SELECT relname FROM pg_catalog.pg_class WHERE relname = 't'").fetchall() == [("t",)]
+    con.execute("SET default_transaction_read_only = off")
+    for text in ("INSERT INTO t VALUES (1)", "CREATE VIEW v AS FROM t", "DROP TABLE t"):
+        assert not writes(con, text), text
+    con.execute("CREATE TEMP TABLE mine AS FROM t")
+    assert writes(con, "INSERT INTO mine VALUES (8)")
+    assert con.execute("SELECT count(*) FROM mine").fetchone() == (2,)
+    assert file.read_bytes() == before
