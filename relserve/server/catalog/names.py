@@ -41,12 +41,13 @@ def read_names(con: duckdb.DuckDBPyConnection) -> Names:
 
 
 def users_own(con: duckdb.DuckDBPyConnection, names: frozenset[str]) -> frozenset[str]:
-    """Those of some names that a table or a view of the users' has."""
-    rows = con.execute(
-        "SELECT lower(table_name) FROM duckdb_tables() "
-        "WHERE NOT internal AND list_contains($1, lower(table_name)) "
-        "UNION ALL SELECT lower(view_name) FROM duckdb_views() "
-        "WHERE NOT internal AND database_name <> $2 AND list_contains($1, lower(view_name))",
-        [sorted(names), DATABASE],
-    )
-    return frozenset(name for (name,) in rows.fetchall())
+    """Those of some names that a table or a view of the users' has; from any thread."""
+    with con.cursor() as own:  # two threads on one would wait for each other, or be refused
+        rows = own.execute(
+            "SELECT lower(table_name) FROM duckdb_tables() "
+            "WHERE NOT internal AND list_contains($1, lower(table_name)) "
+            "UNION ALL SELECT lower(view_name) FROM duckdb_views() "
+            "WHERE NOT internal AND database_name <> $2 AND list_contains($1, lower(view_name))",
+            [sorted(names), DATABASE],
+        ).fetchall()
+    return frozenset(name for (name,) in rows)
