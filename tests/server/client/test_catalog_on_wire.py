@@ -1,4 +1,4 @@
-"""The catalog asked by several clients at once: DuckDB waits, or refuses, where two threads share a connection."""
+"""The catalog asked by several clients at once: on one connection two threads wait, or are refused."""
 
 from __future__ import annotations
 
