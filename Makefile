@@ -9,7 +9,7 @@ SUPERSET := build/superset
 LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test test-all performance lint bench releases llamacpp superset install clean
+.PHONY: demo test test-all performance lint bench stale regress releases llamacpp superset install clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -38,6 +38,14 @@ bench: $(INSTALLED)
 	$(PY) -m benchmarks.calls_made --quick
 	$(PY) -m benchmarks.end_to_end --quick
 	$(PY) -m benchmarks.tiny_accuracy --quick
+
+# The result files by how many commits have touched, since, what they measured.
+stale: $(INSTALLED)
+	@$(PY) -m benchmarks.stale
+
+# Every benchmark quickly, held against benchmarks/results/regress.json: 25 minutes in which nothing else may run.
+regress: $(INSTALLED)
+	@$(PY) -m benchmarks.regress
 
 # The tests of the scheduler and the hidden cache on every vLLM release of the range in version.py: downloads 1.3 GB, keeps 4 GB in build/releases.
 releases: $(INSTALLED)

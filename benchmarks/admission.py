@@ -38,7 +38,17 @@ from benchmarks.admission_runs import (
     fitted,
     run_cells,
 )
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
+
+ROOMS = ("relserve/policies/admission", "relserve/simulator/admission")
+HEADLINE = {
+    "over_best_single_static": Higher(0.01), "worst_below_best": Lower(by=0.5),
+    "most_above_best": Higher(by=0.5), "published_over_best_single_static": Untold("the paper's rule"),
+    "published_worst_below_best": Untold("the paper's rule"),
+    "published_most_above_best": Untold("the paper's rule"),
+    "cv_ours_and_static": Untold("three loads tell no variation over loads"),
+}  # fmt: skip
 
 SHOWN = ("SABER", "ours")
 LONG = 400  # requests of the runs beyond the paper's

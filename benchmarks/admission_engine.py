@@ -28,6 +28,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from benchmarks.admission_runs import ENGINE, MIXES, TASKS, requests
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.clocks import ChargedClock
 from benchmarks.common import arguments, finish, table
 from benchmarks.hybrid.requests import FIRST_TOKEN, LAST_TOKEN
@@ -42,6 +43,14 @@ from relserve.policies.admission.variants import make
 from relserve.simulator.admission.run import Outcome, Served, Spec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.step_features import work_of
+
+ROOMS = ("relserve/policies/admission", "relserve/vllm_plugin")
+HEADLINE = {
+    "over_best_single_static": Higher(0.15), "worst_below_best": Lower(by=10),
+    "decision_ms": Lower(1, timed=True), "published_over_best_single_static": Untold("the paper's rule"),
+    "published_worst_below_best": Untold("the paper's rule"), "best_single": Untold("another rule's"),
+    "r2": Untold("the machine's moment"), "cv_ours_and_single": Untold("two loads tell no variation"),
+}  # fmt: skip
 
 SCALE = 0.25  # of Table I's lengths
 MULTIPLES = (0.3, 0.5, 0.7, 1.0, 1.5)  # of what the engine says at 32 at once

@@ -19,7 +19,18 @@ from benchmarks.bi.sides import runs
 from benchmarks.bi.sides.clients import CLIENTS, LLM_CLIENTS, Client
 from benchmarks.bi.sides.install import install, lacking
 from benchmarks.bi.sides.servers import Server, postgres, relserve
+from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
+
+ROOMS = ("relserve/server", "duckdb_ext/relserve_duckdb")
+HEADLINE = {
+    "checks": Untold("a size"), "passed": Untold("the exit status holds its share"), "hung": Exact(0),
+    "wrong": Exact(0),
+}  # fmt: skip
+NEEDS = {
+    "/usr/lib/postgresql/15/bin/postgres": "Debian's postgresql-15",
+    "build/bi/venv": "the clients, which `python -m benchmarks.bi_clients` installs",
+}  # fmt: skip
 
 QUICK = ("psycopg", "psycopg llm")
 LEAST_PASSED = 0.98

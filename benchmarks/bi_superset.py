@@ -19,6 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
 from benchmarks.start_up import place_of_its_own
@@ -30,6 +31,17 @@ from benchmarks.superset.servers import POSTGRES_PROGRAMS, postgres, relserve
 from benchmarks.superset.stop import Stopped, stop
 from benchmarks.superset.tables import into_duckdb
 from benchmarks.superset.target import Target
+
+ROOMS = ("relserve/server", "duckdb_ext/relserve_duckdb")
+HEADLINE = {
+    "chart": Exact(True), "checks": Untold("a size"), "equal": Untold("chart says whether all are"),
+    "stop_s": Untold("chart says whether it is quick"), "picture": Untold("needs Chromium"),
+    "model": Untold("no figure"), "reviews": Untold("a size"),
+}  # fmt: skip
+NEEDS = {
+    "build/superset/.installed": "make superset",
+    "/usr/lib/postgresql/15/bin/postgres": "Debian's postgresql-15", "psql": "Debian's postgresql-client",
+}  # fmt: skip
 
 PICTURE = ROOT / "docs" / "pictures" / "superset.png"
 STOP_S = 2.0  # the aim

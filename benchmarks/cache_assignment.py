@@ -19,11 +19,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.policies.caching.requests import Requests, RequestState
 from relserve.policies.caching.state import CacheCosts, CachePlan, CacheView, Limits, Memory
 from relserve.policies.caching.variants import make
 from relserve.policies.cost import CostModel
+
+ROOMS = ("relserve/policies/caching",)
+HEADLINE = {
+    "candidates": Untold("a size"), "plan_ms": Lower(0.5, timed=True), "most_ms": Untold("one of plan_ms"),
+    "over_n_log_n": Lower(0.5),
+}  # fmt: skip
 
 VARIANTS = ("fcfs", "apt-kv", "apt", "apt-s", "ours", "ours-yield")
 SIZES = (100, 200, 400, 800, 1600, 3200, 6400, 12_800)

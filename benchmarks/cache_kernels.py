@@ -29,8 +29,18 @@ from relserve_kernels.reproject import attend_reprojected
 from relserve_kernels.store import store_x
 from torch import Tensor
 
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
+
+ROOMS = ("kernels/relserve_kernels",)
+HEADLINE = {
+    "absorbed_over_kv": Lower(0.4), "absorbed_over_kv_median": Lower(0.3),
+    "absorbed_over_kv_bfloat16": Untold("the same as absorbed_over_kv"),
+    "absorbed_over_kv_float32": Untold("in full runs"), "store_over_kv": Lower(0.6),
+    "bytes_over_kv": Exact(0.5), "compiled": Untold("this machine's compiler"),
+    "instructions": Untold("this machine's"),
+}  # fmt: skip
 
 REQUESTS, HEAD_DIM, BLOCK = 32, 64, 32
 WIDTHS, LENGTHS, THREADS = (512, 1024), (256, 1024, 2048), (1, 2)

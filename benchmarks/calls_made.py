@@ -12,10 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect
 from relserve.call.relquery import Submission
 from relserve.engines.scripted import ScriptedEngine
+
+ROOMS = (
+    "duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call", "relserve/policies/filter_order.py",
+)  # fmt: skip
+HEADLINE = {
+    "limit_worst_ratio": Lower(0.02), "order_worst_ratio": Lower(0.02),
+    "order_and_limit_worst_ratio": Lower(0.02), "cheap_predicate_asked": Lower(),
+    "cheap_predicate_least": Untold("a size"), "explain_asked": Exact(0),
+}  # fmt: skip
 
 TABLE = "CREATE TABLE reviews AS SELECT i AS id, 'review ' || i AS body FROM range({}) t(i)"
 

@@ -19,9 +19,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.served import Served
 from relserve.simulator.workload import poisson_arrivals
+
+ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling", "relserve/engines/http")
+HEADLINE = {
+    "ttft_p50_ratio": Lower(0.6), "ttft_p99_ratio": Lower(2), "relquery_slowdown": Lower(0.2),
+    "stock_ttft_p50_ratio": Untold("stock's"), "stock_ttft_p99_ratio": Untold("stock's"),
+    "stock_relquery_slowdown": Untold("stock's"),
+}  # fmt: skip
 
 SIDES = {"relserve": True, "stock": False}
 RATE = 10.0  # chats a second

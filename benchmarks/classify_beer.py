@@ -14,6 +14,7 @@ from collections import Counter
 from typing import Any
 
 from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect, find_engine
 from relserve.call.answer_types import Grammar
@@ -21,6 +22,15 @@ from relserve.call.structured import structured_outputs_of
 from relserve.engines.local.cpu import cpu_dtype
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
+
+ROOMS = (
+    "duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call", "relserve/engines/local",
+    "relserve/vllm_plugin", "relserve/policies/scheduling",
+)  # fmt: skip
+HEADLINE = {
+    "rows": Untold("a size"), "distinct": Untold("a size"), "relqueries": Exact(1),
+    "different_answers": Exact(0), "sql_s": Lower(0.6, timed=True), "direct_s": Untold("vLLM's"),
+}  # fmt: skip
 
 ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR", "OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind",

@@ -79,7 +79,7 @@ def finish(
         Whether the numbers were saved.
     """
     print("\n" + (sys.modules["__main__"].__doc__ or "").partition("\n")[0])
-    reason = "" if quick else _why_not_saved()
+    reason = "" if quick else why_not_saved()
     if reason:
         sys.stderr.write(f"nothing was saved: {reason}\n")
     saved = not (quick or reason)
@@ -113,7 +113,8 @@ def without_places(text: str) -> str:
     return text
 
 
-def _why_not_saved() -> str:
+def why_not_saved() -> str:
+    """The reason why a full run's numbers would not be saved now; empty where there is none."""
     try:
         changed = uncommitted()
     except (OSError, subprocess.CalledProcessError):

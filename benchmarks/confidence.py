@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks.claims import Higher, Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.spelled_out import BruteForce
 from benchmarks.zoo import build
@@ -27,6 +28,14 @@ from relserve.engines.loop import spawn
 from relserve.examples import TABLES
 from relserve.tiny import MODEL_DIR
 from relserve.tiny.real_rows import amazon_sentiment, beer_sentiment
+
+ROOMS = ("relserve/engines/local", "relserve/call")
+HEADLINE = {
+    "largest_error": Lower(by=0.0001), "sum_off_one": Lower(by=0.0001), "best_choice": Higher(),
+    "requests_a_row": Lower(0.1), "calibration_error_amazon": Lower(by=0.02),
+    "calibration_error_beer": Lower(by=0.02), "sure_right_amazon": Higher(by=0.02),
+    "sure_right_beer": Higher(by=0.02),
+}  # fmt: skip
 
 TWO = ("good", "bad")
 TWELVE = (

@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.claims import Higher, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.effective.attainment import Attainment, Slo, attainment
 from benchmarks.effective.lengths import Lengths, lengths_of
@@ -37,13 +38,17 @@ from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
 from benchmarks.hybrid.ways import OURS, PUBLISHED, STOCK, WAYS, engine_of, numbers, ways_here
 from relserve.simulator.workload import RelSpec
 
+ROOMS = ("relserve/policies/caching", "relserve/vllm_plugin", "kernels/relserve_kernels")
+HEADLINE = {
+    "at_90": Untold("40 requests"), "at_90_strict": Untold("40 requests"), "finished_over_stock": Higher(0.3),
+}  # fmt: skip
+
 LEVEL = 0.9
 SCALE = 0.5  # of HumanEval's lengths: 87 prompt and 35 output tokens on average
 SHARE = 0.4  # of the load that the pool holds
 TIMES_IDLE = 3.0
 MULTIPLES = (0.7, 0.84, 1.0, 1.2, 1.44, 1.73, 2.07)
-PLENTY = 400  # blocks
-LEAST = 18  # blocks: the longest request, and the probe
+PLENTY, LEAST = 400, 18  # blocks; the least hold the longest request, and the probe
 IDLE_RATE = 0.5
 MAX_MODEL_LEN, MAX_NUM_SEQS = 544, 64
 BUDGETS = range(16, 257, 16)  # tokens of a step

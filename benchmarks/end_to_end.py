@@ -18,11 +18,21 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.beer import CHOICES, classify_call, classify_template, create_beer_table
+from benchmarks.claims import Higher, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect, find_engine
 from relserve.call.answer_types import Choice
 from relserve.call.relquery import Sampling, Submission
 from relserve.engines.loop import spawn
+
+ROOMS = (
+    "duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call", "relserve/engines/local",
+    "relserve/vllm_plugin", "relserve/policies/scheduling",
+)  # fmt: skip
+HEADLINE = {
+    "rows": Untold("a size"), "duplicates": Untold("a size"), "ratio_one_chunk": Higher(0.35),
+    "ratio_1_in_5": Higher(0.35), "ratio_1_in_50": Higher(0.35),
+}  # fmt: skip
 
 DUPLICATES = 0.3
 LAYOUTS = {"one chunk": 0, "1 in 5": 10_000, "1 in 50": 100_000}  # rows of the table filtered; 0: no filter

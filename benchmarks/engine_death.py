@@ -18,7 +18,14 @@ from typing import Any
 import psutil
 
 from benchmarks.beer import CHOICES, classify_call, create_beer_table
+from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
+
+ROOMS = ("relserve/engines/local", "relserve/session", "relserve/vllm_plugin")
+HEADLINE = {
+    "runs": Untold("a size"), "finished_or_clear_error": Exact(True), "next_query_works": Exact(True),
+    "orphans": Exact(0),
+}  # fmt: skip
 
 
 def child(kill_after_s: list[float]) -> None:

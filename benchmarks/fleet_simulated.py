@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.fleet import plan, shards
 from benchmarks.fleet.choices import choices_us
@@ -28,6 +29,23 @@ from benchmarks.fleet.systems import EVERY_S, FLEETS, Cell, Result, run_cells
 from benchmarks.plots import bars
 from benchmarks.slo.systems import BASE
 from benchmarks.slo.workloads import SCENARIOS
+
+ROOMS = (
+    "relserve/policies/dispatch", "relserve/policies/budget", "relserve/simulator/fleet",
+    "relserve/simulator/budget",
+)  # fmt: skip
+HEADLINE = {
+    "attainment_gain": Untold("the paper's"), "attainment_points": Untold("the paper's"),
+    "lens_alone": Untold("the paper's"), "prism_alone": Untold("the paper's"),
+    "ours_worst_over_round_robin": Higher(by=0.5), "default_over_nexus_equal": Higher(by=0.5),
+    "unequal_gain": Untold("the paper's"), "unequal_gain_ours": Higher(by=0.5),
+    "worst_over_published": Higher(by=0.5), "mean_over_published": Higher(by=0.5),
+    "default_worst_over_published": Higher(by=0.5), "default_mean_over_published": Higher(by=0.5),
+    "choice_us_64": Lower(0.6, timed=True), "ours_old_state": Untold("--only old"),
+    "ours_p90_with_faults": Untold("--only faults"), "most_engines": Untold("--only sizes"),
+    "most_owners_cost": Untold("--only shards"), "most_engines_of_one_owner": Untold("--only shards"),
+    "million_minutes": Untold("--only million"), "rows_change_percent": Untold("--only million"),
+}  # fmt: skip
 
 V1, LENS_RR, NEXUS = (BASE, "round_robin"), ("lens", "round_robin"), ("lens", "prism")
 DEFAULT = "ours, our budgets"

@@ -15,7 +15,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.claims import Exact, Untold
 from benchmarks.common import ROOT, arguments, finish, table
+
+ROOMS = ("duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call")
+HEADLINE = {
+    "cases": Untold("a size"), "texts_run": Untold("a size"), "properties": Untold("a size"),
+    "failed": Exact(0), "crashed": Exact(False), "seconds": Untold("hypothesis's choice of inputs"),
+}  # fmt: skip
 
 TESTS = "tests/duckdb_ext/test_fuzz.py"
 

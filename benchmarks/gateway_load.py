@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 
+from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, data_folder, finish, table
 from benchmarks.gateway.clients import FAILED, IN_TIME, LATE, REFUSED, Caller, Plan, Told
 from benchmarks.provenance import ROOT
@@ -38,6 +39,13 @@ from benchmarks.start_up import place_of_its_own
 from relserve.server.users.keys import make_key
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
+
+ROOMS = ("relserve/gate", "relserve/policies/admission", "relserve/server", "relserve/engines")
+HEADLINE = {
+    "kept": Higher(by=0.15), "in_time": Higher(0.5), "share_kept": Higher(0.5), "refused_untold": Exact(0),
+    "failed": Exact(0), "offered": Untold("what was asked"), "kept_off": Untold("with everybody let in"),
+    "in_time_off": Untold("with everybody let in"), "share_kept_off": Untold("with everybody let in"),
+}  # fmt: skip
 
 WEB, SQL, GREEDY, MODEST = "web", "sql", "greedy", "modest"
 PASSWORD = "benchmark"

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.effective.workload import Arrival
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
@@ -31,6 +32,15 @@ from benchmarks.plots import bars
 from benchmarks.relquery_engines import BLOCK_SIZE, at_once
 from benchmarks.relquery_workload import declared, encoder, one_of_each_kind, relqueries
 from relserve.simulator.workload import RelSpec
+
+ROOMS = (
+    "relserve/vllm_plugin", "relserve/policies/caching", "relserve/policies/scheduling",
+    "kernels/relserve_kernels",
+)  # fmt: skip
+HEADLINE = {
+    "at_once": Higher(), "latency_ratio": Higher(0.3), "leaked": Exact(0),
+    "most_possible": Untold("with plenty of memory"),
+}  # fmt: skip
 
 STOCK, KV, HYBRID, ROOMY = "stock FCFS", "ours", "ours, hybrid cache", "ours, plenty of memory"
 WAYS = {STOCK: Way(), KV: Way({}), HYBRID: Way({"cache": "hybrid"}), ROOMY: Way({})}

@@ -16,7 +16,14 @@ from typing import Any
 import psutil
 
 from benchmarks.beer import CHOICES, classify_call, create_beer_table
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
+
+ROOMS = ("duckdb_ext/relserve_duckdb/user", "relserve/session", "relserve/engines/local")
+HEADLINE = {
+    "prompt_s_max": Lower(by=0.5), "idle_s_max": Lower(by=1), "prompt_s_median": Untold("of prompt_s_max"),
+    "next_query_works": Exact(True),
+}  # fmt: skip
 
 IDLE_SHARE = 0.1  # of one core over IDLE_WINDOW_S
 IDLE_WINDOW_S = 0.25

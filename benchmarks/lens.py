@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.effective.attainment import Slo
 from benchmarks.effective.workload import Arrival
@@ -47,6 +48,16 @@ from benchmarks.slo.beside import PROMPT, ROW_OUTPUT, ROW_PROMPT, ROWS, Kept, Lo
 from benchmarks.slo.step_times import fitted
 from relserve.policies.budget.model import OURS, PUBLISHED, Form, StepModel
 from relserve.policies.budget.state import Work
+
+ROOMS = ("relserve/policies/budget", "relserve/vllm_plugin")
+HEADLINE = {
+    "attainment_over_best_static": Higher(0.2), "decision_ms": Lower(1, timed=True),
+    "r2_charged": Higher(by=0.05), "by_load": Untold("one load"),
+    "lens_over_best_static": Untold("the paper's"), "attainment_over_single_static": Untold("one load"),
+    "single_static": Untold("no figure"), "r2": Untold("the machine's moment"),
+    "r2_hindsight": Untold("the machine's moment"), "loads_met": Untold("one load"),
+    "loads_held": Untold("one load"),
+}  # fmt: skip
 
 VLLM = "static-8192"  # what vLLM gives engines that serve one program
 STATIC = ("static-384", "static-512", "static-640", VLLM)

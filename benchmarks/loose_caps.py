@@ -30,6 +30,7 @@ from benchmarks.at_loads import (
     stock,
     who_has_seen,
 )
+from benchmarks.claims import Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_engines import (
@@ -47,6 +48,12 @@ from benchmarks.relquery_workload import CAPS, declared, encoder, one_of_each_ki
 from benchmarks.simulated_runs import COUNT, MAX_ROWS, SPECS, remembering_encoder
 from relserve.policies.scheduling.variants import make
 from relserve.simulator.workload import lengths_known, retimed
+
+ROOMS = ("relserve/policies/scheduling", "relserve/simulator/engine.py", "relserve/vllm_plugin")
+HEADLINE = {
+    "worst_mean_ratio_simulated": Lower(0.02), "worst_over_clairvoyant": Lower(0.02),
+    "worst_mean_ratio_real": Lower(0.3),
+}  # fmt: skip
 
 LOADS = (1.0, 1.4)
 REAL_LOAD, REAL_COUNT = 1.0, 60

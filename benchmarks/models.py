@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.grammar_cost import GrammarCost, Vocabulary
 from benchmarks.plots import bars
@@ -25,6 +26,13 @@ from relserve.api import connect
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.errors import RowsFailedWarning
+
+ROOMS = ("duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call", "relserve/engines/local")
+HEADLINE = {
+    "models": Untold("a size"), "rows_each": Untold("a size"), "lost": Lower(by=3),
+    "of_them_endless": Untold("of lost"), "wrong_type": Exact(0), "compile_s_max": Lower(1, timed=True),
+    "mask_ms_max": Lower(1, timed=True), "start_s_max": Lower(0.6, timed=True), "aims": Untold("no figure"),
+}  # fmt: skip
 
 QUICK_MODELS = ("gemma3",)
 AIMS = {"lost": 0, "wrong_type": 0, "compile_s_max": 0.5, "mask_ms_max": 1.0}

@@ -33,10 +33,17 @@ from benchmarks.at_loads import (
     stock,
     with_memory,
 )
+from benchmarks.claims import Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_workload import CAPS
 from benchmarks.simulated_runs import COUNT, SPECS
+
+ROOMS = ("relserve/policies/scheduling", "relserve/simulator/engine.py")
+HEADLINE = {
+    "worst_mean_over_stock": Lower(0.02), "worst_over_own_fcfs": Lower(0.1),
+    "worst_late_share": Lower(by=0.01), "worst_p99_over_stock": Lower(0.05),
+}  # fmt: skip
 
 MEMORY = {"roomy": 200_000, "tight": 8_192}  # KV tokens
 LOADS = (0.5, 0.9, 1.0, 1.4)

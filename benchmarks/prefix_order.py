@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, data_folder, finish, table
 from benchmarks.relquery_workload import COLUMNS, KINDS, TABLES, rows_of
 from relserve.call.options import Options
@@ -20,6 +21,12 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.session.session import Session
 from relserve.tiny import MODEL_DIR
+
+ROOMS = ("relserve/session", "relserve/call", "relserve/engines/local")
+HEADLINE = {
+    "rows": Untold("a size"), "templates": Untold("a size"), "answers_that_differ": Exact(0),
+    "worst": Higher(0.03), "best": Higher(0.1), "all": Higher(0.03),
+}  # fmt: skip
 
 KV_TOKENS, BLOCK = 12_000, 32
 MAX_CHARS = 500  # of a value: the embedded model's context is short

@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.claims import Higher, Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.made_up_llama import SHAPES as SIZES
 from benchmarks.outputs import SHAPES
@@ -64,6 +65,13 @@ from benchmarks.relquery_figures import (
 )
 from benchmarks.relquery_workload import encoder, one_of_each_kind, relqueries
 from relserve.simulator.workload import RelSpec, retimed
+
+ROOMS = ("relserve/policies/scheduling", "relserve/vllm_plugin")
+HEADLINE = {
+    "vllm_over_default": Higher(0.2, interval=True), "p99_over_vllm": Lower(0.5, interval=True),
+    "static_over_default": Higher(0.3, interval=True), "vllm_over_local_engine": Higher(0.2, interval=True),
+    "default_over_paper": Lower(0.2, interval=True), "over_clairvoyant": Lower(0.1),
+}  # fmt: skip
 
 VARIANTS = (STOCK, STATIC, PAPER, OURS, LOCAL)
 

@@ -24,11 +24,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.relquery_workload import ARRIVALS, TABLES
 from benchmarks.simulated_runs import LEAST, MODELS, Found, Run, Setting, run_all, virtual_s_a_s
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.vllm_plugin.settings import SchedulerSettings
+
+ROOMS = ("relserve/policies/scheduling", "relserve/simulator/engine.py")
+HEADLINE = {
+    "settings": Untold("a size"), "traces_a_setting": Untold("a size"),
+    "vllm_over_ours_top_rate": Higher(0.02), "static_over_ours_top_rate": Higher(0.02),
+    "static_checked_over_ours_top_rate": Higher(0.02), "ours_over_aba": Lower(0.02),
+    "ours_over_aba_checked": Lower(0.02), "ours_over_longest_known_top_rate": Lower(0.02),
+    "ours_over_clairvoyant_top_rate": Lower(0.02), "guarded_over_ours_top_rate": Lower(0.02),
+    "vllm_over_least_top_rate": Untold("no order's"), "settings_ours_below_aba": Higher(),
+    "vllm_over_ours_spread": Untold("of two traces"), "virtual_s_a_s": Higher(0.4, timed=True),
+}  # fmt: skip
 
 ABA, OURS = "dpu+aba", "ours"
 POLICIES = {

@@ -24,8 +24,21 @@ from typing import Any
 import psutil
 
 from benchmarks import resume_child
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.cache.store import FILE_NAME
+
+ROOMS = (
+    "relserve/cache", "duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call",
+    "relserve/engines/local",
+)  # fmt: skip
+HEADLINE = {
+    "rows": Untold("a size"), "kills": Untold("a size"), "asked_twice": Exact(0), "lost_max": Lower(by=100),
+    "orphans": Exact(0), "right": Exact(True), "warnings_on_a_full_disk": Untold("in full runs"),
+    "all_kept_s": Lower(1, timed=True), "minutes": Untold("a size"), "errors": Untold("--engine"),
+    "came": Untold("--engine"), "asked at last": Untold("--engine"), "asked twice": Untold("--engine"),
+    "complaints": Untold("--engine"),
+}  # fmt: skip
 
 KILLS = 10
 DISK_LIMIT = 200_000  # bytes of a file, where about 800 answers fit

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.deadlines.ordering import order_rows
 from relserve.policies.scheduling.variants import DEFAULT
@@ -24,6 +25,19 @@ from relserve.vllm_plugin.host import Scheduler
 from relserve.vllm_plugin.queue import RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, scheduler_of
+
+ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling")
+HEADLINE = {
+    "waiting": Untold("a size"), "relqueries": Untold("a size"), "dpu+aba_policy_ms": Untold("the paper's"),
+    "dpu+mixed_policy_ms": Lower(0.5, timed=True), "dpu+marginal_policy_ms": Lower(0.5, timed=True),
+    "one_row_10k_ms": Lower(0.5, timed=True), "one_row_100k_ms": Lower(0.5, timed=True),
+    "deadlines_64_none_place_ms": Lower(0.5, by=0.05, timed=True),
+    "deadlines_64_plain_place_ms": Lower(0.5, by=0.05, timed=True),
+    "deadlines_64_workflow_place_ms": Lower(0.5, by=0.05, timed=True),
+    "deadlines_10000_none_place_ms": Lower(0.5, by=0.05, timed=True),
+    "deadlines_10000_plain_place_ms": Lower(0.5, by=0.05, timed=True),
+    "deadlines_10000_workflow_place_ms": Lower(0.5, by=0.05, timed=True),
+}  # fmt: skip
 
 VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
 ONE_ROW = {"10k": 10_000, "100k": 100_000}  # relQueries of one row each

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from benchmarks.beer import classify_call, create_beer_table
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect
 from relserve.engines.local.engine import LocalEngine
@@ -19,6 +20,15 @@ from relserve.engines.loop import spawn
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
+
+ROOMS = (
+    "duckdb_ext/relserve_duckdb", "relserve/session", "relserve/engines/local", "relserve/vllm_plugin",
+    "relserve/policies/scheduling",
+)  # fmt: skip
+HEADLINE = {
+    "fcfs_small_s": Untold("stock's"), "ours_small_s": Untold("of times_sooner"), "times_sooner": Higher(0.6),
+    "big_slower_by": Lower(by=0.3),
+}  # fmt: skip
 
 HEAD_START_S = 2.0
 FCFS, OURS = "stock FCFS", f"{DEFAULT} guarded"

@@ -14,10 +14,14 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.hostile import deaths, garbage, sockets, statements
 from benchmarks.hostile.house import House, watched
 from benchmarks.hostile.outcome import PATIENCE_S, Outcome
+
+ROOMS = ("relserve/server",)
+HEADLINE = {"cases": Untold("a size"), "crashed": Exact(0), "hung": Exact(0), "leaked": Exact(0)}
 
 Attack = Callable[[House], Outcome]
 

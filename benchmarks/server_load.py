@@ -24,6 +24,7 @@ import duckdb
 import numpy as np
 
 from benchmarks.beer import create_beer_table
+from benchmarks.claims import Exact, Higher, Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
 from benchmarks.server_clients import BIG, LATE, READY, Plan, Question
@@ -34,6 +35,14 @@ from relserve.api import connect
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.tiny import MODEL_DIR
+
+ROOMS = (
+    "relserve/server", "relserve/resident", "relserve/engines/shared", "relserve/vllm_plugin",
+    "relserve/policies/scheduling",
+)  # fmt: skip
+HEADLINE = {
+    "wrong": Exact(0), "dropped": Exact(0), "select1_p99_ms": Lower(2, timed=True), "sooner": Higher(0.7),
+}  # fmt: skip
 
 FCFS, OURS = VARIANTS
 SHARES = {SELECT_1: 30, LOOK_UP: 30, PAGE: 15, GROUP: 15, RATE: 4, FILTER: 2}

@@ -9,9 +9,17 @@ import resource
 import statistics
 import time
 
+from benchmarks.claims import Exact, Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.api import connect
 from relserve.engines.scripted import ScriptedEngine
+
+ROOMS = ("duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call")
+HEADLINE = {
+    "rows": Untold("a size"), "asked": Untold("a size"), "relqueries": Exact(1),
+    "seconds_median": Untold("of rows_per_s"), "seconds_max": Untold("of rows_per_s"),
+    "rows_per_s": Higher(0.35, timed=True), "peak_gb": Lower(0.2),
+}  # fmt: skip
 
 QUERY = "SELECT llm('Rate {review} from 1 to 5', review) AS answer FROM reviews"
 

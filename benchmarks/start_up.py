@@ -21,11 +21,21 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from benchmarks.claims import Exact, Higher, Lower
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
 from benchmarks.second_connection import big_query, small_query
 from benchmarks.side import Side
 from relserve.policies.scheduling.variants import DEFAULT
+
+ROOMS = (
+    "relserve/cli", "relserve/resident", "relserve/engines", "relserve/vllm_plugin",
+    "relserve/policies/scheduling",
+)  # fmt: skip
+HEADLINE = {
+    "warm_s": Lower(0.6, timed=True), "cold_s": Lower(0.6, timed=True), "help_s": Lower(0.6, timed=True),
+    "own_s": Lower(0.6, timed=True), "times_sooner": Higher(0.7), "phases_null": Exact(0),
+}  # fmt: skip
 
 HEAD_START_S = 2.0
 LAST = 9_990  # of the rows that big queries ask; the small ones ask the last

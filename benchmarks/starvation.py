@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
 from benchmarks.relquery_engines import Worker
@@ -23,6 +24,13 @@ from benchmarks.relquery_workload import encoder, relqueries
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
+
+ROOMS = ("relserve/policies/scheduling", "relserve/vllm_plugin")
+HEADLINE = {
+    "without_guard_s": Untold("what the guard is for"), "stream_s": Untold("a size"),
+    "within_bound": Exact([True]), "default_largest_s": Lower(0.8, timed=True),
+    "default_bound_s": Untold("of first come, first served"),
+}  # fmt: skip
 
 THRESHOLDS_S = (0.02, 0.05, 0.1)  # Eq. 13, seconds of waiting per row
 PATIENCE = (0.5, 1.0, SchedulerSettings().patience)  # ours, in latencies that FCFS would give

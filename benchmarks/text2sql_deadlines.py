@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.deadlines.outcomes import Outcome, mean_outcome, outcome
 from benchmarks.deadlines.workflows import StepSpec, arriving, workflows
@@ -36,6 +37,14 @@ from benchmarks.relquery_engines import Engine
 from benchmarks.relquery_workload import Encode, encoder, relqueries
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.simulator.workload import RelSpec, poisson_arrivals
+
+ROOMS = ("relserve/policies/scheduling", "relserve/vllm_plugin")
+HEADLINE = {
+    "deadline_95_ratio": Higher(0.4), "relqueries_over_stock": Lower(0.4),
+    "deadline_95_ratio_worst": Untold("one seed"), "published_deadline_95_ratio": Untold("the paper's"),
+    "published_relqueries_over_stock": Untold("the paper's"),
+    "published_deadline_95_ratio_worst": Untold("the paper's"),
+}  # fmt: skip
 
 STOCK, PUBLISHED, OURS = "vllm", "hexgen", "default"
 WAYS = (STOCK, PUBLISHED, OURS)

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish
 from benchmarks.workflows.decisions import decisions
 from benchmarks.workflows.hardware import RATIO, RATIOS
@@ -48,6 +49,28 @@ from benchmarks.workflows.tables import (
     throughputs,
     tuning_times,
 )
+
+ROOMS = ("relserve/policies/workflows", "relserve/simulator/workflows")
+HEADLINE = {
+    "published_mean_95": Untold("the paper's"), "published_throughput": Untold("the paper's"),
+    "published_over_least_worst": Untold("the paper's"), "published_budget_brings": Untold("the paper's"),
+    "least_budget_brings": Untold("least requests'"), "ours_mean_95": Higher(0.02),
+    "ours_over_published": Higher(0.02), "ours_worst_over_published": Higher(0.02),
+    "balanced_over_published": Higher(0.02), "balanced_order_brings": Higher(0.02),
+    "balanced_over_published_balanced": Higher(0.02), "balanced_over_least_balanced": Higher(0.02),
+    "ours_mean_95_cached": Higher(0.02), "ours_over_published_cached": Higher(0.02),
+    "stable_0.1_ours_over_published": Higher(0.02), "stable_0.1_balanced_over_published": Higher(0.02),
+    "stable_0.1_published_balanced_over_published": Untold("the paper's"),
+    "stable_0.15_ours_over_published": Higher(0.02), "stable_0.15_balanced_over_published": Higher(0.02),
+    "stable_0.15_published_balanced_over_published": Untold("the paper's"),
+    "stable_0.2_ours_over_published": Higher(0.02), "stable_0.2_balanced_over_published": Higher(0.02),
+    "stable_0.2_published_balanced_over_published": Untold("the paper's"), "tight_percent_ours": Higher(by=2),
+    "tight_percent_balanced": Higher(by=2), "tight_percent_balanced_fcfs": Higher(by=2),
+    "tight_percent_rr_fcfs": Untold("round robin's"), "tight_percent_published": Untold("the paper's"),
+    "tight_percent_published_balanced": Untold("the paper's"),
+    "tight_percent_least_balanced": Untold("least requests'"), "tuning_most_s": Untold("the paper's"),
+    "dispatch_most_us": Lower(1, timed=True), "queue_most_us": Lower(1, timed=True),
+}  # fmt: skip
 
 SWEPT = (VLLM, "least+FCFS", PUBLISHED, OURS, BALANCED)
 STABLE_RATES, TENANT_RATE = (0.1, 0.15, 0.2), 0.2

@@ -12,12 +12,21 @@ import statistics
 import time
 from typing import Any
 
+from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.examples import TABLES, scan_of
 from relserve.tiny_sql import MODEL_DIR
+
+ROOMS = (
+    "duckdb_ext/relserve_duckdb/questions", "relserve/text2sql", "relserve/session", "relserve/engines/local",
+)  # fmt: skip
+HEADLINE = {
+    "questions": Untold("a size"), "times_faster": Higher(0.5), "relqueries": Exact(1),
+    "same_sql": Exact(True),
+}  # fmt: skip
 
 FRAMES = {
     "beers": (

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from benchmarks.claims import Higher, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.made_up_llama import folder_of
 from benchmarks.plots import bars
@@ -25,6 +26,13 @@ from benchmarks.side import Side
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
 from relserve.tiny import MODEL_DIR
+
+ROOMS = ("relserve/engines/local", "relserve/vllm_plugin")
+HEADLINE = {
+    "cores": Untold("this machine's"), "threads_of_250m": Untold("this machine's"),
+    "best_of_vllm": Untold("no figure"), "prefill_of_best": Higher(0.25),
+    "tiny_of_one_thread": Untold("in full runs"), "crossover_millions": Untold("in full runs"),
+}  # fmt: skip
 
 TINY, LARGE = 5, 250  # millions of parameters
 BETWEEN = (10, 25, 60, 120)

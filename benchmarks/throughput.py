@@ -18,11 +18,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Exact, Higher, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
 from benchmarks.provenance import ROOT
 from benchmarks.side import Side
 from benchmarks.throughput_child import Order, Run
+
+ROOMS = (
+    "duckdb_ext/relserve_duckdb", "relserve/session", "relserve/call", "relserve/engines/local",
+    "relserve/vllm_plugin",
+)  # fmt: skip
+HEADLINE = {
+    "rows": Untold("a size"), "sql_over_vllm": Higher(0.2), "sql_over_before": Untold("--before"),
+    "same_replies": Exact(True), "sql_over_vllm_text": Untold("in full runs"),
+    "sql_over_before_text": Untold("--before"), "same_replies_text": Untold("in full runs"),
+}  # fmt: skip
 
 OURS, VLLM, BEFORE = "SQL", "vllm.LLM", "SQL before"
 WORKLOADS = ("choice", "text")

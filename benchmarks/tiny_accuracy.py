@@ -12,11 +12,20 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.beer import quoted
+from benchmarks.claims import Higher
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect
 from relserve.tiny.corpus.heldout import EvalGroup, heldout
 from relserve.tiny.evaluate import is_right
 from relserve.tiny.real_rows import amazon_sentiment, beer_sentiment
+
+ROOMS = ("relserve/tiny", "relserve/call", "relserve/engines/local")
+HEADLINE = {
+    "sentiment": Higher(by=0.034), "sentiment_unseen": Higher(by=0.034), "yes_no": Higher(by=0.034),
+    "yes_no_unseen": Higher(by=0.034), "category": Higher(by=0.034), "category_unseen": Higher(by=0.034),
+    "rating": Higher(by=0.034), "rating_unseen": Higher(by=0.034), "real_amazon": Higher(by=0.034),
+    "real_beer": Higher(by=0.034),
+}  # fmt: skip
 
 BARS = {"sentiment": 0.95, "yes_no": 0.90, "category": 0.90, "rating": 0.90}
 SEED = 2026

@@ -18,9 +18,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Exact, Untold
 from benchmarks.common import ROOT, arguments, finish, table
 from relserve.vllm_plugin.cache.vllm_parts import TESTED
 from relserve.vllm_plugin.version import OLDEST, TOO_NEW
+
+ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling")
+HEADLINE = {
+    "releases": Untold("a size"), "failed": Exact([]), "tests": Untold("a size"), "seconds": Untold("a size"),
+}  # fmt: skip
+NEEDS = {"build/releases/0.26.0": "make releases", "build/releases/0.33.0": "make releases"}
 
 FOLDER = ROOT / "build" / "releases"
 TESTS = ["tests/vllm_plugin/test_steering.py", "tests/vllm_plugin/test_batches.py"]

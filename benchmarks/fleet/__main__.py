@@ -22,11 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.beer import classify_call, create_beer_table
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
 from benchmarks.start_up import RELSERVE, place_of_its_own
 from relserve.api import Connection, close_engines, connect
 from relserve.cli.demo import prepare
+
+ROOMS = ("relserve/engines/fleet", "relserve/engines/local", "relserve/policies/dispatch", "relserve/session")
+HEADLINE = {
+    "equal": Exact(True), "rows": Untold("a size"), "overhead_ms": Lower(by=8),
+    "overhead_share": Lower(by=0.4), "first_answer_s": Lower(0.6, timed=True),
+}  # fmt: skip
 
 ARGS = '{"dtype": "float32"}'  # in which batches of other sizes give the same answers
 FILE = """model = "tiny"

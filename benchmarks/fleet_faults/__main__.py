@@ -39,6 +39,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.fleet_faults.asked import Asked, prompts
 from benchmarks.fleet_faults.ideal import Undisturbed
@@ -50,6 +51,14 @@ from relserve.api import connect
 from relserve.engines.loop import spawn
 from relserve.engines.registry import own_engine, path_of
 from relserve.settings import load
+
+ROOMS = ("relserve/engines/fleet", "relserve/policies/dispatch", "relserve/resident", "relserve/server")
+HEADLINE = {
+    "faults": Untold("a size"), "lost": Exact(0), "twice": Exact(0), "orphans": Exact(0),
+    "elsewhere_s": Lower(by=2), "elsewhere_median_s": Untold("of elsewhere_s"),
+    "back_s": Lower(1, timed=True), "owner_back_s": Lower(1, timed=True), "told_s": Lower(by=3),
+    "latency_ratio": Lower(0.8), "over_alone": Lower(0.8),
+}  # fmt: skip
 
 ARGS = '{ dtype = "float32", enable_prefix_caching = false, max_num_seqs = 64 }'
 CHILDREN, ACTORS = "", 'address = "local"\n'
