@@ -20,10 +20,10 @@ from relserve.examples import TABLES, scan_of
 from relserve.settings import load
 
 STATS = """
-SELECT function, rows, distinct_prompts - cached_answers AS asked,
+SELECT function, rows, system.main."-"(distinct_prompts, cached_answers) AS asked,
        cached_answers AS from_cache, failed_rows AS failed, prompt_tokens AS tokens_in,
-       cached_tokens AS cached, output_tokens AS tokens_out, round(waiting_s, 2) AS waiting_s,
-       round(core_s, 2) AS core_s, round(tail_s, 2) AS tail_s
+       cached_tokens AS cached, output_tokens AS tokens_out, system.main.round(waiting_s, 2) AS waiting_s,
+       system.main.round(core_s, 2) AS core_s, system.main.round(tail_s, 2) AS tail_s
 FROM llm_queries()
 """
 

@@ -20,7 +20,10 @@ PRIVATE = "__relserve_"  # begins the names of the functions that the macros cal
 _DUCKDB_TYPES = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE"}
 # Makes DuckDB 1 leave a call without columns to the execution, so that planning and EXPLAIN ask nothing: an
 # expression that cannot be folded, because of what is in its lambda, and is not volatile.
-_AT_RUN_TIME = "list_transform([true], lambda x: x AND current_query_id() >= 0)[1]"
+_AT_RUN_TIME = (
+    "system.main.list_transform(system.main.list_value(true), "
+    "lambda x: x AND system.main.current_query_id() >= 0)[1]"
+)
 
 
 def header(python: str) -> str:
@@ -63,8 +66,8 @@ def start_up(extension: Path, duckdb_major: int) -> str:
 
 def _macro(name: str, function: str, slots: Slots, duckdb_major: int) -> str:
     hidden = "NULL" if duckdb_major >= 2 else _AT_RUN_TIME
-    body = body_of(function, slots, PRIVATE + function, [hidden])
-    body = f"__internal_barrier({body})" if duckdb_major >= 2 else body
+    body = body_of(function, slots, f"system.main.{PRIVATE}{function}", [hidden])
+    body = f"system.main.__internal_barrier({body})" if duckdb_major >= 2 else body
     return f"CREATE OR REPLACE TEMP MACRO {name}{parameters_of(function, slots)} AS {body};"
 
 

@@ -35,7 +35,7 @@ def add_in_sql(relation: Relation, call: Call) -> Any:
     if template.names and (is_struct or len(values) > MAX_VALUES):
         # a lone STRUCT would be taken for a whole row; and a whole row may have any number of fields
         pairs = zip(template.names, values, strict=True)
-        values = ["{" + ", ".join(f"{_literal(name)}: {value}" for name, value in pairs) + "}"]
+        values = [_struct(dict(pairs))]
     options = [f"{name} := {_literal(value)}" for name, value in call.given.items()]
     arguments = ", ".join([_literal(call.template), *values, *options])
     return relation.project(f"*, {call.function}({arguments}) AS {_identifier(call.name)}")
@@ -60,12 +60,18 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _struct(fields: Mapping[str, str]) -> str:
+    """A STRUCT of expressions; not `{..}`, which a macro of the database's own could give another meaning."""
+    named = ", ".join(f"{_identifier(name)} := {value}" for name, value in fields.items())
+    return f"system.main.struct_pack({named})"
+
+
 def _literal(value: Any) -> str:
     """An option's value, or text, in SQL."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_literal(str(key))}: {_literal(each)}" for key, each in value.items()) + "}"
+        return _struct({str(key): _literal(each) for key, each in value.items()})
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_literal, value)) + "]"
+        return f"system.main.list_value({', '.join(map(_literal, value))})"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

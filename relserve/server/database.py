@@ -47,7 +47,7 @@ class Database:
         # the rows of statements that write are few, and to copy them is what is wanted
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
         self._raw = _opened(options)
-        self._name = str(self._raw.execute("SELECT current_database()").fetchall()[0][0])
+        self._name = str(self._raw.execute("SELECT system.main.current_database()").fetchall()[0][0])
         self.catalog = Catalog(self._raw, activity)
         self._root = relserve_duckdb.attach(self._raw, self._session(None), progress=False)
         self._root.describe("SELECT 1")  # the first one looks, in a child process, whether DuckDB tells types

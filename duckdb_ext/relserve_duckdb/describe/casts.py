@@ -12,14 +12,14 @@ def cast(kind: str) -> str:
 
 def null(parameter: str, kind: str) -> str:
     """A NULL of a type in place of a parameter, which can be told from others in the name of a column."""
-    return f"CAST(nullif('${parameter}', '${parameter}') AS {kind})"
+    return f"CAST(system.main.nullif('${parameter}', '${parameter}') AS {kind})"
 
 
 def without_casts(name: str, parameters: Iterable[str]) -> str:
     """A column's name, which DuckDB makes of its expression, with these parameters as they were."""
     for parameter in parameters:
         own = f"${parameter}"
-        for written in (own, f"\"nullif\"('{own}', '{own}')"):
+        for written in (own, f'"system".main."nullif"(\'{own}\', \'{own}\')'):
             name = _without(name, f"CAST({written} AS ", own)
     return name
 

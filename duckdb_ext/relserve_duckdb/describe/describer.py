@@ -30,7 +30,10 @@ _COUNT, _SUCCESS = [("Count", "BIGINT")], [("Success", "BOOLEAN")]  # of stateme
 _COUNTED = (Type.INSERT, Type.UPDATE, Type.DELETE, Type.MERGE_INTO, Type.COPY, Type.CREATE)
 _RETURNING = re.compile(r"(?i)\breturning\b")
 _EXECUTE = re.compile(r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*execute\s+(\w+|\"(?:[^\"]|\"\")+\")")
-_PREPARED = "SELECT statement FROM duckdb_prepared_statements() WHERE lower(name) = lower(?)"
+_PREPARED = (
+    "SELECT statement FROM system.main.duckdb_prepared_statements() "
+    "WHERE system.main.lower(name) = system.main.lower(?)"
+)
 
 
 @dataclass(frozen=True)

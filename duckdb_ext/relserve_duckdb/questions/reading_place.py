@@ -12,9 +12,9 @@ from relserve.errors import UsageError
 from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
 
 _LOOK = """
-SELECT current_setting('search_path'),
-    EXISTS (FROM duckdb_tables() WHERE temporary)
-    OR EXISTS (FROM duckdb_views() WHERE temporary AND NOT internal)
+SELECT system.main.current_setting('search_path'),
+    EXISTS (FROM system.main.duckdb_tables() WHERE temporary)
+    OR EXISTS (FROM system.main.duckdb_views() WHERE temporary AND NOT internal)
 """
 
 

@@ -102,5 +102,6 @@ class FilterPlan:
         if each.condition == f"NOT {ANSWER}":
             return {answer: answer is False for answer in distinct}
         kind = sql_type_of(each.function)
-        text = f"SELECT {ANSWER}, ({each.condition}) IS TRUE FROM (SELECT unnest($1::{kind}[]) AS {ANSWER})"
+        answers_of = f"SELECT system.main.unnest($1::{kind}[]) AS {ANSWER}"
+        text = f"SELECT {ANSWER}, ({each.condition}) IS TRUE FROM ({answers_of})"
         return {answer: bool(passes) for answer, passes in self.rehearsal.evaluate(text, distinct)}

@@ -139,7 +139,7 @@ def in_transaction(run: Callable[[str], Any]) -> bool:
     Args:
         run: the connection's `execute`, which ends an unread result, or its `sql`, which refuses to.
     """
-    one, other = (run("SELECT txid_current()").fetchall() for _ in range(2))
+    one, other = (run("SELECT system.main.txid_current()").fetchall() for _ in range(2))
     return bool(one == other)
 
 

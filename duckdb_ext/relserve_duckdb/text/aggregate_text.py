@@ -1,8 +1,9 @@
 """A text whose llm_agg calls have DISTINCT, ORDER BY, FILTER or OVER, as DuckDB can run it.
 
 llm_agg is a macro, and a macro cannot take them; DuckDB's list() can. So `llm_agg('t', x ORDER BY y) FILTER
-(WHERE c)` becomes `llm_agg_list('t', list(x ORDER BY y) FILTER (WHERE c))`, where it stands. Columns keep the
-names that the user's text gives them, and where each character comes from is known, so that errors quote it.
+(WHERE c)` becomes `temp.main.llm_agg_list('t', system.main.list(x ORDER BY y) FILTER (WHERE c))`, where it
+stands: by their whole names, for a database may have macros of the short ones. Columns keep the names that
+the user's text gives them, and where each character comes from is known, so that errors quote it.
 """
 
 from __future__ import annotations
@@ -110,9 +111,9 @@ class _Writer:
 
     def _write_call(self, call: AggregateCall) -> None:
         first = call.span.first
-        self._put(f"{AGGREGATE_LIST}(", first)
+        self._put(f"temp.main.{AGGREGATE_LIST}(", first)
         self.write(call.template, call.span)
-        self._put(f", list({'DISTINCT ' * call.distinct}", first)
+        self._put(f", system.main.list({'DISTINCT ' * call.distinct}", first)
         self.write(call.value, call.span)
         self._write_part(" ", call.order, call.span)
         self._put(")", first)

@@ -55,7 +55,8 @@ def check_call(call: Call, parameters: Parameters) -> None:
         UsageError: too many values, or a column as the template.
         TemplateError, OptionError: see `Template.bind` and `parse_options`.
     """
-    if isinstance(call.node.parent, exp.Dot):
+    dot = call.node.parent
+    if isinstance(dot, exp.Dot) and dot.this.sql("duckdb") != "temp.main":
         return  # `template.llm(value)` or `main.llm(..)`: DuckDB alone knows what it is given
     if call.function == TEXT2SQL_QUERY:
         _check_question(call)

@@ -9,10 +9,11 @@ import duckdb
 
 from relserve_duckdb.text.question_calls import TEXT2SQL
 
-_VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
+_VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal"
 _MACROS = (
-    "SELECT function_name, macro_definition FROM duckdb_functions() "
-    "WHERE macro_definition IS NOT NULL AND NOT internal AND NOT starts_with(function_name, 'llm')"
+    "SELECT function_name, macro_definition FROM system.main.duckdb_functions() "
+    "WHERE macro_definition IS NOT NULL AND NOT internal "
+    "AND NOT system.main.starts_with(function_name, 'llm')"
 )
 _LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _WORD = re.compile(r"\w+")

@@ -29,13 +29,14 @@ def _place(quote: re.Match[str], text: str) -> tuple[int, int] | None:
     if number > len(lines):
         return None
     line = lines[number - 1]
-    for before in (EXPLAINED, "..."):
-        if shown.startswith(before) and not line.startswith(before):
-            shown, margin = shown.removeprefix(before), margin - len(before)
-    begin = line.find(shown if shown in line else shown.removesuffix("..."))
-    if begin < 0:
+    if shown.startswith("...") and not line.startswith("..."):
+        shown, margin = shown.removeprefix("..."), margin - len("...")
+    before = EXPLAINED if number == 1 else ""  # which may be cut off in the middle
+    ran = before + line
+    begin = ran.find(shown if shown in ran else shown.removesuffix("..."))
+    first = begin + _num_characters(ran[begin:], margin) - len(before)
+    if begin < 0 or first < 0:
         return None
-    first = begin + _num_characters(line[begin:], margin)
     end = first + max(_num_characters(line[first:], len(quote[4])), 1)
     above = sum(len(each) + 1 for each in lines[: number - 1])
     return above + first, above + end

@@ -1,11 +1,15 @@
 """The SQL functions of one connection: TEMP macros, which give the UDFs in the catalog their names.
 
-TEMP macros belong to one connection and never reach the user's file.
+TEMP macros belong to one connection and never reach the user's file. What stands in them is looked up where
+they are called, so every function has its catalog and schema before it: a macro `to_json` of the database's
+own would otherwise take its place, and with it the prompt and the key. Nobody can define anything in
+`system.main`, and nobody else in this connection's `temp.main`. DuckDB looks up `{..}`, `[..]` and operators
+such as `||` as functions too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -18,7 +22,7 @@ from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.site import UNSET
 from relserve_duckdb.udf.udfs import TABLES, Udfs
 
-KEY = "__llm_connection()"  # the macro that holds a connection's key
+KEY = "temp.main.__llm_connection()"  # the macro that holds a connection's key
 
 
 class Slots(NamedTuple):
@@ -30,17 +34,19 @@ class Slots(NamedTuple):
 
 # One more than allowed, so that a ninth value meets an error of ours and not an option.
 _VALUES = [f"a{i}" for i in range(MAX_VALUES + 1)]
-ROW = Slots([f"{slot} := {{'{UNSET}': true}}" for slot in _VALUES], _VALUES)
+ROW = Slots([f"{slot} := system.main.struct_pack({UNSET} := true)" for slot in _VALUES], _VALUES)
 # In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
 GROUP = Slots(
-    ["value"], ["list(value::VARCHAR ORDER BY value::VARCHAR ASC) FILTER (WHERE value IS NOT NULL)"]
+    ["value"],
+    ["system.main.list(value::VARCHAR ORDER BY value::VARCHAR ASC) FILTER (WHERE value IS NOT NULL)"],
 )
 LIST = Slots(["value", f"{ASCENDING} := false"], ["value::VARCHAR[]", f"{ASCENDING}::BOOLEAN"])
 # A schema as from_json takes it: JSON text. Given may be one of DuckDB's types or a STRUCT, too; where
 # nothing is given, the UDF says so.
 _SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'
-    WHEN typeof(schema) = 'VARCHAR' AND json_valid(schema::VARCHAR) THEN schema::VARCHAR
-    ELSE to_json(schema)::VARCHAR END"""
+    WHEN system.main.typeof(schema) = 'VARCHAR' AND system.main.json_valid(schema::VARCHAR)
+        THEN schema::VARCHAR
+    ELSE system.main.to_json(schema)::VARCHAR END"""
 
 
 class Functions:
@@ -91,23 +97,22 @@ def _parsed(con: duckdb.DuckDBPyConnection, udfs: Udfs) -> Iterator[duckdb.State
     signature = _question_signature(udfs)
     yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {TEXT2SQL_QUERY}{signature}")
     for name in TABLES:
-        call = f"SELECT unnest({udfs.name_of(name)}({KEY}), max_depth := 2)"
+        call = f"SELECT system.main.unnest({udfs.name_of(name)}({KEY}), max_depth := 2)"
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE {call}")
 
 
 def _signature(function: str, slots: Slots, udfs: Udfs) -> str:
     # the barrier makes DuckDB evaluate the cheap predicates of a WHERE first
     body = body_of(function, slots, udfs.name_of(function), [KEY])
-    return f"{parameters_of(function, slots)} AS __internal_barrier({body})"
+    return f"{parameters_of(function, slots)} AS system.main.__internal_barrier({body})"
 
 
 def _question_signature(udfs: Udfs) -> str:
     named = ", ".join(f"{name} := NULL" for name in ROW_NAMES)
-    values = {name: name for name in ROW_NAMES if name != "evidence"}
-    fields = ", ".join(f"'{name}': {value}" for name, value in values.items())
-    given = f"{QUESTION}, to_json({{{fields}}})::VARCHAR, {KEY}, evidence::VARCHAR"
+    options = _json_of(name for name in ROW_NAMES if name != "evidence")
+    given = f"{QUESTION}, {options}, {KEY}, evidence::VARCHAR"
     call = f"{udfs.name_of(TEXT2SQL_QUERY)}({given})"
-    return f"({QUESTION}, {named}) AS __internal_barrier({call})"
+    return f"({QUESTION}, {named}) AS system.main.__internal_barrier({call})"
 
 
 def parameters_of(function: str, slots: Slots) -> str:
@@ -123,8 +128,12 @@ def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = 
         hidden: arguments before the values that have nothing to do with them.
     """
     spec = FUNCTIONS[function]
-    fields = ", ".join(f"'{name}': {name}" for name in spec.options)
-    given = ", ".join([*hidden, *slots.given])
-    call = f"{udf_name}(prompt, to_json({{{fields}}})::VARCHAR, {given})"
+    call = f"{udf_name}(prompt, {_json_of(spec.options)}, {', '.join([*hidden, *slots.given])})"
     schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
-    return f"from_json({call}, {schema})" if schema else call
+    return f"system.main.from_json({call}, {schema})" if schema else call
+
+
+def _json_of(parameters: Iterable[str]) -> str:
+    """Parameters of a macro as a JSON object."""
+    fields = ", ".join(f"{name} := {name}" for name in parameters)
+    return f"system.main.to_json(system.main.struct_pack({fields}))::VARCHAR"

@@ -62,6 +62,10 @@ class Udfs:
         self._is_in_catalog = True
 
     def name_of(self, function: str) -> str:
+        """The name by which SQL calls a UDF, which no macro of the same name can take from it."""
+        return f"system.main.{self._name_of(function)}"
+
+    def _name_of(self, function: str) -> str:
         return f"__{function}_{self.number}"
 
     def admit(self, state: ConnectionState) -> int:
@@ -103,13 +107,13 @@ class Udfs:
     ) -> None:
         _kept.setdefault(self.number, []).append(answer)
         self._con.create_function(
-            self.name_of(name), answer, parameters, result,
+            self._name_of(name), answer, parameters, result,
             type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=side_effects,
         )  # fmt: skip
 
     def _remove(self) -> None:
         for name in (*CALLED, *TABLES):
-            self._con.remove_function(self.name_of(name))
+            self._con.remove_function(self._name_of(name))
         self._is_in_catalog = False
 
 

@@ -10,17 +10,18 @@ import duckdb
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _COLUMNS = """
-SELECT if(database_name IN (current_database(), 'temp'), NULL, database_name),
-       if(schema_name = current_schema() OR database_name = 'temp', NULL, schema_name), table_name,
-       list(column_name ORDER BY column_index), list(data_type ORDER BY column_index)
-FROM duckdb_columns() WHERE NOT internal GROUP BY ALL ORDER BY ALL
+SELECT CASE WHEN database_name NOT IN (system.main.current_database(), 'temp') THEN database_name END,
+       CASE WHEN schema_name <> system.main.current_schema() AND database_name <> 'temp' THEN schema_name END,
+       table_name, system.main.list(column_name ORDER BY column_index),
+       system.main.list(data_type ORDER BY column_index)
+FROM system.main.duckdb_columns() WHERE NOT internal GROUP BY ALL ORDER BY ALL
 """
 _FUNCTIONS = """
-SELECT function_name, min(function_type) FROM duckdb_functions()
-WHERE regexp_full_match(function_name, '[a-z]\\w*') GROUP BY ALL ORDER BY ALL
+SELECT function_name, system.main.min(function_type) FROM system.main.duckdb_functions()
+WHERE system.main.regexp_full_match(function_name, '[a-z]\\w*') GROUP BY ALL ORDER BY ALL
 """
-_KEYWORDS = "SELECT keyword_name, keyword_category FROM duckdb_keywords() ORDER BY ALL"
-_SETTINGS = "SELECT name, description FROM duckdb_settings() ORDER BY ALL"
+_KEYWORDS = "SELECT keyword_name, keyword_category FROM system.main.duckdb_keywords() ORDER BY ALL"
+_SETTINGS = "SELECT name, description FROM system.main.duckdb_settings() ORDER BY ALL"
 
 
 class Names(NamedTuple):

@@ -16,28 +16,34 @@ from relserve.cli.shell.shell import Shell
 from relserve.errors import UsageError
 
 _TABLES = """
-SELECT if(database_name IN (current_database(), 'temp') AND schema_name = current_schema(), name,
-          concat_ws('.', nullif(database_name, current_database()), schema_name, name)) AS name,
+SELECT CASE WHEN database_name IN (system.main.current_database(), 'temp')
+                 AND schema_name = system.main.current_schema() THEN name
+            ELSE system.main.concat_ws(
+                '.', system.main.nullif(database_name, system.main.current_database()), schema_name, name
+            ) END AS name,
        kind, column_count AS columns, estimated_size AS estimated_rows
-FROM (SELECT database_name, schema_name, table_name AS name, if(temporary, 'temp table', 'table') AS kind,
-             column_count, estimated_size FROM duckdb_tables() WHERE NOT internal
-      UNION ALL
-      SELECT database_name, schema_name, view_name, if(temporary, 'temp view', 'view'), column_count, NULL
-      FROM duckdb_views() WHERE NOT internal)
-WHERE name ILIKE $1 ORDER BY ALL
+FROM (SELECT database_name, schema_name, table_name AS name, column_count, estimated_size,
+             CASE WHEN temporary THEN 'temp table' ELSE 'table' END AS kind
+      FROM system.main.duckdb_tables() WHERE NOT internal
+      UNION ALL BY NAME
+      SELECT database_name, schema_name, view_name AS name, column_count,
+             CASE WHEN temporary THEN 'temp view' ELSE 'view' END AS kind
+      FROM system.main.duckdb_views() WHERE NOT internal)
+WHERE system.main."~~*"(name, $1) ORDER BY ALL
 """
 _SCHEMA = """
 SELECT sql FROM (
-    SELECT 1 AS nth, sequence_name AS name, sql FROM duckdb_sequences()
-    UNION ALL SELECT 2, table_name, sql FROM duckdb_tables() WHERE NOT internal
-    UNION ALL SELECT 3, view_name, sql FROM duckdb_views() WHERE NOT internal
-    UNION ALL SELECT 4, table_name, sql FROM duckdb_indexes())
-WHERE sql IS NOT NULL AND name ILIKE $1 ORDER BY nth, name
+    SELECT 1 AS nth, sequence_name AS name, sql FROM system.main.duckdb_sequences()
+    UNION ALL SELECT 2, table_name, sql FROM system.main.duckdb_tables() WHERE NOT internal
+    UNION ALL SELECT 3, view_name, sql FROM system.main.duckdb_views() WHERE NOT internal
+    UNION ALL SELECT 4, table_name, sql FROM system.main.duckdb_indexes())
+WHERE sql IS NOT NULL AND system.main."~~*"(name, $1) ORDER BY nth, name
 """
 _QUERIES = """
-SELECT statement, function, rows, distinct_prompts - cached_answers AS asked, failed_rows AS failed,
-       prompt_tokens AS tokens_in, output_tokens AS tokens_out, round(seconds, 2) AS seconds,
-       round(waiting_s, 2) AS waiting_s, round(core_s, 2) AS core_s, round(tail_s, 2) AS tail_s
+SELECT statement, function, rows, system.main."-"(distinct_prompts, cached_answers) AS asked,
+       failed_rows AS failed, prompt_tokens AS tokens_in, output_tokens AS tokens_out,
+       system.main.round(seconds, 2) AS seconds, system.main.round(waiting_s, 2) AS waiting_s,
+       system.main.round(core_s, 2) AS core_s, system.main.round(tail_s, 2) AS tail_s
 FROM llm_queries()
 """
 _ERRORS = "SELECT statement, function, kind, rows, message, prompt FROM llm_errors()"

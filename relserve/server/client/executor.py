@@ -30,7 +30,9 @@ _REFUSALS = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogExcep
 _STREAMED = (Type.SELECT, Type.EXPLAIN, Type.CALL, Type.PRAGMA)
 _COUNTED = {Type.INSERT: "INSERT 0", Type.UPDATE: "UPDATE", Type.DELETE: "DELETE", Type.MERGE_INTO: "MERGE",
             Type.COPY: "COPY"}  # fmt: skip
-_OF_PREPARED = "SELECT statement FROM duckdb_prepared_statements() WHERE lower(name) = ?"
+_OF_PREPARED = (
+    "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = ?"
+)
 _KIND = re.compile(
     r"(?i)(create|drop|alter)\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s+)*(\w+)"
 )

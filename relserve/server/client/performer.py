@@ -20,8 +20,8 @@ from relserve.server.wire.types import TEXT, Column, PgType
 
 Run = Callable[[str], Outcome]
 
-_TEMP_TABLES = "SELECT table_name FROM duckdb_tables() WHERE temporary AND NOT internal"
-_PREPARED = "SELECT name FROM duckdb_prepared_statements()"
+_TEMP_TABLES = "SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND NOT internal"
+_PREPARED = "SELECT name FROM system.main.duckdb_prepared_statements()"
 
 
 class Performer:
@@ -123,7 +123,8 @@ class Performer:
         self._executor.make_room()
         there = {
             row[0] for row in self._con.raw.execute(
-                "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
+                "SELECT schema_name FROM system.main.duckdb_schemas() "
+                "WHERE database_name = system.main.current_database()"
             ).fetchall()
         }  # fmt: skip
         found = [each for each in wanted if each in there] or ["main"]

@@ -46,7 +46,7 @@ class RowReader:
     ) -> None:
         self._con, self._asking, self._cancel = con, asking, cancel or threading.Event()
         self._until = time.monotonic() + seconds
-        one, other = (con.execute("SELECT txid_current()").fetchall() for _ in range(2))
+        one, other = (con.execute("SELECT system.main.txid_current()").fetchall() for _ in range(2))
         self._in_transaction = one == other
 
     def examples(self, relation: Relation, column: str, num_values: int) -> tuple[str, ...]:
@@ -55,8 +55,8 @@ class RowReader:
         rows = self.rows(
             relation,
             f"SELECT v FROM (SELECT {name}::VARCHAR AS v FROM {_sample(relation)}) "
-            f"WHERE trim(v) <> '' AND length(v) <= {MAX_VALUE_CHARS} "
-            f"GROUP BY v ORDER BY count(*) DESC, v LIMIT {num_values}",
+            f"WHERE system.main.trim(v) <> '' AND system.main.length(v) <= {MAX_VALUE_CHARS} "
+            f"GROUP BY v ORDER BY system.main.count_star() DESC, v LIMIT {num_values}",
         )
         return tuple(value for (value,) in rows)
 
@@ -75,14 +75,16 @@ class RowReader:
         rows = self.rows(
             relation,
             f"SELECT DISTINCT v FROM (SELECT {name}::VARCHAR AS v FROM {source}) "
-            f"WHERE trim(v) <> '' AND length(v) <= {MAX_VALUE_CHARS} LIMIT {most}",
+            f"WHERE system.main.trim(v) <> '' AND system.main.length(v) <= {MAX_VALUE_CHARS} LIMIT {most}",
         )
         return [value for (value,) in rows]
 
     def _is_diverse(self, relation: Relation, name: str) -> bool:
         """Whether most rows of a sample have a value of their own."""
         rows = self.rows(
-            relation, f"SELECT 2 * count(DISTINCT {name}) > count({name}) FROM {_sample(relation)}"
+            relation,
+            f'SELECT system.main."*"(2, system.main.count(DISTINCT {name})) > system.main.count({name}) '
+            f"FROM {_sample(relation)}",
         )
         return rows == [(True,)]
 
@@ -93,7 +95,8 @@ class RowReader:
         name = quoted(column)
         rows = self.rows(
             relation,
-            f"SELECT count(*) > 0 AND count(*) = count(DISTINCT {name}) "
+            "SELECT system.main.count_star() > 0 "
+            f"AND system.main.count_star() = system.main.count(DISTINCT {name}) "
             f"FROM (SELECT {name} FROM {relation.full_name} LIMIT {KEY_ROWS})",
         )
         return rows == [(True,)]

@@ -16,20 +16,21 @@ TEMPORARY = "temp"  # DuckDB's name of the database that holds what is temporary
 
 _TABLES = """
 SELECT database_name, schema_name, table_name, FALSE, comment, estimated_size, NULL
-FROM duckdb_tables() WHERE NOT internal
+FROM system.main.duckdb_tables() WHERE NOT internal
 UNION ALL
 SELECT database_name, schema_name, view_name, TRUE, comment, NULL, sql
-FROM duckdb_views() WHERE NOT internal
+FROM system.main.duckdb_views() WHERE NOT internal
 ORDER BY ALL
 """
 _COLUMNS = """
 SELECT database_name, schema_name, table_name, column_name, data_type, comment
-FROM duckdb_columns() WHERE NOT internal ORDER BY database_name, schema_name, table_name, column_index
+FROM system.main.duckdb_columns() WHERE NOT internal
+ORDER BY database_name, schema_name, table_name, column_index
 """
 _CONSTRAINTS = """
 SELECT database_name, schema_name, table_name, constraint_type, constraint_column_names,
        referenced_table, referenced_column_names
-FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')
+FROM system.main.duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')
 ORDER BY constraint_index
 """
 _PATH_ENTRY = re.compile(r'((?:"(?:[^"]|"")*"|[^",])+)(?:,|$)')
@@ -114,7 +115,8 @@ def binds(con: duckdb.DuckDBPyConnection, relation: Relation) -> bool:
 def search_path(con: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     """The databases and schemas in which a bare name is looked for, the first one first."""
     ((database, schema, path),) = con.execute(
-        "SELECT current_database(), current_schema(), current_setting('search_path')"
+        "SELECT system.main.current_database(), system.main.current_schema(), "
+        "system.main.current_setting('search_path')"
     ).fetchall()
     entries = [(database, *names_in(entry))[-2:] for entry in _PATH_ENTRY.findall(path)]
     return [(TEMPORARY, "main"), *(entries or [(database, schema)])]
@@ -128,7 +130,7 @@ def names_in(text: str) -> list[str]:
 def asking_views(relations: Iterable[Relation], con: duckdb.DuckDBPyConnection) -> set[Place]:
     """The views whose reading may ask a model, directly or behind other views and macros."""
     macros = con.execute(
-        "SELECT function_name, macro_definition FROM duckdb_functions() "
+        "SELECT function_name, macro_definition FROM system.main.duckdb_functions() "
         "WHERE macro_definition IS NOT NULL AND NOT internal"
     ).fetchall()
     views = [each for each in relations if each.is_view]

@@ -17,7 +17,10 @@ from relserve.text2sql.catalog.relations import asking_views, relations_of
 HASHED_ROWS = 200_000  # of a table or view, whose texts tell whether it has changed
 HASHED_TABLES = 50  # where more are asked of, those in a file are told by the file's time of change
 SECONDS = 2.0
-_FILES = "SELECT database_name, path FROM duckdb_databases() WHERE type = 'duckdb' AND NOT encrypted"
+_FILES = (
+    "SELECT database_name, path FROM system.main.duckdb_databases() "
+    "WHERE type = 'duckdb' AND NOT encrypted"
+)
 
 
 class DatabaseVersion(NamedTuple):
@@ -72,8 +75,9 @@ def _is_file(path: str | None) -> bool:
 def _hash_of(table: Table, name: str) -> str:
     texts = [quoted(each.name) for each in table.columns if each.kind is Kind.TEXT] or ["NULL"]
     listed = ", ".join(texts)
-    hashed = f"sum(hash({listed})::HUGEINT)"  # a sum: equal rows would cancel each other in bit_xor
-    return f"SELECT count(*), {hashed} FROM (SELECT {listed} FROM {name} LIMIT {HASHED_ROWS})"
+    # a sum: equal rows would cancel each other in bit_xor
+    hashed = f"system.main.sum(system.main.hash({listed})::HUGEINT)"
+    return f"SELECT system.main.count_star(), {hashed} FROM (SELECT {listed} FROM {name} LIMIT {HASHED_ROWS})"
 
 
 def _stamps(path: str) -> Iterator[tuple[int, int]]:

@@ -25,6 +25,8 @@ _FUNCTIONS = """
     SELECT function_name, function_type, schema_name, internal, stability, macro_definition
     FROM system.main.duckdb_functions()
 """
+_TYPES = "SELECT DISTINCT type_name FROM system.main.duckdb_types() WHERE internal"
+_COLLATIONS = "SELECT collname FROM system.main.pragma_collations()"
 
 
 class Macro(NamedTuple):
@@ -99,8 +101,8 @@ def built_in() -> BuiltIn:
     """A bare DuckDB's functions, types and collations, read once a process."""
     with duckdb.connect() as con:
         rows = con.execute(_FUNCTIONS).fetchall()
-        types = con.execute("SELECT DISTINCT type_name FROM duckdb_types() WHERE internal").fetchall()
-        collations = con.execute("SELECT collname FROM pragma_collations()").fetchall()
+        types = con.execute(_TYPES).fetchall()
+        collations = con.execute(_COLLATIONS).fetchall()
     overloads, macros = _overloads_and_macros(rows, internal=True)
     return BuiltIn(
         overloads,

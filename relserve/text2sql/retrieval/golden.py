@@ -44,7 +44,8 @@ class GoldenExamples:
         asked, answered = quoted(by_name["question"]), quoted(answer)
         reading = (
             f"SELECT {asked}::VARCHAR AS q, {answered}::VARCHAR AS a FROM {relation.full_name} "
-            f"WHERE length(q) <= {LONGEST} AND length(a) <= {LONGEST} LIMIT {MOST_EXAMPLES}"
+            f"WHERE system.main.length(q) <= {LONGEST} AND system.main.length(a) <= {LONGEST} "
+            f"LIMIT {MOST_EXAMPLES}"
         )
         with Watchdog(con, LIMITS).watching():
             self._examples: list[tuple[str, str]] = con.execute(reading).fetchall()
