@@ -49,3 +49,14 @@ def test_no_two_test_modules_share_a_name() -> None:
     """Pytest imports them by name alone, and leaves all but the first out with an error."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_collecting_imports_no_engine() -> None:
+    """`tests.modules.later` loads these where a test uses them; each takes seconds, in every worker."""
+    slow = re.compile(
+        r"^(?:import|from) (?:vllm|transformers|xgrammar|relserve\.vllm_plugin\.testing)\b"
+        r"|^(?:\w+ = )?pytest\.importorskip\(\"(?:vllm|transformers|xgrammar)",
+        re.MULTILINE,
+    )
+    modules = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    assert [name for name, text in modules.items() if slow.search(text)] == []

@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks import made_up_opt
 from benchmarks.made_up_opt import HEAD, Shape, folder_of
+from tests.modules import needs
 
-pytest.importorskip("torch")
+pytestmark = needs("torch")
 
 
 def test_a_model_is_made_once_and_has_a_tokenizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.relquery_hooks import TRUE_TOKENS, end_at_true_lengths, plan_ahead_on_cpu
 from relserve.call.rel_tag import RelTag, read_tag
+from tests.modules import needs
 
-pytest.importorskip("vllm")
+pytestmark = needs("vllm")
 
 
 def request(num_output_tokens: int, max_tokens: int = 256, true_tokens: int = 3) -> Any:

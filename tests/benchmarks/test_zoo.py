@@ -16,8 +16,10 @@ from benchmarks.provenance import ROOT
 from benchmarks.zoo import NAMES, build
 from benchmarks.zoo.builder import FOLDER, megabytes
 from benchmarks.zoo.recipes import RECIPES
+from tests.modules import later
 
-transformers = pytest.importorskip("transformers", reason="vLLM is not installed")
+transformers = later("transformers")
+
 
 TEXT = (
     "The soup was warm; 12.5 € for “déjà vu”?\n\n\tdef f(x): return {'a': [1, 2]}  "

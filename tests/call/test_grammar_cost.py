@@ -14,8 +14,10 @@ import pytest
 from relserve.call.answer_types import Grammar, Number, YesNo
 from relserve.call.grammar_size import MAX_SIZE, size_of, size_of_texts
 from relserve.call.schema import shape_of
+from tests.modules import later
 
-xgrammar = pytest.importorskip("xgrammar", reason="vLLM is not installed")
+xgrammar = later("xgrammar")
+
 
 VOCABULARY = 262_144
 LETTERS, RARE = (

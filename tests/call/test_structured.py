@@ -9,8 +9,10 @@ import pytest
 from relserve.call.answer_types import Grammar
 from relserve.call.schema import shape_of
 from relserve.call.structured import structured_outputs_of
+from tests.modules import later
 
-xgrammar = pytest.importorskip("xgrammar", reason="vLLM is not installed")
+xgrammar = later("xgrammar")
+
 
 ODD = ("a\nb", 'say "no"', "back\\slash", "tab\there", "\x01", "\x08", "\x7f", "café 😀", "a|b", "]x[", "'")
 

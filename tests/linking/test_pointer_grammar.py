@@ -1,22 +1,23 @@
 """Every answer that the grammar accepts becomes SQL that DuckDB binds: random walks over schemas."""
 
+from __future__ import annotations
+
+import functools
 import random
+from typing import Any
 
 import duckdb
 import pytest
-import xgrammar
 
 from relserve.linking.joins import routes
 from relserve.linking.pointer import ANSWER_WORDS, HANDLES, pointer_prompt, sql_of
 from relserve.linking.schema import Column, Kind, Reference, Schema, Table, quoted
 from relserve.linking.values import SchemaValues
+from tests.modules import later
+
+xgrammar = later("xgrammar")
 
 WORDS = ["</s>", *(f"{word} " for word in dict.fromkeys((*ANSWER_WORDS, *HANDLES)))]
-COMPILER = xgrammar.GrammarCompiler(
-    xgrammar.TokenizerInfo(
-        WORDS, vocab_type=xgrammar.VocabType.RAW, vocab_size=len(WORDS), stop_token_ids=[0]
-    )
-)
 NAMES = [
     "select",
     "Order",
@@ -43,6 +44,15 @@ TYPES = {
 QUESTION = (
     "a 'b''c' \"100%\" before 2020-02-29 or May 2021 or 1999 top 3 between -2.5 and 12345678901234567890"
 )
+
+
+@functools.cache
+def compiler() -> Any:
+    """Of grammars over the words of pointer answers."""
+    vocabulary = xgrammar.TokenizerInfo(
+        WORDS, vocab_type=xgrammar.VocabType.RAW, vocab_size=len(WORDS), stop_token_ids=[0]
+    )
+    return xgrammar.GrammarCompiler(vocabulary)
 
 
 def table(chance: random.Random, name: str, others: list[str]) -> Table:
@@ -91,14 +101,14 @@ def test_every_answer_of_the_grammar_binds(seed):
     chance = random.Random(seed)
     of = schema(seed)
     prompt = pointer_prompt(of, QUESTION, SchemaValues(of), chance)
-    con, grammar = database(of), COMPILER.compile_grammar(prompt.grammar)
+    con, grammar = database(of), compiler().compile_grammar(prompt.grammar)
     for _ in range(40):
         answer = walk(grammar, chance)
         con.execute(sql_of(answer, prompt)).fetchall()
 
 
 def accepts(grammar: str, answer: str) -> bool:
-    matcher = xgrammar.GrammarMatcher(COMPILER.compile_grammar(grammar))
+    matcher = xgrammar.GrammarMatcher(compiler().compile_grammar(grammar))
     return all(
         matcher.accept_token(WORDS.index(f"{word} ")) for word in answer.split()
     ) and matcher.accept_token(0)

@@ -14,10 +14,11 @@ from relserve.linking.schema import Column, Kind, Schema, Table
 from relserve.text2sql.grammar.functions import AGGREGATES, SCALARS, WINDOWS
 from relserve.text2sql.grammar.select import select_grammar
 from relserve.text2sql.guard.check import check_select
+from tests.modules import later
 from tests.text2sql.ebnf_walk import Walks
 from tests.text2sql.real_questions import gold_queries
 
-xgrammar = pytest.importorskip("xgrammar", reason="xgrammar comes with vLLM")
+xgrammar = later("xgrammar")
 
 
 def _table(name: str, columns: str, *qualifier: str) -> Table:

@@ -1,13 +1,17 @@
 """The shipped weights: small, as configured, and good enough to be a default."""
 
+from __future__ import annotations
+
 import json
 
 import pytest
 
 from relserve.tiny import MODEL_DIR
 from relserve.tiny.corpus import heldout
-from relserve.tiny.evaluate import Model, accuracy
 from relserve.tiny.real_rows import amazon_sentiment, beer_sentiment, data_folder
+from tests.modules import later
+
+evaluate = later("relserve.tiny.evaluate")
 
 
 def test_model_is_small_and_as_configured() -> None:
@@ -21,8 +25,8 @@ def test_model_is_small_and_as_configured() -> None:
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
-    return Model()
+def model() -> evaluate.Model:
+    return evaluate.Model()
 
 
 @pytest.mark.parametrize(
@@ -34,11 +38,11 @@ def model() -> Model:
         ("rating", 0.8),
     ],
 )
-def test_held_out_accuracy(model: Model, task: str, least: float) -> None:
-    assert accuracy(model, heldout(task, 60, seed=11)) >= least
+def test_held_out_accuracy(model: evaluate.Model, task: str, least: float) -> None:
+    assert evaluate.accuracy(model, heldout(task, 60, seed=11)) >= least
 
 
-def test_choices_constrain_the_answer(model: Model) -> None:
+def test_choices_constrain_the_answer(model: evaluate.Model) -> None:
     prompts = ["<s><|user|>\nnonsense\n<|assistant|>\n"] * 2
     assert set(model.complete(prompts, ("zebra", "yes please"), 12)) <= {"zebra", "yes please"}
 

@@ -10,9 +10,11 @@ from relserve.tiny_sql.corpus.lexicon.common import WORDS
 from relserve.tiny_sql.corpus.questions import SHAPES, example, packed
 from relserve.tiny_sql.corpus.rows import database
 from relserve.tiny_sql.corpus.words import is_held_out
+from tests.modules import later
+
+xgrammar = later("xgrammar")
 
 duckdb = pytest.importorskip("duckdb")
-xgrammar = pytest.importorskip("xgrammar")
 
 SEEDS = range(8)
 

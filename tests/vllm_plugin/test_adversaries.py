@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.testing import Arrival, Ran, Worker, deliver, run, scheduler_of
+from tests.modules import later
+
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)
@@ -21,9 +22,11 @@ ABSURD = [
 ]  # fmt: skip
 
 
-def rows(rel: str, count: int, num_output: int, step: int = 0, **said: Any) -> list[Arrival]:
+def rows(rel: str, count: int, num_output: int, step: int = 0, **said: Any) -> list[testing.Arrival]:
     tag = {"rel_id": rel, "rel_rows": count, **said}
-    return [Arrival(step, f"{rel}-{i}", [len(rel) * 100 + i] * 60, num_output, tag) for i in range(count)]
+    return [
+        testing.Arrival(step, f"{rel}-{i}", [len(rel) * 100 + i] * 60, num_output, tag) for i in range(count)
+    ]
 
 
 @pytest.mark.parametrize("num_blocks", [30, 400], ids=["tight", "roomy"])
@@ -34,22 +37,22 @@ def test_whatever_is_said_all_get_their_tokens(variant: str, num_blocks: int, sa
         *rows("liar", 9, 90, **said), *rows("honest", 12, 30, step=2), *rows("liars", 5, 200, step=4, **said),
         *rows("short", 3, 2, step=9),
     ]  # fmt: skip
-    scheduler = scheduler_of(MODEL, variant, False, num_blocks)
-    ran = run(scheduler, arrivals, False)
+    scheduler = testing.scheduler_of(MODEL, variant, False, num_blocks)
+    ran = testing.run(scheduler, arrivals, False)
     assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
     assert ran.leaked_blocks == 0
 
 
 def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
     """What the guard takes FCFS to give a relQuery that comes after others that announce so much."""
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, patience=2.5)
-    worker, ran = Worker(), Ran()
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, patience=2.5)
+    worker, ran = testing.Worker(), testing.Ran()
     for number in range(num_liars):
         for arrival in rows(f"liar{number}", 1, 3, rel_rows=said):
             scheduler.add_request(arrival.request())
     for _ in range(12 if is_done else 1):
         output = scheduler.schedule()
-        deliver(scheduler, output, worker.execute(output), ran)
+        testing.deliver(scheduler, output, worker.execute(output), ran)
     assert bool(scheduler.requests) != is_done
     for arrival in rows("victim", 20, 50):
         scheduler.add_request(arrival.request())
@@ -71,7 +74,7 @@ def test_those_whose_rows_have_ended_are_not_waited_for() -> None:
 
 
 def test_who_announces_more_than_there_is_waits_for_it() -> None:
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     for arrival in [*rows("liar", 20, 50, rel_rows=10**9), *rows("honest", 20, 50)]:
         scheduler.add_request(arrival.request())
     scheduler.schedule()

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-xgrammar = pytest.importorskip("xgrammar", reason="xgrammar comes with vLLM")
-bitmask = pytest.importorskip("relserve.vllm_plugin.bitmask")
+from tests.modules import later
+
+bitmask = later("relserve.vllm_plugin.bitmask")
+torch = later("torch")
+xgrammar = later("xgrammar")
+
 
 WORDS = 8  # of 32 bits
 

@@ -13,7 +13,9 @@ from relserve.errors import UsageError
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.identity import part_of
 from relserve.vllm_plugin.settings import read
-from relserve.vllm_plugin.testing import Arrival, config_of, run, scheduler_of
+from tests.modules import later
+
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)
@@ -23,20 +25,22 @@ ROWS = 61
 @pytest.fixture
 def parallel(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The parallel configuration as a rank of a dense model finds it: it is told that it is alone."""
-    config = config_of(MODEL).parallel_config
+    config = testing.config_of(MODEL).parallel_config
     monkeypatch.setattr(config, "_data_parallel_master_port_list", [29500])
     assert config.data_parallel_size == 1
     return config
 
 
-def rows(step: int = 0) -> list[Arrival]:
+def rows(step: int = 0) -> list[testing.Arrival]:
     tag = {"rel_id": "q", "rel_rows": ROWS}
-    return [Arrival(step, f"q-{i}", [i + 1] * 60, 5, tag) for i in range(ROWS)]
+    return [testing.Arrival(step, f"q-{i}", [i + 1] * 60, 5, tag) for i in range(ROWS)]
 
 
-def halves(variant: str = "dpu+marginal", **settings: Any) -> list[tuple[Any, list[Arrival]]]:
+def halves(variant: str = "dpu+marginal", **settings: Any) -> list[tuple[Any, list[testing.Arrival]]]:
     """Two ranks, and the rows that vLLM gives each: in turns."""
-    return [(scheduler_of(MODEL, variant, False, 400, **settings), rows()[rank::2]) for rank in (0, 1)]
+    return [
+        (testing.scheduler_of(MODEL, variant, False, 400, **settings), rows()[rank::2]) for rank in (0, 1)
+    ]
 
 
 def test_each_of_two_expects_half_of_the_rows(parallel: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -50,7 +54,7 @@ def test_each_of_two_expects_half_of_the_rows(parallel: Any, caplog: pytest.LogC
         assert (rel.num_rows, rel.num_unseen) == (31, 21)
     tokens: dict[str, list[int]] = {}
     for scheduler, mine in halves(ranks=2):
-        ran = run(scheduler, mine, False)
+        ran = testing.run(scheduler, mine, False)
         assert ran.leaked_blocks == 0
         tokens |= ran.tokens
         (rel,) = scheduler.ledger.done or scheduler.ledger.active.values()
@@ -79,7 +83,7 @@ def test_ranks_that_step_together_keep_vllms_order(
         scheduler, mine = halves(ranks=2)[0]
     assert scheduler.steering is None
     assert "in vLLM's own order because of data parallel ranks that step together" in caplog.text
-    assert len(run(scheduler, mine, False).finished_order) == len(mine)
+    assert len(testing.run(scheduler, mine, False).finished_order) == len(mine)
 
 
 @pytest.mark.parametrize("ranks", [-1, 1.5, "2", True])

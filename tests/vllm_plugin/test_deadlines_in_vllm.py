@@ -13,10 +13,10 @@ from relserve.call.rel_tag import RelTag
 from relserve.errors import UsageError
 from relserve.machine.engine_status import EngineStatus
 from relserve.tiny import MODEL_DIR
-
-pytest.importorskip("vllm", reason="vLLM is not installed")
 from relserve.vllm_plugin.settings import read
-from relserve.vllm_plugin.testing import Arrival, Worker, run, scheduler_of, workload
+from tests.modules import later
+
+testing = later("relserve.vllm_plugin.testing")
 
 MODEL = str(MODEL_DIR)
 OURS = "dpu+marginal"
@@ -27,9 +27,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
 
 
-def with_deadlines(seed: int) -> list[Arrival]:
+def with_deadlines(seed: int) -> list[testing.Arrival]:
     """A workload of which every other relQuery is a step of a workflow with a deadline, some long past."""
-    arrivals = workload(seed)
+    arrivals = testing.workload(seed)
     for arrival in arrivals:
         number = int(arrival.extra_args["rel_id"][1:])
         if number % 2:
@@ -43,7 +43,7 @@ def with_deadlines(seed: int) -> list[Arrival]:
 def step_once(scheduler: Any) -> list[str]:
     """One step; the rows that it computes."""
     output = scheduler.schedule()
-    scheduler.update_from_output(output, Worker().execute(output))
+    scheduler.update_from_output(output, testing.Worker().execute(output))
     return list(output.num_scheduled_tokens)
 
 
@@ -54,8 +54,8 @@ def test_every_row_gives_its_tokens(
     variant: str, settings: dict[str, Any], num_blocks: int, is_async: bool
 ) -> None:
     arrivals = with_deadlines(4)
-    scheduler = scheduler_of(MODEL, variant, is_async, num_blocks, **settings)
-    ran = run(scheduler, arrivals, is_async)
+    scheduler = testing.scheduler_of(MODEL, variant, is_async, num_blocks, **settings)
+    ran = testing.run(scheduler, arrivals, is_async)
     assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
     assert ran.leaked_blocks == 0
     scheduler.shutdown()
@@ -67,29 +67,29 @@ def test_every_row_gives_its_tokens(
 def test_the_tight_one_runs_first_and_the_one_that_is_late_last_as_published_before_all(
     variant: str, order: list[str]
 ) -> None:
-    scheduler = scheduler_of(MODEL, variant, False, 400)
+    scheduler = testing.scheduler_of(MODEL, variant, False, 400)
     for token, (name, seconds) in enumerate((("late", -5.0), ("loose", 9000.0), ("tight", 30.0)), 1):
         tag = RelTag(name, 1, 5, f"w {name}", "s", time.time() + seconds).args()
-        scheduler.add_request(Arrival(0, f"{name}-0", [token] * 20, 5, tag).request())
+        scheduler.add_request(testing.Arrival(0, f"{name}-0", [token] * 20, 5, tag).request())
     assert step_once(scheduler) == [f"{name}-0" for name in order]
     scheduler.shutdown()
 
 
 def test_a_plain_call_that_is_late_keeps_its_place_by_length() -> None:
-    scheduler = scheduler_of(MODEL, OURS, False, 400)
+    scheduler = testing.scheduler_of(MODEL, OURS, False, 400)
     for name, length in (("long", 90), ("late", 40), ("short", 10)):
         deadline_s = time.time() - 5.0 if name == "late" else None
         tag = RelTag(name, 1, 5, deadline_s=deadline_s).args()
-        scheduler.add_request(Arrival(0, f"{name}-0", [length] * length, 5, tag).request())
+        scheduler.add_request(testing.Arrival(0, f"{name}-0", [length] * length, 5, tag).request())
     assert step_once(scheduler) == ["short-0", "late-0", "long-0"]
     scheduler.shutdown()
 
 
 def test_a_snapshot_tells_deadline_slack_and_urgency() -> None:
-    scheduler = scheduler_of(MODEL, OURS, False, 400)
+    scheduler = testing.scheduler_of(MODEL, OURS, False, 400)
     tag = RelTag("r", 1, 5, "wf-1", "revise", time.time() + 60.0).args()
-    scheduler.add_request(Arrival(0, "r-0", [3] * 100, 5, tag).request())
-    scheduler.add_request(Arrival(0, "p-0", [4] * 100, 5, RelTag("p", 1, 5).args()).request())
+    scheduler.add_request(testing.Arrival(0, "r-0", [3] * 100, 5, tag).request())
+    scheduler.add_request(testing.Arrival(0, "p-0", [4] * 100, 5, RelTag("p", 1, 5).args()).request())
     step_once(scheduler)
     found = scheduler.publisher.snapshot(scheduler, time.monotonic())
     rels = {rel.rel_id: rel for rel in found.rels}
@@ -106,9 +106,9 @@ def test_a_snapshot_tells_deadline_slack_and_urgency() -> None:
 
 @pytest.mark.parametrize("said", ["soon", None, True, float("nan"), float("inf"), [], {}])
 def test_what_is_no_time_is_no_deadline(said: Any) -> None:
-    scheduler = scheduler_of(MODEL, OURS, False, 400)
+    scheduler = testing.scheduler_of(MODEL, OURS, False, 400)
     tag = {"rel_id": "r", "rel_rows": 1, "rel_deadline_s": said}
-    scheduler.add_request(Arrival(0, "r-0", [3] * 100, 5, tag).request())
+    scheduler.add_request(testing.Arrival(0, "r-0", [3] * 100, 5, tag).request())
     assert scheduler.ledger.active["r"].deadline_s is None
     assert step_once(scheduler) == ["r-0"]
     scheduler.shutdown()
@@ -121,12 +121,12 @@ def test_a_share_that_is_none_is_refused(base: Any) -> None:
 
 
 def test_steps_are_short_only_while_there_are_deadlines() -> None:
-    scheduler = scheduler_of(MODEL, OURS, False, 400, step_base=0.5)
-    scheduler.add_request(Arrival(0, "p-0", [4] * 600, 5, RelTag("p", 1, 5).args()).request())
+    scheduler = testing.scheduler_of(MODEL, OURS, False, 400, step_base=0.5)
+    scheduler.add_request(testing.Arrival(0, "p-0", [4] * 600, 5, RelTag("p", 1, 5).args()).request())
     step_once(scheduler)
     assert scheduler.steering.driver._latest.token_budget is None
     tag = RelTag("r", 1, 5, None, None, time.time() + 60.0).args()
-    scheduler.add_request(Arrival(0, "r-0", [3] * 600, 5, tag).request())
+    scheduler.add_request(testing.Arrival(0, "r-0", [3] * 600, 5, tag).request())
     scheduler.schedule()
     budget = scheduler.steering.driver._latest.token_budget
     assert budget is not None

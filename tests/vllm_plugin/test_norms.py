@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
-norms = pytest.importorskip("relserve.vllm_plugin.norms")
+from tests.modules import later
+
+norms = later("relserve.vllm_plugin.norms")
+torch = later("torch")
+
 
 HIDDEN = 256
 ROWS = (1, 31, 769, 2048)  # the last two are computed in parts

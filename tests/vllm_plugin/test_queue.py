@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
 from relserve.call.rel_tag import RelTag
 from relserve.policies.scheduling.order import Order
 from relserve.policies.scheduling.state import StepDecision
 from relserve.vllm_plugin.ledger import RowLedger
-from relserve.vllm_plugin.queue import RelQueue
+from tests.modules import later
 from tests.vllm_plugin.fake_request import request
+
+queue = later("relserve.vllm_plugin.queue")
 
 NAMES = ("a-0", "a-1", "b-0", "b-1", "c-0")
 
@@ -22,7 +23,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self.ledger = RowLedger()
-        self.queue = RelQueue(self.ledger)
+        self.queue = queue.RelQueue(self.ledger)
         self.rows = {name: request(name) for name in NAMES}
         for name, row in self.rows.items():
             self.ledger.arrive(row, RelTag(name[0], 2, 4), 0.0)

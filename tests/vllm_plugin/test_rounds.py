@@ -16,7 +16,9 @@ from relserve.machine.engine_status import RelStatus
 from relserve.session.aggregate import answer_groups
 from relserve.session.session import Session
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.testing import Arrival, run, scheduler_of
+from tests.modules import later
+
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 
@@ -34,7 +36,7 @@ class Stepped:
 
     def __init__(self, variant: str) -> None:
         self.model = "stepped"
-        self.scheduler = scheduler_of(str(MODEL_DIR), variant, False, 400)
+        self.scheduler = testing.scheduler_of(str(MODEL_DIR), variant, False, 400)
         self.seen: list[list[RelStatus]] = []
         self.idle: list[list[RelStatus]] = []
         self._numbers = itertools.count()
@@ -56,8 +58,8 @@ class Stepped:
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         tag = submission.tag().args()
         numbers = [next(self._numbers) for _ in submission.prompts]
-        arrivals = [Arrival(0, f"row-{n}", [n % 900] * NUM_TOKENS, 3, tag) for n in numbers]
-        run(self.scheduler, arrivals, False)
+        arrivals = [testing.Arrival(0, f"row-{n}", [n % 900] * NUM_TOKENS, 3, tag) for n in numbers]
+        testing.run(self.scheduler, arrivals, False)
         self.idle.append(self._snapshot())
         yield [Reply(index, "x") for index in range(len(arrivals))]
 

@@ -16,11 +16,11 @@ from relserve.machine.engine_status import EngineStatus, RelStatus, read_engines
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.status import AFTER_IDLE, EVERY_S, MAX_RELS, StatusFile
-
-pytest.importorskip("vllm", reason="vLLM is not installed")
-from relserve.vllm_plugin.testing import Arrival, Worker, run, scheduler_of, workload
+from tests.modules import later
 from tests.vllm_plugin.fake_request import request
 from tests.waiting import Limit, wait_until
+
+testing = later("relserve.vllm_plugin.testing")
 
 MODEL = str(MODEL_DIR)
 REL = RelStatus("r", 3, 1, 0, "waiting", None, None, 0.5)
@@ -37,11 +37,11 @@ def status(**changes: Any) -> EngineStatus:
     return made._replace(**changes)
 
 
-def steps(scheduler: Any, arrivals: list[Arrival], count: int) -> Any:
+def steps(scheduler: Any, arrivals: list[testing.Arrival], count: int) -> Any:
     """Some steps of a workload whose requests are all there from the start; gives the last snapshot."""
     for arrival in arrivals:
         scheduler.add_request(arrival.request())
-    worker = Worker()
+    worker = testing.Worker()
     for _ in range(count):
         output = scheduler.schedule()
         scheduler.update_from_output(output, worker.execute(output))
@@ -84,8 +84,8 @@ def test_a_failing_disk_is_one_warning(tmp_path: Path, caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("variant", ["stock", "fcfs", "static", "dpu+marginal"])
 def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> None:
-    arrivals = workload(3)
-    scheduler = scheduler_of(MODEL, variant, False, 400)
+    arrivals = testing.workload(3)
+    scheduler = testing.scheduler_of(MODEL, variant, False, 400)
     found = steps(scheduler, arrivals, 12)
     assert (found.pid, found.model, found.variant) == (os.getpid(), MODEL, variant)
     assert found.running + found.waiting == len(scheduler.requests)
@@ -109,10 +109,10 @@ def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> No
 
 def test_the_seconds_left_go_by_the_lengths_of_answers_of_that_kind() -> None:
     tag = {"rel_id": "r", "rel_rows": 8, "rel_kind": "k"}
-    arrivals = [Arrival(0, f"r-{row}", [row] * 40, 900, tag) for row in range(8)]
+    arrivals = [testing.Arrival(0, f"r-{row}", [row] * 40, 900, tag) for row in range(8)]
     left_s = []
     for tokens in (4, 400):
-        scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+        scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
         lengths = scheduler.steering.driver.lengths.of("k", 1000)
         for _ in range(200):
             lengths.ended(tokens, is_whole=True)
@@ -123,9 +123,9 @@ def test_the_seconds_left_go_by_the_lengths_of_answers_of_that_kind() -> None:
 
 
 def test_a_scheduler_is_seen_from_start_to_shutdown() -> None:
-    scheduler = scheduler_of(MODEL, "stock", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 400)
     wait_until(lambda: [e.running for e in read_engines(state_dir())] == [0])
-    run(scheduler, workload(1, num_rels=3), False)
+    testing.run(scheduler, testing.workload(1, num_rels=3), False)
     assert scheduler.publisher._told_idle
     scheduler.shutdown()
     assert not list(state_dir().iterdir())
@@ -135,8 +135,8 @@ def test_a_scheduler_is_seen_from_start_to_shutdown() -> None:
 def test_aborting_the_last_row_makes_it_idle() -> None:
     from vllm.v1.request import RequestStatus
 
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
-    steps(scheduler, [Arrival(0, "q0-0", [1] * 50, 20, {"rel_id": "q0", "rel_rows": 4})], 2)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
+    steps(scheduler, [testing.Arrival(0, "q0-0", [1] * 50, 20, {"rel_id": "q0", "rel_rows": 4})], 2)
     scheduler.publisher._told_idle = False
     scheduler.finish_requests(["q0-0"], RequestStatus.FINISHED_ABORTED)
     assert scheduler.publisher._told_idle
@@ -145,14 +145,14 @@ def test_aborting_the_last_row_makes_it_idle() -> None:
 
 
 def test_work_that_comes_just_after_an_idle_moment_is_told_of_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     told: list[EngineStatus] = []
     monkeypatch.setattr(scheduler.publisher.file, "put", told.append)
-    run(scheduler, [Arrival(0, "a", [1] * 50, 3, {})], False)
+    testing.run(scheduler, [testing.Arrival(0, "a", [1] * 50, 3, {})], False)
     told.clear()
     began_s = time.monotonic()
     time.sleep(2 * AFTER_IDLE * EVERY_S)
-    steps(scheduler, [Arrival(0, "b", [1] * 50, 20, {})], 2)
+    steps(scheduler, [testing.Arrival(0, "b", [1] * 50, 20, {})], 2)
     assert [each.running for each in told] == [1] or time.monotonic() - began_s > EVERY_S
     scheduler.shutdown()
 
@@ -160,8 +160,8 @@ def test_work_that_comes_just_after_an_idle_moment_is_told_of_soon(monkeypatch: 
 @pytest.mark.performance
 @pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
 def test_it_costs_a_step_little_however_many_there_are(variant: str, limit_s: Limit) -> None:
-    arrivals = [Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}) for i in range(2000)]
-    scheduler = scheduler_of(MODEL, variant, False, 400)
+    arrivals = [testing.Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}) for i in range(2000)]
+    scheduler = testing.scheduler_of(MODEL, variant, False, 400)
     found = steps(scheduler, arrivals, 3)
     assert len(found.rels) == MAX_RELS < found.num_rels == len(scheduler.ledger.active)
     taken: list[float] = []

@@ -15,15 +15,17 @@ from relserve.policies.scheduling.priority import miss_ratio_of
 from relserve.policies.scheduling.state import NOBODY
 from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.steering import Steering
-from relserve.vllm_plugin.testing import BLOCK_SIZE, Arrival, Ran, run, scheduler_of, workload
+from tests.modules import later
+
+steering = later("relserve.vllm_plugin.steering")
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)
 VARIANTS = ("stock", *NAMES)
 
 
-def check(arrivals: list[Arrival], ran: Ran, scheduler: Any) -> None:
+def check(arrivals: list[testing.Arrival], ran: testing.Ran, scheduler: Any) -> None:
     expected = {a.request_id: a.expected() for a in arrivals if a.request_id not in ran.aborted}
     assert {r: t for r, t in ran.tokens.items() if r in expected} == expected
     assert ran.leaked_blocks == 0
@@ -42,24 +44,28 @@ def check(arrivals: list[Arrival], ran: Ran, scheduler: Any) -> None:
 def test_tokens_are_the_same_and_nothing_is_left(
     variant: str, is_async: bool, num_blocks: int, abort_every: int
 ) -> None:
-    arrivals = workload(3)
-    scheduler = scheduler_of(MODEL, variant, is_async, num_blocks)
-    check(arrivals, run(scheduler, arrivals, is_async, abort_every), scheduler)
+    arrivals = testing.workload(3)
+    scheduler = testing.scheduler_of(MODEL, variant, is_async, num_blocks)
+    check(arrivals, testing.run(scheduler, arrivals, is_async, abort_every), scheduler)
 
 
 def test_stock_is_step_identical_to_vllm() -> None:
-    arrivals = workload(5)
-    ours = run(scheduler_of(MODEL, "stock", False, 60), arrivals, False)
-    theirs = run(scheduler_of(MODEL, "vllm", False, 60), arrivals, False)
+    arrivals = testing.workload(5)
+    ours = testing.run(testing.scheduler_of(MODEL, "stock", False, 60), arrivals, False)
+    theirs = testing.run(testing.scheduler_of(MODEL, "vllm", False, 60), arrivals, False)
     assert ours.num_steps == theirs.num_steps
     assert ours.finished_order == theirs.finished_order
 
 
 def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
-    long = [Arrival(0, f"q0-{i}", [i + 1] * 40, 40, {"rel_id": "long", "rel_rows": 20}) for i in range(20)]
-    short = [Arrival(9, f"q1-{i}", [900 + i] * 20, 2, {"rel_id": "short", "rel_rows": 2}) for i in range(2)]
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, patience=0.0)
-    check([*long, *short], run(scheduler, [*long, *short], False), scheduler)
+    long = [
+        testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 40, {"rel_id": "long", "rel_rows": 20}) for i in range(20)
+    ]
+    short = [
+        testing.Arrival(9, f"q1-{i}", [900 + i] * 20, 2, {"rel_id": "short", "rel_rows": 2}) for i in range(2)
+    ]
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, patience=0.0)
+    check([*long, *short], testing.run(scheduler, [*long, *short], False), scheduler)
     assert scheduler.steering.driver.reasons["prefill first"] >= 1
     assert scheduler.steering.driver.reasons[ONLY_DECODES] > 20
 
@@ -72,11 +78,11 @@ def test_steps_with_nothing_to_decide_are_as_the_policy_would_have_them(
     """By a clock that stands still: the order of rows follows what steps were seen to take."""
     monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
     monkeypatch.setattr(time, "perf_counter", lambda: 1000.0)
-    scheduler = scheduler_of(MODEL, variant, is_async, 400, patience=0.0)
+    scheduler = testing.scheduler_of(MODEL, variant, is_async, 400, patience=0.0)
     unasked = steps(scheduler, is_async)
     assert scheduler.steering.driver.reasons[ONLY_DECODES] > 10
-    monkeypatch.setattr(Steering, "_only_decodes", lambda self: False)
-    assert unasked == steps(scheduler_of(MODEL, variant, is_async, 400, patience=0.0), is_async)
+    monkeypatch.setattr(steering.Steering, "_only_decodes", lambda self: False)
+    assert unasked == steps(testing.scheduler_of(MODEL, variant, is_async, 400, patience=0.0), is_async)
 
 
 def steps(scheduler: Any, is_async: bool) -> list[dict[str, int]]:
@@ -89,15 +95,15 @@ def steps(scheduler: Any, is_async: bool) -> list[dict[str, int]]:
         return output
 
     scheduler.schedule = noting
-    run(scheduler, workload(7), is_async)
+    testing.run(scheduler, testing.workload(7), is_async)
     return found
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_steps_are_decided_while_ordinary_requests_are_about(is_async: bool) -> None:
-    arrivals = [replace(arrival, extra_args={}) for arrival in workload(7)]
-    scheduler = scheduler_of(MODEL, DEFAULT, is_async, 400)
-    check(arrivals, run(scheduler, arrivals, is_async), scheduler)
+    arrivals = [replace(arrival, extra_args={}) for arrival in testing.workload(7)]
+    scheduler = testing.scheduler_of(MODEL, DEFAULT, is_async, 400)
+    check(arrivals, testing.run(scheduler, arrivals, is_async), scheduler)
     assert not scheduler.steering.driver.reasons[ONLY_DECODES]
 
 
@@ -105,21 +111,21 @@ def test_steps_are_decided_while_ordinary_requests_are_about(is_async: bool) -> 
 @pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+mixed", "dpu+marginal"])
 def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) -> None:
     long_id, short_id = {"rel_id": "long", "rel_rows": 60}, {"rel_id": "short", "rel_rows": 3}
-    long = [Arrival(0, f"q0-{i}", [i + 1] * 200, 20, long_id, has_grammar) for i in range(60)]
-    short = [Arrival(5, f"q1-{i}", [900 + i] * 50, 3, short_id, has_grammar) for i in range(3)]
+    long = [testing.Arrival(0, f"q0-{i}", [i + 1] * 200, 20, long_id, has_grammar) for i in range(60)]
+    short = [testing.Arrival(5, f"q1-{i}", [900 + i] * 50, 3, short_id, has_grammar) for i in range(3)]
     # without the guard: on a busy machine the long one is soon overdue, and rightly goes first
-    ran = run(scheduler_of(MODEL, variant, False, 400, patience=0.0), [*long, *short], False)
-    fcfs = run(scheduler_of(MODEL, "stock", False, 400), [*long, *short], False)
+    ran = testing.run(testing.scheduler_of(MODEL, variant, False, 400, patience=0.0), [*long, *short], False)
+    fcfs = testing.run(testing.scheduler_of(MODEL, "stock", False, 400), [*long, *short], False)
     place = max(ran.finished_order.index(f"q1-{i}") for i in range(3))
     assert place < 0.5 * max(fcfs.finished_order.index(f"q1-{i}") for i in range(3))
 
 
 def test_the_prefix_cache_is_seen() -> None:
-    scheduler = scheduler_of(MODEL, "dpu+aba", False, 400)
-    prefix = [7] * 2 * BLOCK_SIZE
-    run(scheduler, [Arrival(0, "q0-0", [*prefix, 1], 2, {"rel_id": "before"})], False)
-    scheduler.add_request(Arrival(0, "q1-0", [*prefix, *[2] * 64], 2, {"rel_id": "next"}).request())
-    scheduler.add_request(Arrival(0, "q2-0", [3] * 128, 2, {"rel_id": "other"}).request())
+    scheduler = testing.scheduler_of(MODEL, "dpu+aba", False, 400)
+    prefix = [7] * 2 * testing.BLOCK_SIZE
+    testing.run(scheduler, [testing.Arrival(0, "q0-0", [*prefix, 1], 2, {"rel_id": "before"})], False)
+    scheduler.add_request(testing.Arrival(0, "q1-0", [*prefix, *[2] * 64], 2, {"rel_id": "next"}).request())
+    scheduler.add_request(testing.Arrival(0, "q2-0", [3] * 128, 2, {"rel_id": "other"}).request())
     scheduler.schedule()
     book = scheduler.steering.driver.policy.book
     misses = {rel_id: miss_ratio_of(book, rel_id) for rel_id in book.slot_of}
@@ -128,28 +134,28 @@ def test_the_prefix_cache_is_seen() -> None:
 
 def test_a_paused_plan_never_stalls_the_engine() -> None:
     """Many relQueries on a pool that holds two rows."""
-    arrivals = workload(9, num_rels=30, max_rows=6)
+    arrivals = testing.workload(9, num_rels=30, max_rows=6)
     for variant in VARIANTS:
-        scheduler = scheduler_of(MODEL, variant, False, 30)
-        check(arrivals, run(scheduler, arrivals, False), scheduler)
+        scheduler = testing.scheduler_of(MODEL, variant, False, 30)
+        check(arrivals, testing.run(scheduler, arrivals, False), scheduler)
 
 
 def test_settings_are_checked() -> None:
     with pytest.raises(UsageError, match="no scheduling variant 'nonsense'; there are: stock, fcfs"):
-        scheduler_of(MODEL, "nonsense", False, 40)
+        testing.scheduler_of(MODEL, "nonsense", False, 40)
     with pytest.raises(UsageError, match="has no setting 'treshold'"):
-        scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
+        testing.scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", NAMES)
 def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
-    arrivals, rng = workload(11), random.Random(5)
-    scheduler = scheduler_of(MODEL, variant, is_async, 60)
+    arrivals, rng = testing.workload(11), random.Random(5)
+    scheduler = testing.scheduler_of(MODEL, variant, is_async, 60)
     policy, wide = scheduler.steering.driver.policy, scheduler.max_num_scheduled_tokens
     plan = policy.plan
     policy.plan = lambda view, order: replace(plan(view, order), token_budget=rng.choice([1, 7, 60, 10**6]))
-    check(arrivals, run(scheduler, arrivals, is_async), scheduler)
+    check(arrivals, testing.run(scheduler, arrivals, is_async), scheduler)
     assert scheduler.max_num_scheduled_tokens == wide
 
 
@@ -159,21 +165,24 @@ def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
 def test_ordinary_requests_beside_relqueries_give_the_same_tokens(
     is_async: bool, num_blocks: int, abort_every: int
 ) -> None:
-    arrivals = workload(3, num_rels=30)
+    arrivals = testing.workload(3, num_rels=30)
     for i, arrival in enumerate(arrivals):
         if i % 5 == 0:
             arrival.extra_args["rel_rows"] -= 1  # which all rows of the relQuery share
             arrival.extra_args = {}
-    scheduler = scheduler_of(MODEL, "dpu+marginal", is_async, num_blocks)
-    check(arrivals, run(scheduler, arrivals, is_async, abort_every), scheduler)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", is_async, num_blocks)
+    check(arrivals, testing.run(scheduler, arrivals, is_async, abort_every), scheduler)
     assert scheduler.steering.driver.reasons["ordinary first"] > 10
 
 
 def test_chats_are_answered_beside_a_long_relquery_and_it_goes_on() -> None:
-    long = [Arrival(0, f"q0-{i}", [i + 1] * 200, 30, {"rel_id": "long", "rel_rows": 60}) for i in range(60)]
-    chats = [Arrival(20 + i, f"c-{i}", [900 + i] * 60, 5, {}) for i in range(200)]
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
-    ran = run(scheduler, sorted([*long, *chats], key=lambda each: each.step), False)
+    long = [
+        testing.Arrival(0, f"q0-{i}", [i + 1] * 200, 30, {"rel_id": "long", "rel_rows": 60})
+        for i in range(60)
+    ]
+    chats = [testing.Arrival(20 + i, f"c-{i}", [900 + i] * 60, 5, {}) for i in range(200)]
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
+    ran = testing.run(scheduler, sorted([*long, *chats], key=lambda each: each.step), False)
     check([*long, *chats], ran, scheduler)
     order = ran.finished_order
     assert order.index("c-19") < 40  # the first twenty of them are not behind the sixty rows
@@ -182,8 +191,8 @@ def test_chats_are_answered_beside_a_long_relquery_and_it_goes_on() -> None:
 
 def test_requests_that_a_decision_names_do_not_run() -> None:
     rel = {"rel_id": "q", "rel_rows": 6}
-    arrivals = [Arrival(0, f"q0-{i}", [i + 1] * 40, 8, rel) for i in range(6)]
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    arrivals = [testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 8, rel) for i in range(6)]
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     driver, held = scheduler.steering.driver, frozenset({"q0-0", "q0-4"})
     plan = driver.policy.plan
 
@@ -191,6 +200,6 @@ def test_requests_that_a_decision_names_do_not_run() -> None:
         return replace(plan(view, order), held_requests=held if scheduler.steering.num_steps < 12 else NOBODY)
 
     driver.policy.plan = hold
-    ran = run(scheduler, arrivals, False)
+    ran = testing.run(scheduler, arrivals, False)
     check(arrivals, ran, scheduler)
     assert set(ran.finished_order[-2:]) == held

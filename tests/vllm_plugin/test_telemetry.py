@@ -18,13 +18,12 @@ from relserve.policies.dispatch.board import TRUST_S
 from relserve.policies.dispatch.state import Report
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.state_sender import ALIVE_S, EVERY_S, STUCK_S, StateSender
-
-pytest.importorskip("vllm", reason="vLLM is not installed")
-from vllm.v1.request import RequestStatus
-
 from relserve.vllm_plugin.telemetry import LOOKS, Telemetry
-from relserve.vllm_plugin.testing import MAX_TOKENS_A_STEP, Arrival, Worker, run, scheduler_of, workload
+from tests.modules import later
 from tests.waiting import Limit, wait_until
+
+request = later("vllm.v1.request")
+testing = later("relserve.vllm_plugin.testing")
 
 MODEL, TOKEN = str(MODEL_DIR), "0123456789abcdef"
 
@@ -56,12 +55,12 @@ def ear(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ear]:
     made.socket.close()
 
 
-def arrivals_of(num: int, num_prompt: int = 40, num_output: int = 5, **tag: Any) -> list[Arrival]:
+def arrivals_of(num: int, num_prompt: int = 40, num_output: int = 5, **tag: Any) -> list[testing.Arrival]:
     tag = {"rel_id": "r", "rel_rows": num, **tag}
-    return [Arrival(0, f"r-{i}", [i % 900] * num_prompt, num_output, tag) for i in range(num)]
+    return [testing.Arrival(0, f"r-{i}", [i % 900] * num_prompt, num_output, tag) for i in range(num)]
 
 
-def step(scheduler: Any, worker: Worker) -> None:
+def step(scheduler: Any, worker: testing.Worker) -> None:
     output = scheduler.schedule()
     scheduler.update_from_output(output, worker.execute(output))
 
@@ -74,20 +73,20 @@ def report_of(scheduler: Any) -> Report:
 
 def test_an_engine_of_no_fleet_tells_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     assert scheduler.telemetry is None
     scheduler.shutdown()
     monkeypatch.setenv(VARIABLE, "nonsense")
     with pytest.raises(UsageError, match=VARIABLE):
-        scheduler_of(MODEL, "dpu+marginal", False, 400)
+        testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
 
 
 @pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
 @pytest.mark.parametrize("is_async", [False, True])
 def test_a_workload_runs_as_before_and_its_end_is_told(ear: Ear, variant: str, is_async: bool) -> None:
-    arrivals = workload(5)
-    scheduler = scheduler_of(MODEL, variant, is_async, 400)
-    ran = run(scheduler, arrivals, is_async, abort_every=40)
+    arrivals = testing.workload(5)
+    scheduler = testing.scheduler_of(MODEL, variant, is_async, 400)
+    ran = testing.run(scheduler, arrivals, is_async, abort_every=40)
     assert {a.request_id for a in arrivals} - ran.aborted <= set(ran.tokens)
     assert all(ran.tokens[a.request_id] == a.expected() for a in arrivals if a.request_id not in ran.aborted)
     wait_until(lambda: ear.hear() and ear.heard[-1].sequence > 2 and not _work(ear.heard[-1]))
@@ -107,7 +106,7 @@ def _work(report: Report) -> float:
 
 @pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
 def test_a_report_agrees_with_what_there_is_to_do(ear: Ear, variant: str) -> None:
-    scheduler, worker = scheduler_of(MODEL, variant, False, 400), Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, variant, False, 400), testing.Worker()
     for arrival in arrivals_of(40):
         scheduler.add_request(arrival.request())
     for number in range(30):
@@ -122,7 +121,7 @@ def test_a_report_agrees_with_what_there_is_to_do(ear: Ear, variant: str) -> Non
         left = sum([row.num_tokens - row.num_computed_tokens for row in scheduler.running])
         begun = left if any(row.is_prefill_chunk for row in scheduler.running) else 0
         assert found.prompt_tokens == pytest.approx(found.waiting_tokens + of_step + begun, abs=2)
-        assert found.budget_tokens == MAX_TOKENS_A_STEP
+        assert found.budget_tokens == testing.MAX_TOKENS_A_STEP
         assert found.step_s == pytest.approx(
             scheduler.telemetry._cost.model.step(of_step, len(output.num_scheduled_tokens)), rel=0.5
         )
@@ -138,7 +137,7 @@ def test_a_report_agrees_with_what_there_is_to_do(ear: Ear, variant: str) -> Non
 
 
 def test_rows_that_are_announced_count_as_far_as_they_are_believed(ear: Ear) -> None:
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     for arrival in arrivals_of(10, rel_rows=30):
         scheduler.add_request(arrival.request())
     found = report_of(scheduler)
@@ -147,9 +146,9 @@ def test_rows_that_are_announced_count_as_far_as_they_are_believed(ear: Ear) -> 
 
 
 def test_of_many_relqueries_some_stand_for_all(ear: Ear) -> None:
-    scheduler, worker = scheduler_of(MODEL, "stock", False, 4000), Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "stock", False, 4000), testing.Worker()
     for i in range(1000):
-        scheduler.add_request(Arrival(0, f"q{i}-0", [i % 900] * (30 + i % 20), 3, {}).request())
+        scheduler.add_request(testing.Arrival(0, f"q{i}-0", [i % 900] * (30 + i % 20), 3, {}).request())
     step(scheduler, worker)
     waiting = [row for row in scheduler.requests.values() if row not in scheduler.running]
     assert len(scheduler.ledger.active) > 10 * LOOKS
@@ -160,15 +159,15 @@ def test_of_many_relqueries_some_stand_for_all(ear: Ear) -> None:
 
 
 def test_the_owner_learns_which_dispatch_has_come_and_what_is_its_own(ear: Ear) -> None:
-    scheduler, worker = scheduler_of(MODEL, "dpu+marginal", False, 400), Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.Worker()
     assert (report_of(scheduler).seen, report_of(scheduler).yours) == (-1, 0)
-    scheduler.add_request(Arrival(0, "s-0", [3] * 40, 4, {}).request())  # somebody else's
+    scheduler.add_request(testing.Arrival(0, "s-0", [3] * 40, 4, {}).request())  # somebody else's
     for arrival in arrivals_of(3, rel_dispatch=41):
         scheduler.add_request(arrival.request())
-    scheduler.add_request(Arrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": 7}).request())  # overtaken
+    scheduler.add_request(testing.Arrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": 7}).request())  # overtaken
     found = report_of(scheduler)
     assert (found.seen, found.yours, found.num_waiting) == (41, 4, 5)
-    scheduler.finish_requests(["r-0"], RequestStatus.FINISHED_ABORTED)
+    scheduler.finish_requests(["r-0"], request.RequestStatus.FINISHED_ABORTED)
     assert report_of(scheduler).yours == 3
     for _ in range(10):
         step(scheduler, worker)
@@ -179,26 +178,26 @@ def test_the_owner_learns_which_dispatch_has_come_and_what_is_its_own(ear: Ear) 
 
 @pytest.mark.parametrize("number", [True, -1, 2.5, "x", None, 2**60, [3]])
 def test_nonsense_for_a_dispatch_counts_as_none(ear: Ear, number: Any) -> None:
-    scheduler = scheduler_of(MODEL, "stock", False, 400)
-    scheduler.add_request(Arrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": number}).request())
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 400)
+    scheduler.add_request(testing.Arrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": number}).request())
     assert (report_of(scheduler).seen, report_of(scheduler).yours) == (-1, 0)
     scheduler.shutdown()
 
 
 def test_it_is_told_at_once_that_an_idle_engine_has_work(ear: Ear) -> None:
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     wait_until(lambda: len(ear.hear()) == 1)
     wait_until(lambda: scheduler.telemetry.sender.is_due(time.monotonic()))
-    scheduler.add_request(Arrival(0, "t-0", [4] * 40, 4, {}).request())
+    scheduler.add_request(testing.Arrival(0, "t-0", [4] * 40, 4, {}).request())
     wait_until(lambda: ear.hear()[-1].num_waiting == 1)  # no step was needed
     scheduler.shutdown()
 
 
 def test_no_more_than_so_many_reports_a_second(ear: Ear) -> None:
-    scheduler, worker = scheduler_of(MODEL, "dpu+marginal", False, 400), Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.Worker()
     began_s, rounds = time.monotonic(), 0
     while time.monotonic() - began_s < 1.0:  # it gets busy and idle again and again
-        scheduler.add_request(Arrival(0, f"t{rounds}-0", [4] * 40, 1, {}).request())
+        scheduler.add_request(testing.Arrival(0, f"t{rounds}-0", [4] * 40, 1, {}).request())
         step(scheduler, worker)
         rounds += 1
     passed_s = time.monotonic() - began_s
@@ -252,11 +251,11 @@ def test_an_owner_that_cannot_be_reached_costs_nothing() -> None:
 def test_a_report_that_fails_is_the_last_and_the_engine_goes_on(
     ear: Ear, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scheduler = scheduler_of(MODEL, "stock", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 400)
     monkeypatch.setattr(Telemetry, "report", lambda self, now_s: 1 / 0)
     time.sleep(EVERY_S)  # from then on the next report is due, however quick the machine is
-    arrivals = workload(1, num_rels=3)
-    ran = run(scheduler, arrivals, False)
+    arrivals = testing.workload(1, num_rels=3)
+    ran = testing.run(scheduler, arrivals, False)
     assert set(ran.tokens) == {arrival.request_id for arrival in arrivals}
     assert [r.getMessage() for r in caplog.records if "fleet's owner is told no more" in r.getMessage()]
     scheduler.shutdown()
@@ -268,20 +267,20 @@ def test_one_of_several_ranks_reports_nothing(
     from relserve.vllm_plugin import host
 
     monkeypatch.setattr(host, "is_one_of_several", lambda scheduler: True)
-    scheduler = scheduler_of(MODEL, "stock", False, 400)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 400)
     assert scheduler.telemetry is None
     assert "data parallel ranks" in caplog.text
     scheduler.shutdown()
 
 
 def test_what_the_prefix_cache_has_is_not_counted(ear: Ear) -> None:
-    scheduler, worker = scheduler_of(MODEL, "dpu+marginal", False, 400), Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.Worker()
     template = list(range(320))
-    scheduler.add_request(Arrival(0, "first-0", [*template, 1], 1, {}).request())
+    scheduler.add_request(testing.Arrival(0, "first-0", [*template, 1], 1, {}).request())
     step(scheduler, worker)
     step(scheduler, worker)
     for i in range(50):
-        scheduler.add_request(Arrival(0, f"r-{i}", [*template, 7, i], 20, {"rel_id": "r"}).request())
+        scheduler.add_request(testing.Arrival(0, f"r-{i}", [*template, 7, i], 20, {"rel_id": "r"}).request())
     scheduler.schedule()
     found = report_of(scheduler)
     assert found.num_waiting > 20
@@ -294,9 +293,9 @@ def test_what_the_prefix_cache_has_is_not_counted(ear: Ear) -> None:
 def test_a_report_costs_little_however_much_there_is(
     ear: Ear, variant: str, limit_s: Limit, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scheduler, worker = scheduler_of(MODEL, variant, False, 4000), Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, variant, False, 4000), testing.Worker()
     for i in range(2000):
-        scheduler.add_request(Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}).request())
+        scheduler.add_request(testing.Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}).request())
     for _ in range(3):
         step(scheduler, worker)
     taken: list[float] = []

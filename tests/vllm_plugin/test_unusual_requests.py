@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
-from vllm.v1.request import RequestStatus
-
 from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.testing import Arrival, Ran, Worker, deliver, run, scheduler_of
+from tests.modules import later
+
+request = later("vllm.v1.request")
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 VARIANTS = ("stock", "dpu+marginal", *(f"caching {name}" for name in CACHING))
@@ -23,27 +23,27 @@ def led_by(variant: str, num_blocks: int = 60, **settings: Any) -> Any:
     """A scheduler under a variant, or under a caching policy."""
     if variant.startswith("caching "):
         variant, settings = "dpu+marginal", {"caching": variant.removeprefix("caching "), **settings}
-    return scheduler_of(MODEL, variant, False, num_blocks, **settings)
+    return testing.scheduler_of(MODEL, variant, False, num_blocks, **settings)
 
 
 def piece(request_id: str, is_last: bool = False) -> Any:
     """A part of a streamed input."""
-    request = Arrival(0, request_id, [7] * 40, 3, {"rel_id": request_id}).request()
+    request = testing.Arrival(0, request_id, [7] * 40, 3, {"rel_id": request_id}).request()
     request.resumable = not is_last
     return request
 
 
-def work(scheduler: Any, worker: Worker, ran: Ran, num_steps: int) -> None:
+def work(scheduler: Any, worker: testing.Worker, ran: testing.Ran, num_steps: int) -> None:
     for _ in range(num_steps):
         output = scheduler.schedule()
-        deliver(scheduler, output, worker.execute(output), ran)
+        testing.deliver(scheduler, output, worker.execute(output), ran)
 
 
 @pytest.mark.parametrize("is_early", [True, False], ids=["early", "late"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: str, is_early: bool) -> None:
     scheduler = led_by(variant)
-    worker, ran = Worker(), Ran()
+    worker, ran = testing.Worker(), testing.Ran()
     scheduler.add_request(piece("session"))
     if is_early:
         scheduler.add_request(piece("session"))
@@ -55,30 +55,34 @@ def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: s
     scheduler.add_request(piece("session", is_last=True))
     assert not scheduler.requests
     assert not scheduler.ledger.active
-    others = [Arrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)]
-    assert len(run(scheduler, others, False).finished_order) == 4
+    others = [
+        testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)
+    ]
+    assert len(testing.run(scheduler, others, False).finished_order) == 4
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_session_that_pauses_can_be_aborted(variant: str) -> None:
     scheduler = led_by(variant)
     scheduler.add_request(piece("session"))
-    work(scheduler, Worker(), Ran(), 5)
+    work(scheduler, testing.Worker(), testing.Ran(), 5)
     assert scheduler.ledger.active["session"].num_resident == 1
-    scheduler.finish_requests("session", RequestStatus.FINISHED_ABORTED)
+    scheduler.finish_requests("session", request.RequestStatus.FINISHED_ABORTED)
     assert not scheduler.ledger.active
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(variant: str) -> None:
     scheduler = led_by(variant)
-    arrivals = [Arrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)]
+    arrivals = [
+        testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)
+    ]
     for arrival in arrivals:
         scheduler.add_request(arrival.request())
-    worker, ran = Worker(), Ran()
+    worker, ran = testing.Worker(), testing.Ran()
     work(scheduler, worker, ran, 1)
     scheduler.reset_prefix_cache(reset_running_requests=True)
-    scheduler.finish_requests(["q0-1", "q0-2"], RequestStatus.FINISHED_ABORTED)
+    scheduler.finish_requests(["q0-1", "q0-2"], request.RequestStatus.FINISHED_ABORTED)
     work(scheduler, worker, ran, 4)
     assert sorted(ran.finished_order) == ["q0-0", "q0-3"]
     assert not scheduler.ledger.active
@@ -88,11 +92,11 @@ def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(va
 def test_others_are_served_beside_a_session_that_pauses(variant: str) -> None:
     """It holds memory and a seat, cannot be planned, and goes on once more comes."""
     scheduler = led_by(variant, 12, **(SLOS if variant.startswith("caching ") else {}))
-    worker, ran = Worker(), Ran()
+    worker, ran = testing.Worker(), testing.Ran()
     scheduler.add_request(piece("session"))
     work(scheduler, worker, ran, 6)
     for number in range(6):
-        scheduler.add_request(Arrival(0, f"q{number}-0", [number] * 100, 30, {}).request())
+        scheduler.add_request(testing.Arrival(0, f"q{number}-0", [number] * 100, 30, {}).request())
     if variant.startswith("caching "):
         view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
         assert "session" not in view.requests

@@ -20,10 +20,12 @@ from relserve.engines.loop import spawn
 from relserve.engines.registry import own_engine, path_of
 from relserve.server.openai.upstream import EngineUpstream
 from relserve.settings import load
+from tests.modules import needs
 from tests.server.openai.gateways import Running, running
 from tests.waiting import PATIENCE_S, wait_until
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
+pytestmark = needs("vllm")
+
 Fake = Callable[..., FakeServer]
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 VLLM = {"data": [{"id": "served", "owned_by": "vllm", "max_model_len": 512}]}

@@ -11,8 +11,10 @@ from relserve.call.answer_types import Extract, Grammar
 from relserve.call.ebnf import EbnfError
 from relserve.call.schema import shape_of
 from relserve.engines.http.gbnf import MOST_REPEATS, gbnf_of
+from tests.modules import later
 
-xgrammar = pytest.importorskip("xgrammar", reason="vLLM is not installed")
+xgrammar = later("xgrammar")
+
 SCHEMA = (
     r"""{"day": "DATE", "at": "TIMESTAMP[]", "n": "TINYINT", "kind": "ENUM('a', 'ü \\ \"')",  """
     r""" "t": "VARCHAR", "x": "DOUBLE", "d": "DECIMAL(9,2)[3]", "ok": "BOOLEAN", "in": {"l": "VARCHAR[]"}}"""

@@ -12,8 +12,9 @@ from relserve.engines.local.entering import Caller, Entering, Left
 from relserve.errors import AdmissionError
 from relserve.gate.gate import Gate
 from relserve.gate.made import make_gate
+from tests.modules import needs
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
+pytestmark = needs("vllm")
 
 
 def entering(age_s: float = 0.0, slo: float | None = None) -> Entering:

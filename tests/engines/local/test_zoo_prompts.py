@@ -9,8 +9,9 @@ import pytest
 from benchmarks.zoo import NAMES, build
 from benchmarks.zoo.recipes import RECIPES
 from relserve.engines.local.prompts import PromptEncoder, load_encoder
+from tests.modules import needs
 
-pytest.importorskip("transformers", reason="vLLM is not installed")
+pytestmark = needs("transformers")
 
 PROMPT, SYSTEM = "Was the soup warm?", "You judge soups."
 NO_SYSTEM_ROLE = {"gemma3": "refused", "mixtral": "refused", "phi3": "left out", "opt": "", "pythia": ""}

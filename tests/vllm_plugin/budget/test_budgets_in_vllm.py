@@ -20,11 +20,12 @@ from relserve.policies.budget.static import within
 from relserve.policies.budget.variants import make
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
+from tests.modules import later
 from tests.vllm_plugin.budget.random_budgets import RandomBudgets
 from tests.waiting import Limit
 
-pytest.importorskip("vllm", reason="vLLM is not installed")
-from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, run, scheduler_of, workload
+testing = later("relserve.vllm_plugin.testing")
+
 
 MODEL = str(MODEL_DIR)
 LIMITS = {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.01}
@@ -35,9 +36,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
 
 
-def with_limits(seed: int) -> list[Arrival]:
+def with_limits(seed: int) -> list[testing.Arrival]:
     """A workload of which every third relQuery has limits: fair ones, hopeless ones, nonsense."""
-    arrivals = workload(seed)
+    arrivals = testing.workload(seed)
     for arrival in arrivals:
         number = int(arrival.extra_args["rel_id"][1:])
         if number % 3 == 0:
@@ -51,10 +52,10 @@ def with_limits(seed: int) -> list[Arrival]:
 @pytest.mark.parametrize("variant", [DEFAULT, "stock", "dpu+aba"])
 def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int, is_async: bool) -> None:
     seed = num_blocks + is_async
-    scheduler = scheduler_of(MODEL, variant, is_async, num_blocks)
+    scheduler = testing.scheduler_of(MODEL, variant, is_async, num_blocks)
     scheduler.budgets.use(RandomBudgets(seed))
     arrivals = with_limits(seed)
-    ran = run(scheduler, arrivals, is_async)
+    ran = testing.run(scheduler, arrivals, is_async)
     assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
     assert ran.leaked_blocks == 0
     assert scheduler.budgets.num_decisions > 20
@@ -66,8 +67,8 @@ def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int,
 @pytest.mark.parametrize("name", ["ours", "lens", "static-40", "pressure-40"])
 def test_every_policy_gives_every_row_its_tokens(name: str, variant: str, is_async: bool) -> None:
     arrivals = with_limits(5)
-    scheduler = scheduler_of(MODEL, variant, is_async, 100, step_budget=name)
-    ran = run(scheduler, arrivals, is_async, abort_every=60)
+    scheduler = testing.scheduler_of(MODEL, variant, is_async, 100, step_budget=name)
+    ran = testing.run(scheduler, arrivals, is_async, abort_every=60)
     for arrival in arrivals:
         if arrival.request_id not in ran.aborted:
             assert ran.tokens[arrival.request_id] == arrival.expected()
@@ -76,27 +77,27 @@ def test_every_policy_gives_every_row_its_tokens(name: str, variant: str, is_asy
     assert scheduler.budgets.num_decisions
 
 
-def scheduled(scheduler: Any, arrivals: list[Arrival]) -> list[dict[str, int]]:
+def scheduled(scheduler: Any, arrivals: list[testing.Arrival]) -> list[dict[str, int]]:
     """The tokens of each row in each step; those with a grammar, which nobody compiles here, are left out."""
     for arrival in arrivals:
         if arrival.has_grammar:
             continue
         scheduler.add_request(arrival.request())
     steps: list[dict[str, int]] = []
-    worker = Worker()
+    worker = testing.Worker()
     while scheduler.has_unfinished_requests():
         assert len(steps) < 5000, "the scheduler stalls"
         output = scheduler.schedule()
         steps.append(dict(output.num_scheduled_tokens))
-        deliver(scheduler, output, worker.execute(output), Ran())
+        testing.deliver(scheduler, output, worker.execute(output), testing.Ran())
     return steps
 
 
-def plain(count: int, num_prompt: int, num_output: int, name: str, **args: Any) -> list[Arrival]:
+def plain(count: int, num_prompt: int, num_output: int, name: str, **args: Any) -> list[testing.Arrival]:
     """Requests that name no relQuery."""
     rng = random.Random(name)
     return [
-        Arrival(0, f"{name}{i}", [rng.randrange(1000) for _ in range(num_prompt)], num_output, args)
+        testing.Arrival(0, f"{name}{i}", [rng.randrange(1000) for _ in range(num_prompt)], num_output, args)
         for i in range(count)
     ]
 
@@ -108,9 +109,11 @@ def test_without_limits_steps_are_what_they_are_without_a_policy(
     """Both times by a clock that stands still: the order of rows follows what steps were seen to take."""
     monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
     monkeypatch.setattr(time, "perf_counter", lambda: 1000.0)
-    arrivals = workload(2)
-    without = scheduled(scheduler_of(MODEL, variant, False, 200, step_budget="off", patience=0.0), arrivals)
-    scheduler = scheduler_of(MODEL, variant, False, 200, patience=0.0)
+    arrivals = testing.workload(2)
+    without = scheduled(
+        testing.scheduler_of(MODEL, variant, False, 200, step_budget="off", patience=0.0), arrivals
+    )
+    scheduler = testing.scheduler_of(MODEL, variant, False, 200, patience=0.0)
     assert scheduler.budgets.policy.name == "ours"
     assert scheduled(scheduler, arrivals) == without
     assert not scheduler.budgets.num_decisions
@@ -119,7 +122,7 @@ def test_without_limits_steps_are_what_they_are_without_a_policy(
 @pytest.mark.parametrize("variant", [DEFAULT, "stock"])
 def test_a_static_budget_bounds_steps(variant: str) -> None:
     arrivals = plain(6, 100, 4, "a")
-    steps = scheduled(scheduler_of(MODEL, variant, False, 200, step_budget="static-30"), arrivals)
+    steps = scheduled(testing.scheduler_of(MODEL, variant, False, 200, step_budget="static-30"), arrivals)
     assert max(sum(step.values()) for step in steps) == 30
 
 
@@ -131,7 +134,7 @@ def test_decodes_with_a_limit_are_not_held_up_by_long_prompts(variant: str) -> N
         def choose(self, view: View) -> Budget:
             return within(view, view.num_decodes + 4)
 
-    scheduler = scheduler_of(MODEL, variant, False, 200)
+    scheduler = testing.scheduler_of(MODEL, variant, False, 200)
     scheduler.budgets.use(Four(0))
     steps = scheduled(scheduler, plain(3, 8, 20, "a", **LIMITS) + plain(2, 200, 2, "b"))
     last = max(i for i, step in enumerate(steps) if "a0" in step)
@@ -147,7 +150,7 @@ def test_a_decision_that_schedules_nothing_is_followed_by_one_without_a_budget()
         def choose(self, view: View) -> Budget:
             return Budget(1, 0, math.inf, "nobody")
 
-    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
     scheduler.budgets.use(Nobody(0))
     steps = scheduled(scheduler, plain(2, 50, 3, "a", **LIMITS))
     assert steps[0] == {}
@@ -164,7 +167,7 @@ def test_the_view_says_who_decodes_and_who_waits() -> None:
             seen.append(view)
             return within(view, 60)
 
-    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
     scheduler.budgets.use(Watching(0))
     scheduled(scheduler, plain(2, 40, 9, "a", **LIMITS) + plain(1, 100, 2, "b", rel_ttft_slo_s=3.0))
     first, second, third = seen[:3]
@@ -192,7 +195,7 @@ def test_who_is_late_in_any_case_lets_others_go_first(variant: str) -> None:
             reasons.append(scheduler.budgets.latest and scheduler.budgets.latest.reason)
             return within(view, 400, reason="tried")
 
-    scheduler = scheduler_of(MODEL, variant, False, 400)
+    scheduler = testing.scheduler_of(MODEL, variant, False, 400)
     scheduler.budgets.use(Knowing(0))
     late, fair = {"rel_ttft_slo_s": 0.3}, {"rel_ttft_slo_s": 9.0}
     arrivals = plain(2, 400, 2, "late", **late) + plain(2, 400, 2, "fair", **fair) + plain(1, 400, 2, "free")
@@ -215,15 +218,15 @@ def test_planning_ahead_counts_the_token_that_is_being_computed() -> None:
             seen.append(view)
             return within(view, 30)
 
-    scheduler = scheduler_of(MODEL, "stock", True, 200)
+    scheduler = testing.scheduler_of(MODEL, "stock", True, 200)
     scheduler.budgets.use(Watching(0))
-    run(scheduler, plain(1, 8, 30, "a", **LIMITS) + plain(1, 200, 2, "b"), is_async=True)
+    testing.run(scheduler, plain(1, 8, 30, "a", **LIMITS) + plain(1, 200, 2, "b"), is_async=True)
     said = [view.decodes.said[0] for view in seen if view.num_decodes]
     assert said[:3] == [1, 2, 3]
 
 
 def test_a_limit_below_a_step_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
     scheduled(scheduler, plain(1, 8, 60, "a", **LIMITS))
     with caplog.at_level(logging.WARNING, "relserve"):
         scheduled(scheduler, plain(3, 8, 4, "b", rel_tbt_slo_s=1e-9))
@@ -235,7 +238,7 @@ def test_a_limit_below_a_step_is_said_once(caplog: pytest.LogCaptureFixture) -> 
 @pytest.mark.parametrize("name", ["ours", "lens"])
 def test_a_log_is_replayed_to_the_same_decisions(name: str, tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl"
-    scheduler = scheduler_of(MODEL, DEFAULT, False, 200, step_budget=name, step_log_path=str(path))
+    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 200, step_budget=name, step_log_path=str(path))
     scheduled(scheduler, with_limits(1))
     scheduler.shutdown()
     lines = path.read_text().splitlines()
@@ -250,7 +253,7 @@ def test_a_log_is_replayed_to_the_same_decisions(name: str, tmp_path: Path) -> N
 
 def test_a_log_stops_where_it_is_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "steps.jsonl"
-    scheduler = scheduler_of(MODEL, DEFAULT, False, 200, step_log_path=str(path), step_log_mb=0.002)
+    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 200, step_log_path=str(path), step_log_mb=0.002)
     scheduled(scheduler, with_limits(1))
     scheduler.shutdown()
     lines = path.read_text().splitlines()
@@ -262,7 +265,9 @@ def test_a_log_stops_where_it_is_full(tmp_path: Path, caplog: pytest.LogCaptureF
 
 def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    scheduler = scheduler_of(MODEL, "stock", False, 200, step_log_path=str(tmp_path / "file" / "steps.jsonl"))
+    scheduler = testing.scheduler_of(
+        MODEL, "stock", False, 200, step_log_path=str(tmp_path / "file" / "steps.jsonl")
+    )
     assert scheduled(scheduler, plain(1, 8, 4, "a", **LIMITS))
     scheduler.shutdown()
 
@@ -270,17 +275,17 @@ def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
 @pytest.mark.performance
 def test_an_engine_that_turns_ten_times_slower_is_followed(limit_s: Limit) -> None:
     """The model inside the scheduler is right again after a few steps, at whatever speed."""
-    scheduler = scheduler_of(MODEL, "stock", False, 200)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
     for arrival in plain(8, 20, 500, "a", **LIMITS):
         scheduler.add_request(arrival.request())
-    worker, model = Worker(), scheduler.budgets.policy.model
+    worker, model = testing.Worker(), scheduler.budgets.policy.model
 
     def steps(number: int, pause_s: float) -> None:
         for _ in range(number):
             output = scheduler.schedule()
             result = worker.execute(output)
             time.sleep(pause_s)
-            deliver(scheduler, output, result, Ran())
+            testing.deliver(scheduler, output, result, testing.Ran())
 
     work = np.array([Work(0, 0, 8, 8 * 100.0)], dtype=float)
     steps(150, 0.004)
@@ -291,13 +296,13 @@ def test_an_engine_that_turns_ten_times_slower_is_followed(limit_s: Limit) -> No
 
 
 def test_the_status_tells_of_budgets() -> None:
-    scheduler = scheduler_of(MODEL, "stock", False, 200, step_budget="ours")
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 200, step_budget="ours")
     for arrival in plain(2, 200, 60, "a", **LIMITS):
         scheduler.add_request(arrival.request())
-    worker = Worker()
+    worker = testing.Worker()
     for _ in range(40):
         output = scheduler.schedule()
-        deliver(scheduler, output, worker.execute(output), Ran())
+        testing.deliver(scheduler, output, worker.execute(output), testing.Ran())
     for arrival in plain(2, 200, 60, "b"):
         scheduler.add_request(arrival.request())
     output = scheduler.schedule()
@@ -319,8 +324,8 @@ def test_engines_whose_prompts_are_computed_whole_have_their_own_budget(
     name: str, is_said: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log warns of it where a policy was asked for."""
-    monkeypatch.setattr(config_of(MODEL).scheduler_config, "enable_chunked_prefill", False)
-    scheduler = scheduler_of(MODEL, "stock", False, 200, step_budget=name)
+    monkeypatch.setattr(testing.config_of(MODEL).scheduler_config, "enable_chunked_prefill", False)
+    scheduler = testing.scheduler_of(MODEL, "stock", False, 200, step_budget=name)
     assert scheduler.budgets is None
     assert scheduler.publisher.snapshot(scheduler, 0.0).budget is None
     assert ("because of prompts that are computed whole" in caplog.text) == is_said

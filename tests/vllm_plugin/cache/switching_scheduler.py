@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from relserve.vllm_plugin import host
-from relserve.vllm_plugin.cache.scheduling import with_kinds
 from tests.vllm_plugin.cache.hybrid_engines import every
 
 REPORT_VARIABLE = "RELSERVE_TEST_SWITCHES"  # a file that gets a line for each switch, and for each end
@@ -41,5 +40,7 @@ class Switching:
 
 def make(vllm_config: Any, **kwargs: Any) -> Any:
     """As vLLM's `scheduler_cls`."""
+    from relserve.vllm_plugin.cache.scheduling import with_kinds
+
     cls = type("SwitchingScheduler", (Switching, with_kinds(host.Scheduler)), {})
     return cls(vllm_config=vllm_config, **kwargs)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin import testing
 from relserve.vllm_plugin.cache import vllm_parts
-from relserve.vllm_plugin.testing import Arrival, run, scheduler_of
+from tests.modules import later
+
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 CHOOSING = ("apt", "apt-decay", "apt-s", "smallest", "ours", "ours-yield")
@@ -26,13 +27,17 @@ def _blocks_that_hold_x(monkeypatch: pytest.MonkeyPatch) -> None:
     def spec(**sizes: Any) -> HybridSpec:
         return HybridSpec(x_width=sizes["num_kv_heads"] * sizes["head_size"], **sizes)
 
-    monkeypatch.setattr(testing, "FullAttentionSpec", spec)
+    monkeypatch.setattr("relserve.vllm_plugin.testing.FullAttentionSpec", spec)
     monkeypatch.setattr(testing.Worker, "check_blocks", lambda *_: None)
 
 
-def served(caching: str, cache: str, arrivals: list[Arrival], num_blocks: int) -> tuple[Any, int, int]:
+def served(
+    caching: str, cache: str, arrivals: list[testing.Arrival], num_blocks: int
+) -> tuple[Any, int, int]:
     """The scheduler, its steps, and the longest pause of a request in steps; hidden states cost nothing."""
-    scheduler = scheduler_of(str(MODEL_DIR), "dpu+marginal", False, num_blocks, caching=caching, cache=cache)
+    scheduler = testing.scheduler_of(
+        str(MODEL_DIR), "dpu+marginal", False, num_blocks, caching=caching, cache=cache
+    )
     costs = scheduler.steering.clock.costs
     costs.latest = costs.latest._replace(kv_token_s=0.0, hidden_token_s=0.0)
     at: dict[str, list[int]] = {}
@@ -45,7 +50,7 @@ def served(caching: str, cache: str, arrivals: list[Arrival], num_blocks: int) -
         return output
 
     scheduler.schedule = counted
-    ran = run(scheduler, arrivals, False)
+    ran = testing.run(scheduler, arrivals, False)
     assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
     assert ran.leaked_blocks == 0
     return (
@@ -55,11 +60,12 @@ def served(caching: str, cache: str, arrivals: list[Arrival], num_blocks: int) -
     )
 
 
-def asking(number: int, wants: str | None, every: int, num_output: int) -> list[Arrival]:
+def asking(number: int, wants: str | None, every: int, num_output: int) -> list[testing.Arrival]:
     """Requests of which some insist on a type."""
     args = {} if wants is None else {"rel_cache": wants}
     return [
-        Arrival(0, f"q{i}-0", [i + 1] * 100, num_output, {} if i % every else args) for i in range(number)
+        testing.Arrival(0, f"q{i}-0", [i + 1] * 100, num_output, {} if i % every else args)
+        for i in range(number)
     ]
 
 
@@ -84,7 +90,9 @@ def test_every_second_one_insists_in_a_tight_pool(caching: str, cache: str, want
 
 def test_blocks_are_counted_as_what_is_kept() -> None:
     """Where rows are hidden, the one that insists on keys and values takes its own number of blocks."""
-    scheduler = scheduler_of(str(MODEL_DIR), "dpu+marginal", False, 40, caching="fcfs", cache="hidden")
+    scheduler = testing.scheduler_of(
+        str(MODEL_DIR), "dpu+marginal", False, 40, caching="fcfs", cache="hidden"
+    )
     for arrival in asking(2, "kv", 2, 4):
         scheduler.add_request(arrival.request())
     view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)

@@ -6,15 +6,15 @@ import pytest
 
 from relserve.call.rel_tag import RelTag
 from relserve.vllm_plugin.ledger import RowLedger
+from tests.modules import later
 from tests.vllm_plugin.fake_request import request
 
-pytest.importorskip("relserve.vllm_plugin.cache.scheduling_queue", reason="vLLM is not installed")
-from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
+scheduling_queue = later("relserve.vllm_plugin.cache.scheduling_queue")
 
 
-def filled(*names: str) -> tuple[PlannedQueue, dict[str, object]]:
+def filled(*names: str) -> tuple[scheduling_queue.PlannedQueue, dict[str, object]]:
     ledger = RowLedger()
-    queue, requests = PlannedQueue(ledger), {name: request(name) for name in names}
+    queue, requests = scheduling_queue.PlannedQueue(ledger), {name: request(name) for name in names}
     for name, row in requests.items():
         ledger.arrive(row, RelTag(name, 1, 4), 1.0)
         queue.add_request(row)

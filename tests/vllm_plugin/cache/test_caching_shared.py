@@ -8,7 +8,9 @@ import pytest
 
 from relserve.policies.caching.variants import NAMES
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.testing import Arrival, run, scheduler_of
+from tests.modules import later
+
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 BEGINNING = list(range(640))
@@ -16,7 +18,7 @@ BEGINNING = list(range(640))
 
 def served(variant: str, num_blocks: int, **settings: Any) -> tuple[int, int]:
     """Steps, and the most that run at once, of twenty that begin like one that ran before."""
-    scheduler = scheduler_of(str(MODEL_DIR), variant, False, num_blocks, **settings)
+    scheduler = testing.scheduler_of(str(MODEL_DIR), variant, False, num_blocks, **settings)
     most, schedule = [0], scheduler.schedule
 
     def counted() -> Any:
@@ -25,9 +27,9 @@ def served(variant: str, num_blocks: int, **settings: Any) -> tuple[int, int]:
         return output
 
     scheduler.schedule = counted
-    arrivals = [Arrival(0, "w-0", [*BEGINNING, 5, 5, 5], 2, {})]
-    arrivals += [Arrival(8, f"q{i}-0", BEGINNING + [i] * 10, 20, {}) for i in range(20)]
-    ran = run(scheduler, arrivals, False)
+    arrivals = [testing.Arrival(0, "w-0", [*BEGINNING, 5, 5, 5], 2, {})]
+    arrivals += [testing.Arrival(8, f"q{i}-0", BEGINNING + [i] * 10, 20, {}) for i in range(20)]
+    ran = testing.run(scheduler, arrivals, False)
     assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
     assert ran.leaked_blocks == 0
     return ran.num_steps, max(most)
@@ -45,14 +47,16 @@ def test_what_is_shared_lets_as_many_in_as_stock(caching: str) -> None:
 
 def test_the_table_says_what_a_row_takes_and_frees() -> None:
     """Rows that wait: blocks that some hold. Rows at work: the same; the pool is without them."""
-    scheduler = scheduler_of(str(MODEL_DIR), "dpu+marginal", False, 60, caching="fcfs")
+    scheduler = testing.scheduler_of(str(MODEL_DIR), "dpu+marginal", False, 60, caching="fcfs")
     for number in range(2):
-        scheduler.add_request(Arrival(0, f"q{number}-0", BEGINNING[:96] + [number] * 40, 4, {}).request())
+        scheduler.add_request(
+            testing.Arrival(0, f"q{number}-0", BEGINNING[:96] + [number] * 40, 4, {}).request()
+        )
     table, costs = scheduler.steering.table, scheduler.steering.clock.costs.latest
     assert table.view(costs).memory.num_blocks == 59
     output = scheduler.schedule()
     assert len(output.scheduled_new_reqs) == 2
-    scheduler.add_request(Arrival(0, "late-0", BEGINNING[:96] + [9] * 40, 4, {}).request())
+    scheduler.add_request(testing.Arrival(0, "late-0", BEGINNING[:96] + [9] * 40, 4, {}).request())
     view = table.view(costs)
     states = [view.requests[name] for name in ("q0-0", "q1-0", "late-0")]
     assert [(one.cache, one.shared_kv, one.shared_hidden) for one in states] == [

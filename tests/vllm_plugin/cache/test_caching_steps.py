@@ -8,17 +8,21 @@ import pytest
 
 from relserve.policies.caching.variants import NAMES
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.testing import Arrival, Ran, run, scheduler_of, workload
+from tests.modules import later
+
+testing = later("relserve.vllm_plugin.testing")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)
 
 
-def served(caching: str, arrivals: list[Arrival], is_async: bool = False, **settings: Any) -> tuple[Any, Ran]:
+def served(
+    caching: str, arrivals: list[testing.Arrival], is_async: bool = False, **settings: Any
+) -> tuple[Any, testing.Ran]:
     """The scheduler of a run under a caching policy with keys and values alone, and what it gave."""
     blocks, aborts = settings.pop("num_blocks", 60), settings.pop("abort_every", 0)
-    scheduler = scheduler_of(MODEL, "dpu+marginal", is_async, blocks, caching=caching, **settings)
-    ran = run(scheduler, arrivals, is_async, aborts)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", is_async, blocks, caching=caching, **settings)
+    ran = testing.run(scheduler, arrivals, is_async, aborts)
     expected = {a.request_id: a.expected() for a in arrivals if a.request_id not in ran.aborted}
     assert {r: t for r, t in ran.tokens.items() if r in expected} == expected
     assert ran.leaked_blocks == 0
@@ -36,7 +40,7 @@ def test_tokens_are_the_same_whatever_policy_plans_the_steps(
 ) -> None:
     slos = {"ttft_slo_s": 0.05, "tbt_slo_s": 0.01}
     scheduler, _ = served(
-        caching, workload(3), is_async, num_blocks=num_blocks, abort_every=abort_every, **slos
+        caching, testing.workload(3), is_async, num_blocks=num_blocks, abort_every=abort_every, **slos
     )
     report = scheduler.steering.report()
     assert sum(report["reasons"].values()) == report["steps"]
@@ -44,15 +48,15 @@ def test_tokens_are_the_same_whatever_policy_plans_the_steps(
 
 
 def test_iterations_of_the_published_policy_are_prefills_or_decodes() -> None:
-    arrivals = [Arrival(4 * i, f"q{i}-0", [i + 1] * 60, 12, {}) for i in range(12)]
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-kv")
+    arrivals = [testing.Arrival(4 * i, f"q{i}-0", [i + 1] * 60, 12, {}) for i in range(12)]
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-kv")
     kinds = record(scheduler)
-    run(scheduler, arrivals, False)
+    testing.run(scheduler, arrivals, False)
     assert set(kinds) <= {"prefill", "decode", "empty"}
     assert kinds.count("prefill") > 3
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-s-kv")
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-s-kv")
     kinds = record(scheduler)
-    run(scheduler, arrivals, False)
+    testing.run(scheduler, arrivals, False)
     assert "mixed" in kinds
 
 
@@ -84,14 +88,14 @@ def record(scheduler: Any) -> list[str]:
 
 
 def test_a_requests_own_slos_go_before_the_settings() -> None:
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-kv", ttft_slo_s=2.0)
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-kv", ttft_slo_s=2.0)
     asks: list[dict[str, Any]] = [
         {},
         {"rel_ttft_slo_s": 0.5, "rel_tbt_slo_s": 0.1},
         {"rel_ttft_slo_s": "soon"},
     ]
     for number, args in enumerate(asks):
-        scheduler.add_request(Arrival(0, f"q{number}-0", [1] * 40, 4, args).request())
+        scheduler.add_request(testing.Arrival(0, f"q{number}-0", [1] * 40, 4, args).request())
     scheduler.schedule()
     table = scheduler.steering.table.requests
     slos = [(table[f"q{i}-0"].ttft_slo_s, table[f"q{i}-0"].tbt_slo_s) for i in range(3)]
@@ -100,12 +104,12 @@ def test_a_requests_own_slos_go_before_the_settings() -> None:
 
 
 def test_the_table_follows_the_engine() -> None:
-    scheduler = scheduler_of(MODEL, "dpu+marginal", False, 400, caching="fcfs")
-    waits = Arrival(0, "grammar-0", [1] * 40, 4, {}, has_grammar=True).request()
+    scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="fcfs")
+    waits = testing.Arrival(0, "grammar-0", [1] * 40, 4, {}, has_grammar=True).request()
     from concurrent.futures import Future
 
     waits.structured_output_request.grammar = Future()
-    for request in (waits, Arrival(0, "plain-0", [2] * 40, 4, {}).request()):
+    for request in (waits, testing.Arrival(0, "plain-0", [2] * 40, 4, {}).request()):
         scheduler.add_request(request)
     scheduler.schedule()
     view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
@@ -120,7 +124,7 @@ def test_the_table_follows_the_engine() -> None:
 
 
 def test_steps_teach_what_tokens_in_memory_cost() -> None:
-    arrivals = [Arrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
+    arrivals = [testing.Arrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
     scheduler, _ = served("fcfs", arrivals, num_blocks=400)
     learnt = scheduler.steering.clock.costs.latest
     assert learnt.steps != scheduler.steering.settings.first_cost

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F
-from torch import Tensor
 
-from relserve.vllm_plugin.cache.attending import weights_of
+from tests.modules import later
+
+F = later("torch.nn.functional")
+attending = later("relserve.vllm_plugin.cache.attending")
+torch = later("torch")
+
 
 D, HEADS, HEAD_DIM = 96, 2, 48
 
@@ -25,7 +27,7 @@ class Projection:
         if is_packed and self.bias is not None:  # as vLLM does on CPUs with AMX
             self.bias = self.bias.float()
 
-    def apply(self, layer: Any, rows: Tensor, bias: Tensor | None = None) -> Tensor:
+    def apply(self, layer: Any, rows: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
         return F.linear(rows, layer.weight, None if bias is None else bias.to(rows.dtype))
 
 
@@ -36,7 +38,7 @@ def test_weights_are_the_projections_whatever_its_bias(
     dtype: torch.dtype, bias: float | None, is_packed: bool
 ) -> None:
     projection = Projection(dtype, bias, is_packed)
-    weights = weights_of(projection, HEADS, HEAD_DIM, D, dtype)
+    weights = attending.weights_of(projection, HEADS, HEAD_DIM, D, dtype)
     assert torch.equal(weights.both, projection.weight[D:])
     assert torch.equal(weights.key, projection.weight[D : 2 * D].view(HEADS, HEAD_DIM, D).permute(2, 0, 1))
     expected = torch.zeros(2 * D, dtype=dtype) if projection.bias is None else projection.bias[D:]
