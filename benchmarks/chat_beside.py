@@ -160,7 +160,7 @@ def headline(found: dict[str, Measured]) -> dict[str, float]:
 def main() -> None:
     """Print the table and the headline."""
     args = arguments(__doc__ or "").parse_args()
-    sizes = Sizes(1_000, 50) if args.quick else Sizes(10_000, 200)
+    sizes = Sizes(1_000, 30) if args.quick else Sizes(10_000, 200)
     found = {side: measure(is_ours, sizes) for side, is_ours in SIDES.items()}
     rows = []
     for side, of in found.items():

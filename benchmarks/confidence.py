@@ -164,14 +164,14 @@ def main() -> None:
     """Print both tables and the headline."""
     args = arguments(__doc__ or "").parse_args()
     texts = shipped_texts()[: 10 if args.quick else 250]
+    models = {"tiny": MODEL_DIR} if args.quick else {"tiny": MODEL_DIR, "gemma3": build("gemma3")}
     compared = [
-        compare(name, path, choices, texts)
-        for name, path in (("tiny", MODEL_DIR), ("gemma3", build("gemma3")))
-        for choices in (TWO, TWELVE)
+        compare(name, path, choices, texts) for name, path in models.items() for choices in (TWO, TWELVE)
     ]
     columns = list(compared[0])
     print(table(columns, [list(each.values()) for each in compared]), "\n")
-    loaded = {"amazon": amazon_sentiment(500), "beer": beer_sentiment(500)}
+    num_rows = 100 if args.quick else 500
+    loaded = {"amazon": amazon_sentiment(num_rows), "beer": beer_sentiment(num_rows)}
     calibrated = [calibration(name, group) for name, group in loaded.items() if group is not None]
     for each in calibrated:
         print(f"tiny on {each['table']} reviews")

@@ -278,7 +278,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--pilot", type=int, default=150, help="requests by which a way's budget is chosen")
     args = parser.parse_args()
     if args.quick:
-        args.seeds, args.requests, args.lanes, args.pilot = 1, 40, 1, 20
+        args.seeds, args.requests, args.lanes = 1, 40, 1
     wanted = args.ways or ([PUBLISHED] if args.quick else list(WAYS))
     args.ways = [name for name in ways_here() if name in {STOCK, OURS, *wanted}]
     return args
@@ -295,7 +295,7 @@ def main() -> None:
     pool = f"the pool has {regime.num_blocks} blocks for a load of {regime.load_blocks}"
     print(f"{numbers()}\n{regime}\n{pool}", flush=True)
     pilot = Arrivals(lengths, args.pilot).at(regime.rate / 2, 0)
-    budgets = {way: best_budget(way, regime, pilot) for way in args.ways}
+    budgets = {way: regime.max_tokens if args.quick else best_budget(way, regime, pilot) for way in args.ways}
     started = {way: start_of(way, regime, tokens) for way, tokens in budgets.items()}
     lanes = side_by_side(range(args.lanes), lambda _: Lane(started, regime.probe_s), args.lanes)
     comparison = Comparison(lanes, arrivals, regime.slo, args.seeds)

@@ -258,7 +258,7 @@ Part = tuple[Found, dict[str, float], dict[str, Any]]
 
 def figures(seeds: Sequence[int], quick: bool) -> Part:
     """The paper's figures, and how long choices take."""
-    scenarios, seconds = (("Coding",), 1.0) if quick else (tuple(SCENARIOS), 5.0)
+    scenarios, seconds = (("FlowGPT-T",), 2.0) if quick else (tuple(SCENARIOS), 5.0)
     equal = list(plan.equal(seeds, scenarios, seconds))
     unequal = list(plan.unequal(seeds, ("FlowGPT-T",) if quick else tuple(plan.UNEQUAL)))
     found = Found(run_cells([*equal, *unequal]), seeds)

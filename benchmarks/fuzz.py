@@ -32,7 +32,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--cases", type=int, default=10_000, help="how many, over all properties")
     args = parser.parse_args()
-    num_cases = 1_000 if args.quick else args.cases
+    num_cases = 300 if args.quick else args.cases
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         environment = {**os.environ, "FUZZ_CASES": str(num_cases), "FUZZ_REPORT": str(report)}

@@ -212,7 +212,7 @@ def main() -> None:
     parser.add_argument("--long", type=float, default=0.0, help=f"share of prompts, {LONG} times as long")
     parser.add_argument("--seed", type=int, default=1, help="of arrivals and texts")
     args = parser.parse_args()
-    sizes = Sizes(3, 5, 10, 5) if args.quick else Sizes(5, 20, 300, 30)
+    sizes = Sizes(2, 4, 8, 4) if args.quick else Sizes(5, 20, 300, 30)
     texts = texts_of(args.long)
     lines, found = [], dict[str, dict[str, Any]]()
     with served(OFF, texts, args.max_tokens, args.client_core, args.seed) as place:

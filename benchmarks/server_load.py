@@ -199,7 +199,7 @@ def complain(sides: dict[str, Side]) -> None:
 def main() -> None:
     """Print the tables and the headline."""
     args = arguments(__doc__ or "").parse_args()
-    sizes = Sizes(8, 6, 1_000) if args.quick else Sizes(300, 60, 5_000)
+    sizes = Sizes(6, 4, 500) if args.quick else Sizes(300, 60, 5_000)
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "bench.duckdb"
         engine = LocalEngine("tiny", str(MODEL_DIR), engine_args=DTYPE)

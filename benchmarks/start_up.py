@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -82,14 +82,19 @@ def cold_start() -> tuple[float, float, dict[str, float]]:
         return cold_s, warm_s, json.loads(status.stdout)["start_s"]
 
 
-def two_notebooks(variant: str, num_rows: int) -> Iterator[tuple[float, float, list[float]]]:
-    """Seconds of the small and the big query of two processes on one engine, and the small one's phases."""
+def two_notebooks(
+    variant: str, num_rows: int, rounds: Sequence[int]
+) -> Iterator[tuple[float, float, list[float]]]:
+    """Seconds of the small and the big query of two processes on one engine, and the small one's phases.
+
+    Each round begins after another row of the table.
+    """
     settings = json.dumps({"additional_config": {"relserve": {"variant": variant}}})
     with place_of_its_own(RELSERVE_ENGINE="shared", RELSERVE_ENGINE_ARGS=settings) as environ:
         command = [sys.executable, "-m", "benchmarks.notebook"]
         big, small = (Side(command, ROOT, environ, "benchmarks.notebook") for _ in range(2))
         small.told("SELECT llm('warm up')")
-        for first in (0, LAST // 2):
+        for first in rounds:
             query = f"{big_query(first + num_rows)} AND id > {first}"
             with ThreadPoolExecutor() as pool:
                 asked = pool.submit(big.told, query)
@@ -119,7 +124,7 @@ def main() -> None:
     runs = [
         [name, *run[:2], *run[2]]
         for name, variant in VARIANTS.items()
-        for run in two_notebooks(variant, 2_000 if args.quick else LAST // 2)
+        for run in two_notebooks(variant, *((1_500, [0]) if args.quick else (LAST // 2, [0, LAST // 2])))
     ]
     print(table(["scheduler", "small, s", "big, s", "waiting, s", "core, s", "tail, s"], runs))
     small = [statistics.median(run[1] for run in runs if run[0] == name) for name in VARIANTS]
