@@ -28,6 +28,7 @@ class Held:
         spread: the share of the figure by which it moves from run to run on unchanged code.
         by: the same in the figure's own unit, where a share says little, as of a figure near zero.
         timed: it is in seconds or a second's work, and is compared at one speed of the machine.
+        by_cpu: it depends on the CPU's instructions; like what is timed it is held on the same CPU only.
         interval: it is a list of its middle, least and greatest of the run's seeds; the middle is held
             against the worse end of the interval of before.
     """
@@ -35,6 +36,7 @@ class Held:
     spread: float = 0.0
     by: float = 0.0
     timed: bool = False
+    by_cpu: bool = False
     interval: bool = False
 
 

@@ -28,10 +28,15 @@ def provenance() -> dict[str, Any]:
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "python": platform.python_version(),
         "versions": {name: version for name, version in versions.items() if version},
-        "machine": f"{_cpu()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "load_average": [round(x, 2) for x in os.getloadavg()],
         "command": shlex.join(["python", "-m", "benchmarks." + _name(Path(sys.argv[0])), *sys.argv[1:]]),
     }
+
+
+def machine() -> str:
+    """The kind of machine: its CPU, and how many cores."""
+    return f"{_cpu()}, {os.cpu_count()} cores"
 
 
 def uncommitted() -> list[str]:

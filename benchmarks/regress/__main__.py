@@ -3,8 +3,9 @@
 A figure is worse if it has lost more than the spread that its benchmark declares (`claims`). Quick runs are
 held against quick runs, kept in benchmarks/results/regress.json, for their sizes are other than those of full
 runs; the ratio to the last full run stands beside. Figures that go by the clock are compared at one speed of
-the machine, told by a fixed piece of work before and after each benchmark. Who came out worse runs once more,
-while the time lasts, and the better of both counts; a wrong value, or a run that fails, has no second try.
+the machine, told by a fixed piece of work before and after each benchmark, and only with a run on the same
+kind of machine, of which the file may have several. Who came out worse runs once more, while the time lasts,
+and the better of both counts; a wrong value, or a run that fails, has no second try.
 
 Nothing else may run beside it. `--renew` keeps the figures of this run as those to be held against: from a
 committed tree, after a change that is meant to move them. Status 1 if a figure is worse or a run failed.
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.claims import Benchmark, Untold, benchmarks, figures_of, rule_of
 from benchmarks.common import finish, table, why_not_saved
-from benchmarks.provenance import RESULTS, provenance
+from benchmarks.provenance import RESULTS, machine, provenance
 from benchmarks.regress.children import Ended, lacking, quick_command, run_quick
 from benchmarks.regress.judge import BAD, GONE, NEW, WORSE, WRONG, Verdict, judged
 from benchmarks.saved import saved_results
@@ -77,10 +78,12 @@ def measure(benchmark: Benchmark, kept: Kept, full: Mapping[str, Mapping[str, An
     ended = Ended(None, missing, 0.0, 0.0) if missing else run_quick(quick_command(benchmark.name), LIMIT_S)
     if ended.headline is None:
         return Outcome(benchmark.name, ended, ())
-    before = kept.get(benchmark.name)
-    slower = ended.probe_s / before["probe_s"] if before else 1.0
-    past, whole = before["headline"] if before else None, full.get(benchmark.name)
-    return Outcome(benchmark.name, ended, judged(benchmark, ended.headline, past, slower, whole))
+    before, whole = kept.get(benchmark.name), full.get(benchmark.name)
+    if before is None:
+        return Outcome(benchmark.name, ended, judged(benchmark, ended.headline, None, None, whole))
+    slower = ended.probe_s / before["probe_s"] if before["machine"] == machine() else None
+    verdicts = judged(benchmark, ended.headline, before["headline"], slower, whole)
+    return Outcome(benchmark.name, ended, verdicts)
 
 
 def better_of(one: Outcome, two: Outcome) -> Outcome:
@@ -101,21 +104,28 @@ def _badness(verdict: Verdict) -> tuple[bool, float]:
     return verdict.word in BAD, verdict.used
 
 
-def kept_figures() -> dict[str, Any]:
-    """The quick runs that are held against, by benchmark; each has its commit, date and machine."""
+def kept_runs() -> list[dict[str, Any]]:
+    """The quick runs that are held against: one of each benchmark on each kind of machine."""
     path = RESULTS / f"{NAME}.json"
-    return json.loads(path.read_text(encoding="utf-8"))["details"] if path.exists() else {}
+    return json.loads(path.read_text(encoding="utf-8"))["details"] if path.exists() else []
 
 
-def renewed(kept: Kept, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What was kept, with the runs that came to their end in place of those before."""
+def for_machine(runs: Sequence[Mapping[str, Any]], here: str) -> dict[str, Mapping[str, Any]]:
+    """The run of each benchmark that is held against here: this machine's, or else the latest of another."""
+    latest_last = sorted(runs, key=lambda each: (each["machine"] == here, each["date"]))
+    return {each["name"]: each for each in latest_last}
+
+
+def renewed(runs: Sequence[Mapping[str, Any]], outcomes: Sequence[Outcome]) -> list[Mapping[str, Any]]:
+    """What was kept, with the runs that came to their end in place of those before on this machine."""
     of = {key: value for key, value in provenance().items() if key in ("commit", "date", "machine")}
-    new = {
-        each.name: {**of, "seconds": round(each.ended.seconds, 1), "probe_s": each.ended.probe_s,
-                    "headline": each.ended.headline}
+    new = [
+        {"name": each.name, **of, "seconds": round(each.ended.seconds, 1), "probe_s": each.ended.probe_s,
+         "headline": each.ended.headline}
         for each in outcomes if each.ended.headline is not None
-    }  # fmt: skip
-    return dict(sorted({**kept, **new}.items()))
+    ]  # fmt: skip
+    all_runs = {(each["name"], each["machine"]): each for each in [*runs, *new]}
+    return [all_runs[key] for key in sorted(all_runs)]
 
 
 def untold(benchmark: Benchmark, headline: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -151,7 +161,8 @@ def main() -> int:
     if args.renew and (reason := why_not_saved()):
         parser.error(f"nothing can be renewed: {reason}")
     full = {each.name: each.headline for each in saved_results()}
-    kept, began_s = kept_figures(), time.monotonic()
+    runs, began_s = kept_runs(), time.monotonic()
+    kept = for_machine(runs, machine())
     print(f"load average {os.getloadavg()[0]:.1f}; what else runs makes figures worse", flush=True)
     if not kept:
         print("there is no quick run of before, so only exact values are held; --renew makes one", flush=True)
@@ -166,7 +177,7 @@ def main() -> int:
     found = list(outcomes.values())
     report(declared, found)
     headline = headline_of(found) | {"minutes": round((time.monotonic() - began_s) / 60, 1)}
-    finish(NAME, headline, renewed(kept, found), quick=not args.renew)
+    finish(NAME, headline, renewed(runs, found), quick=not args.renew)
     return 1 if headline["worse"] or headline["failed"] else 0
 
 

@@ -41,7 +41,7 @@ def judged(
     benchmark: Benchmark,
     headline: Mapping[str, Any],
     before: Mapping[str, Any] | None,
-    slower: float,
+    slower: float | None,
     full: Mapping[str, Any] | None,
 ) -> list[Verdict]:
     """A verdict for each figure that has a rule and is to be held.
@@ -49,7 +49,7 @@ def judged(
     Args:
         headline: of the quick run.
         before: of the one that it is held against; None: there is none.
-        slower: how many times as long as then the machine takes for the same work.
+        slower: how many times as long as then the machine takes for the same work; None: it is another one.
         full: of the last full run; None: there is none.
     """
     now, past, whole = (figures_of(each or {}, benchmark.headline) for each in (headline, before, full))
@@ -75,15 +75,17 @@ def _lost(rules: Mapping[str, Rule], now: Mapping[str, Any]) -> list[str]:
     return [name for name in names if not any(each == name or each.startswith(f"{name}.") for each in now)]
 
 
-def _held(name: str, rule: Held, now: Any, before: Any, slower: float, full: Any) -> Verdict:
+def _held(name: str, rule: Held, now: Any, before: Any, slower: float | None, full: Any) -> Verdict:
+    if slower is None and (rule.timed or rule.by_cpu):
+        before = None
     value, past = _number(now), _number(before)
     if value is None:
         word, used = (OK, 0.0) if past is None else (GONE, math.inf)
         return Verdict(name, word, now, before, used, full)
-    if rule.timed:
-        value = value * slower if isinstance(rule, Higher) else value / slower
     if past is None:
         return Verdict(name, NEW, value, before, 0.0, full)
+    if rule.timed and slower is not None:
+        value = value * slower if isinstance(rule, Higher) else value / slower
     used = _used(rule, value, before)
     word = WORSE if used > 1 else BETTER if used < -1 else OK
     return Verdict(name, word, value, past, used, _number(full))

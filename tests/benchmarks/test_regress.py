@@ -12,13 +12,14 @@ import psutil
 import pytest
 
 from benchmarks.claims import Benchmark, Exact, Higher, Lower, Rule, Untold
-from benchmarks.regress.__main__ import Outcome, better_of, headline_of, renewed, untold
+from benchmarks.provenance import machine
+from benchmarks.regress.__main__ import Outcome, better_of, for_machine, headline_of, renewed, untold
 from benchmarks.regress.children import Ended, end, lacking, run_quick
 from benchmarks.regress.judge import BETTER, GONE, NEW, OK, WORSE, WRONG, Verdict, judged
 from tests.waiting import wait_until
 
 
-def word(rule: Rule, now: Any, before: Any, slower: float = 1.0) -> str:
+def word(rule: Rule, now: Any, before: Any, slower: float | None = 1.0) -> str:
     """The verdict on one figure."""
     (verdict,) = judged(Benchmark("speed", (), {"x": rule}, {}), {"x": now}, {"x": before}, slower, None)
     return verdict.word
@@ -51,6 +52,20 @@ def test_what_goes_by_the_clock_is_compared_at_one_speed() -> None:
     assert word(Lower(0.2, timed=True), 20.0, 10.0, slower=2.0) == OK
     assert word(Higher(0.2, timed=True), 50.0, 100.0, slower=2.0) == OK
     assert word(Lower(0.2), 20.0, 10.0, slower=2.0) == WORSE  # a ratio does not
+
+
+def test_on_another_machine_only_what_no_cpu_changes_is_held() -> None:
+    assert word(Lower(0.2, timed=True), 20.0, 10.0, slower=None) == NEW
+    assert word(Lower(0.2, by_cpu=True), 20.0, 10.0, slower=None) == NEW
+    assert word(Lower(0.2, by_cpu=True), 20.0, 10.0) == WORSE
+    assert word(Lower(0.2), 20.0, 10.0, slower=None) == WORSE
+
+
+def test_a_run_on_this_machine_is_held_against_before_one_on_another() -> None:
+    days = {"here": "2026-11-01", "there": "2026-11-02", "elsewhere": "2026-11-03"}
+    runs = [{"name": "speed", "machine": kind, "date": day} for kind, day in days.items()]
+    found = [for_machine(runs, kind)["speed"]["machine"] for kind in ("here", "there", "anywhere")]
+    assert found == ["here", "there", "elsewhere"]
 
 
 def test_a_figure_that_is_gone_and_one_that_is_new_are_told() -> None:
@@ -94,11 +109,15 @@ def test_the_headline_names_what_is_not_well() -> None:
 
 def test_only_what_came_to_its_end_is_renewed() -> None:
     failed = Outcome("broken", Ended(None, "ended with status 1", 1.0, 0.1), ())
-    kept = renewed({"broken": {"headline": {"s": 1}}, "other": {}}, [outcome(OK), failed])
-    assert list(kept) == ["broken", "other", "speed"]
-    assert kept["broken"] == {"headline": {"s": 1}}
-    assert kept["speed"]["headline"] == {"f": 1}
-    assert set(kept["speed"]) == {"commit", "date", "machine", "seconds", "probe_s", "headline"}
+    before = [{"name": name, "machine": kind, "headline": {"s": 1}} for name, kind in
+              (("broken", machine()), ("speed", "another"), ("speed", machine()))]  # fmt: skip
+    kept = {(each["name"], each["machine"]): each for each in renewed(before, [outcome(OK), failed])}
+    assert len(kept) == 3
+    assert kept["broken", machine()] == before[0]
+    assert kept["speed", "another"] == before[1]
+    assert kept["speed", machine()]["headline"] == {"f": 1}
+    of = {"name", "commit", "date", "machine", "seconds", "probe_s", "headline"}
+    assert set(kept["speed", machine()]) == of
 
 
 def child(code: str, limit_s: float = 300.0) -> Ended:
