@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from benchmarks.claims import Benchmark, Untold, benchmarks, figures_of, rule_of
 from benchmarks.common import finish, table, why_not_saved
 from benchmarks.provenance import RESULTS, machine, provenance
-from benchmarks.regress.children import Ended, lacking, quick_command, run_quick
+from benchmarks.regress.children import SKIPPED, Ended, lacking, quick_command, run_quick
 from benchmarks.regress.judge import BAD, GONE, NEW, WORSE, WRONG, Verdict, judged
 from benchmarks.saved import saved_results
 
@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
     @property
     def line(self) -> str:
         """What is said of it as soon as it is over."""
-        told = self.ended.why.partition("\n")[0]
+        told = self.ended.why.removeprefix(SKIPPED).partition("\n")[0]
         if self.worst and self.ended.headline is not None:
             figure, now, before, *_ = self.worst.row
             told = f"{figure} {now}" + ("" if self.worst.word == NEW else f", before {before}")
@@ -144,7 +144,7 @@ def report(declared: Mapping[str, Benchmark], outcomes: Sequence[Outcome]) -> No
     print("\n" + table(COLUMNS, rows) + "\n")
     for each in outcomes:
         if each.ended.headline is None:
-            print(f"{each.name} {each.word}: {each.ended.why}")
+            print(f"{each.name} {each.word}: {each.ended.why.removeprefix(SKIPPED)}")
         for why, figures in untold(declared[each.name], each.ended.headline or {}).items():
             print(f"{each.name} does not hold {', '.join(figures)}: {why}")
 
