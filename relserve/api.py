@@ -17,6 +17,7 @@ from relserve.engines.registry import Engines, announce, is_local
 from relserve.errors import UsageError
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History
+from relserve.session.model_hosts import ModelHosts
 from relserve.session.session import Session
 from relserve.settings import KV_CACHES, Settings, kv_cache_of, load, names_a_model, step_budget_of
 
@@ -133,20 +134,22 @@ def close_engines(model: str | None = None) -> list[str]:
 
 
 def find_engine(
-    model: str | None = None, kv_cache: str | None = None, step_budget: str | None = None
-) -> Engine:
+    model: str | None = None, kv_cache: str | None = None, step_budget: str | None = None,
+    is_named: bool = True,
+) -> Engine:  # fmt: skip
     """The engine of a model that this process shares, made under the settings of now if there is none.
 
     Args:
         model: its name; None: the model of the settings.
         kv_cache, step_budget: as for `connect`.
+        is_named: whether the caller names it, and not SQL, which may be somebody else's; see `server_key`.
 
     Raises:
         ModelError: the name leads to no model.
         UsageError: its engine runs with another kv_cache or step_budget, or the model is not run here.
     """
     settings = load()
-    return ENGINES.find(model or settings.model, settings, kv_cache, step_budget)
+    return ENGINES.find(model or settings.model, settings, kv_cache, step_budget, is_named)
 
 
 def new_session(
@@ -176,7 +179,8 @@ def new_session(
             return engine
         asked = name or model
         is_here = asked is None or is_local(asked)  # a call may name a server, whose cache is its own
-        return find_engine(asked, *(kv_cache, step_budget) if is_here else (None, None))
+        ways = (kv_cache, step_budget) if is_here else (None, None)
+        return find_engine(asked, *ways, name in (None, model))
 
     kept = _cache(settings) if cache else None
     history = History() if history is None else history
@@ -186,7 +190,8 @@ def new_session(
     classes()  # one that cannot be read is an error now, whoever names it
     asked = slo if slo is not None else settings.slo or None
     limits = None if asked is None else slo_of("slo", asked)
-    return Session(find, history, kept, foreign, deadline_s=ends, slo=limits)
+    hosts = ModelHosts([model, settings.model], settings.model_hosts)
+    return Session(find, history, kept, foreign, deadline_s=ends, slo=limits, model_hosts=hosts)
 
 
 def _checked(model: str | None, engine: Engine | None, kv_cache: str | None) -> str | None:

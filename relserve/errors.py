@@ -13,7 +13,7 @@
     ├── LimitError           generated SQL took more time, memory, disk or rows than it may
     ├── RowError             a row failed and on_error := 'raise' was given
     ├── Text2SqlError        a question became no SQL; says which stage failed and what was tried
-    ├── ForbiddenError       a server's user may not do this
+    ├── ForbiddenError       a server's user may not do this; or only the database names this model
     ├── QuotaError           a server's user has used up their tokens of a minute, an hour or a day
     ├── AdmissionError       an engine's gate let a request wait until its limit was over, or it would be
     ├── ProtocolError        a client of `relserve serve` sent what the protocol or the server does not allow
@@ -110,7 +110,7 @@ class Text2SqlError(RelserveError):
 
 
 class ForbiddenError(RelserveError):
-    """A user of a server may not do this; the message says who may, or what may be done instead."""
+    """This may not be done, by a user of a server or by a view; says who may, or what may be done instead."""
 
 
 class QuotaError(RelserveError):

@@ -24,6 +24,8 @@ NOT_SETTINGS = (
     "RELSERVE_HTTP_TOKEN", "RELSERVE_FORMER_MEMORY_LIMIT",
 )  # fmt: skip
 SHARED, OWN = "shared", "own"
+DEFAULT_HOST = "default"  # in RELSERVE_API_KEY_HOSTS: the server of the default model
+_OPENAI = "api.openai.com"
 # What a local model's rows keep of the tokens that they have computed; see docs/hybrid_cache.md.
 KV_CACHES = ("kv", "hidden", "hybrid")
 # Who decides which requests a local engine starts; see docs/admission.md.
@@ -86,6 +88,14 @@ def step_budget_of(text: str) -> str:
     if not re.fullmatch(STEP_BUDGETS, name):
         raise ValueError("none of them")
     return name
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    """Hosts with commas between; a URL is none."""
+    hosts = tuple(filter(None, (each.strip().lower() for each in text.split(","))))
+    if any("/" in each for each in hosts):
+        raise ValueError("a host is written without http:// and path")
+    return hosts
 
 
 def _weights(text: str) -> dict[str, float]:
@@ -171,6 +181,18 @@ class Settings:
         "tiny", "the model of a call that names none: 'tiny', a path, a hub id, a URL or fleet:FILE"
     )
     api_key: str = _setting("", "key for HTTP servers; OPENAI_API_KEY is used when this is unset")
+    api_key_hosts: tuple[str, ...] = _setting(
+        (DEFAULT_HOST,),
+        "the servers that get the key, HOST or HOST:PORT with commas between; 'default' is the server of "
+        "RELSERVE_MODEL or, where that is no URL, those that --model and model= in Python name",
+        _hosts,
+    )
+    model_hosts: tuple[str, ...] = _setting(
+        (),
+        "the servers that models in views and macros of a database may name, HOST or HOST:PORT with commas "
+        "between, '*' for any; besides that of the default model and those in your own statements",
+        _hosts,
+    )
     timeout_s: float = _setting(600.0, "longest wait for one HTTP reply, in seconds, above 0", _seconds)
     max_retries: int = _setting(
         6, "HTTP retries of one request on 429, 5xx and time-outs, from 0", _at_least(0)
@@ -276,4 +298,5 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
             raise UsageError(f"{name}={text!r} cannot be read: {setting.metadata['help']}") from error
     if not given.get("api_key"):
         given["api_key"] = environ.get("OPENAI_API_KEY", "")
+        given.setdefault("api_key_hosts", (DEFAULT_HOST, _OPENAI))
     return Settings(**given)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm.auto import tqdm
 
+from relserve.call.hosts import host_of, is_url
 from relserve.call.slo import classes
 from relserve.engines.fleet.name import PREFIX, file_of, is_fleet
+from relserve.engines.keys import server_key
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.kv_cache import told_cache, told_setting
 from relserve.engines.loop import spawn
@@ -57,10 +59,12 @@ class Engines:
         self._engines: dict[str, Engine] = {}
         self._asked: dict[str, str] = {}  # what those that were made here were to keep
         self._budgets: dict[str, str] = {}  # and who bounds their steps
+        self._named: set[str] = set()  # models that a program names, and not SQL alone
 
     def find(
-        self, name: str, settings: Settings, kv_cache: str | None = None, step_budget: str | None = None
-    ) -> Engine:
+        self, name: str, settings: Settings, kv_cache: str | None = None, step_budget: str | None = None,
+        is_named: bool = False,
+    ) -> Engine:  # fmt: skip
         """The engine of a model, started when it is first asked.
 
         Args:
@@ -68,6 +72,7 @@ class Engines:
             settings: for an engine that is yet to be made.
             kv_cache: what the caller insists on, one of `settings.KV_CACHES`; None: nothing.
             step_budget: likewise, who bounds its steps.
+            is_named: as of `server_key`.
 
         Raises:
             ModelError: the name leads to no model.
@@ -75,6 +80,8 @@ class Engines:
                 another; or vLLM's arguments say something else.
         """
         with self._lock:
+            if is_named:
+                self._named.add(host_of(name))
             if name not in self._engines:
                 settings = settings if kv_cache is None else replace(settings, kv_cache=kv_cache)
                 if kv_cache is not None and is_local(name):
@@ -83,7 +90,7 @@ class Engines:
                     settings = replace(settings, step_budget=step_budget)
                     if is_local(name):
                         _see_that_no_budget_differs(settings)
-                self._engines[name] = _make(name, settings)
+                self._engines[name] = _make(name, settings, lambda url: host_of(url) in self._named)
                 if is_local(name):
                     self._asked[name] = told_cache(settings.engine_args) or settings.kv_cache
                     told = told_setting(settings.engine_args, "step_budget")
@@ -162,19 +169,19 @@ def _see_that_no_budget_differs(settings: Settings) -> None:
         )
 
 
-def _make(name: str, settings: Settings) -> Engine:
+def _make(name: str, settings: Settings, is_named: Callable[[str], bool]) -> Engine:
     if is_fleet(name):
         if wants_own():
             return own_engine(name, path_of(name), settings, announce)
         return shared_engine(name, settings)
     if is_local(name) and settings.engine == SHARED:
         return shared_engine(name, settings)
-    return own_engine(name, path_of(name), settings, announce)
+    return own_engine(name, path_of(name), settings, announce, is_named=is_named)
 
 
 def is_local(name: str) -> bool:
     """Whether a model's name means one that vLLM runs on this machine."""
-    return name != "scripted" and not is_fleet(name) and not re.match(r"https?://", name)
+    return name != "scripted" and not is_fleet(name) and not is_url(name)
 
 
 def path_of(name: str) -> str:
@@ -202,9 +209,15 @@ def path_of(name: str) -> str:
 
 
 def own_engine(
-    name: str, path: str, settings: Settings, announce: Callable[[str], None], forks: bool = False
-) -> Engine:
-    """An engine that this process runs; `path` as of `path_of`, `forks` as of `LocalEngine`."""
+    name: str, path: str, settings: Settings, announce: Callable[[str], None], forks: bool = False,
+    is_named: Callable[[str], bool] = lambda url: True,
+) -> Engine:  # fmt: skip
+    """An engine that this process runs.
+
+    Args:
+        path, forks: as of `path_of` and of `LocalEngine`.
+        is_named: whether by now a program names a server; see `server_key`.
+    """
     if is_fleet(name):
         return _fleet(name, path, settings, announce)
     if name == "scripted":
@@ -214,7 +227,8 @@ def own_engine(
 
         url, _, served = name.partition("#")
         return HttpEngine(
-            url, served_model=served or None, api_key=settings.api_key or None, timeout_s=settings.timeout_s,
+            url, served_model=served or None, timeout_s=settings.timeout_s,
+            api_key=lambda: server_key(url, settings, is_named(url)),
             max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
         )  # fmt: skip
     gate = make_gate(settings.admission, settings.shares, SloClasses(classes()), model=name)

@@ -118,7 +118,9 @@ class Call:
         if nulls := num_rows - sum(counts):  # for the record: they are asked nothing
             rows, counts = [*rows, (None,) * template.num_inputs], [*counts, nulls]
         relquery = RelQuery(self.function, template.bind(template.num_inputs), rows, self.options, counts)
-        session = new_session(self.settings, engine=self.engine, history=HISTORY, cache=self.cache)
+        session = new_session(
+            self.settings, model=self.options.model, engine=self.engine, history=HISTORY, cache=self.cache
+        )
         shown = self.settings.progress if self.progress is None else self.progress
         with bar(shown) as progress:
             return session.run(relquery, cancel, progress).answers[: len(folded.rows)]

@@ -108,6 +108,7 @@ class Caller:
         chunk = _read_rows(request, num_rows)
         if chunk is None:
             return "A", column_bytes([None] * num_rows)
+        self._session.model_hosts.check(chunk.site.options.model)
         number = int(request.asked["statement"])
         run = self._run_of(number)
         request.belongs_to(run)

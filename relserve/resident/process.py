@@ -220,7 +220,9 @@ class Process:
                 return self.engine
             return ENGINES.find(name, replace(load(), engine=SHARED))
 
-        return replace(new_session(load(), engine=self.engine), find_engine=find)
+        session = new_session(load(), engine=self.engine)
+        session.model_hosts.allow([self.resident.model, self.resident.named])
+        return replace(session, find_engine=find)
 
     async def _openai_socket(
         self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter

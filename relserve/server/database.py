@@ -55,6 +55,7 @@ class Database:
     def connect(self, user: User, history: ClientHistory, client: WireClient) -> Connection:
         """A connection for a client, with a session of its own."""
         session = self._session(history)
+        session.model_hosts.allow(user.models or ())
         find = metered_finder(session.find_engine, user, self._quota)
         judge = ForeignTables(client.notice, history) if session.foreign_tables else None
         ends = session.deadline_s if user.deadline_s is None else user.deadline_s

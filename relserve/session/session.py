@@ -20,6 +20,7 @@ from relserve.session.estimate import Estimate, estimate
 from relserve.session.folding import fold_rows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
+from relserve.session.model_hosts import ModelHosts
 from relserve.session.open_relquery import OpenRelQuery, cached_answers, submission_of
 from relserve.session.pending_replies import PendingReplies
 from relserve.session.progress import Progress
@@ -40,6 +41,7 @@ class Session:
         deadline_s: seconds after which rows without an answer fail, of calls and workflows that say nothing
             of a deadline; None: any time.
         slo: limits of the tokens of calls that give none; None: none.
+        model_hosts: the servers that calls in SQL may name.
     """
 
     find_engine: Callable[[str | None], Engine]
@@ -49,6 +51,7 @@ class Session:
     sorts: bool = True
     deadline_s: float | None = None
     slo: Slo | None = None
+    model_hosts: ModelHosts = field(default_factory=ModelHosts)
 
     def run(
         self,

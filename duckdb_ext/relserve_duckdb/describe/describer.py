@@ -77,6 +77,7 @@ class Describer:
         """What DuckDB can bind for a text."""
         if not self.indirect_calls.mentions(query):
             return query
+        self.state.session.model_hosts.note(query)
         (statement,) = split(self.raw, query)
         statement, _ = self.expander.expanded(statement, None)
         if statement.stand_in is not None:

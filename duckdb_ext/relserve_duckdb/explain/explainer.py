@@ -81,6 +81,7 @@ class Explainer:
     def explain_relation(self, relation: duckdb.DuckDBPyRelation, reading: Reading) -> Explanation:
         """What reading a relation would ask; raises as `explain` does."""
         statement = read_select(relation.sql_query())
+        self.state.session.model_hosts.note(statement.text)
         if reading is Reading.PLAN or not self._calls_llm(statement):
             return Explanation(())
         if reading is Reading.ONCE:
@@ -88,7 +89,8 @@ class Explainer:
         return self._explain(statement, partial(self.rehearsals.of_relation, relation, statement), {})
 
     def parse(self, query: Any, parameters: Any = None) -> list[Statement]:
-        """The statements of a text, their calls checked; raises as `parse_checked` does."""
+        """The statements of a text of the caller's, their calls checked; raises as `parse_checked` does."""
+        self.state.session.model_hosts.note(getattr(query, "query", query), parameters)
         statements = parse_checked(self.raw, query, parameters, self.state.client.warn_of_constant)
         if stand_ins := [each.stand_in for each in statements if each.stand_in is not None]:
             self.state.stand_ins = stand_ins

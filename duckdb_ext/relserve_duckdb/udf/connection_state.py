@@ -108,4 +108,5 @@ class ConnectionState:
         chunk = read_chunk(function, columns)
         if chunk is None:
             return pa.nulls(len(columns[0]), kind)
+        self.session.model_hosts.check(chunk.site.options.model)
         return to_arrow(handler.answer(chunk), kind)

@@ -110,6 +110,7 @@ class Runner:
     def perform(self, relation: duckdb.DuckDBPyRelation, reading: Reading, run: Callable[[], Any]) -> Any:
         """Prefetch what a relation will ask, then run what reads it."""
         text = relation.sql_query()
+        self.state.session.model_hosts.note(text)
         with self._traced(text):
             self.state.start_statement()
             self._look(text)

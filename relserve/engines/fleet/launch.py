@@ -13,6 +13,7 @@ from typing import Any
 from relserve.engines.fleet.file import MemberSpec
 from relserve.engines.fleet.member import AT_SOCKET, ApiPlace, Launched, known_as
 from relserve.engines.fleet.state_channel import StateChannel
+from relserve.engines.keys import ServerKey
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.start import GPUS
 from relserve.engines.protocol import Engine
@@ -33,12 +34,12 @@ class UrlLauncher:
 
     Attributes:
         model: its name at each server; "": the one that a server serves.
-        api_key: of those whose table has none.
+        key_of: the key for those whose table has none, by their URL.
         max_retries: of rows that a server has no time for: it is busy, and not dead.
     """
 
     model: str
-    api_key: str
+    key_of: Callable[[str], ServerKey]
     timeout_s: float
     max_in_flight: int
     max_retries: int
@@ -49,8 +50,8 @@ class UrlLauncher:
 
         engine = HttpEngine(
             spec.url, served_model=None if "#" in spec.url else self.model or None,
-            api_key=spec.api_key or self.api_key or None, timeout_s=self.timeout_s, max_retries=RETRIES,
-            max_waits=self.max_retries, max_in_flight=self.max_in_flight,
+            api_key=spec.api_key or partial(self.key_of, spec.url), timeout_s=self.timeout_s,
+            max_retries=RETRIES, max_waits=self.max_retries, max_in_flight=self.max_in_flight,
         )  # fmt: skip
         server = await engine.start()
         mark = await engine.fingerprint()

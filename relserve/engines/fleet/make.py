@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from relserve.engines.fleet.member import Launcher
 from relserve.engines.fleet.name import PREFIX
 from relserve.engines.fleet.ray_members import RayLauncher
 from relserve.engines.fleet.state_channel import StateChannel
+from relserve.engines.keys import server_key
 from relserve.engines.local.engine import LocalEngine
 from relserve.gate.made import make_gate
 from relserve.machine import traces
@@ -43,7 +45,8 @@ def make_fleet(
     file = read_fleet(path)
     gate = make_gate(settings.admission, settings.shares, SloClasses(classes()), model=name)
     servers = UrlLauncher(
-        file.model, settings.api_key, settings.timeout_s, settings.max_in_flight, settings.max_retries
+        file.model, partial(server_key, settings=settings, is_named=True), settings.timeout_s,
+        settings.max_in_flight, settings.max_retries,
     )
     if all(member.url for member in file.members):
         return FleetEngine(name, file, lambda _: servers, announce=announce, gate=gate)

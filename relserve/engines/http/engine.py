@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from relserve.call.relquery import Reply, Submission
 from relserve.engines import fingerprint
@@ -12,6 +12,7 @@ from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.rows import Rows
 from relserve.engines.http.server import Server, base_url_of, clients_of, close_all, find_served
+from relserve.engines.keys import ServerKey
 from relserve.errors import EngineDeadError, EngineError, ModelError
 
 MAX_QUEUED = 2  # at a server that answers one request at a time: it, and the next
@@ -25,7 +26,7 @@ class HttpEngine:
     Args:
         url: of the server, with or without /v1; "url#model" names the model as `served_model` does.
         served_model: the model's name at the server; None for the one that it serves.
-        api_key: where the server wants one.
+        api_key: where the server wants one; or what tells it whenever the server is looked at.
         timeout_s: how long one request may take; a row that takes longer is tried once more.
         max_retries: how often a row is tried again.
         max_waits: how often after refusals for overload (429, 503), which count only when the server answered
@@ -38,7 +39,7 @@ class HttpEngine:
         url: str,
         *,
         served_model: str | None = None,
-        api_key: str | None = None,
+        api_key: str | Callable[[], ServerKey] | None = None,
         timeout_s: float = 600,
         max_retries: int = 6,
         max_waits: int | None = None,
@@ -83,7 +84,7 @@ class HttpEngine:
         server = await self._started()
         if server is known:
             try:
-                served = await find_served(server.clients[0], self._url, None)
+                served = await find_served(server.clients[0], self._url, None, server.key)
             except (EngineError, ModelError):
                 return None  # it may pass; `answer` finds out
             if served.model != server.model:
@@ -138,9 +139,10 @@ class HttpEngine:
         """The server, looked at once."""
         async with self._starting:
             if self._server is None:
-                clients = clients_of(self._base_url, self._api_key, self._timeout_s, self._max_in_flight)
+                key = self._api_key() if callable(self._api_key) else ServerKey(self._api_key)
+                clients = clients_of(self._base_url, key.text, self._timeout_s, self._max_in_flight)
                 try:
-                    served = await find_served(clients[0], self._url, self._wanted)
+                    served = await find_served(clients[0], self._url, self._wanted, key)
                 except BaseException:
                     await close_all(clients)
                     raise
@@ -149,7 +151,7 @@ class HttpEngine:
                 # What waits inside a server that answers one at a time would time out there.
                 most = min(MAX_QUEUED, self._max_in_flight) if served.one_at_a_time else self._max_in_flight
                 concurrency = ConcurrencyLimit(most)
-                self._server = Server(self.model, clients, served.model, dialect, concurrency)
+                self._server = Server(self.model, clients, served.model, dialect, concurrency, key)
             return self._server
 
     async def _forget(self, server: Server, error: EngineError | ModelError) -> None:

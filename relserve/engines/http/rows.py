@@ -175,7 +175,7 @@ class Rows:
         if self.submission.sampling.thinking and (why := dialect.why_no_thoughts(fault.status, fault.said)):
             self._refuse_thinking(why)
         if fault.status == 401 or (fault.status == 403 and unproven):
-            raise EngineStartError(f"{name} refused the API key ({fault.said}): check the key set for it")
+            raise EngineStartError(self.server.key.refused(name, fault.said))
         if fault.status == 404 and _NO_SUCH_MODEL.search(fault.said):
             raise ModelError(f"{name} does not serve {self.server.model!r} ({fault.said})")
         if fault.status in (404, 405, 501) and unproven and not dialect.chat:

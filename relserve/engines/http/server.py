@@ -12,6 +12,7 @@ import openai
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import RetryAction, fault_of
+from relserve.engines.keys import ServerKey
 from relserve.errors import EngineStartError, ModelError, RelserveError
 
 NO_KEY = "none"  # the openai package insists on a key; servers without keys ignore it
@@ -42,6 +43,7 @@ class Server:
     model: str
     dialect: Dialect
     concurrency: ConcurrencyLimit
+    key: ServerKey
 
     def client(self, index: int) -> openai.AsyncOpenAI:
         """The client for a row."""
@@ -91,8 +93,13 @@ async def close_all(clients: Clients) -> None:
         await client.close()
 
 
-async def find_served(client: openai.AsyncOpenAI, url: str, wanted: str | None) -> Served:
+async def find_served(
+    client: openai.AsyncOpenAI, url: str, wanted: str | None, key: ServerKey
+) -> Served:
     """Ask the server which models it serves.
+
+    Args:
+        key: that the client sends.
 
     Raises:
         EngineStartError: no LLM server answers there, or it does not let us in.
@@ -108,7 +115,7 @@ async def find_served(client: openai.AsyncOpenAI, url: str, wanted: str | None) 
             f"in /v1); where a server does not list its models, write '{url}#model'"
         ) from error
     except (openai.OpenAIError, ValueError) as error:
-        raise start_error(error, url) from error
+        raise start_error(error, url, key) from error
     names = [str(card["id"]) for card in cards]
     owners = {card.get("owned_by") for card in cards}
     is_vllm = "vllm" in owners
@@ -127,11 +134,11 @@ async def list_models(client: openai.AsyncOpenAI) -> object:
     return await client.get("/models", cast_to=object, options={"timeout": min(LIST_S, timeout or LIST_S)})
 
 
-def start_error(error: Exception, url: str) -> RelserveError:
+def start_error(error: Exception, url: str, key: ServerKey) -> RelserveError:
     """Why the server at `url` cannot be used, and how to mend it."""
     fault = fault_of(error)
     if fault.status in (401, 403):
-        return EngineStartError(f"{url} refused the API key ({fault.said}): check the key set for it")
+        return EngineStartError(key.refused(url, fault.said))
     if fault.status:
         return EngineStartError(f"{url} answered GET /models with {fault.said}")
     if fault.action is RetryAction.RETRY_ONCE:
