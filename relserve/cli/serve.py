@@ -13,7 +13,8 @@ from relserve.server.openai.gateway import Gateway
 from relserve.server.openai.start import gateway_of
 from relserve.server.options import Options
 from relserve.server.page.app import app
-from relserve.server.page.serving import Certificate, page_host, serving
+from relserve.server.page.serving import page_host, serving
+from relserve.server.places import places_of
 from relserve.server.server import Server
 from relserve.settings import prefer_shared
 
@@ -35,36 +36,34 @@ def run(options: Options) -> None:
 
 
 async def _serve(options: Options) -> None:
+    places = places_of(options)
     server = Server(options)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(server.close)
         if options.http_port is not None:
-            announce(f"the page is at {await _serve_page(server, options.http_port, stack)}")
-        gateway = await _serve_openai(server, stack) if options.openai_port is not None else None
+            announce(f"the page is at {await _serve_page(server, options.http_port, places.page, stack)}")
+        serves_openai = options.openai_port is not None
+        gateway = await _serve_openai(server, places.openai, stack) if serves_openai else None
         await server.run(lambda: announce(_where(server)), gateway.close if gateway else None)
 
 
-async def _serve_page(server: Server, port: int, stack: contextlib.AsyncExitStack) -> str:
+async def _serve_page(server: Server, port: int, most: int, stack: contextlib.AsyncExitStack) -> str:
     options = server.options
     has_tls = options.tls_cert is not None
     host = page_host(options.host, options.http_token, has_tls, options.users is not None)
-    page = serving(app(server, options.http_token), host, port, _certificate(options))
+    page = serving(app(server, options.http_token), host, port, server.tls, most=most)
     return _url(options, host, await stack.enter_async_context(page))
 
 
-async def _serve_openai(server: Server, stack: contextlib.AsyncExitStack) -> Gateway:
+async def _serve_openai(server: Server, most: int, stack: contextlib.AsyncExitStack) -> Gateway:
     """OpenAI's API on a port of its own, of the engine that answers SQL; it is started at once."""
     options = server.options
     gateway = gateway_of(server)
     stack.push_async_callback(gateway.close)  # where another port cannot be had, too
-    serves = serving(gateway, options.host, options.openai_port or 0, _certificate(options), "--openai")
+    serves = serving(gateway, options.host, options.openai_port or 0, server.tls, "--openai", most)
     url = _url(options, options.host, await stack.enter_async_context(serves))
     announce(f"OpenAI's API for the model {server.engine.model!r} is at {url}v1; {gateway.who_may}")
     return gateway
-
-
-def _certificate(options: Options) -> Certificate | None:
-    return Certificate(options.tls_cert, options.tls_key) if options.tls_cert and options.tls_key else None
 
 
 def _url(options: Options, host: str, port: int) -> str:

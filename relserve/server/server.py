@@ -7,7 +7,6 @@ import contextlib
 import itertools
 import logging
 import signal
-import ssl
 import sys
 import threading
 import time
@@ -33,6 +32,8 @@ from relserve.server.histories import ClientHistory, Histories
 from relserve.server.options import Options
 from relserve.server.page.counters import Counters
 from relserve.server.page.facts import ClientFacts
+from relserve.server.places import BATCH, MAX_WAITING, lengthen_queue
+from relserve.server.tls import tls_context
 from relserve.server.users.exposure import check_exposed
 from relserve.server.users.log import Entry, StatementLog
 from relserve.server.users.quota import Quota
@@ -42,7 +43,6 @@ from relserve.session.history import ErrorRecord, QueryRecord
 log = logging.getLogger(__name__)
 
 LOGIN_S = 30.0  # within which a client must have said who it is
-MAX_WAITING = 200  # clients that have not; the one that has waited longest goes for one more
 TERMINATE_S = 0.1  # until pg_terminate_backend hangs up, so that a BI tool has noted its Stop by then
 PAGE_ERRORS = 1000  # failed rows that the page goes through
 END_S = 10.0  # for clients to end after the server was told to
@@ -69,8 +69,8 @@ class Server:
         self.options, self.counters, self.port = options, Counters(), options.port
         self.users = Users.load(options.users) if options.users else None
         self.quota = Quota(time.monotonic)
-        self._tls = _tls_of(options)
-        self._needs_tls = self._tls is not None and self.users is not None
+        self.tls = tls_context(options.tls_cert, options.tls_key)
+        self._needs_tls = self.tls is not None and self.users is not None
         self._log = _log_of(options)
         self._histories = Histories()
         self._clients: dict[int, ClientState] = {}
@@ -104,8 +104,10 @@ class Server:
         self._stopping = asyncio.Event()
         host, port = self.options.host, self.options.port
         try:
-            listener = await self._loop.create_server(self._channel, host, port)
+            listener = await self._loop.create_server(self._channel, host, port, backlog=BATCH)
         except OSError as error:
+        for each in listener.sockets:
+            lengthen_queue(each.fileno())
             raise UsageError(f"--port: cannot listen on {host}, port {port}: {error}; try another") from error
         self.port = listener.sockets[0].getsockname()[1]
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):  # not on the main thread
@@ -162,11 +164,11 @@ class Server:
 
     def _channel(self) -> Channel:
         startup = Startup(
-            self.users, self._tls, self._needs_tls, self._arrived, self._cancel,
+            self.users, self.tls, self._needs_tls, self._arrived, self._cancel,
             lambda seconds, act: self._loop.call_later(seconds, act),
         )  # fmt: skip
         channel = Channel(startup.take, self._lost)
-        if len(self._waiting) >= MAX_WAITING:
+        if len(self._waiting) >= MAX_WAITING:  # who has waited longest goes for one more
             oldest = next(iter(self._waiting))
             del self._waiting[oldest]
             self._loop.call_soon(oldest.abort)  # not now: it may have been accepted a moment ago
@@ -288,25 +290,6 @@ class Server:
         while self._workers and time.monotonic() < deadline_s:
             await asyncio.sleep(0.05)
         self.close()
-
-
-def _tls_of(options: Options) -> ssl.SSLContext | None:
-    """How to speak TLS.
-
-    Raises:
-        UsageError: only one of the two files is given, or they cannot be read.
-    """
-    if (options.tls_cert is None) != (options.tls_key is None):
-        raise UsageError("--tls-cert and --tls-key go together")
-    if options.tls_cert is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(options.tls_cert, options.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"cannot read {options.tls_cert} and {options.tls_key}: {error}") from error
-    return context
 
 
 def _log_of(options: Options) -> StatementLog | None:

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Callable
 
 from relserve.errors import ProtocolError
+from relserve.server.tls import shake_hands
 
 MAX_START = 10_000  # bytes of a message before the client is known, as in PostgreSQL
 MAX_MESSAGE = 1 << 28
 LAST_S = 1.0  # for a client that is told to go to read why
+LINGER_S = 10.0  # for one whose socket closes to read what was sent, and under TLS to say that it closes, too
 MAX_UNREAD, MAX_UNSENT = 1 << 23, 1 << 20  # bytes, from which the socket, or the thread, has to wait
 BROKEN = b"!"  # kind of a frame of ours: what came is no message, and the body says why
 
@@ -51,6 +53,7 @@ class Channel(asyncio.Protocol):
         self._on_frame, self._on_lost = on_frame, on_lost
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._shaking: asyncio.Transport | None = None  # the plain one, until TLS has started
         self.peer: tuple[str, int] = ("", 0)
         self.is_encrypted = self.is_lost = self.is_leaving = self._is_handed_over = False
         self.is_started = False  # whether messages have a kind in front
@@ -59,6 +62,7 @@ class Channel(asyncio.Protocol):
         self._num_unread = self._num_unsent = 0
         self._counts = threading.Condition()
         self._is_reading = True
+        self._lingering: asyncio.TimerHandle | None = None
 
     # What asyncio calls.
 
@@ -88,6 +92,8 @@ class Channel(asyncio.Protocol):
         with self._counts:
             self.is_lost = self.is_leaving = True
             self._counts.notify_all()
+        if self._lingering is not None:
+            self._lingering.cancel()
         self._frames.put(None)
         self._on_lost(self)
 
@@ -113,11 +119,13 @@ class Channel(asyncio.Protocol):
         """Send what is written, and hang up; in the loop."""
         if self._transport is not None:
             self._transport.close()
+            self._lingering = self._lingering or self._loop.call_later(LINGER_S, self.abort)
 
     def abort(self) -> None:
         """Hang up at once; in the loop."""
-        if self._transport is not None:
-            self._transport.abort()
+        transport = self._transport or self._shaking
+        if transport is not None:
+            transport.abort()
 
     def end_with(self, data: bytes) -> None:
         """Send the last bytes, and hang up; a thread that waits for the client gets an error."""
@@ -141,17 +149,10 @@ class Channel(asyncio.Protocol):
             transport.abort()
             return
         transport.write(b"S")
-        task = self._loop.create_task(
-            self._loop.start_tls(transport, self, context, server_side=True, ssl_handshake_timeout=20.0)
-        )
-        task.add_done_callback(lambda done: self._tls_started(done, transport))
+        self._shaking = transport
+        shake_hands(transport, self, context, self._tls_started)
 
-    def _tls_started(self, done: asyncio.Task[asyncio.Transport | None], plain: asyncio.Transport) -> None:
-        if done.cancelled() or done.exception() is not None or done.result() is None:
-            plain.abort()
-            return
-        transport = done.result()
-        assert transport is not None
+    def _tls_started(self, transport: asyncio.Transport) -> None:
         self.connection_made(transport)
         self.is_encrypted = True
         self.data_received(b"")  # what came in the meantime

@@ -26,7 +26,7 @@ from relserve.server.openai.refusal import DEADLINE, Refusal, no_model, of_engin
 from relserve.server.openai.turned_away import TurnedAway, Want
 from relserve.server.openai.upstream import Upstream
 from relserve.server.page.counters import Counters
-from relserve.server.page.guard import LOOPBACK
+from relserve.server.page.guard import CLOSES, LOOPBACK
 from relserve.server.users.quota import Quota
 from relserve.server.users.users import User, Users
 
@@ -71,7 +71,7 @@ class Gateway:
         if scope["type"] != "http":
             return
         if scope["path"] == "/health":  # for load balancers
-            await Exchange(scope, receive, send).whole(503 if self._is_ending else 200, {})
+            await Exchange(scope, receive, send).whole(503 if self._is_ending else 200, {}, CLOSES)
             return
         exchange, user, began_s = Exchange(scope, receive, send), UNKNOWN, time.monotonic()
         task = asyncio.current_task()

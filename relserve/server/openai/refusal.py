@@ -9,12 +9,15 @@ from http import HTTPStatus
 from math import ceil, inf
 from typing import Any
 
+from relserve.server.page.guard import CLOSES
+
 logger = logging.getLogger(__name__)
 
 LIMIT = "rate_limit_exceeded"  # OpenAI's code
 DEADLINE = "deadline"  # OpenAI has none for it
 RETRY_S = 10.0  # after which to ask again where nobody knows better
 MOST_RETRY_S = 60.0  # what OpenAI's clients wait at most; they are told not to wait for longer
+STRANGERS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -40,8 +43,10 @@ class Refusal(Exception):
         kind = _TYPES.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
-    def headers(self) -> dict[str, str]:
-        """What tells clients whether and when to ask again."""
+    def headers(self) -> Mapping[str, str]:
+        """What tells clients whether and when to ask again; of a stranger no socket is kept."""
+        if self.status in STRANGERS:
+            return CLOSES
         if self.retry_s is None:
             return {"x-should-retry": "false"} if self.status == HTTPStatus.GATEWAY_TIMEOUT else {}
         waits = self.retry_s <= MOST_RETRY_S

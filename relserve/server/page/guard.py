@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+from collections.abc import Mapping
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 OPEN = "/health"  # for load balancers; tells nothing
+CLOSES = {"Connection": "close"}  # of whom nothing is known, no socket is kept
 ONLY_HERE = "only for this machine: ask for localhost, or serve with --http-token\n"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 CONTENT = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -37,7 +39,8 @@ class Guard:
         """One request, or the app's start and end."""
         if scope["type"] == "http":
             refusal = self._refusal(Request(scope))
-            await (refusal or self._app)(scope, receive, _with_headers(send))
+            own = HEADERS | CLOSES if refusal is not None or scope["path"] == OPEN else HEADERS
+            await (refusal or self._app)(scope, receive, _with_headers(send, own))
         elif scope["type"] == "lifespan":
             await self._app(scope, receive, send)
 
@@ -66,10 +69,10 @@ def _password(headers: Headers) -> bytes:
         return b""
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, own: Mapping[str, str]) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+            given = [(name.lower().encode(), value.encode()) for name, value in own.items()]
             message = {**message, "headers": [*message["headers"], *given]}
         await send(message)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from functools import partial
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from relserve.errors import UsageError
 from relserve.server.page.guard import LOOPBACK
+from relserve.server.page.sockets import HttpSocket, Sockets
+from relserve.server.places import BATCH, MOST, lengthen_queue
 
 PATIENCE_S = 2  # for requests under way when the server ends
 # Idle connections are kept longer than clients keep them (OpenAI's 5 s): where the server closes one first, a
@@ -21,18 +23,17 @@ PATIENCE_S = 2  # for requests under way when the server ends
 KEEP_ALIVE_S = 75
 
 
-class Certificate(NamedTuple):
-    """The files of the server's own TLS."""
-
-    chain: Path
-    key: Path
-
-
 class _Page(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are the server's, whose page this is."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            lengthen_queue(listener.fileno())
 
 
 def page_host(host: str, token: str | None, has_tls: bool, has_users: bool) -> str:
@@ -52,12 +53,19 @@ def page_host(host: str, token: str | None, has_tls: bool, has_users: bool) -> s
 
 @contextlib.asynccontextmanager
 async def serving(
-    page: ASGIApp, host: str, port: int, certificate: Certificate | None = None, option: str = "--http"
+    page: ASGIApp,
+    host: str,
+    port: int,
+    tls: ssl.SSLContext | None = None,
+    option: str = "--http",
+    most: int = MOST,
 ) -> AsyncIterator[int]:
     """The page is served while inside; gives its port, which the system chooses where 0 is asked for.
 
     Args:
+        tls: None: it is served without.
         option: by which the port was asked for.
+        most: sockets at once.
 
     Raises:
         UsageError: nothing can listen there.
@@ -72,10 +80,9 @@ async def serving(
             f"{option}: cannot listen on {host}, port {port}: {error}; try another port"
         ) from error
     config = uvicorn.Config(
-        page, log_level="warning", ws="none", server_header=False, access_log=False,
+        page, log_level="warning", ws="none", server_header=False, access_log=False, backlog=BATCH,
         timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=PATIENCE_S,
-        ssl_certfile=certificate.chain if certificate else None,
-        ssl_keyfile=certificate.key if certificate else None,
+        http=partial(HttpSocket, Sockets(most), tls),  # type: ignore[arg-type]
     )  # fmt: skip
     server = _Page(config)
     task = asyncio.ensure_future(server.serve([listener]))

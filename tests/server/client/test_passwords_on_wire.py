@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from conftest import Serve, connect
 
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -88,13 +90,23 @@ def test_names_cannot_end_a_text_of_the_servers(secured, tmp_path: Path) -> None
     assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (0,)
 
 
-def test_sockets_that_say_nothing_keep_nobody_out(secured, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("asks_for_tls", [False, True])
+def test_sockets_that_say_nothing_keep_nobody_out(
+    secured, monkeypatch: pytest.MonkeyPatch, asks_for_tls: bool
+) -> None:
     monkeypatch.setattr("relserve.server.server.MAX_WAITING", 5)
-    silent = [socket.create_connection(("127.0.0.1", secured.port)) for _ in range(20)]
+    monkeypatch.setattr("relserve.server.tls.HANDSHAKE_S", 10 * PATIENCE_S)
+    silent = []
+    for _ in range(20):
+        one = socket.create_connection(("127.0.0.1", secured.port))
+        if asks_for_tls:
+            one.sendall(struct.pack("!ii", 8, 80877103))
+            assert one.recv(1) == b"S"
+        silent.append(one)
     with connect(secured, password="secret", sslmode="require") as con:
         assert con.execute("SELECT 1").fetchone() == (1,)
     for each in silent[:15]:
-        each.settimeout(5)
+        each.settimeout(PATIENCE_S)
         with contextlib.suppress(ConnectionResetError):
             assert each.recv(1) == b""
     for each in silent:

@@ -89,3 +89,11 @@ def test_what_a_web_page_can_send_unasked_is_refused(gateway, upstream):
 
 def test_load_balancers_need_no_key(keyed):
     assert httpx.get(keyed.url.removesuffix("/v1") + "/health").status_code == 200
+
+
+@pytest.mark.parametrize(("path", "status"), [("/health", 200), ("/v1/models", 401), ("/nothing", 401)])
+def test_no_socket_is_kept_of_strangers(keyed, book, path, status):
+    address, known = keyed.url.removesuffix("/v1"), {"Authorization": f"Bearer {book.add('ann')}"}
+    reply = httpx.get(address + path)
+    assert (reply.status_code, reply.headers["connection"]) == (status, "close")
+    assert httpx.get(f"{address}/v1/models", headers=known).headers.get("connection") != "close"

@@ -10,6 +10,9 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.types import ASGIApp
 
 from relserve.machine.engine_status import BudgetStatus, EngineStatus
 from relserve.machine.fleet_status import FleetStatus, MemberStatus
@@ -70,13 +73,20 @@ def engine(*rels: object, **changes: object) -> EngineStatus:
 
 
 @contextmanager
-def served(facts: WrittenFacts, token: str | None = None) -> Iterator[str]:
-    """The page of these facts on a port of its own, in a thread's event loop; gives its address."""
+def served(
+    facts: WrittenFacts, token: str | None = None, shown: ASGIApp | None = None, **options: Any
+) -> Iterator[str]:
+    """The page of these facts on a port of its own, in a thread's event loop; gives its address.
+
+    Args:
+        shown: an app in the page's place.
+        options: of `serving`.
+    """
     ready, done = threading.Event(), threading.Event()
     port: list[int] = []
 
     async def serve() -> None:
-        async with serving(app(facts, token), "127.0.0.1", 0) as number:
+        async with serving(shown or app(facts, token), "127.0.0.1", 0, **options) as number:
             port.append(number)
             ready.set()
             await asyncio.to_thread(done.wait)
@@ -85,7 +95,7 @@ def served(facts: WrittenFacts, token: str | None = None) -> Iterator[str]:
     thread.start()
     try:
         assert ready.wait(60)
-        yield f"http://127.0.0.1:{port[0]}"
+        yield f"{'https' if options.get('tls') else 'http'}://127.0.0.1:{port[0]}"
     finally:
         done.set()
         thread.join(60)

@@ -1,0 +1,66 @@
+"""How many sockets each port of a server may have, so that clients of SQL always find a file for theirs."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import NamedTuple
+
+from relserve.errors import UsageError
+from relserve.machine.open_files import allow_open_files
+from relserve.server.options import Options
+
+MAX_WAITING = 200  # clients of SQL that have not said who they are
+MOST, LEAST = 1000, 16  # sockets of a port of HTTP
+OTHERS = 320  # the database's files, an engine's sockets, a model server's (256 requests at once), logs
+BATCH = 16  # sockets that asyncio accepts at one go, before any of them can be hung up on
+_BURST = 6 * BATCH  # of a port: it takes that many turns of the loop from one's coming to its going
+QUEUE = 1024  # sockets that wait in the kernel to be accepted
+_FILES_OF_PAGE, _FILES_OF_OPENAI = 1, 2  # of a socket: a request to OpenAI's API has one to the engine, too
+
+
+class Places(NamedTuple):
+    """Sockets at once at the ports of HTTP."""
+
+    page: int
+    openai: int
+
+
+def places_of(options: Options, allow: Callable[[int], int] = allow_open_files) -> Places:
+    """How many sockets the ports of HTTP may have.
+
+    Args:
+        allow: see `allow_open_files`.
+
+    Raises:
+        UsageError: this process may have too few files open for that many clients; says how many it needs.
+    """
+    page = 0 if options.http_port is None else _FILES_OF_PAGE
+    openai = 0 if options.openai_port is None else _FILES_OF_OPENAI
+    kept = files_kept(options)
+    allowed = allow(kept + (page + openai) * MOST)
+    needed = kept + (page + openai) * LEAST
+    if allowed < needed:
+        raise UsageError(
+            f"--max-connections {options.max_connections} needs {needed:,} open files, and this process may "
+            f"have {allowed:,}: raise its limit (ulimit -n), or let fewer clients in"
+        )
+    most = (allowed - kept) // max(page + openai, 1)
+    return Places(most, most)
+
+
+def files_kept(options: Options) -> int:
+    """How many open files no socket of HTTP may have."""
+    num_ports = 3 - (options.http_port, options.openai_port).count(None)
+    return options.max_connections + MAX_WAITING + OTHERS + num_ports * _BURST
+
+
+def lengthen_queue(listening: int) -> None:
+    """Let `QUEUE` sockets wait to be accepted, where asyncio, told to accept few at a time, lets only as few.
+
+    Args:
+        listening: the file of the socket that listens.
+    """
+    with socket.socket(fileno=os.dup(listening)) as same:
+        same.listen(QUEUE)
