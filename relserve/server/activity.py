@@ -1,4 +1,4 @@
-"""Who is connected and what they run, as pg_stat_activity tells it."""
+"""Who is connected and what they run, as pg_stat_activity tells it; who may see it tells the catalog."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ SCHEMA = pa.schema(
         ("pid", pa.int32()), ("usename", pa.string()), ("application_name", pa.string()),
         ("client_addr", pa.string()), ("client_port", pa.int32()), ("backend_start", _TIME),
         ("query_start", _TIME), ("state_change", _TIME), ("state", pa.string()), ("query", pa.string()),
+        ("connection", pa.int64()), ("is_admin", pa.bool_()),
     ]
 )  # fmt: skip
 
@@ -26,6 +27,7 @@ def activity_table(states: Sequence[ClientState]) -> pa.Table:
             application_name=each.variables.find("application_name"), client_addr=each.channel.peer[0],
             client_port=each.channel.peer[1], backend_start=each.backend_start, query_start=each.query_start,
             state_change=each.state_change, state=each.status, query=each.text,
+            connection=each.connection, is_admin=each.user.is_admin,
         )
         for each in states
     ]  # fmt: skip

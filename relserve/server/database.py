@@ -16,7 +16,7 @@ from relserve.call.slo import slo_of
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, ProtocolError, UsageError
 from relserve.examples import TABLES, scan_of
-from relserve.server.catalog import Catalog
+from relserve.server.catalog import Catalog, Signal
 from relserve.server.client.notices import WireClient
 from relserve.server.histories import ClientHistory
 from relserve.server.options import Options
@@ -35,20 +35,22 @@ class Database:
     """Opened under the server's lock, with PostgreSQL's catalog beside it.
 
     Args:
-        activity: who is connected; see `Catalog`.
+        activity: who is connected, and
+        signal: what stops a client; see `Catalog`.
         engine: answers calls that name no model, instead of the options' model.
     """
 
     def __init__(
-        self, options: Options, activity: Callable[[], pa.Table], quota: Quota, engine: Engine | None = None
-    ) -> None:
+        self, options: Options, activity: Callable[[], pa.Table], signal: Signal, quota: Quota,
+        engine: Engine | None = None,
+    ) -> None:  # fmt: skip
         self._options, self._quota, self._engine = options, quota, engine
         self._settings = load()
         # the rows of statements that write are few, and to copy them is what is wanted
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
         self._raw = _opened(options)
         self._name = str(self._raw.execute("SELECT system.main.current_database()").fetchall()[0][0])
-        self.catalog = Catalog(self._raw, activity)
+        self.catalog = Catalog(self._raw, activity, signal)
         self._root = relserve_duckdb.attach(self._raw, self._session(None), progress=False)
         self._root.describe("SELECT 1")  # the first one looks, in a child process, whether DuckDB tells types
 
@@ -89,12 +91,6 @@ class Database:
         """Have the model's engine found, so that a wrong name is told at once."""
         if self._engine is None:
             api.find_engine(self._options.model)
-
-    def signals(self, signal: Callable[[str, int, str], bool]) -> None:
-        """Have `_pg_signal(token, pid, kind)` stop clients; see `Catalog`."""
-        self._raw.create_function(
-            "_pg_signal", signal, ["VARCHAR", "BIGINT", "VARCHAR"], "BOOLEAN", side_effects=True
-        )
 
     def close(self) -> None:
         """Write what is to be written, and close the file."""

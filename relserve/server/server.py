@@ -79,8 +79,7 @@ class Server:
         self._pids = itertools.count(1)
         self._lock = threading.Lock()
         self._is_ending = False
-        self._database = Database(options, self._activity, self.quota, engine)
-        self._database.signals(self._signal)
+        self._database = Database(options, self._activity, self._signal, self.quota, engine)
 
     @property
     def engine(self) -> Engine:
@@ -106,9 +105,9 @@ class Server:
         try:
             listener = await self._loop.create_server(self._channel, host, port, backlog=BATCH)
         except OSError as error:
+            raise UsageError(f"--port: cannot listen on {host}, port {port}: {error}; try another") from error
         for each in listener.sockets:
             lengthen_queue(each.fileno())
-            raise UsageError(f"--port: cannot listen on {host}, port {port}: {error}; try another") from error
         self.port = listener.sockets[0].getsockname()[1]
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):  # not on the main thread
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -256,10 +255,10 @@ class Server:
     def _activity(self) -> pa.Table:
         return activity_table(self._states())
 
-    def _signal(self, token: str, pid: int, kind: str) -> bool:
+    def _signal(self, connection: int, pid: int, kind: str) -> bool:
         """pg_cancel_backend and pg_terminate_backend, on the thread of whoever calls them."""
         states = self._states()
-        caller = next((each for each in states if each.facts.token == token), None)
+        caller = next((each for each in states if each.connection == connection), None)
         other = next((each for each in states if each.pid == pid), None)
         if caller is None or other is None:
             return False

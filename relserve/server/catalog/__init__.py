@@ -1,6 +1,7 @@
 """What PostgreSQL has and DuckDB has not: its catalog, its functions over it, and its words."""
 
+from relserve.server.catalog.activity import Signal
 from relserve.server.catalog.catalog import Catalog
 from relserve.server.catalog.facts import Facts
 
-__all__ = ["Catalog", "Facts"]
+__all__ = ["Catalog", "Facts", "Signal"]

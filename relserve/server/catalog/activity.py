@@ -1,13 +1,18 @@
-"""pg_stat_activity: who is connected, and for those who may see it, what they run."""
+"""pg_stat_activity and what stops its clients: who is connected, and for those who may see it, what they run.
 
-import hmac
+Who asks is told by the number of the DuckDB connection, which no text can write: `_pg` alone calls the
+functions (`users.refused.SEALED`), with the number of the connection that runs it.
+"""
+
 from collections.abc import Callable
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-FUNCTION = "_pg_activity"
+Signal = Callable[[int, int, str], bool]  # takes connection, pid and "cancel" or "terminate"
+
+FUNCTION, SIGNAL = "_pg_activity", "_pg_signal"
 _FIELDS = {
     "pid": "INTEGER", "usename": "VARCHAR", "application_name": "VARCHAR", "client_addr": "VARCHAR",
     "backend_start": "TIMESTAMPTZ", "state": "VARCHAR", "query_start": "TIMESTAMPTZ", "query": "VARCHAR",
@@ -15,29 +20,32 @@ _FIELDS = {
 _HIDDEN = "<insufficient privilege>"
 
 
-def register_activity(
-    con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table], seal: Callable[[str, bool], str]
-) -> None:
-    """Give SQL a function that lists the clients, for texts sealed with their user."""
+def register_activity(con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table]) -> None:
+    """Give SQL a function that lists the clients, as the client of a connection may see them."""
 
-    def listed(user: str, is_admin: bool, shown_seal: str) -> list[dict[str, Any]]:
-        if not hmac.compare_digest(shown_seal, seal(user, is_admin)):
-            return []
-        return [_as_seen(row, user, is_admin) for row in activity().to_pylist()]
+    def listed(connection: int) -> list[dict[str, Any]]:
+        rows = activity().to_pylist()
+        reader = next((row for row in rows if row["connection"] == connection), None)
+        return [] if reader is None else [_as_seen(row, reader) for row in rows]
 
     columns = ", ".join(f"{name} {kind}" for name, kind in _FIELDS.items())
     con.create_function(
         FUNCTION,
         listed,
-        ["VARCHAR", "BOOLEAN", "VARCHAR"],
+        ["UBIGINT"],
         f"STRUCT({columns})[]",
         side_effects=True,  # type: ignore[list-item,arg-type]
     )
 
 
-def _as_seen(row: dict[str, Any], user: str, is_admin: bool) -> dict[str, Any]:
+def register_signal(con: duckdb.DuckDBPyConnection, signal: Signal) -> None:
+    """Give SQL a function by which the client of a connection stops one of a pid."""
+    con.create_function(SIGNAL, signal, ["UBIGINT", "BIGINT", "VARCHAR"], "BOOLEAN", side_effects=True)  # type: ignore[list-item,arg-type]
+
+
+def _as_seen(row: dict[str, Any], reader: dict[str, Any]) -> dict[str, Any]:
     """A client's row with what another may see of it: not its text, its state or its address."""
     seen = {name: row.get(name) for name in _FIELDS}
-    if is_admin or row.get("usename") == user:
+    if reader["is_admin"] or row.get("usename") == reader["usename"]:
         return seen
     return {**seen, "client_addr": None, "state": None, "query_start": None, "query": _HIDDEN}

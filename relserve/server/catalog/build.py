@@ -4,7 +4,8 @@ Schema `own` holds helpers and tables of constants; `rows` and `info_rows` what 
 of pg_catalog and of information_schema; `cat` and `info` those relations in PostgreSQL 15's own columns,
 and `cat` its functions. Relations are table macros, for DuckDB would bind and list the columns of as many
 views at every look at its own catalog. A column that is not known is NULL, or the zero of its type where
-PostgreSQL's is never NULL; a relation of which nothing is known has no rows.
+PostgreSQL's is never NULL; a relation of which nothing is known has no rows. Their functions are DuckDB's
+own (`qualified`).
 """
 
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from importlib.resources import files
 
 import duckdb
 
+from relserve.server.catalog.qualified import qualified
 from relserve.server.catalog.shapes import Column, Shape, read_rows, read_shapes
 
 DATABASE = "_pg"
@@ -38,7 +40,7 @@ def build(con: duckdb.DuckDBPyConnection) -> None:
     shapes = read_shapes()
     _fill_constants(within, shapes)
     for part in _PARTS:
-        within.execute(_SQL.joinpath(f"{part}.sql").read_text("utf-8"))
+        within.execute(qualified(_SQL.joinpath(f"{part}.sql").read_text("utf-8")))
     _make_views(within, shapes)
     within.close()
 

@@ -1,15 +1,12 @@
 """The catalog of one DuckDB instance, and the texts that ask it."""
 
-import hashlib
-import hmac
-import secrets
 from collections.abc import Callable
 from functools import partial
 
 import duckdb
 import pyarrow as pa
 
-from relserve.server.catalog.activity import register_activity
+from relserve.server.catalog.activity import Signal, register_activity, register_signal
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.asked.text import may_ask, translated
 from relserve.server.catalog.build import build
@@ -21,12 +18,20 @@ LONGEST = 200_000  # characters of a text that may ask the catalog; longer ones 
 
 
 class Catalog:
-    """PostgreSQL's catalog over a DuckDB instance; `activity` lists the clients for pg_stat_activity."""
+    """PostgreSQL's catalog over a DuckDB instance.
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table]) -> None:
+    Args:
+        activity: the clients for pg_stat_activity, a row each; with the columns `connection`, the number of
+            its DuckDB connection, and `is_admin`, whether it may see what others run.
+        signal: stops a client for the client of a connection, if it may.
+    """
+
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table], signal: Signal
+    ) -> None:
         self._con = con.cursor()
-        self._seal = partial(_seal, secrets.token_bytes(32))
-        register_activity(self._con, activity, self._seal)
+        register_activity(self._con, activity)
+        register_signal(self._con, signal)
         build(self._con)
         self._asked = Asked(read_names(self._con), partial(users_own, self._con))
 
@@ -34,13 +39,8 @@ class Catalog:
         """DuckDB's text for one that asks PostgreSQL's catalog; every other text as it is."""
         if len(sql) > LONGEST or not may_ask(sql):
             return sql
-        return translated(sql, self._asked._replace(facts=facts, seal=self._seal(facts.user, facts.is_admin)))
+        return translated(sql, self._asked._replace(facts=facts))
 
     def in_duckdbs_words(self, sql: str) -> str | None:
         """A text that DuckDB refused, as DuckDB would say it; None if that is the same."""
         return None if len(sql) > LONGEST else in_duckdbs_words(sql, self._asked)
-
-
-def _seal(key: bytes, user: str, is_admin: bool) -> str:
-    """What only a text that was translated for this user can show."""
-    return hmac.new(key, f"{user}\0{is_admin}".encode(), hashlib.sha256).hexdigest()

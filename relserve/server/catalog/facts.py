@@ -18,9 +18,5 @@ class Facts(Protocol):
     def is_admin(self) -> bool:
         """Whether it may see and stop the statements of others."""
 
-    @property
-    def token(self) -> str:
-        """What `_pg_signal` knows this client by."""
-
     def setting(self, name: str) -> str | None:
         """What SHOW of a setting gives; None where there is no such setting."""

@@ -7,6 +7,14 @@ import duckdb
 
 from relserve.server.catalog.build import DATABASE
 
+_USERS_OWN = """
+SELECT system.main.lower(table_name) FROM system.main.duckdb_tables()
+    WHERE NOT internal AND system.main.list_contains($1, system.main.lower(table_name))
+UNION ALL SELECT system.main.lower(view_name) FROM system.main.duckdb_views()
+    WHERE NOT internal AND database_name <> $2
+        AND system.main.list_contains($1, system.main.lower(view_name))
+"""
+
 
 class Names(NamedTuple):
     """Relations of pg_catalog with oids, of information_schema, functions and settings, in small letters."""
@@ -27,7 +35,8 @@ def read_names(con: duckdb.DuckDBPyConnection) -> Names:
     """What `_pg` holds; settings also in the letters that PostgreSQL writes them in."""
     relations = con.execute("SELECT schema_name, name, oid FROM _pg.own.catalog_relations").fetchall()
     functions = con.execute(
-        "SELECT function_name FROM duckdb_functions() WHERE database_name = ? AND schema_name = 'cat'",
+        "SELECT function_name FROM system.main.duckdb_functions() "
+        "WHERE database_name = ? AND schema_name = 'cat'",
         [DATABASE],
     ).fetchall()
     settings = con.execute("SELECT name, setting FROM _pg.own.settings").fetchall()
@@ -43,11 +52,5 @@ def read_names(con: duckdb.DuckDBPyConnection) -> Names:
 def users_own(con: duckdb.DuckDBPyConnection, names: frozenset[str]) -> frozenset[str]:
     """Those of some names that a table or a view of the users' has; from any thread."""
     with con.cursor() as own:  # two threads on one would wait for each other, or be refused
-        rows = own.execute(
-            "SELECT lower(table_name) FROM duckdb_tables() "
-            "WHERE NOT internal AND list_contains($1, lower(table_name)) "
-            "UNION ALL SELECT lower(view_name) FROM duckdb_views() "
-            "WHERE NOT internal AND database_name <> $2 AND list_contains($1, lower(view_name))",
-            [sorted(names), DATABASE],
-        ).fetchall()
+        rows = own.execute(_USERS_OWN, [sorted(names), DATABASE]).fetchall()
     return frozenset(name for (name,) in rows)

@@ -25,6 +25,7 @@ from relserve.server.wire import backend
 from relserve.server.wire.backend import ErrorFields
 
 AGAIN_S = 0.1  # between interrupts, for one may come before there is anything to interrupt
+_NUMBER = "SELECT system.main.current_connection_id()"
 BY_USER = "canceling statement due to user request"
 BY_TIME = "canceling statement due to statement timeout"
 
@@ -49,7 +50,6 @@ class ClientFacts:
     pid: int
     user: str
     is_admin: bool
-    token: str
     setting: Callable[[str], str | None]
 
 
@@ -62,6 +62,7 @@ class ClientState:
 
     Attributes:
         key: what a request to cancel must know.
+        connection: the number of its DuckDB connection, by which the server's functions know who calls them.
         status: "active", "idle", "idle in transaction" or "idle in transaction (aborted)".
         text: the latest statement.
         refusal: of one of the server's own functions that the statement called; DuckDB tells only its text.
@@ -75,7 +76,8 @@ class ClientState:
         self.pid, self.user, self.channel, self.con, self.variables = pid, user, channel, con, variables
         self.transaction = Transaction(con, variables, say, self.shield)
         self.key = secrets.token_bytes(4)
-        self.facts = ClientFacts(pid, user.name, user.is_admin, secrets.token_hex(16), variables.find)
+        self.connection = int(con.raw.execute(_NUMBER).fetchall()[0][0])
+        self.facts = ClientFacts(pid, user.name, user.is_admin, variables.find)
         self.backend_start = self.state_change = self.query_start = datetime.now(timezone.utc)
         self.status, self.text = "idle", ""
         self._ended, self._loop, self.history = ended, loop, history

@@ -32,7 +32,6 @@ class Client(NamedTuple):
     pid: int = 7
     user: str = "ann"
     is_admin: bool = False
-    token: str = "secret"
 
     def setting(self, name: str) -> str | None:
         return {"server_version_num": "150000", "search_path": "main"}.get(name)
@@ -43,7 +42,12 @@ def no_one() -> pa.Table:
     return pa.table({"pid": pa.array([], pa.int32())})
 
 
+def no_signal(connection: int, pid: int, kind: str) -> bool:
+    """A server that stops nobody."""
+    return False
+
+
 def catalog_over(con: duckdb.DuckDBPyConnection) -> Catalog:
     """A catalog over the tables above."""
     con.execute(TABLES)
-    return Catalog(con, no_one)
+    return Catalog(con, no_one, no_signal)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from relserve.server.catalog import Catalog
-from tests.server.catalog.clients import Client, catalog_over
+from tests.server.catalog.clients import Client, catalog_over, no_signal
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +71,21 @@ def test_a_name_that_is_not_there_is_an_error(asked):
 
 def test_only_admins_and_oneself_are_shown_what_runs():
     con = duckdb.connect()
+    ((ann,),) = con.execute("SELECT current_connection_id()").fetchall()
+    bob = con.cursor()
     when = dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc)
     clients = pa.table(
-        {"pid": [7, 8], "usename": ["ann", "bob"], "query": ["a", "b"], "backend_start": [when, when]}
-    )
-    catalog = Catalog(con, lambda: clients)
+        {
+            "pid": [7, 8], "usename": ["ann", "bob"], "query": ["a", "b"], "backend_start": [when, when],
+            "connection": [ann, bob.execute("SELECT current_connection_id()").fetchall()[0][0]],
+            "is_admin": [False, True],
+        }
+    )  # fmt: skip
+    catalog = Catalog(con, lambda: clients, no_signal)
     text = "select pid, query from pg_stat_activity order by pid"
     assert con.execute(catalog.translate(text, Client())).fetchall() == [
         (7, "a"),
         (8, "<insufficient privilege>"),
     ]
-    assert con.execute(catalog.translate(text, Client(is_admin=True))).fetchall() == [(7, "a"), (8, "b")]
-    forged = catalog.translate(text, Client()).replace("FALSE", "TRUE")
-    assert con.execute(forged).fetchall() == []
+    assert bob.execute(catalog.translate(text, Client())).fetchall() == [(7, "a"), (8, "b")]
+    assert con.cursor().execute(catalog.translate(text, Client(is_admin=True))).fetchall() == []

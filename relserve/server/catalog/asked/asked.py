@@ -8,9 +8,8 @@ from relserve.server.catalog.names import Names
 
 
 class Asked(NamedTuple):
-    """The catalog's names, which of some names are the users' own, and the client, if known, and its seal."""
+    """The catalog's names, which of some names are the users' own, and the client, if known."""
 
     names: Names
     users_own: Callable[[frozenset[str]], frozenset[str]]
     facts: Facts | None = None
-    seal: str = ""

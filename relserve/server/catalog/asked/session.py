@@ -14,11 +14,10 @@ _FELT = frozenset(
     "idle_in_transaction_session_timeout intervalstyle lock_timeout search_path statement_timeout timezone "
     "transaction_isolation transaction_read_only".split()
 )
-_SIGNALS = {"pg_cancel_backend": "cancel", "pg_terminate_backend": "terminate"}
 
 
 def name_the_client(tree: exp.Expression, asked: Asked) -> exp.Expression:
-    """The client's process id, user and settings are written into the text; it signals by `_pg_signal`."""
+    """The client's process id, user and settings are written into the text."""
     if asked.facts is None:
         return tree
     for node in list(tree.find_all(*_USERS)):
@@ -46,9 +45,6 @@ def _told(call: exp.Anonymous, asked: Asked, facts: Facts) -> exp.Expression | N
     first = call.expressions[0].unalias() if call.expressions else None
     if name == "pg_backend_pid":
         return exp.Literal.number(facts.pid)
-    if first is not None and name in _SIGNALS:
-        words = (exp.Literal.string(facts.token), first, exp.Literal.string(_SIGNALS[name]))
-        return exp.Anonymous(this="_pg_signal", expressions=list(words))
     if first is not None and name == "current_setting":
         return _setting(first, len(call.expressions) > 1, asked, facts)
     if name == "set_config" and len(call.expressions) == 3:
@@ -94,7 +90,7 @@ def _role(facts: Facts) -> list[exp.Expression]:
 
 _Show = Callable[[Asked, Facts], tuple[str, list[exp.Expression]]]
 _SHOWN: dict[str, _Show] = {
-    "pg_stat_activity": lambda asked, facts: ("activity_of", [*_role(facts), exp.Literal.string(asked.seal)]),
+    "pg_stat_activity": lambda asked, facts: ("activity_of", []),
     "pg_roles": lambda asked, facts: ("roles_of", _role(facts)),
     "pg_authid": lambda asked, facts: ("roles_of", _role(facts)),
     "pg_user": lambda asked, facts: ("users_of", _role(facts)),

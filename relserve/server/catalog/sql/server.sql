@@ -26,10 +26,12 @@ CREATE MACRO _pg.cat.users_of(reader, is_admin) AS TABLE SELECT rolname AS usena
     false AS userepl, false AS usebypassrls, NULL::VARCHAR AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig
   FROM _pg.cat.roles_of(reader, is_admin);
 
--- The clients, as a user may see them (activity.py).
-CREATE MACRO _pg.cat.activity_of(reader, is_admin, seal) AS TABLE SELECT (SELECT any_value(database_oid) FROM duckdb_databases()
+-- The clients, as whoever asks may see them (activity.py), and what stops them.
+CREATE MACRO _pg.cat.activity_of() AS TABLE SELECT (SELECT any_value(database_oid) FROM duckdb_databases()
     WHERE database_name = current_database()) AS datid, current_database() AS datname, c.pid, NULL::INTEGER AS leader_pid, 10 AS usesysid, c.usename,
     c.application_name, c.client_addr, NULL::VARCHAR AS client_hostname, NULL::INTEGER AS client_port, c.backend_start, NULL::TIMESTAMPTZ AS xact_start,
     c.query_start, c.query_start AS state_change, NULL::VARCHAR AS wait_event_type, NULL::VARCHAR AS wait_event, c.state, NULL::BIGINT AS backend_xid,
     NULL::BIGINT AS backend_xmin, NULL::BIGINT AS query_id, c.query, 'client backend' AS backend_type
-  FROM (SELECT unnest(_pg_activity(reader, is_admin, seal), recursive := true)) c;
+  FROM (SELECT unnest(_pg_activity(current_connection_id()), recursive := true)) c;
+CREATE MACRO _pg.cat.pg_cancel_backend(pid) AS _pg_signal(current_connection_id(), pid, 'cancel');
+CREATE MACRO _pg.cat.pg_terminate_backend(pid) AS _pg_signal(current_connection_id(), pid, 'terminate');
