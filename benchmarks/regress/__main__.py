@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -155,6 +156,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these benchmarks alone")
     parser.add_argument("--renew", action="store_true", help="keep these figures as those to be held against")
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     declared = {name: each for name, each in benchmarks().items() if each.headline}
     if unknown := [name for name in args.only if name not in declared]:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(declared)}")

@@ -69,7 +69,7 @@ def run_quick(command: Sequence[str], limit_s: float) -> Ended:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err, text=True,
-            start_new_session=True,
+            start_new_session=True, preexec_fn=_hear_ctrl_c,
         )  # fmt: skip
         try:
             status: int | None = process.wait(limit_s)
@@ -81,6 +81,11 @@ def run_quick(command: Sequence[str], limit_s: float) -> Ended:
         said = [file.read().splitlines() for file in (out, err) if file.seek(0) == 0]
     headline, why = _outcome(status, *said, limit_s)
     return Ended(headline, why, seconds, (before_s + probe_s()) / 2)
+
+
+def _hear_ctrl_c() -> None:
+    """A shell's background jobs ignore it, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def end(process: subprocess.Popen[str]) -> None:
