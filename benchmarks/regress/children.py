@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from benchmarks.provenance import ROOT
 
@@ -67,10 +67,7 @@ def run_quick(command: Sequence[str], limit_s: float) -> Ended:
     """Run it to its end, or for so long; what it started is ended with it."""
     before_s, began_s = probe_s(), time.perf_counter()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err, text=True,
-            start_new_session=True, preexec_fn=_hear_ctrl_c,
-        )  # fmt: skip
+        process = start(command, out, err)
         try:
             status: int | None = process.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -83,9 +80,12 @@ def run_quick(command: Sequence[str], limit_s: float) -> Ended:
     return Ended(headline, why, seconds, (before_s + probe_s()) / 2)
 
 
-def _hear_ctrl_c() -> None:
-    """A shell's background jobs ignore it, and so would what they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def start(command: Sequence[str], out: IO[str] | int, err: IO[str] | int) -> subprocess.Popen[str]:
+    """A process in a session of its own, which hears Ctrl-C; a shell's background jobs ignore it."""
+    return subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err, text=True,
+        start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
 
 
 def end(process: subprocess.Popen[str]) -> None:

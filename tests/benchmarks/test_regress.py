@@ -14,7 +14,7 @@ import pytest
 from benchmarks.claims import Benchmark, Exact, Higher, Lower, Rule, Untold
 from benchmarks.provenance import machine
 from benchmarks.regress.__main__ import Outcome, better_of, for_machine, headline_of, renewed, untold
-from benchmarks.regress.children import Ended, end, lacking, run_quick
+from benchmarks.regress.children import Ended, end, lacking, run_quick, start
 from benchmarks.regress.judge import BETTER, GONE, NEW, OK, WORSE, WRONG, Verdict, judged
 from tests.waiting import wait_until
 
@@ -160,10 +160,7 @@ def test_a_child_is_ended_with_what_it_started() -> None:
         "print(started.pid, flush=True)\n"
         "started.wait()"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        start_new_session=True,
-    )  # fmt: skip
+    process = start([sys.executable, "-c", code], subprocess.PIPE, subprocess.DEVNULL)
     assert process.stdout is not None
     pid = int(process.stdout.readline())
     end(process)
