@@ -109,7 +109,70 @@ CREATE VIEW v AS FROM read_text('/etc/passwd')
 CREATE MACRO m(x) AS TABLE FROM read_text(x)
 CREATE TABLE copied AS FROM read_csv('/etc/passwd')
 DESCRIBE FROM read_csv('/etc/passwd')
+FROM `read_text`('/etc/passwd')
+FROM "system".`main`.`read_blob`('{db}')
+FROM 'duckdb_logs'
+CREATE MACRO $$sum$$(x) AS 42
+SET schema = '_p' || 'g'
+SET schema = lower('_PG')
+SET "schema" = $$main$$
+SET search_path TO getvariable('hidden_variable')
+SET SCHEMA e'\\x5fpg'
+PRAGMA search_path = '_p' || 'g'
+COPY (PIVOT t ON a USING count(*)) TO '{db}.wal'
+EXPLAIN ANALYZE COPY (PIVOT t ON a USING count(*)) TO '{db}.wal'
+SELECT `__llm_connection`()
+DELETE FROM `_pg`.own.builtin_types
+SELECT _pg_signal(2, 1, 'terminate')
+SELECT * FROM (SELECT unnest(`_pg_activity`(2)))
+ALTER DATABASE shop SET ALIAS TO other
+CREATE TABLE d (a INT, q VARCHAR DEFAULT current_query())
+CREATE TABLE d (a INT, q VARCHAR DEFAULT (getvariable('hidden_variable')))
+CREATE TABLE d (a INT, q VARCHAR DEFAULT upper("current_setting"('search_path')))
+CREATE TABLE d (a INT, q BOOLEAN DEFAULT pg_terminate_backend(1))
+CREATE TABLE d (a INT, ")" VARCHAR AS (`current_query`()))
+CREATE TABLE d (a INT, CHECK (error(current_query()) IS NULL))
+CREATE OR REPLACE TABLE t (a INT DEFAULT length(current_query()))
+ALTER TABLE t ADD COLUMN q VARCHAR DEFAULT current_query()
+ALTER TABLE t ALTER COLUMN a SET DEFAULT length(getvariable('hidden_variable'))
+EXPLAIN ANALYZE ALTER TABLE t ALTER a SET DEFAULT length(current_query())
+CREATE VIEW v AS SELECT current_query() AS q
+CREATE VIEW v AS FROM duckdb_variables()
+CREATE VIEW v AS FROM llm_queries()
+CREATE MACRO m() AS getvariable('hidden_variable')
+CREATE MACRO m() AS TABLE FROM duckdb_prepared_statements()
+CREATE MACRO m(a) AS a, (a, b) AS current_query()
+CREATE FUNCTION m(a := current_query()) AS a
+CREATE INDEX i ON t ((a + length(current_query())))
+CREATE MACRO sum(x) AS 42
+CREATE OR REPLACE MACRO main."Lower"(x) AS 'x'
+CREATE FUNCTION `duckdb_tables`() AS TABLE SELECT 1
+CREATE MACRO IF NOT EXISTS "+"(a, b) AS 99
+CREATE MACRO 'sum'(x) AS 42
+CREATE MACRO llm(x) AS x
+EXPLAIN ANALYZE CREATE MACRO sum(x) AS 42
+CREATE VIEW duckdb_columns AS SELECT 1
+CREATE TABLE pg_class (a INT)
+ALTER TABLE t RENAME TO pg_stat_activity
+CREATE TYPE json AS ENUM ('a')
+CREATE SCHEMA system
+CREATE SCHEMA IF NOT EXISTS "temp"
 """.strip().splitlines()
+# Blanks that only DuckDB's parser takes for such, and other ways to have a quote where it is none.
+REFUSED += [
+    f"WITH a AS (SELECT{blank}e'\\'' AS q), b AS (COPY t TO '{{db}}' (USE_TMP_FILE false)) SELECT 1 --'"
+    for blank in "\u00a0\u2003\u200b\u202f\u2060\u3000\ufeff"
+]
+REFUSED += [
+    "SET SCHEMA '_p'\n'g'",
+    "CREATE MACRO 'su'\n'm'(x) AS 42",
+    "WITH a AS (SELECT 'e\u00a0' || e'\\'' AS q), b AS (COPY t TO '{db}') SELECT 1 --'",
+    "WITH a AS (SELECT 1 AS `'`), b AS (COPY t TO '{db}' (USE_TMP_FILE false)) SELECT '1'",
+    "WITH a AS (SELECT $\U0001f600$ ' $\U0001f600$), b AS (COPY t TO '{db}') SELECT '1'",
+    "WITH a AS (SELECT /* /* ' */ ' */ 1), b AS (COPY t TO '{db}') SELECT '1'",
+    "WITH a AS (SELECT 1 -- '\r), b AS (COPY t TO '{db}') SELECT '1'",
+    "CREATE\u00a0VIEW v AS SELECT\u00a0e'\\'' AS q, current_query() --'",
+]
 
 # Statements one after the other, between &&, for the server's own texts and for other users' things.
 ON_A_SERVER = """

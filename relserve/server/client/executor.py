@@ -23,6 +23,7 @@ from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.split import bare, with_duckdbs_bytes
 from relserve.server.users.lockdown import Allowed
 from relserve.server.users.nesting import check_nesting
+from relserve.server.users.plain import plain_text
 from relserve.server.users.words import words
 
 # what DuckDB says of a text that it cannot read, before anything has run
@@ -76,13 +77,14 @@ class Executor:
         self.rows: Rows | None = None
 
     def runnable(self, text: str) -> str:
-        """A statement as DuckDB can read it, as far as can be seen without asking DuckDB.
+        """A statement in the form that DuckDB and everybody else read alike, as far as can be seen from it.
 
         Raises:
             ForbiddenError: it names the database of PostgreSQL's catalog, which every client uses.
             ComplexSqlError: it is nested too deep.
             ProtocolError: its brackets do not match.
         """
+        text = plain_text(text)
         check_nesting(text)
         if DATABASE in text.lower() and any(word.is_name and word.name == DATABASE for word in words(text)):
             raise ForbiddenError(f"{DATABASE} is the server's own: ask pg_catalog or information_schema")

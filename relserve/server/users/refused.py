@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Of one client alone, and of no harm to the server, which reads every value as text or in UTC.
 SETTINGS = frozenset(
     "search_path schema timezone calendar integer_division ieee_floating_point_ops explain_output "
@@ -35,12 +37,29 @@ FUNCTIONS = frozenset(
 VIEWS = frozenset(["duckdb_logs", "duckdb_secrets", "duckdb_external_file_cache", "duckdb_temporary_files"])
 CATALOG = "_pg"  # PostgreSQL's catalog, which all clients read
 OWN = "__llm"  # how UDFs begin, and the macro with the key that tells them who calls
-# What the server writes into a text for the client that asks, with a proof of who that is.
-SEALED = frozenset(["_pg_signal", "_pg_activity", "activity_of"])
+SEALED = frozenset(["_pg_signal", "_pg_activity"])  # what `_pg` calls with the connection that asks
+# What tells of one session alone: what it runs, has prepared and has set, and its own macros. Where others
+# use what calls one, it tells of theirs.
+SESSION = frozenset(
+    "current_query getvariable current_setting current_connection_id duckdb_variables duckdb_settings "
+    "duckdb_prepared_statements duckdb_functions activity_of pg_cancel_backend pg_terminate_backend "
+    "llm_queries llm_errors llm_workflows llm_steps".split()
+)
+SESSION_RELATIONS = frozenset(["pg_stat_activity", "pg_prepared_statements", "pg_cursors"])
 
-_SUSPECT = frozenset(["copy", "secret", "trigger", CATALOG, *FUNCTIONS, *VIEWS, *SEALED])
+_IN_PARTS = re.compile(r"\\[xuU0-7]|'\s*[\r\n]\s*'")
+_SUSPECT = frozenset(["copy", "secret", "trigger", CATALOG, OWN, *FUNCTIONS, *VIEWS, *SEALED])
 
 
 def is_suspect(word: str) -> bool:
     """Whether a word of a text, in lower case, is reason to look at those around it."""
     return word in _SUSPECT or word.startswith(OWN)
+
+
+def has_suspects(text: str) -> bool:
+    """Whether a text may hold such a word, however it is read: in a longer word, a string or a comment, too.
+
+    A table's name may be a string, which may be written in parts or with escapes.
+    """
+    lower = text.lower()
+    return any(each in lower for each in _SUSPECT) or _IN_PARTS.search(text) is not None

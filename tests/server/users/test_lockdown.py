@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from benchmarks.hostile.statements import REFUSED
 from relserve.errors import ForbiddenError
-from relserve.server.users.lockdown import _Check, check_allowed, locked_config
+from relserve.server.users.lockdown import check_allowed, locked_config
 from relserve.server.users.refused import SETTINGS
+from relserve.server.users.statements import Check
 from relserve.server.users.users import User
 
 ANN = User("ann")
@@ -230,8 +231,8 @@ PIECES = (
 @settings(max_examples=3000, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_a_long_text_is_read_as_duckdb_reads_it_or_not_at_all(text):
-    check = _Check(PARSER, ANN, False)
-    found = check._long(text)
+    check = Check(PARSER, ANN, False)
+    found = check.long(text)
     if found is None:
         return
     try:
