@@ -249,7 +249,7 @@ def main() -> None:
     multiples: Sequence[float] = (0.5, 1.0) if args.quick else MULTIPLES
     mixes = ["W3"] if args.quick else list(MIXES)
     seeds = range(1, 2 if args.quick else args.seeds + 1)
-    number = 30 if args.quick else 100
+    number = 20 if args.quick else 100
     engine = Engine()
     profile(engine, scaled(requests("W3", 1.0, 0, 50, "warm"), "w"), [8])
     engine.forget()

@@ -119,7 +119,7 @@ def timed(side: ThroughSql | Directly) -> tuple[float, Answers]:
 def main() -> None:
     """Print the table and the headline."""
     args = arguments(__doc__ or "").parse_args()
-    num_rows, num_rounds = (500, 2) if args.quick else (10_000, 4)
+    num_rows, num_rounds = (500, 1) if args.quick else (10_000, 4)
     os.environ.update(ENVIRONMENT)
     ours = ThroughSql(num_rows)
     sides = {"relserve SQL": ours, "vllm.LLM": Directly(ours.reviews())}

@@ -89,13 +89,23 @@ def distributions() -> Iterator[list[list[float]]]:
         yield found
 
 
-def compare(name: str, path: Path, choices: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+@contextmanager
+def engine_of(name: str, path: Path) -> Iterator[LocalEngine]:
+    """An engine, which is ended with the block."""
+    engine = LocalEngine(name, str(path), engine_args=ENGINE_ARGS)
+    try:
+        yield engine
+    finally:
+        spawn(engine.close()).result()
+
+
+def compare(
+    engine: LocalEngine, name: str, path: Path, choices: Sequence[str], texts: Sequence[str]
+) -> dict[str, Any]:
     """What the engine reports of one model and set of choices against brute force."""
     prompts = prompts_of(texts, choices, "What is this about?")
-    engine = LocalEngine(name, str(path), engine_args=ENGINE_ARGS)
     with distributions() as found:
         replies = replies_of(engine, prompts, choices)
-    spawn(engine.close()).result()
     encoder = load_encoder(str(path))
     assert encoder is not None
     brute = BruteForce(path, choices)
@@ -114,13 +124,11 @@ def compare(name: str, path: Path, choices: Sequence[str], texts: Sequence[str])
     }  # fmt: skip
 
 
-def calibration(name: str, group: Any) -> dict[str, Any]:
+def calibration(engine: LocalEngine, name: str, group: Any) -> dict[str, Any]:
     """How often the answers of the embedded model are right, by the probability that they are given."""
     (texts,) = group.columns.values()
     prompts = prompts_of(texts, group.choices, "Classify the sentiment of this review:")
-    engine = LocalEngine("tiny", str(MODEL_DIR), engine_args=ENGINE_ARGS)
     replies = replies_of(engine, prompts, group.choices)
-    spawn(engine.close()).result()
     pairs = [
         (reply.confidence, reply.text == label)
         for reply, label in zip(replies, group.expected, strict=True)
@@ -163,16 +171,17 @@ def plot(path: Path, measured: Sequence[dict[str, Any]]) -> None:
 def main() -> None:
     """Print both tables and the headline."""
     args = arguments(__doc__ or "").parse_args()
-    texts = shipped_texts()[: 10 if args.quick else 250]
-    models = {"tiny": MODEL_DIR} if args.quick else {"tiny": MODEL_DIR, "gemma3": build("gemma3")}
-    compared = [
-        compare(name, path, choices, texts) for name, path in models.items() for choices in (TWO, TWELVE)
-    ]
+    texts, num_rows = (shipped_texts()[:4], 100) if args.quick else (shipped_texts()[:250], 500)
+    loaded = {"amazon": amazon_sentiment(num_rows), "beer": beer_sentiment(num_rows)}
+    with engine_of("tiny", MODEL_DIR) as engine:
+        compared = [compare(engine, "tiny", MODEL_DIR, choices, texts) for choices in (TWO, TWELVE)]
+        calibrated = [calibration(engine, name, group) for name, group in loaded.items() if group is not None]
+    if not args.quick:
+        path = build("gemma3")
+        with engine_of("gemma3", path) as engine:
+            compared += [compare(engine, "gemma3", path, choices, texts) for choices in (TWO, TWELVE)]
     columns = list(compared[0])
     print(table(columns, [list(each.values()) for each in compared]), "\n")
-    num_rows = 100 if args.quick else 500
-    loaded = {"amazon": amazon_sentiment(num_rows), "beer": beer_sentiment(num_rows)}
-    calibrated = [calibration(name, group) for name, group in loaded.items() if group is not None]
     for each in calibrated:
         print(f"tiny on {each['table']} reviews")
         print(table(["probability", "rows", "mean probability", "share right"], each["buckets"]), "\n")

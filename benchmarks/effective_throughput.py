@@ -291,7 +291,7 @@ def main() -> None:
     if max(each.num_prompt for each in lengths) + CAP > MAX_MODEL_LEN:
         raise ValueError("max_model_len does not hold the longest prompt with the cap of an output")
     arrivals = Arrivals(lengths, args.requests)
-    regime = regime_of(Arrivals(lengths, 150 if args.quick else 400), Arrivals(lengths, 30))
+    regime = regime_of(Arrivals(lengths, 60 if args.quick else 400), Arrivals(lengths, 30))
     pool = f"the pool has {regime.num_blocks} blocks for a load of {regime.load_blocks}"
     print(f"{numbers()}\n{regime}\n{pool}", flush=True)
     pilot = Arrivals(lengths, args.pilot).at(regime.rate / 2, 0)

@@ -6,7 +6,7 @@ fleet and of one engine in this process, row by row; equal: both gave the same.
 
 What the fleet adds is measured with one member, so that both sides have one engine of the same arguments and
 the same cores: single calls in turns, their medians, and statements over `--batch` rows in turns, each run
-with rows of its own. Two members are shown beside them.
+with rows of its own. Two members are shown beside them; a quick run has one only.
 """
 
 from __future__ import annotations
@@ -119,10 +119,11 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2000, help="rows of a statement that is timed")
     parser.add_argument("--rounds", type=int, default=5, help="of statements; 40 times as many single calls")
     args = parser.parse_args()
-    rows, batch, rounds = (200, 100, 2) if args.quick else (args.rows, args.batch, args.rounds)
+    rows, batch, rounds = (200, 100, 1) if args.quick else (args.rows, args.batch, args.rounds)
     with place_of_its_own() as environ, tempfile.TemporaryDirectory() as folder:
-        first_s = up_s(fleet_file(folder, 2), environ)
-        names = ["tiny", fleet_file(folder, 1), fleet_file(folder, 2)]
+        sizes = (1,) if args.quick else (1, 2)
+        first_s = up_s(fleet_file(folder, sizes[-1]), environ)
+        names = ["tiny", *(fleet_file(folder, size) for size in sizes)]
         asks: list[Ask] = []
         os.environ.update(environ, RELSERVE_ENGINE="own", RELSERVE_ENGINE_ARGS=ARGS)
         for name in names:
@@ -132,14 +133,14 @@ def main() -> None:
             asks.append(partial(answers, con))
             asks[-1](BATCH.format(call=classify_call(), after=9000, rows=200))
         sql = BATCH.format(call=classify_call(), after=0, rows=rows)
-        num_rows, num_same = equal(asks[0], asks[2], [*(each.sql for each in shown), sql])
+        num_rows, num_same = equal(asks[0], asks[-1], [*(each.sql for each in shown), sql])
         single = singles_ms(asks, 40 * rounds)
         batches = batches_s(asks, batch, rounds)
         close_engines()
     shares = [b / a - 1.0 for a, b in zip(batches[0], batches[1], strict=True)]
     lines = [
         [side, ms, statistics.median(took), min(took), max(took)]
-        for side, ms, took in zip(SIDES, single, batches, strict=True)
+        for side, ms, took in zip(SIDES[: len(asks)], single, batches, strict=True)
     ]
     print(table(("side", "one call, ms", f"{batch} rows, s", "least", "most"), lines))
     print(f"{num_same} of {num_rows} rows are equal; first answer {first_s:.1f} s after `relserve fleet up`")
