@@ -15,13 +15,14 @@ export HF_HUB_OFFLINE ?= 1
 demo: $(INSTALLED)
 	@$(VENV)/bin/relserve demo
 
+# Every room, every documented example, one real engine and one real server over it.
 test: $(INSTALLED)
-	@$(PY) -m pytest -n 2 --dist loadgroup -m "not long and not package"
+	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
-# Also the long matrices, a server of llama.cpp, and the wheel in an empty environment.
-test-all: test
+# All tests: also engines that are killed or configured, long matrices, a server of llama.cpp, the wheel.
+test-all: $(INSTALLED)
 	-@$(MAKE) --no-print-directory llamacpp
-	@$(PY) -m pytest -m "long or package"
+	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +23,10 @@ os.environ["RELSERVE_ENGINE"] = "own"  # those of shared engines start and end t
 # with two threads and vLLM's binding, tests that run a model in this process take twenty times as long.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+# Fixtures that start an engine or a server besides the session's.
+OWN_ENGINES = {
+    "own_engine", "own_server", "vllm_server", "llamacpp_server", "zoo_engine",
+}  # fmt: skip
 settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 
@@ -32,12 +39,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist's own reads the groups
+@pytest.hookimpl(tryfirst=True)  # before -m chooses among the marks, and pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers (`pytest -n 2 --dist loadgroup`), those with an engine share it in one of them."""
+    """Mark what runs in `make test-all` alone, and which tests one worker runs (`-n 2 --dist loadgroup`).
+
+    Those that share the session's engine are one group, else each file is one.
+    """
+    cells: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        group = "vllm" if item.get_closest_marker("vllm") else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & OWN_ENGINES:
+            item.add_marker(pytest.mark.engine_of_its_own)
+        shares = "shared_engine" in fixtures or "local" in _params(item)
+        item.add_marker(pytest.mark.xdist_group("engine" if shares else item.path.name))
+        if item.get_closest_marker("cells"):
+            cells[item.path, item.name.partition("[")[0]].append(item)
+    for (_, name), group in cells.items():
+        number = group[0].get_closest_marker("cells").args[0]  # type: ignore[union-attr]
+        every_run = Random(name).sample(range(len(group)), min(number, len(group)))
+        for place in set(range(len(group))) - set(every_run):
+            group[place].add_marker(pytest.mark.long)
+
+
+def _params(item: pytest.Item) -> set[object]:
+    """The words among a test's parameters: "local" chooses the session's engine by its name."""
+    callspec = getattr(item, "callspec", None)
+    return set() if callspec is None else {v for v in callspec.params.values() if isinstance(v, str)}
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ def test_the_papers_r2_appear() -> None:
     assert fitted("usl", from_first_token=False).r2 < 0.8
 
 
+@pytest.mark.long
 def test_ours_is_above_static_limits_where_they_are_overrun() -> None:
     ours = measure(Cell("W1", 10.0, "ours"), (1, 2))
     assert ours.goodput > max(measure(Cell("W1", 10.0, s), (1, 2)).goodput for s in STATIC)

@@ -15,6 +15,7 @@ FILES = sorted((ROOT / "benchmarks").glob("*.py"))
 BENCHMARKS = [path for path in FILES if "    finish(" in path.read_text(encoding="utf-8")]
 
 
+@pytest.mark.long
 def test_all_import() -> None:
     """In a process of their own, for they set variables of the environment."""
     names = ", ".join(f"benchmarks.{path.stem}" for path in FILES if path.stem != "__init__")

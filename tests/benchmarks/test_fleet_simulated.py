@@ -33,6 +33,7 @@ def test_limits_are_twice_as_long_where_an_engine_could_not_keep_them() -> None:
     assert [r.num_prompt for r in equal] == [r.num_prompt for r in unequal]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("fault", ["", "dies", "slows"])
 def test_a_run_judges_every_request(fault: str) -> None:
     result = run_one(Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0, fault=fault))
@@ -70,6 +71,7 @@ def test_choices_are_measured_for_every_router() -> None:
     assert all(0 < row[2] <= row[3] for row in rows)
 
 
+@pytest.mark.long
 def test_a_run_of_several_owners_says_what_requests_wait_for_them() -> None:
     cell = Cell("unequal", "Coding", 40.0, "static-256", "ours", 1, 1.0)
     assert run_one(cell).wait_p90_s == 0.0

@@ -23,6 +23,7 @@ def house(tmp_path: Path) -> Iterator[House]:
         house.kill()
 
 
+@pytest.mark.engine_of_its_own
 def test_a_statement_that_runs_is_seen(house: House) -> None:
     outcome = Outcome("")
     statements.expect_refusal(house, "SELECT 1 && SELECT 2", psycopg.ClientCursor, outcome)
@@ -31,11 +32,13 @@ def test_a_statement_that_runs_is_seen(house: House) -> None:
     assert outcome.leaked == 1
 
 
+@pytest.mark.engine_of_its_own
 def test_a_secret_in_an_answer_is_seen(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statements, "SHOWS_NOTHING", [f"SELECT '{MARKER}'", "SELECT 1"])
     assert statements.looks_around(house).leaked == 1
 
 
+@pytest.mark.engine_of_its_own
 def test_a_server_that_dies_is_seen(house: House) -> None:
     with watched(house) as bystander:
         assert garbage.before_login(house, 40, 1).hung == 0
@@ -46,6 +49,7 @@ def test_a_server_that_dies_is_seen(house: House) -> None:
     assert bystander.wrong
 
 
+@pytest.mark.engine_of_its_own
 def test_what_was_committed_before_a_kill_is_there(house: House) -> None:
     with house.connect("root") as con:
         con.execute("CREATE TABLE kept AS SELECT 1 AS a")

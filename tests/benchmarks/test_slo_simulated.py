@@ -44,6 +44,7 @@ def test_the_engine_is_an_h100_with_an_8b_model() -> None:
     assert (engine_of("ours").max_num_batched_tokens, engine_of("v0").max_num_batched_tokens) == (8192, 16384)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_system_runs(system: str) -> None:
     result = run_one(Cell("FlowGPT-Q", 3.0, system, 1, seconds=2.0))[1]

@@ -34,6 +34,7 @@ def test_a_refusal_is_no_escape(house: House) -> None:
     assert (outcome.cases, outcome.ended["refused"], outcome.escaped) == (2, 2, [])
 
 
+@pytest.mark.cells(10)
 @pytest.mark.parametrize(
     ("text", "seen"),
     [

@@ -130,6 +130,7 @@ def test_all_jobs_are_of_systems_that_there_are() -> None:
         assert len({job.seed for job in jobs_of(Size())["cells"]}) >= 5
 
 
+@pytest.mark.long
 @with_traces
 def test_the_headline_has_the_keys_that_others_read() -> None:
     size = replace(SMALL, ratios=(RATIO,))

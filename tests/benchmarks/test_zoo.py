@@ -48,6 +48,7 @@ def test_a_model_is_small_and_built_once(name: str) -> None:
     assert folder.parent == FOLDER
 
 
+@pytest.mark.cells(1)
 def test_a_tokenizer_has_the_models_tokens(name: str, tokenizer: Any) -> None:
     config = transformers.AutoConfig.from_pretrained(build(name))
     assert config.vocab_size == RECIPES[name].vocab_size
@@ -72,6 +73,7 @@ def test_words_are_tokens(tokenizer: Any) -> None:
     assert len(tokenizer(text, add_special_tokens=False)["input_ids"]) <= len(text) / 2
 
 
+@pytest.mark.long
 def test_templates_are_of_the_real_form() -> None:
     def rendered(name: str, *roles: str, **kwargs: Any) -> str:
         tokenizer = transformers.AutoTokenizer.from_pretrained(build(name))

@@ -92,6 +92,7 @@ def num_kept(folder: Path) -> int:
         return int(db.execute("SELECT count(*) FROM answers").fetchone()[0])
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_kill_9_loses_a_fraction_of_a_second_at_most(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)

@@ -125,6 +125,7 @@ def mean_mask_s(compile_it: partial[Any], reply: str) -> float:
     return sum(masks_s) / len(masks_s)
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_is_compiled_and_masked_in_no_time(name: str, compiler: Any) -> None:
     schema, reply = SCHEMAS[name]

@@ -114,6 +114,7 @@ def test_ray_59986_an_engine_without_enough_memory_is_an_error_and_no_hang(
     assert engine.pid is None
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 def test_ray_59986_cuda_out_of_memory_is_an_error_and_no_hang(model_path: Path) -> None:
     torch = pytest.importorskip("torch")

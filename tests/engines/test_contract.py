@@ -29,11 +29,11 @@ MARKS = {
     "scripted": [],
     "metered": [],
     "local": [pytest.mark.vllm],
-    "http": [pytest.mark.vllm],
-    "llamacpp": [pytest.mark.long],
+    "http": [pytest.mark.vllm, pytest.mark.engine_of_its_own],
+    "llamacpp": [pytest.mark.engine_of_its_own],
 }
 BEHIND = {"metered": "scripted"}  # whose gaps an engine has, too
-REMOTE = ["http", pytest.param("llamacpp", marks=pytest.mark.long)]
+REMOTE = [pytest.param(name, marks=pytest.mark.engine_of_its_own) for name in ("http", "llamacpp")]
 DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
 PROMPTS = [

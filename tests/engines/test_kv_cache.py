@@ -97,6 +97,7 @@ def test_models_that_run_elsewhere_have_their_own() -> None:
     assert Engines().find("scripted", Settings(), "kv")
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 def test_an_engine_that_keeps_something_else_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     forbids = pytest.importorskip("relserve.vllm_plugin.cache.what_forbids", reason="vLLM is not installed")

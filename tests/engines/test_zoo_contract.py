@@ -15,7 +15,7 @@ from relserve.call.answer_types import Grammar
 from relserve.engines.local.engine import LocalEngine
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 EMPTY = "an empty prompt is refused where no chat template makes something of it"
 GAPS = {("test_odd_prompts_are_answered", model): EMPTY for model in ("opt", "pythia")}
 SLOW = ("test_a_seed_makes_chance_repeatable",)  # sampling with top_p sorts all 262,144 tokens

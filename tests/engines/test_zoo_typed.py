@@ -10,7 +10,7 @@ from benchmarks.typed_calls import CALLS, THREE, outcome, prepare
 from relserve.api import Connection, connect
 from relserve.engines.local.engine import LocalEngine
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 NUM_ROWS = 30
 TEXTS = ("llm_extract, text", "llm_extract, list")
 

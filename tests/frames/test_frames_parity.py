@@ -75,6 +75,7 @@ def table() -> pa.Table:
     return _table()
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize(("sql", "library"), SQL_AND_LIBRARY)
 def test_the_same_as_in_sql(sql: str, library: str) -> None:
     function, template, options = CALLS[sql]

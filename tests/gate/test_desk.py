@@ -74,6 +74,7 @@ def test_the_rows_of_a_relquery_come_in_instalments_and_all_of_them_run() -> Non
     assert its.is_idle
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("parts", [1, 50, 500])
 @pytest.mark.parametrize("name", ["ours", "static-10", "saber"])
 def test_splitting_ones_work_gains_nothing(name: str, parts: int) -> None:

@@ -23,7 +23,7 @@ from relserve.session.pending_replies import PendingReplies
 from relserve.tiny import MODEL_DIR
 from tests.waiting import act_when, wait_until
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 ROWS_AT_ONCE = 16
 

@@ -121,6 +121,7 @@ class Engine:
                     self.desk.done(row.party, row.ticket, self.now_s)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("load", [1.3, 3.0])
 def test_of_those_let_in_at_least_95_of_100_are_in_time_and_the_engine_is_used(load: float) -> None:
     engine = Engine()
@@ -159,6 +160,7 @@ def test_where_there_is_room_hardly_anybody_is_refused() -> None:
     assert engine.came_to["refused"] - before < 0.02 * engine.came_to["in time"]
 
 
+@pytest.mark.long
 def test_an_engine_that_turns_three_times_slower_keeps_its_promise_again_soon() -> None:
     engine = Engine()
     engine.passes(10.0, 1.3)

@@ -78,6 +78,7 @@ def turned_keys(batch: Batch) -> Any:
     return keys
 
 
+@pytest.mark.cells(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_absorbed_is_attention_over_keys_and_values(path: Any, dtype: torch.dtype, shape: Any) -> None:
@@ -269,6 +270,7 @@ def test_a_compiler_that_fails_is_quoted(
     assert "x.cpp:1: error: no such header" in caplog.text
 
 
+@pytest.mark.cells(10)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("shape", [*SHAPES, {"num_heads": 17, "head_dim": 5, "width": 85}, {"width": 1000}])

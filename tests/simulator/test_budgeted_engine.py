@@ -57,6 +57,7 @@ class Noted:
         self.gone.append(request)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_request_is_served_and_judged(name: str) -> None:
     outcome = serve(requests(), ENGINE, make(name))
@@ -127,6 +128,7 @@ def test_a_tenfold_change_is_followed_within_thirty_seconds() -> None:
     assert model.error(200) < 0.15
 
 
+@pytest.mark.long
 def test_ours_keeps_more_limits_than_static_budgets_do() -> None:
     attained = {
         name: np.mean([serve(requests(120, 5.0, seed=s), ENGINE, make(name)).attained for s in (1, 2)])

@@ -52,6 +52,7 @@ def claimed(trace: Sequence[RelSpec], slo_s: float, as_workflows: bool = False) 
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rate", [3.0, 5.0], ids=["busy", "overloaded"])
 def test_deadlines_with_time_to_spare_cost_nothing(rate: float) -> None:
     """A minute on every relQuery; overloaded the mean wait is seconds, and the longest beyond a minute."""
@@ -68,6 +69,7 @@ def test_deadlines_that_would_be_missed_are_kept() -> None:
     assert late[1] <= late[0] / 2
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=4, derandomize=True)
 @given(
     seed=st.integers(0, 1000),

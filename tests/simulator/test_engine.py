@@ -66,6 +66,7 @@ def test_a_shared_prefix_is_computed_once() -> None:
     assert outcome.cached_share == pytest.approx(9 * 160 / (10 * 176))
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kv_tokens", [1500, 6000])
 def test_every_row_finishes(name: str, kv_tokens: int) -> None:
@@ -75,6 +76,7 @@ def test_every_row_finishes(name: str, kv_tokens: int) -> None:
     assert all(min(r.waiting_s, r.core_s, r.tail_s) >= 0 for r in outcome.latencies)
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_trace_gives_the_same_latencies(name: str) -> None:
     first = simulate(random_trace(5), spec_for(name), make(name))

@@ -22,6 +22,7 @@ def went(outcome: Outcome) -> Counter[str]:
     return Counter(served.member for served in outcome.served)
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_request_is_answered_once_whatever_dies(name: str) -> None:
     members = [member("a"), member("b", SLOW), member("c")]

@@ -21,11 +21,11 @@ EVEN = NoisyTimes(QUICK, noise=0.0, hiccups=0.0)
 def both(members: list[MemberSpec], router: str = "round_robin") -> list[Outcome]:
     """A run step by step, and one with jumps."""
     return [
-        simulate(load(80, rate=15.0), members, make(router), seed=2, may_jump=may)
-        for may in (False, True)
+        simulate(load(80, rate=15.0), members, make(router), seed=2, may_jump=may) for may in (False, True)
     ]
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("blocks", [4_000, 200], ids=["roomy", "tight"])
 def test_times_are_those_of_single_steps(blocks: int) -> None:
     engine = Engine(EVEN, blocks)
@@ -37,6 +37,7 @@ def test_times_are_those_of_single_steps(blocks: int) -> None:
     assert jumps.num_steps == exact.num_steps
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("router", ["least_loaded", "prism", "ours"])
 @pytest.mark.parametrize("budget", ["static-512", "lens", "ours"])
 def test_routers_and_budgets_do_about_the_same(router: str, budget: str) -> None:

@@ -32,6 +32,7 @@ def test_one_owner_whose_work_takes_no_time_changes_nothing() -> None:
     assert found == pytest.approx((134.80808557948083, 190.83512159301847, 714))  # before there were several
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("name", ["round_robin", "session", "prism", "ours"])
 @pytest.mark.parametrize("slow", [Owners(4), Owners(4, 0.02, 0.002, 3)])
 def test_every_request_is_answered_once_whatever_owner_sent_it(name: str, slow: Owners) -> None:
@@ -95,6 +96,7 @@ def test_an_owner_that_has_too_much_to_do_delays_requests_and_more_owners_cure_i
     assert waits_s[-1] == pytest.approx(80 * (0.08 - 1 / 30), rel=0.2)  # 30 a second come, 12.5 leave
 
 
+@pytest.mark.long
 def test_more_owners_do_not_cure_reports_and_rarer_ones_do() -> None:
     members = [member(name) for name in "abcd"]
     wait_s = {

@@ -23,6 +23,7 @@ def measured(outcome: Outcome) -> Outcome:
     return replace(outcome, policy_s=0.0, wall_s=0.0)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(NAMES),

@@ -51,6 +51,7 @@ def relquery_s(outcome: Outcome) -> float:
     return next(each.latency_s for each in outcome.latencies if each.rel_id == "rel")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("spec", "rate", "outputs"), [(CPU, 5.0, 2), (OPT_13B, 2.0, 20)], ids=["cpu", "gpu"])
 def test_first_tokens_are_hardly_later_than_on_an_idle_engine(
     spec: EngineSpec, rate: float, outputs: int
@@ -74,6 +75,7 @@ def test_the_relquery_pays_only_while_they_are_about() -> None:
     assert beside_s - alone_s < 5.0  # of about seven in which they are about, chats' own work included
 
 
+@pytest.mark.long
 def test_a_flood_of_them_does_not_starve_it() -> None:
     rel = relquery(1000, 2)
     alone_s = relquery_s(simulate([rel], CPU, policy()))

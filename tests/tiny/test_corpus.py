@@ -82,6 +82,7 @@ def test_there_are_many_phrasings() -> None:
     assert sum(map(len, questions.SEEN.values())) >= 100
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("task", HELD_OUT_TASKS)
 @pytest.mark.parametrize("unseen", [False, True])
 def test_held_out_groups_are_well_formed(task: str, unseen: bool) -> None:
@@ -98,6 +99,7 @@ def test_held_out_groups_are_well_formed(task: str, unseen: bool) -> None:
             assert all(group.bounds[0] <= int(answer) <= group.bounds[1] for answer in group.expected)
 
 
+@pytest.mark.long
 def test_yes_and_no_are_balanced() -> None:
     answers = [answer for group in heldout("yes_no", 400) for answer in group.expected]
     assert 0.4 < answers.count("yes") / len(answers) < 0.6

@@ -29,6 +29,7 @@ def model() -> evaluate.Model:
     return evaluate.Model()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "least"),
     [

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from relserve.text2sql.writers import writes_handles
 from relserve.tiny.tokenizer import load_tokenizer
 from relserve.tiny_sql import MODEL_DIR
@@ -23,6 +25,7 @@ def test_every_word_of_the_answer_language_is_one_token() -> None:
     assert all(len(tokenizer(f"{word} ", add_special_tokens=False).input_ids) == 1 for word in SINGLE_WORDS)
 
 
+@pytest.mark.long
 def test_held_out_accuracy() -> None:
     judged = verdicts(MODEL_DIR, 24, shuffles=1, seed="tests")
     assert sum(each.single for each in judged) >= 18

@@ -14,7 +14,7 @@ from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1",

@@ -86,6 +86,7 @@ def ours():
         yield run(monkeypatch, OURS)
 
 
+@pytest.mark.engine_of_its_own
 def test_steps_and_tokens_are_those_of_stock_vllm(ours, monkeypatch):
     stock = run(monkeypatch, None, tagged=False)
     assert [o.outputs[0].token_ids for o in ours.outputs] == [o.outputs[0].token_ids for o in stock.outputs]
@@ -95,6 +96,7 @@ def test_steps_and_tokens_are_those_of_stock_vllm(ours, monkeypatch):
     assert len(chunked) > len(PROMPTS), "no prompt was cut in pieces"
 
 
+@pytest.mark.engine_of_its_own
 def test_phases_agree_with_the_times_that_clients_see(ours):
     assert not ours.ledger.active
     assert len(ours.ledger) == 0

@@ -37,6 +37,7 @@ def check(arrivals: list[testing.Arrival], ran: testing.Ran, scheduler: Any) -> 
         assert len(scheduler.steering.queue) == 0
 
 
+@pytest.mark.cells(10)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
@@ -70,6 +71,7 @@ def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
     assert scheduler.steering.driver.reasons[ONLY_DECODES] > 20
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name != "stock"])
 def test_steps_with_nothing_to_decide_are_as_the_policy_would_have_them(
@@ -107,6 +109,7 @@ def test_steps_are_decided_while_ordinary_requests_are_about(is_async: bool) -> 
     assert not scheduler.steering.driver.reasons[ONLY_DECODES]
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])
 @pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+mixed", "dpu+marginal"])
 def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) -> None:
@@ -147,6 +150,7 @@ def test_settings_are_checked() -> None:
         testing.scheduler_of(MODEL, "dpu+aba", False, 40, treshold=1)
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", NAMES)
 def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
@@ -159,6 +163,7 @@ def test_any_budgets_give_the_same_tokens(variant: str, is_async: bool) -> None:
     assert scheduler.max_num_scheduled_tokens == wide
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
 @pytest.mark.parametrize("abort_every", [0, 37], ids=["", "aborts"])

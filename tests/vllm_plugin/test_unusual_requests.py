@@ -88,6 +88,7 @@ def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(va
     assert not scheduler.ledger.active
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("variant", VARIANTS[1:])
 def test_others_are_served_beside_a_session_that_pauses(variant: str) -> None:
     """It holds memory and a seat, cannot be planned, and goes on once more comes."""

@@ -88,6 +88,7 @@ def test_multi_line_completion_modes_and_carets(opened: Opened) -> None:
     expect(shell, f"{LEFT} 0")
 
 
+@pytest.mark.long
 def test_ctrl_c_cancels_a_query_of_duckdb(opened: Opened) -> None:
     shell = opened("--model", "scripted")
     shell.type("SELECT 'on' || 'going' AS state; " + ENDLESS + ENTER)
@@ -119,6 +120,7 @@ def test_ctrl_c_cancels_an_llm_call_whose_progress_is_shown(opened: Opened, slow
     expect(shell, f"{LEFT} 0")
 
 
+@pytest.mark.long
 def test_what_is_longer_than_the_screen_goes_to_the_pager(opened: Opened) -> None:
     shell = opened("--model", "scripted", PAGER="sed s/^/paged:/")
     shell.type("SELECT i FROM range(3) t(i);" + ENTER)

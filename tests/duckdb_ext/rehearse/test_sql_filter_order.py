@@ -36,6 +36,7 @@ def _in_order(num_rows: int, shares: tuple[int, ...]) -> int:
     return asked
 
 
+@pytest.mark.cells(2)
 @pytest.mark.parametrize("shares", [(80, 10), (10, 80), (50, 51), (90, 50, 10), (10, 90, 50), (97, 95)])
 def test_within_a_tenth_of_the_best_order(shares: tuple[int, ...]) -> None:
     made = made_of(ROWS)

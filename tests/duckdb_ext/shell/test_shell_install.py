@@ -119,6 +119,7 @@ def test_a_greeting_tells_the_release(installed: Installed, service: Service) ->
     assert (hello["service"], hello["protocol"], hello["relserve"]) == ("calls", 1, VERSION)
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.usefixtures("own_engines")
 def test_the_first_call_starts_the_engine(installed: Installed) -> None:
     with connect(installed) as con, connect(installed) as other:
@@ -164,6 +165,7 @@ def test_a_python_that_is_gone(tmp_path: Path) -> None:
             con.execute("SELECT llm('{}', 1)").fetchall()
 
 
+@pytest.mark.engine_of_its_own
 def test_a_start_that_fails_is_tried_once_whatever_the_threads(tmp_path: Path) -> None:
     broken, begun = tmp_path / "broken", tmp_path / "begun"
     broken.write_text(f"#!/bin/sh\necho $$ >> {begun}; sleep 1; echo no memory >&2; exit 1\n")

@@ -58,6 +58,7 @@ def late(con: Connection) -> int:
     return int(found[0][2])
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize(
     ("sql", "rows", "num_failed"),
     [

@@ -29,6 +29,7 @@ def seconds_told(engine: ScriptedEngine) -> list[float | None]:
     return [None if deadline_s is None else deadline_s - time.time() for deadline_s in told]
 
 
+@pytest.mark.cells(10)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize(
     ("given", "seconds"),

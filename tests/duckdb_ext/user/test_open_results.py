@@ -65,6 +65,7 @@ def _interrupt(slow: Slow) -> None:
     _ask_something(slow)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.performance
 @pytest.mark.parametrize("end", [_close, _ask_nothing, _ask_something, _interrupt])
 def test_what_is_left_asks_nothing_more(slow: Slow, end: Callable[[Slow], None], limit_s: Limit) -> None:

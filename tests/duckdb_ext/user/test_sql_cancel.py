@@ -73,6 +73,7 @@ def test_ctrl_c(prefetch: bool, limit_s: Limit) -> None:
         assert each == dict(seen="KeyboardInterrupt", idle=True, aborted=True, next=1, restored=True)
 
 
+@pytest.mark.cells(2)
 @pytest.mark.performance
 @pytest.mark.parametrize("prefetch", [True, False])
 @pytest.mark.parametrize("name", QUERIES)

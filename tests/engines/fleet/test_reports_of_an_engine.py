@@ -16,7 +16,7 @@ from relserve.policies.dispatch.state import Report
 from relserve.tiny import MODEL_DIR
 from tests.waiting import PATIENCE_S, Limit, wait_until
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 NUM_ROWS = 600
 
 

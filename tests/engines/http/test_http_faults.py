@@ -53,6 +53,7 @@ def refusing(status, message, **fields):
     return handler
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize(
     "first",
     [
@@ -183,6 +184,7 @@ def test_a_slow_row_times_out_and_is_tried_once_more(fake):
     assert len(server.requests) == 3
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     ("status", "message", "kind"),
     [

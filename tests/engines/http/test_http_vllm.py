@@ -17,7 +17,7 @@ from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError, FailureKind, ModelError
 from tests.waiting import PATIENCE_S, wait_until
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 YES_NO = Grammar(choices=("yes", "no"))
 TEN = [f"Is {i} a lucky number?" for i in range(10)]

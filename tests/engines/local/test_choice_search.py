@@ -91,6 +91,7 @@ def searched(model: MadeUpModel, choices: Sequence[str]) -> tuple[list[float], i
     return found, num_looks
 
 
+@pytest.mark.cells(5)
 @pytest.mark.parametrize("choices", [TWO_WAY, WITH_LONGER])
 @pytest.mark.parametrize("sharpness", [0.0, 1.0, 4.0])
 @pytest.mark.parametrize("seed", range(3))

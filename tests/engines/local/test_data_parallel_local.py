@@ -11,7 +11,7 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from tests.waiting import PATIENCE_S
 
-pytestmark = [pytest.mark.vllm, pytest.mark.long]
+pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm, pytest.mark.long]
 PROMPTS = [f"Say something about number {i}." for i in range(120)]
 
 

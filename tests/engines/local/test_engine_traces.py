@@ -30,6 +30,7 @@ def receiver() -> Iterator[Receiver]:
     receiver.close()
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
 def test_requests_are_spans_below_their_statement(receiver: Receiver, tmp_path: Path) -> None:

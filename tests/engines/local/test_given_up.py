@@ -70,6 +70,7 @@ def hasty_engine(model_path: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     spawn(engine.close()).result(timeout=60)
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 def test_a_grammar_that_takes_too_long_fails_its_rows_with_the_reason(hasty_engine: LocalEngine) -> None:
     rng, pid = random.Random(0), hasty_engine.pid
@@ -85,6 +86,7 @@ def test_a_grammar_that_takes_too_long_fails_its_rows_with_the_reason(hasty_engi
     assert hasty_engine.pid == pid
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.vllm
 def test_an_error_of_one_request_costs_neither_the_engine_nor_the_row(hasty_engine: LocalEngine) -> None:
     pid = hasty_engine.pid

@@ -71,6 +71,7 @@ def cpu_seconds(pid: int) -> float:
     return sum(psutil.Process(pid).cpu_times()[:2])
 
 
+@pytest.mark.engine_of_its_own
 def test_concurrent_first_queries_start_one_engine(own_engine, said):
     engine = own_engine
     asked = [spawn(collect(engine, submission_of(PROMPTS[:5]))) for _ in range(3)]
@@ -253,6 +254,7 @@ def test_what_is_unanswered_at_the_deadline_fails_and_is_aborted(engine):
     assert ask(engine, PROMPTS[:1])[0].failure is None
 
 
+@pytest.mark.engine_of_its_own
 def test_a_dead_engine_is_restarted_once_for_all(own_engine, said):
     engine = own_engine
     expected = spawn(collect(engine, submission_of(MANY[:300], max_tokens=100))).result(timeout=TIMEOUT_S)
@@ -268,6 +270,7 @@ def test_a_dead_engine_is_restarted_once_for_all(own_engine, said):
     assert said[0].startswith("the engine for tiny died (killed by SIGKILL; out of memory?); its log is ")
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.long
 def test_two_deaths_in_one_query_raise_and_the_next_works(own_engine):
     engine = own_engine
@@ -283,6 +286,7 @@ def test_two_deaths_in_one_query_raise_and_the_next_works(own_engine):
     assert engine.pid is not None
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.performance
 def test_closing_under_a_query_ends_it(own_engine, monkeypatch, limit_s):
     engine = own_engine
@@ -297,6 +301,7 @@ def test_closing_under_a_query_ends_it(own_engine, monkeypatch, limit_s):
     assert not psutil.pid_exists(pid)
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.long
 def test_a_model_without_a_chat_template_is_said_to_have_none(model_path, tmp_path):
     for file in model_path.iterdir():
@@ -313,6 +318,7 @@ def test_a_model_without_a_chat_template_is_said_to_have_none(model_path, tmp_pa
     assert "chat_template.jinja" in said[2]
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.long
 def test_a_start_that_fails_says_why_and_can_be_tried_again(model_path, tmp_path):
     (tmp_path / "model").mkdir()

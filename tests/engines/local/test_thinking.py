@@ -113,6 +113,7 @@ def test_the_context_keeps_room_for_the_answer():
     assert end_of(thinking.before(0, [1] * room, None)).failure.kind is FailureKind.OVER_CONTEXT
 
 
+@pytest.mark.engine_of_its_own
 def test_the_model_ends_its_thoughts(engine):
     replies = ask(engine, PROMPTS, grammar=YES_NO, max_tokens=4, thinking=BUDGET)
     assert {reply.text for reply in replies} <= set(YES_NO.choices)
@@ -128,6 +129,7 @@ def test_the_model_ends_its_thoughts(engine):
     assert engine.num_unfinished == 0
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.parametrize("budget", [1, 2])
 def test_thoughts_end_at_their_budget_and_the_answer_follows(engine, budget):
     replies = ask(engine, PROMPTS, grammar=YES_NO, max_tokens=4, thinking=budget, with_confidence=True)
@@ -136,6 +138,7 @@ def test_thoughts_end_at_their_budget_and_the_answer_follows(engine, budget):
     assert all(0.49 <= reply.confidence <= 1 for reply in replies)  # of the likelier of two
 
 
+@pytest.mark.engine_of_its_own
 def test_a_free_text_holds_no_thoughts(engine):
     for sampling in (dict(thinking=3), dict(thinking=BUDGET), dict(thinking=20, temperature=1.0, seed=3)):
         replies = ask(engine, PROMPTS, max_tokens=40, **sampling)
@@ -143,6 +146,7 @@ def test_a_free_text_holds_no_thoughts(engine):
         assert all(reply.usage.output_tokens - reply.usage.thought_tokens <= 40 for reply in replies)
 
 
+@pytest.mark.engine_of_its_own
 def test_a_prompt_that_leaves_no_room_to_think_fails_alone(engine):
     long, short = ask(engine, ["soup " * 4090, "soup"], grammar=YES_NO, max_tokens=4, thinking=9)
     assert long.failure.kind is FailureKind.OVER_CONTEXT
@@ -151,11 +155,13 @@ def test_a_prompt_that_leaves_no_room_to_think_fails_alone(engine):
     assert ask(engine, [""], thinking=9, grammar=YES_NO)[0].failure is None
 
 
+@pytest.mark.engine_of_its_own
 def test_equal_thoughts_give_equal_answers_in_any_company(engine):
     together = texts(ask(engine, PROMPTS, thinking=7))
     assert [texts(ask(engine, [prompt], thinking=7))[0] for prompt in PROMPTS[:4]] == together[:4]
 
 
+@pytest.mark.engine_of_its_own
 def test_typed_answers_in_sql_come_after_thoughts_and_none_is_lost(folder):
     con = connect(model=str(folder), progress=False)
     con.execute("CREATE TABLE t AS SELECT 'Guest ' || i || ' had soup.' AS x FROM range(40) r(i)")

@@ -26,6 +26,8 @@ from relserve.settings import load
 from tests.server.openai.gateways import running
 from tests.traces import Receiver
 
+pytestmark = pytest.mark.engine_of_its_own
+
 PROMPTS = [f"How was dish {i}?" for i in range(60)]
 
 

@@ -97,6 +97,7 @@ def test_two_clients_share_one_process(make):
     assert spawn(status_of(first)).result()["answered"] == 2 * len(PROMPTS)
 
 
+@pytest.mark.engine_of_its_own
 def test_ten_clients_that_start_it_at_once_share_one(run_dir, tmp_path):
     env = {**os.environ, "RELSERVE_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "relserve", "engine", "start", "--model", "scripted", "--print-socket"]
@@ -110,6 +111,7 @@ def test_ten_clients_that_start_it_at_once_share_one(run_dir, tmp_path):
     assert sum(f"serve {place.task}" in command for command in commands) == 1
 
 
+@pytest.mark.engine_of_its_own
 def test_a_process_that_was_killed_has_a_successor_though_its_socket_is_left(make):
     engine = make()
     ask(engine, PROMPTS)
@@ -121,6 +123,7 @@ def test_a_process_that_was_killed_has_a_successor_though_its_socket_is_left(mak
     assert pid_of(engine) != first
 
 
+@pytest.mark.engine_of_its_own
 def test_rows_that_a_killed_process_left_are_asked_of_its_successor(make, said):
     engine = make()
     asked, going_on = started(engine, submission_of(MANY))
@@ -133,6 +136,7 @@ def test_rows_that_a_killed_process_left_are_asked_of_its_successor(make, said):
     assert any("ended; starting it anew" in line for line in said)
 
 
+@pytest.mark.engine_of_its_own
 def test_stopped_in_mid_query_it_says_so_and_is_not_started_anew(make):
     engine = make()
     asked, going_on = started(engine, submission_of(MANY))
@@ -152,6 +156,7 @@ def test_a_client_that_hangs_up_ends_its_work(make):
     assert spawn(status_of(engine)).result()["answered"] < len(MANY)
 
 
+@pytest.mark.engine_of_its_own
 def test_closing_the_client_ends_its_queries_and_leaves_the_process(make):
     engine = make()
     asked, going_on = started(engine, submission_of(MANY))
@@ -163,6 +168,7 @@ def test_closing_the_client_ends_its_queries_and_leaves_the_process(make):
     assert len(ask(engine, PROMPTS)) == len(PROMPTS)
 
 
+@pytest.mark.engine_of_its_own
 def test_it_ends_when_it_has_been_idle(make):
     engine = make(idle_min=0.01)
     ask(engine, PROMPTS)
@@ -207,11 +213,13 @@ def test_a_process_that_cannot_start_is_told_with_its_error(make, monkeypatch):
     assert places() == []
 
 
+@pytest.mark.engine_of_its_own
 def test_a_query_larger_than_one_message_arrives_whole(make, monkeypatch):
     monkeypatch.setattr(wire, "PART", 100)
     assert texts(ask(make(), PROMPTS)) == texts(ask(ScriptedEngine(), PROMPTS))
 
 
+@pytest.mark.engine_of_its_own
 def test_grammars_of_rows_arrive_with_their_rows(make, monkeypatch):
     monkeypatch.setattr(wire, "PART", 100)
     grammars = [Grammar(ebnf=f'root ::= "{i % 7}"') if i % 3 else None for i in range(len(PROMPTS))]
@@ -220,6 +228,7 @@ def test_grammars_of_rows_arrive_with_their_rows(make, monkeypatch):
     assert found[1:3] == ["1", "2"]
 
 
+@pytest.mark.engine_of_its_own
 def test_an_error_of_another_kind_is_told_and_ends_nothing(make):
     engine = make()
     with pytest.raises(EngineError, match=r"failed .AttributeError.*its log tells more"):
@@ -229,6 +238,7 @@ def test_an_error_of_another_kind_is_told_and_ends_nothing(make):
     assert pid_of(engine) == pid
 
 
+@pytest.mark.engine_of_its_own
 def test_a_lock_that_others_removed_costs_no_second_engine_its_socket(make):
     engine = make()
     ask(engine, PROMPTS)
@@ -252,6 +262,7 @@ def test_cancelling_does_not_wait_for_a_process_that_does_not_read(make):
         process.resume()
 
 
+@pytest.mark.engine_of_its_own
 @pytest.mark.parametrize("option", [["--model", "scripted"], ["--all"]])
 def test_the_command_stops_it(make, tmp_path, option):
     engine = make()

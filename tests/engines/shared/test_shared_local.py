@@ -26,7 +26,7 @@ from relserve.errors import EngineDeadError, EngineStartError
 from relserve.machine.engine_status import is_alive
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 PROMPTS = [f"Was guest {i} happy with the soup?" for i in range(20)]
 MANY = [f"Was guest {i} happy with the soup? Say why." for i in range(600)]

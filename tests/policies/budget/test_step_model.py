@@ -48,6 +48,7 @@ def test_hiccups_do_not_move_ours() -> None:
     assert np.median(errors(learnt(PUBLISHED, hiccups=0.05))) > 0.05
 
 
+@pytest.mark.cells(2)
 @FORMS
 @pytest.mark.parametrize("speed", [10.0, 0.1])
 def test_a_tenfold_change_is_followed_within_thirty_seconds_of_steps(form: Form, speed: float) -> None:

@@ -121,6 +121,7 @@ def served(name: str, more: Callable[[int], list[RequestState]], steps: int, num
     return done
 
 
+@pytest.mark.cells(4)
 @EVERY
 def test_all_finish_once_nothing_arrives(name: str):
     """Fifty requests in a pool that holds a few of them; every variant gets through."""

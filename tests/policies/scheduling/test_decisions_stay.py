@@ -67,6 +67,7 @@ def test_with_the_papers_guard(name: str) -> None:
     assert mean_and_largest_s(name, starvation_s=0.3) == pytest.approx(WITH_THRESHOLD[name], rel=1e-9)
 
 
+@pytest.mark.cells(6)
 @pytest.mark.parametrize("name", WITH_PATIENCE)
 @pytest.mark.parametrize("few", [0, 8])
 def test_one_by_one_and_all_at_once_decide_the_same(

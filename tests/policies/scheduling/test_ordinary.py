@@ -145,6 +145,7 @@ def test_after_some_time_without_one_nothing_is_paid() -> None:
     assert engine.step(after_s=2.0).token_budget is None
 
 
+@pytest.mark.long
 def test_thousands_of_them_leave_relqueries_half_of_the_time() -> None:
     engine = Engine()
     engine.step(relation("big", 500), *[chat(f"c{i}") for i in range(3000)])

@@ -90,6 +90,7 @@ def rows_of(rng: random.Random, count: int, longest: int) -> tuple[RowSpec, ...]
     return tuple(RowSpec(prompt, rng.randint(1, longest)) for prompt in prompts)
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("cap", [None, 1024], ids=["own caps", "caps of 1,024"])
 def test_the_promise_holds_whatever_the_caps(cap: int | None) -> None:
     assert worst_over_fcfs(0.0, cap) > 5

@@ -25,6 +25,7 @@ def trace(rate: float, count: int, seed: int) -> list[RelSpec]:
     return found
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("rate", [0.5, 2.0, 4.0], ids=["idle", "busy", "overloaded"])
 @pytest.mark.parametrize("kv_tokens", [4_000, 100_000], ids=["tight", "roomy"])
 def test_it_foresees_what_the_engine_does(rate: float, kv_tokens: int) -> None:

@@ -124,6 +124,7 @@ TYPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize(("kind", "word"), TYPES)
 def test_a_type_has_postgresqls_name(con, kind, word):
     catalog = catalog_over(con)

@@ -94,6 +94,7 @@ def test_ann_cannot_stop_root(serve: Serve, users: Path) -> None:
     assert root.execute("SELECT pg_cancel_backend(%s)", (ann.info.backend_pid,)).fetchone() == (True,)
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize(
     "data",
     [

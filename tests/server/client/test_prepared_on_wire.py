@@ -31,6 +31,7 @@ def with_asyncpg(server: Server, steps: Callable[[Con], Awaitable[Any]]) -> Any:
     return asyncio.run(run())
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("statement", "rows", "status"),
     [
@@ -54,6 +55,7 @@ def test_rows_and_tag_of_a_write(serve: Serve, statement: str, rows: Any, status
     assert (cursor.fetchall() if cursor.description else None, cursor.statusmessage) == (rows, status)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("prepared", "rows", "status"),
     [
@@ -80,6 +82,7 @@ def test_an_execute_of_nothing_is_an_error(serve: Serve) -> None:
         con.execute("EXECUTE p")
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     "change", ["ALTER TABLE t ALTER a TYPE VARCHAR", "ALTER TABLE t RENAME a TO b", "SET search_path = other"]
 )

@@ -33,6 +33,7 @@ def con(serve: Serve) -> psycopg.Connection[Any]:
     return con
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     ("during", "end"),
     [
@@ -80,6 +81,7 @@ def test_a_reset_is_undone(con: psycopg.Connection[Any]) -> None:
     assert (text(con, "SHOW search_path"), text(con, "SELECT a FROM t")) == ("s9", "9")
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize(
     "statement",
     ["SET schema = 's9'", "SET SCHEMA 's9'", 'SET "search_path" TO s9', "SET Search_Path = 's9' -- here"],

@@ -18,6 +18,7 @@ from tests.server.openai.gateways import running
 from tests.waiting import PATIENCE_S
 
 pytestmark = [
+    pytest.mark.engine_of_its_own,
     pytest.mark.vllm,
     pytest.mark.long,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of vLLM's own server, in another thread

@@ -22,6 +22,7 @@ from tests.server.openai.gateways import Running, running
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [
+    pytest.mark.engine_of_its_own,
     pytest.mark.vllm,
     pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of vLLM's own server, in another thread

@@ -140,6 +140,7 @@ def test_an_engine_that_is_killed_is_503_and_then_another(served: Served) -> Non
     assert all(error.status_code == 503 and error.response.headers["retry-after"] for error in told)
 
 
+@pytest.mark.engine_of_its_own
 def test_other_models_and_open_addresses_are_refused() -> None:
     """In a process of its own, for a server limits its process's memory and the like."""
     for words, why in (

@@ -90,6 +90,7 @@ def test_structured_answers_and_logprobs(ask):
     assert re.fullmatch(r"\s*(\[[\s7,\]]*)?", held)
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize(
     "given",
     [

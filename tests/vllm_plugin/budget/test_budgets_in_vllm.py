@@ -47,6 +47,7 @@ def with_limits(seed: int) -> list[testing.Arrival]:
     return arrivals
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("num_blocks", [40, 400], ids=["tight", "roomy"])
 @pytest.mark.parametrize("variant", [DEFAULT, "stock", "dpu+aba"])
@@ -62,6 +63,7 @@ def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int,
     assert not scheduler.budgets.rows
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [DEFAULT, "stock"])
 @pytest.mark.parametrize("name", ["ours", "lens", "static-40", "pressure-40"])

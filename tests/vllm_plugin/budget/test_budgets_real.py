@@ -20,7 +20,7 @@ from relserve.tiny import MODEL_DIR
 from tests.vllm_plugin.budget.random_budgets import RandomBudgets
 from tests.vllm_plugin.test_real_outputs import VARIABLES, requests
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 
 @pytest.fixture

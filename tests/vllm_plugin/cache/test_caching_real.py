@@ -9,7 +9,7 @@ import pytest
 
 from relserve.tiny import MODEL_DIR
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 NUM_BLOCKS = 18  # so few that rows wait and are preempted
 DISHES = ("soup", "steak", "salad", "pie")

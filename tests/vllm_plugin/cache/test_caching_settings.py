@@ -17,6 +17,7 @@ def test_keys_and_values_are_the_default() -> None:
     assert (settings.cache, settings.caching, settings.ttft_slo_s, settings.tbt_slo_s) == ("kv", "", 0.0, 0.0)
 
 
+@pytest.mark.cells(10)
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("caching", ["", *NAMES])
 def test_every_combination_can_be_said(cache: str, caching: str) -> None:

@@ -35,6 +35,7 @@ def served(variant: str, num_blocks: int, **settings: Any) -> tuple[int, int]:
     return ran.num_steps, max(most)
 
 
+@pytest.mark.cells(3)
 @pytest.mark.parametrize("caching", NAMES)
 def test_what_is_shared_lets_as_many_in_as_stock(caching: str) -> None:
     """A pool of 39 blocks, of which all share 20: one alone would fit were they counted in full."""

@@ -22,7 +22,7 @@ from tests.vllm_plugin.cache.hybrid_engines import (
 )
 from tests.vllm_plugin.cache.planning_ahead import planning_ahead
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 MIXED = ("kv", "hidden")
 LOAD: dict[str, Any] = {"forms": ("", "", *FORMS, ""), "max_tokens": 40}

@@ -26,7 +26,7 @@ from tests.vllm_plugin.cache.hybrid_engines import (
     work,
 )
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 KINDS = {"hidden": ("hidden",), "mixed": ("kv", "hidden"), "keys and values": ("kv",)}
 GRAMMARS: dict[str, Any] = {"forms": ("", *FORMS), "max_tokens": 40}  # five: each form meets each kind

@@ -15,7 +15,7 @@ from relserve.vllm_plugin.cache.engine_config import prepare
 from tests.vllm_plugin.cache.hybrid_engines import build_model, environment, said, scheduler_of, start, work
 from tests.vllm_plugin.cache.unfit_models import build_unfit
 
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
 
 
 class Unfit(NamedTuple):

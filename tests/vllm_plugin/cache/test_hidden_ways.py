@@ -23,7 +23,7 @@ from tests.vllm_plugin.cache.hybrid_engines import (
 )
 from tests.vllm_plugin.cache.switching_scheduler import REPORT_VARIABLE
 
-pytestmark = [pytest.mark.vllm, pytest.mark.long]
+pytestmark = [pytest.mark.engine_of_its_own, pytest.mark.vllm, pytest.mark.long]
 
 MIXED = ("kv", "hidden")
 WHOLE = {"max_num_batched_tokens": 512, "enable_chunked_prefill": False}
