@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ import numpy as np
 
 MIN_SLOPE_S, MIN_BASE_S = 1e-8, 1e-6
 HUBER = 1.345  # residuals beyond so many robust standard deviations lose weight
+FEW_STEPS = 8  # below so many the start is scaled as a whole, for their shapes tell slopes from bases badly
+SURE = 0.7  # mean error of lately measured steps, as a natural logarithm: a factor of two
+NEWS = 0.125  # weight of the latest step in that mean
 
 
 class StepFeatures(NamedTuple):
@@ -102,6 +106,11 @@ class CostModel:
         """See `StepCost.linear`."""
         return self
 
+    def scaled(self, factor: float) -> CostModel:
+        """The model of a machine on which every step takes so many times as long."""
+        times = {name: value and value * factor for name, value in asdict(self).items()}
+        return CostModel(**times)
+
     def save(self, path: Path) -> None:
         """Write as JSON."""
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -189,9 +198,17 @@ def _model(found: dict[int, float], prior: CostModel | None) -> CostModel:
 
 
 class CostSource(Protocol):
-    """Where a scheduler takes its cost model from, step by step."""
+    """Where a scheduler takes its cost model from, step by step.
+
+    Attributes:
+        is_sure: whether lately measured steps took about what the model says; what rests on seconds, such as
+            a promise to each relQuery, waits until it does.
+    """
 
     model: CostModel
+
+    @property
+    def is_sure(self) -> bool: ...
 
     def add(self, sample: StepSample) -> None:
         """Take one measured step."""
@@ -199,6 +216,8 @@ class CostSource(Protocol):
 
 class FixedCost:
     """A cost model that stays as it is, whatever is measured."""
+
+    is_sure = True
 
     def __init__(self, model: CostModel) -> None:
         self.model = model
@@ -210,13 +229,21 @@ class FixedCost:
 class OnlineCost:
     """A cost model kept fresh from measured steps.
 
-    Keeps the latest `window` samples and refits every `every` steps; robust to hiccups (see `fit`).
+    It is fitted to the latest `window` steps: after 1, 2, 4, 8 .. of them and then after every `every`. It is
+    robust to hiccups (see `fit`). The first few steps scale the start as a whole: what is first taken for
+    another model or another machine is wrong by one factor above all.
     """
 
     def __init__(self, start: CostModel, window: int = 512, every: int = 64) -> None:
         self.model, self.every = start, every
+        self._start = start
         self._samples = np.zeros((window, 3))
-        self._num = 0
+        self._num, self._error = 0, float("inf")
+
+    @property
+    def is_sure(self) -> bool:
+        """See `CostSource.is_sure`; nothing is known of the first steps."""
+        return self._error <= SURE
 
     def add(self, sample: StepSample) -> None:
         """Take one measured step."""
@@ -225,5 +252,30 @@ class OnlineCost:
         window = len(self._samples)
         self._samples[self._num % window] = sample
         self._num += 1
-        if self._num % self.every == 0:
-            self.model = fit(self._samples[: min(self._num, window)], self.model)
+        self._note_error(sample)
+        is_early = self._num < self.every and self._num.bit_count() == 1
+        if is_early or self._num % self.every == 0:
+            self._fit(self._samples[: min(self._num, window)])
+
+    def _note_error(self, sample: StepSample) -> None:
+        foreseen_s = self.model.step(sample.prefill_tokens, sample.num_decodes)
+        if foreseen_s > 0:
+            error = abs(math.log(sample.seconds / foreseen_s))
+            known = 0.0 if math.isinf(self._error) else self._error
+            self._error = known + max(1.0 / self._num, NEWS) * (error - known)
+
+    def _fit(self, samples: np.ndarray) -> None:
+        if len(samples) < FEW_STEPS:
+            self.model = _scaled(self._start, samples)
+        else:
+            self.model = fit(samples, self.model)
+
+
+def _scaled(cost: CostModel, samples: np.ndarray) -> CostModel:
+    """The model with all its times multiplied by the median of what steps took over what it says."""
+    foreseen_s = np.array([cost.step(tokens, decodes) for tokens, decodes, _ in samples])
+    is_any = foreseen_s > 0
+    if not is_any.any():
+        return cost
+    factor = float(np.median(samples[is_any, 2] / foreseen_s[is_any]))
+    return cost.scaled(factor)

@@ -26,6 +26,7 @@ class EngineSpec:
 
     Attributes:
         arrival_s_a_row: time that the engine spends to take in a row, between steps.
+        guess: what its scheduler takes steps to cost before it has measured any; None: it knows `cost`.
         chunked: a prompt may be computed over several steps (V1); else it must fit one step's budget.
     """
 
@@ -34,6 +35,7 @@ class EngineSpec:
     chunked: bool = True
     prefix_caching: bool = True
     arrival_s_a_row: float = 0.0
+    guess: CostModel | None = None
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from relserve.policies.cost import FixedCost
+from relserve.policies.cost import FixedCost, OnlineCost, StepSample
 from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
@@ -32,7 +32,8 @@ class Replica:
         lengths: LengthLearner | None = None,
     ) -> None:  # fmt: skip
         self.spec, self.engine, self.outcome = spec, SimEngine(spec), Outcome()
-        self._driver = StepDriver(policy, FixedCost(spec.cost), lengths)
+        cost = FixedCost(spec.cost) if spec.guess is None else OnlineCost(spec.guess)
+        self._driver = StepDriver(policy, cost, lengths)
         self._arrived: deque[RelSpec] = deque()
         self._num_arrived_rows = 0
         self._is_awake, self._repeats = False, False
@@ -93,12 +94,15 @@ class Replica:
             engine.free_capacity(),
             engine.limits,
             now_s,
-            self.spec.cost,
+            self._driver.model,
             lambda state: engine.miss_ratio(state, self._driver.policy.learns),
+            is_cost_sure=self._driver.is_cost_sure,
         )
 
     def end_step(self, work: StepWork, now_s: float) -> None:
         """The step is over."""
+        step_s = self.spec.cost.step(work.prefill_tokens, work.num_decodes)
+        self._driver.measured(StepSample(work.prefill_tokens, work.num_decodes, step_s))
         self._count(self.engine.finish(work, now_s), num_steps=1, now_s=now_s)
 
     def jump(self, now_s: float, until_s: float) -> float:

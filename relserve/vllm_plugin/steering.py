@@ -157,6 +157,7 @@ class Steering:
         return StepView(
             news.changed, news.gone, free, self.limits, time.monotonic(), self.driver.model,
             lambda state: self._miss_ratios.of(state, step), news.cancelled, num_steps,
+            self.driver.is_cost_sure,
         )  # fmt: skip
 
     def _choose_type(self) -> None:

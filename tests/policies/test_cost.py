@@ -69,6 +69,26 @@ def test_online_follows_a_machine_that_slows_down() -> None:
     assert online.model.step(300, 20) == pytest.approx(3 * TRUE.step(300, 20), rel=0.1)
 
 
+@pytest.mark.parametrize("factor", [0.01, 1.0, 100.0])
+def test_online_is_sure_of_any_machine_after_few_steps(factor: float) -> None:
+    online = OnlineCost(TRUE)
+    assert not online.is_sure
+    for s in samples(12, 1):
+        online.add(s._replace(seconds=s.seconds * factor))
+    assert online.is_sure
+    assert 0.5 < online.model.step(300, 20) / (factor * TRUE.step(300, 20)) < 2.0
+
+
+def test_online_is_unsure_once_steps_take_other_times() -> None:
+    online = OnlineCost(TRUE)
+    for s in samples(70, 1):
+        online.add(s)
+    assert online.is_sure
+    for s in samples(8, 2):
+        online.add(s._replace(seconds=s.seconds * 20))
+    assert not online.is_sure
+
+
 def test_saved_and_loaded_it_is_the_same(tmp_path) -> None:  # type: ignore[no-untyped-def]
     TRUE.save(tmp_path / "deep" / "cost.json")
     assert CostModel.load(tmp_path / "deep" / "cost.json") == TRUE

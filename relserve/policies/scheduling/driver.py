@@ -58,6 +58,11 @@ class StepDriver:
         """The cost model to show the policy now."""
         return self.cost.model
 
+    @property
+    def is_cost_sure(self) -> bool:
+        """Whether steps lately took about what the cost model says."""
+        return self.cost.is_sure
+
     def lengths_of(self, kind: str | None, cap: int, likely: int | None = None) -> RelLengths:
         """What its outputs are taken to be, of a relQuery that comes; see `LengthLearner.of`."""
         return self.lengths.of(kind, cap, likely) if self.policy.learns else CapLengths(cap)

@@ -86,7 +86,9 @@ class PatienceGuard:
 
     The promise is as good as the cost model, and as what is known of output lengths. It cannot be kept where
     work turns out longer than it was taken for after others were let past, nor where rows that run hold up a
-    more urgent one, for they are not interrupted unless memory runs out.
+    more urgent one, for they are not interrupted unless memory runs out. As long as steps take other times
+    than the cost model says, no promise is made: the shadow notes who came, and serves them once it is known
+    at which pace.
 
     Args:
         patience: in FCFS latencies; where it is infinite, deadlines are kept and nothing else.
@@ -130,7 +132,8 @@ class PatienceGuard:
             return
         for rel_id in view.gone:
             self.shadow.leave(rel_id, is_done=rel_id not in view.cancelled)
-        self.shadow.advance(view.now_s, view.cost.linear, view.limits)
+        if view.is_cost_sure:
+            self.shadow.advance(view.now_s, view.cost.linear, view.limits)
         ratios = miss_ratios(book)
         for slot in sorted(book.newcomers, key=book.arrival_s.__getitem__):
             self.shadow.arrive(book.states[slot], ratios[slot])
@@ -139,9 +142,12 @@ class PatienceGuard:
         """Note how low the value of each has to be for everybody to be in time."""
         at_most, shared = vector(book.column("at_most", blank=INFINITE)), shared_s(book)
         at_most[:] = INFINITE
-        if np.isinf(self.patience) and not _has_deadlines(book):
+        promises = view.is_cost_sure and not np.isinf(self.patience)
+        if not promises and not _has_deadlines(book):
             return
-        latencies_s = self.shadow.forecast(view.cost.linear, view.limits) | self.shadow.latency_s
+        latencies_s: dict[str, float] = {}
+        if promises:
+            latencies_s = self.shadow.forecast(view.cost.linear, view.limits) | self.shadow.latency_s
         fcfs_s = np.array([latencies_s.get(state.rel_id, INFINITE) for state in book.states])
         latest_s = vector(book.arrival_s) + HASTE * self.patience * fcfs_s + self.grace_s - view.now_s
         own_steps_s = np.minimum(self._pace_s * vector(book.column("decodes")), fcfs_s)

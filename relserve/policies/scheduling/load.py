@@ -24,6 +24,10 @@ class ArrivingLoad:
         if len(self._arrivals) > LOOK_BACK:
             self._arrivals.popitem(last=False)
 
+    def clear(self) -> None:
+        """Forget all that came."""
+        self._arrivals.clear()
+
     def of(self, now_s: float, ahead_s: float) -> float:
         """The load, at least 1, when the engine has work for so many seconds."""
         if not self._arrivals:

@@ -44,6 +44,7 @@ class SchedulingPolicy:
     book: RelBook = field(default_factory=RelBook, repr=False)
     load: ArrivingLoad = field(default_factory=ArrivingLoad, repr=False)
     _later: float = field(default=1.0, repr=False)
+    _was_sure: bool = field(default=True, repr=False)
 
     def decide(self, view: StepView) -> StepDecision:
         """What the next step computes."""
@@ -111,10 +112,14 @@ class SchedulingPolicy:
 
     def _count_load(self, view: StepView) -> None:
         """Renew what a second saved is worth to those that will come."""
-        book = self.book
-        if book.newcomers:
+        book, was_sure, self._was_sure = self.book, self._was_sure, view.is_cost_sure
+        counted = book.newcomers
+        if not (was_sure and view.is_cost_sure):  # what was counted before was no seconds yet
+            self.load.clear()
+            counted = list(book.active.values())
+        if counted:
             alone = alone_s(book)
-            for slot in sorted(book.newcomers, key=book.arrival_s.__getitem__):
+            for slot in sorted(counted, key=book.arrival_s.__getitem__):
                 if not book.states[slot].is_ordinary:
                     self.load.add(book.states[slot].rel_id, book.arrival_s[slot], alone[slot])
         self._later = self.load.of(view.now_s, float(shared_s(book).sum()))

@@ -116,6 +116,7 @@ class StepView:
         miss_ratio: measures the share of a relQuery's prompt tokens that the prefix cache lacks, by sampling
             its waiting rows (Eq. 11); it costs time, so it is called only where the value is used.
         num_steps: steps since the last view; there is none of a step in which there is nothing to decide.
+        is_cost_sure: whether steps lately took about what `cost` says.
     """
 
     changed: Sequence[RelState]
@@ -127,6 +128,7 @@ class StepView:
     miss_ratio: Callable[[RelState], float]
     cancelled: frozenset[str] = frozenset()
     num_steps: int = 1
+    is_cost_sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
