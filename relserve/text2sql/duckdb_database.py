@@ -147,7 +147,8 @@ def answer(
         con: see `DuckDBDatabase`.
     """
     options = in_time(options, session)
-    database = DuckDBDatabase(con, options, cancel=cancel)
+    tried = options.held_to._replace(rows=min(options.held_to.rows, DEFAULT.rows))  # enough to compare
+    database = DuckDBDatabase(con, options, tried, cancel=cancel)
     return run(questions, database, session, options, evidence=evidence, cancel=cancel)
 
 

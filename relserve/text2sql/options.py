@@ -11,6 +11,7 @@ from relserve.call.checks import text, texts, whole
 from relserve.call.durations import seconds_of
 from relserve.call.options import OptionSpec
 from relserve.errors import OptionError
+from relserve.text2sql.guard.limits import DEFAULT, Limits, read_limits
 
 
 class Effort(NamedTuple):
@@ -72,6 +73,7 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "seed": OptionSpec("BIGINT", "of what is done in an order of chance", whole(0, 2**63 - 1)),
     "examples": OptionSpec("VARCHAR", "your table of questions and their right SQL", text),
     "grammar": OptionSpec("BOOLEAN", "names that exist, by grammar (default: where the engine can)", _flag),
+    "limits": OptionSpec("ANY", "of the SQL's time, memory, rows and disk; 'none' for none", read_limits),
 }
 
 
@@ -94,11 +96,17 @@ class Text2SqlOptions:
     seed: int | None = None
     examples: str | None = None
     grammar: bool | None = None
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         for name, spec in OPTIONS.items():
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, spec.check(name, value))
+
+    @property
+    def held_to(self) -> Limits:
+        """What the SQL may take, when it is tried and when it runs."""
+        return DEFAULT if self.limits is None else self.limits
 
     @property
     def work(self) -> Effort:

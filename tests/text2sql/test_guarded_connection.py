@@ -78,7 +78,7 @@ def test_a_statement_is_ended_at_its_limit(con: duckdb.DuckDBPyConnection, sql: 
     limits = Limits(seconds=1.0 if limit == "seconds" else ENDS_WITHIN_S, memory_mb=100, rows=1000)
     guarded = GuardedConnection(con.cursor(), limits)
     began = time.monotonic()
-    with pytest.raises(LimitError, match=rf"Limits\({limit}=") as ended:
+    with pytest.raises(LimitError, match=rf"limits := {{'{limit}'") as ended:
         guarded.rows(sql)
     assert ended.value.limit == limit
     assert time.monotonic() - began < ENDS_WITHIN_S

@@ -1,11 +1,14 @@
 """The options of text2sql(): checked, with what is allowed in the message."""
 
+import math
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from relserve.errors import OptionError
+from relserve.text2sql.guard.limits import DEFAULT, NONE, Limits
 from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
 
 
@@ -25,6 +28,10 @@ from relserve.text2sql.options import EFFORTS, Text2SqlOptions, parse_options
         ({"tables": ["a", "a"]}, "tables holds 'a' more than once"),
         ({"grammar": "yes"}, "grammar must be true or false, not 'yes'"),
         ({"evidence": " "}, "evidence must be a text that is not empty"),
+        ({"limits": "no"}, r"limits is 'none' or like \{'seconds': 10.0, .*, not 'no'"),
+        ({"limits": {"hours": 1}}, r"limits is 'none' or like .*, not \{'hours': 1\}"),
+        ({"limits": {"rows": 0}}, "limits: rows is a number above 0, or NULL for no limit, not 0"),
+        ({"limits": {"seconds": True}}, "limits: seconds is a number above 0, .*, not True"),
         ({"candidate": 2}, "no option 'candidate'. Did you mean candidates?"),
     ],
 )
@@ -42,3 +49,14 @@ def test_what_is_not_given_is_decided_by_the_effort() -> None:
 
 def test_a_deadline_may_be_an_interval() -> None:
     assert Text2SqlOptions(deadline_s=timedelta(minutes=2)).deadline_s == 120  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, DEFAULT), ("none", NONE), ({}, DEFAULT), ({"rows": None}, DEFAULT._replace(rows=math.inf)),
+        ({"seconds": Decimal("0.5"), "disk_mb": 7}, DEFAULT._replace(seconds=0.5, disk_mb=7)),
+    ],
+)  # fmt: skip
+def test_limits_that_are_not_named_stay(given: Any, expected: Limits) -> None:
+    assert parse_options({"limits": given}).held_to == expected

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
+
+from relserve.text2sql.guard.limits import limited
+from relserve_duckdb.text.question_calls import TEXT2SQL
+from relserve_duckdb.text.question_options import options_of
 
 if TYPE_CHECKING:  # the pipeline is imported by the first question
     from relserve.text2sql.cases.case import Candidate, Trace
@@ -21,17 +25,17 @@ class Text2SqlAnswer:
         workflow_id: of its row in llm_workflows().
     """
 
-    def __init__(self, outcome: Outcome, run: Callable[[str], Any]) -> None:
+    def __init__(self, outcome: Outcome, options: Mapping[str, Any], run: Callable[[str], Any]) -> None:
         self.question: str = outcome.question
         self.sql: str = outcome.sql or ""
         self.candidates: tuple[Candidate, ...] = outcome.candidates
         self.trace: list[Trace] = list(outcome.steps)
         self.workflow_id: str = outcome.workflow_id
-        self._run = run
+        self._limits, self._run = options_of(TEXT2SQL, options).held_to, run
 
     def relation(self) -> Any:
-        """The query as a relation of the connection that asked, not yet run."""
-        return self._run(self.sql)
+        """The query as a relation of the connection that asked, not yet run; within the question's limits."""
+        return self._run(limited(self.sql, self._limits))
 
     def df(self) -> Any:
         """The rows as a pandas DataFrame."""

@@ -9,10 +9,10 @@ import duckdb
 
 _TREE = "SELECT system.main.json_serialize_sql(?::VARCHAR, skip_null := true, skip_default := true)"
 _CLASSES = frozenset(["CONSTANT", "PARAMETER", "CAST", "TYPE"])
-# Operators, lists, and what DuckDB's parser makes of INTERVAL 1 MINUTE.
+# Operators, lists, structs, and what DuckDB's parser makes of INTERVAL 1 MINUTE.
 _FUNCTIONS = frozenset(
-    "|| + - * / list_value trunc to_years to_months to_weeks to_days to_hours to_minutes to_seconds "
-    "to_milliseconds to_microseconds".split()
+    "|| + - * / list_value struct_pack trunc to_years to_months to_weeks to_days to_hours to_minutes "
+    "to_seconds to_milliseconds to_microseconds".split()
 )
 
 

@@ -12,10 +12,10 @@ from relserve_duckdb.text.question_calls import TEXT2SQL, QuestionCall
 from relserve_duckdb.text.stand_in import Piece, StandIn, replaced
 
 
-def embedded(
+def qualified_for(
     con: duckdb.DuckDBPyConnection, text: StandIn, calls: Sequence[QuestionCall], queries: Sequence[Chosen]
-) -> StandIn:
-    """A text with queries, each a whole SELECT, in the place of its calls.
+) -> list[str]:
+    """The SQL of queries, each a whole SELECT, as it may stand in the place of a text's calls.
 
     Args:
         con: where the text will run.
@@ -25,8 +25,13 @@ def embedded(
     """
     around = replaced(text.text, [Piece("", call.start, call.end) for call in calls]).text
     is_hidden = hidden_in(around)
+    return [qualified(con, query, is_hidden) for query in queries]
+
+
+def embedded(text: StandIn, calls: Sequence[QuestionCall], queries: Sequence[str]) -> StandIn:
+    """A text with queries in the place of its calls."""
     parts = []
     for call, query in zip(calls, queries, strict=True):
         alias = "" if call.has_alias else f" AS {TEXT2SQL}"
-        parts.append(Piece(f"({qualified(con, query, is_hidden)}){alias}", call.start, call.end))
+        parts.append(Piece(f"({query}){alias}", call.start, call.end))
     return text.then(replaced(text.text, parts))

@@ -13,10 +13,11 @@ from typing import Any
 import duckdb
 
 from relserve.errors import OptionError, Text2SqlError, UsageError
+from relserve.text2sql.guard.limits import limited
 from relserve_duckdb.questions.arguments import Question, question_of
 from relserve_duckdb.questions.asker import Asker
 from relserve_duckdb.questions.chosen import Chosen
-from relserve_duckdb.questions.embedding import embedded
+from relserve_duckdb.questions.embedding import embedded, qualified_for
 from relserve_duckdb.text.calls import by_name
 from relserve_duckdb.text.macros import has_parameters, makes_macro
 from relserve_duckdb.text.parameters import find_parameters
@@ -81,10 +82,12 @@ class Expander:
         questions = [self._question(numbered, call, given) for call in calls]
         sql_of = queries(numbered, questions)
         chosen = [sql_of[question] for question in questions]
-        text = embedded(self.raw, numbered, calls, chosen)
+        sqls = qualified_for(self.raw, numbered, calls, chosen)
+        held = [limited(sql, each.options.held_to) for sql, each in zip(sqls, questions, strict=True)]
+        text = embedded(numbered, calls, held)
         found = standing_in(self.raw, text, [each.sql for each in chosen])
         self.state.stand_ins = [*self.state.stand_ins, found.stand_in or text]
-        self.asker.last_sql = found.text
+        self.asker.last_sql = standing_in(self.raw, embedded(numbered, calls, sqls), ()).text
         return found, _left(parameters, numbered.text, found.text)
 
     def _question(self, text: StandIn, call: QuestionCall, parameters: Mapping[str, Any]) -> Question:

@@ -89,6 +89,11 @@ class RehearsalBuilder:
         lower = self.indirect_calls.with_definitions(text).lower() if names else ""
         return [name for name in names if is_word(name.lower(), lower)]
 
+    def interrupt(self) -> None:
+        """Stop what runs on a connection of its own, from another thread."""
+        if self._second is not None:
+            self._second.interrupt()
+
     def close(self) -> None:
         if self._second is not None:
             self._second.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +18,7 @@ from relserve.session.aggregate import answer_groups
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.round import UNASKED, Enough
 from relserve.session.session import Session
+from relserve.text2sql.guard.watchdog import Watchdog
 from relserve_duckdb.udf.client import Teller
 from relserve_duckdb.udf.memo import Memo, Wanted
 from relserve_duckdb.udf.question_site import Answers, AskedQuestions, QuestionSite
@@ -55,6 +58,8 @@ class StatementRun:
         memo: its answers.
         skipped: its prompts that need no answer.
         trace: the span below which it asks, in whichever thread; None: nobody traces.
+        watchdog: ends it at the limits of a question's SQL in it. Held by the runner alone, for DuckDB's
+            catalog holds the functions, and so this, which would hold DuckDB's connection by it.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class StatementRun:
         self.memo, self._questions = Memo(keeps_answers), questions
         self.skipped = SkippedPrompts(count_changes)
         self.trace = traces.carried()
+        self.watchdog: weakref.ref[Watchdog] | None = None
         self._asked: set[Site] = set()  # call sites
         self._relqueries: dict[Site, OpenRelQuery] = {}
         self._rows: dict[Site, tuple[int, int]] = {}  # that running calls gave, and those with a NULL
@@ -94,7 +100,7 @@ class StatementRun:
         """Have the session answer what a chunk of the running statement needs; prompts with their answers."""
         wanted = wanted.without_null() if wanted.site in self._rehearsed else wanted
         self._asked.add(wanted.site)
-        with traces.within(self.trace):  # DuckDB's threads know of no span
+        with traces.within(self.trace), self._unwatched():  # DuckDB's threads know of no span
             if isinstance(wanted.site, QuestionSite):
                 return self._ask_questions(wanted, wanted.site, runs=True)
             return self._ask(wanted, wanted.site)
@@ -109,10 +115,11 @@ class StatementRun:
             wanted = wanted.without_null()
         self._rehearsed.add(wanted.site)
         self._asked.add(wanted.site)
-        if isinstance(wanted.site, QuestionSite):
-            answers = self._ask_questions(wanted, wanted.site, runs=False)
-        else:
-            answers = self._ask(wanted, wanted.site, enough, announced)
+        with self._unwatched():
+            if isinstance(wanted.site, QuestionSite):
+                answers = self._ask_questions(wanted, wanted.site, runs=False)
+            else:
+                answers = self._ask(wanted, wanted.site, enough, announced)
         self.memo.known(wanted.site).update(answers)
 
     def count_rows(self, site: Site, num_rows: int, num_null: int) -> None:
@@ -156,6 +163,11 @@ class StatementRun:
             opened, self._relqueries = self._relqueries, {}
         for relquery in opened.values():
             relquery.close()
+
+    def _unwatched(self) -> AbstractContextManager[None]:
+        """A model works for the statement inside."""
+        watchdog = None if self.watchdog is None else self.watchdog()
+        return nullcontext() if watchdog is None else watchdog.paused()
 
     def _ask_questions(
         self, wanted: Wanted, site: QuestionSite, runs: bool

@@ -114,10 +114,10 @@ class Connection:
         with self._lock, self._asking():
             self._result_owner.take()
             self._leave_result()
-            self._state.start_statement()
             self._runner.only_reads = False
             runnable = self._runner.runnable(query)
-            with self.changing():
+            self._runner.start(str(runnable))
+            with self.changing(), self._runner.watching():
                 variables.call(self.raw.executemany, runnable, parameters)
         return self
 
@@ -170,7 +170,7 @@ class Connection:
         """
         with self._lock, self._asking():
             outcome = self._asker.answer(question, options, self._state.run.cancel)
-        return Text2SqlAnswer(outcome, self.sql)
+        return Text2SqlAnswer(outcome, options, self.sql)
 
     def explain_llm(self, query: Any, parameters: Any = None) -> Explanation:
         """What the llm calls of a statement or relation would ask: rows, prompts, tokens, time. Asks nothing.
@@ -186,8 +186,7 @@ class Connection:
 
         Raises:
             UsageError: several statements, or a call is wrong.
-            ModelError: a call's model is not to be had.
-            duckdb.Error: the statement is wrong.
+            ModelError, duckdb.Error: a call's model is not to be had; the statement is wrong.
         """
         variables = self.variables(sys._getframe(1))
         with self._lock, self._asking():
@@ -254,7 +253,7 @@ class Connection:
     def interrupt(self) -> None:
         """Stop the running statement, from another thread; its requests are aborted in the engine."""
         self._state.run.cancel.set()
-        self.raw.interrupt()
+        self._runner.interrupt()
 
     def close(self) -> None:
         """Close; a result that is still streaming asks nothing more."""
@@ -332,8 +331,8 @@ class Connection:
             self._result_owner.check()
             if not self._asks:
                 return method(*args, **kwargs)
-            with self._guarded():
-                found = method(*args, **kwargs)
+            with self._guarded(), self._runner.watching():
+                found = self._runner.watched(method(*args, **kwargs))
             self._state.run.warn()
             return found
 

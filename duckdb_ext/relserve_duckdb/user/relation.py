@@ -85,7 +85,8 @@ class Relation:
         return str(self._show(lambda: str(self._raw)))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._perform(lambda: self._raw.__arrow_c_stream__(requested_schema))
+        reader = self._perform(self._raw.to_arrow_reader)
+        return reader.__arrow_c_stream__(requested_schema)
 
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """The plan; asks nothing unless it is to be analysed, which runs the query.

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from relserve.errors import Cancelled
 from relserve.machine import traces
+from relserve.text2sql.guard.limits import limits_in, without_words
+from relserve.text2sql.guard.watchdog import Watchdog
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.rehearse.prefetch import prefetch
@@ -21,11 +26,13 @@ from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
 from relserve_duckdb.text.call_limits import TEXT2SQL_QUERY
 from relserve_duckdb.text.indirect_calls import IndirectCalls
+from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.statements import Statement, read_select
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
 from relserve_duckdb.user.error_mapping import behind
+from relserve_duckdb.user.stream import as_duckdb
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +44,7 @@ class Runner:
     Attributes:
         prefetches: whether to rehearse at all.
         only_reads: whether the last text has written nothing, so that the rest of its result may be left.
+        held_by: what ends the statement at the limits of SQL in it; None: there are none.
     """
 
     raw: duckdb.DuckDBPyConnection
@@ -47,6 +55,7 @@ class Runner:
     expander: Expander
     prefetches: bool
     only_reads: bool = False
+    held_by: Watchdog | None = None
 
     def execute(self, variables: Variables, query: Any, parameters: Any) -> None:
         """Run every statement of a text; parameters belong to the last one.
@@ -112,14 +121,43 @@ class Runner:
         text = relation.sql_query()
         self.state.session.model_hosts.note(text)
         with self._traced(text):
-            self.state.start_statement()
+            self.start(text)
             self._look(text)
-            if reading is Reading.PLAN:
-                return plan_only(self.state, run)
-            if self.prefetches and reading is Reading.PREFETCH:
-                self._prefetch_relation(relation)
-                self.state.run.check_cancel()
-            return run()
+            with self.watching():
+                if reading is Reading.PLAN:
+                    return plan_only(self.state, run)
+                if self.prefetches and reading is Reading.PREFETCH:
+                    self._prefetch_relation(relation)
+                    self.state.run.check_cancel()
+                return self.watched(run())
+
+    def start(self, text: str) -> None:
+        """A statement of this text starts; it is held to the limits of the SQL of questions in it."""
+        self.state.start_statement()
+        self.held_by = self.watchdog(text)
+        self.state.run.watchdog = None if self.held_by is None else weakref.ref(self.held_by)
+
+    def watchdog(self, text: str) -> Watchdog | None:
+        """What holds a text to the limits of the SQL of questions in it; None: there is no such SQL."""
+        limits = limits_in(self.indirect_calls.with_definitions(text))
+        return None if limits is None else Watchdog(self.raw, limits, interrupt=self.interrupt)
+
+    def watching(self) -> AbstractContextManager[None]:
+        """DuckDB works for the statement inside; raises LimitError where that takes too much."""
+        return nullcontext() if self.held_by is None else self.held_by.watching()
+
+    def watched(self, result: Any) -> Any:
+        """What DuckDB gave for the statement that runs; rows that come later are held to its limits, too."""
+        if self.held_by is None:
+            return result
+        if isinstance(result, pa.RecordBatchReader):
+            return pa.RecordBatchReader.from_batches(result.schema, _watched_batches(result, self.held_by))
+        return _watched_rows(result, self.held_by) if isinstance(result, Generator) else result
+
+    def interrupt(self) -> None:
+        """Stop what runs, from another thread."""
+        self.raw.interrupt()
+        self.rehearsals.interrupt()
 
     @contextmanager
     def _traced(self, text: str, asks: bool = False) -> Iterator[None]:
@@ -152,16 +190,17 @@ class Runner:
     def _run(
         self, variables: Variables, statement: Statement, parameters: Any, run: Callable[..., Any]
     ) -> Any:
-        self.state.start_statement()
+        self.start(statement.text)
         self._look(statement.text)
-        if statement.plans_only:
-            only = partial(variables.call, run, statement.runnable)
-            result = plan_only(self.state, only, kept=not statement.reads)
-        else:
-            self._prefetch_text(variables, statement, parameters)
-            self.state.run.check_cancel()
-            with self.state.changing(statement.text):
-                result = variables.call(run, statement.runnable)
+        with self.watching():
+            if statement.plans_only:
+                only = partial(variables.call, run, statement.runnable)
+                result = plan_only(self.state, only, kept=not statement.reads)
+            else:
+                self._prefetch_text(variables, statement, parameters)
+                self.state.run.check_cancel()
+                with self.state.changing(statement.text):
+                    result = variables.call(run, statement.runnable)
         if self.indirect_calls.is_changed_by(statement.text):
             self.indirect_calls.learn(self.raw, statement.text)
         return result
@@ -171,14 +210,19 @@ class Runner:
         if TEXT2SQL_QUERY in f"{text}\n{self.indirect_calls.calling_definitions(text)}".lower():
             self.expander.asker.look()
 
+    def _may_ask(self, text: str) -> bool:
+        """Whether running a text may ask; SQL that has taken the place of a question asks nothing more."""
+        whole = without_words(f"{text}\n{self.indirect_calls.calling_definitions(text)}").lower()
+        return "llm" in whole or TEXT2SQL in whole
+
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
         text = statement.rehearsal
-        if text and self.prefetches and self.indirect_calls.mentions(text):
+        if text and self.prefetches and self._may_ask(text):
             self._prefetch(partial(self.rehearsals.of_statement, variables, statement, parameters))
 
     def _prefetch_relation(self, relation: duckdb.DuckDBPyRelation) -> None:
         text = relation.sql_query()
-        if self.indirect_calls.mentions(text):
+        if self._may_ask(text):
             self._prefetch(partial(self.rehearsals.of_relation, relation, read_select(text)))
 
     def _prefetch(self, build: Callable[[], Rehearsal]) -> None:
@@ -188,3 +232,18 @@ class Runner:
             log.debug("no prefetch: %s", reason)
         else:
             prefetch(self.state, rehearsal)
+
+
+def _watched_batches(reader: pa.RecordBatchReader, watchdog: Watchdog) -> Iterator[pa.RecordBatch]:
+    while True:
+        with watchdog.watching(), as_duckdb():
+            batch = next(reader, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _watched_rows(rows: Generator[Any, None, None], watchdog: Watchdog) -> Iterator[Any]:
+    with watchdog.watching():
+        first = list(islice(rows, 1))  # for which DuckDB runs to the end
+    yield from chain(first, rows)

@@ -38,7 +38,7 @@ class Stream:
             duckdb.Error, RelserveError: as `Connection.execute`.
         """
         while True:
-            with self._guarded(), _as_duckdb():
+            with self._guarded(), as_duckdb():
                 if self._reader is None:
                     self._reader = self._open()
                 batch = next(self._reader, None)
@@ -54,7 +54,8 @@ class Stream:
 
 
 @contextmanager
-def _as_duckdb() -> Iterator[None]:
+def as_duckdb() -> Iterator[None]:
+    """An error out of Arrow's reader is DuckDB's again."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:

@@ -31,6 +31,9 @@ def ask_command(
         int | None, typer.Option(metavar="N", help="SQL texts to choose from (by effort: 1, 3, 5).")
     ] = None,
     confirm: Annotated[bool, typer.Option("--confirm/--yes", help="Ask before the SQL runs.")] = False,
+    limits: Annotated[
+        bool, typer.Option("--limits/--no-limits", help="End SQL that takes over 10 s, 1 GB or 10,000 rows.")
+    ] = True,
     format: Annotated[Format, typer.Option(help="How to write the rows.")] = Format.table,
     stats: Annotated[bool, typer.Option(help="Show llm_steps() on stderr at the end.")] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
@@ -50,7 +53,8 @@ def ask_command(
     """
     from relserve.cli.ask import ask
 
-    asked = {"model": model, "effort": effort, "candidates": candidates}
+    held_to = None if limits else "none"
+    asked = {"model": model, "effort": effort, "candidates": candidates, "limits": held_to}
     options = {name: value for name, value in asked.items() if value is not None}
     source = ask.Source(db, tuple(csv or ()), examples)
     ask.run(question, source, options, ask.Manner(confirm, format, stats), cache)

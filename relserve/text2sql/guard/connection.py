@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ from relserve.errors import UsageError
 from relserve.linking.schema import Schema
 from relserve.text2sql.guard.check import checked
 from relserve.text2sql.guard.functions import Functions, read_functions
-from relserve.text2sql.guard.limits import DEFAULT, Limits, Watchdog, limit_error
+from relserve.text2sql.guard.limits import DEFAULT, Limits, limit_error
+from relserve.text2sql.guard.watchdog import Watchdog
 
 _TRANSACTION = "SELECT system.main.txid_current()"
 
@@ -94,8 +96,11 @@ class GuardedConnection:
             duckdb.Error: DuckDB cannot read, bind or run it.
         """
         with self._bound(sql) as relation:
-            table = relation.limit(self.limits.rows + 1).to_arrow_table().rename_columns(relation.columns)
-        return table.slice(0, self.limits.rows), len(table) > self.limits.rows
+            if self.limits.rows == math.inf:
+                return relation.to_arrow_table().rename_columns(relation.columns), False
+            most = math.floor(self.limits.rows)
+            table = relation.limit(most + 1).to_arrow_table().rename_columns(relation.columns)
+        return table.slice(0, most), len(table) > most
 
     @contextmanager
     def _bound(self, sql: str) -> Iterator[duckdb.DuckDBPyRelation]:

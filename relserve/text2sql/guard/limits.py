@@ -1,143 +1,40 @@
-"""How long, large and wide generated SQL may get, and the thread that ends it at a limit.
+"""How long, large and wide generated SQL may get, wherever it runs.
 
-DuckDB's own `memory_limit` and `max_temp_directory_size` hold for all connections of a database, and are the
-user's; besides, DuckDB counts little of the memory that strings and lists take. So the process is looked at:
-what its memory grows by while the statement runs, less the blocks of tables that DuckDB keeps since then.
-Other work of the process counts too; where there is much of it, raise `memory_mb`.
-
-DuckDB looks at an interrupt between chunks of rows. What one chunk asks for is kept small by `sizes`, and is
-held on Linux by a limit on the process, wide enough for all that the machine has to give.
+The SQL of a question becomes a part of its user's statement, view or macro. So it takes its limits along:
+that of rows as SQL, which fails where there are more, and the others as words in a text that nothing reads;
+whoever runs a statement with such words watches over it.
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import NamedTuple
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
 
-import duckdb
-
-from relserve.errors import Cancelled, LimitError
-from relserve.machine.memory_limit import limited_memory
-
-POLL_S = 0.01
-_NAME = "relserve-sql-watchdog"
-_STATM = Path("/proc/self/statm")  # pages: total, resident, and those of files among them
-_PAGE = 4096
-_MEMORY = "SELECT tag, memory_usage_bytes, temporary_storage_bytes FROM system.main.duckdb_memory()"
-_CACHED = frozenset(["BASE_TABLE", "METADATA"])  # blocks of tables, which DuckDB drops when memory is short
+from relserve.errors import LimitError, OptionError
 
 
 class Limits(NamedTuple):
-    """What one statement may take.
+    """What one statement may take; infinity: as much as it likes.
 
     Attributes:
-        seconds: from its planning to its last row.
+        seconds: from its planning to its last row, without those in which a model is asked.
         memory_mb: memory in MB (10^6 bytes).
         rows: of the answer.
         disk_mb: of temporary files, in MB.
     """
 
     seconds: float = 10.0
-    memory_mb: int = 1024
-    rows: int = 10_000
-    disk_mb: int = 1024
+    memory_mb: float = 1024
+    rows: float = 10_000
+    disk_mb: float = 1024
 
 
 DEFAULT = Limits()
-CANCEL = "cancel"
-
-
-class _Use(NamedTuple):
-    """What a process holds, in bytes."""
-
-    resident: int
-    cached: int
-    on_disk: int
-
-
-class Watchdog:
-    """Ends the statement that runs on a connection when it takes too much.
-
-    Attributes:
-        ended_by: the limit at which it was ended, or CANCEL; None while none was reached.
-    """
-
-    def __init__(
-        self, con: duckdb.DuckDBPyConnection, limits: Limits, cancel: threading.Event | None = None
-    ) -> None:
-        self.ended_by: str | None = None
-        self._con, self._limits, self._cancel = con, limits, cancel or threading.Event()
-        self._is_over = threading.Event()
-        self._interrupting = threading.Lock()
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Watch what runs inside.
-
-        Raises:
-            LimitError: a limit was reached.
-            Cancelled: `cancel` was set.
-        """
-        if self._cancel.is_set():
-            raise Cancelled("cancelled before generated SQL ran")
-        with self._con.cursor() as con:
-            before = _use(con)
-            thread = threading.Thread(target=self._watch, args=(con, before), name=_NAME, daemon=True)
-            thread.start()
-            with self._until_over(thread), limited_memory():
-                yield
-
-    @contextmanager
-    def _until_over(self, thread: threading.Thread) -> Iterator[None]:
-        try:
-            yield
-        except (duckdb.InterruptException, duckdb.OutOfMemoryException, MemoryError) as error:
-            if self.ended_by == CANCEL or self._cancel.is_set():
-                raise Cancelled("cancelled while generated SQL ran") from error
-            if self.ended_by is not None:
-                raise limit_error(self.ended_by, self._limits) from error
-            if isinstance(error, duckdb.InterruptException):
-                raise
-            raise LimitError(f"generated SQL was ended: {error}", "memory_mb") from error
-        finally:
-            with self._interrupting:
-                self._is_over.set()
-            thread.join()
-
-    def _watch(self, con: duckdb.DuckDBPyConnection, before: _Use) -> None:
-        began = time.monotonic()
-        while not self._is_over.wait(POLL_S):
-            try:
-                self.ended_by = self.ended_by or self._reached(con, before, time.monotonic() - began)
-            except (duckdb.Error, MemoryError):  # there is not even memory to look at it
-                self.ended_by = "memory_mb"
-            if self.ended_by is not None:
-                self._interrupt()
-
-    def _interrupt(self) -> None:
-        """An interrupt that came after the end would hit the connection's next statement."""
-        with self._interrupting:
-            if not self._is_over.is_set():
-                self._con.interrupt()
-
-    def _reached(self, con: duckdb.DuckDBPyConnection, before: _Use, took_s: float) -> str | None:
-        if self._cancel.is_set():
-            return CANCEL
-        if took_s > self._limits.seconds:
-            return "seconds"
-        now = _use(con)
-        if (
-            now.resident - before.resident - max(0, now.cached - before.cached)
-            > self._limits.memory_mb * 10**6
-        ):
-            return "memory_mb"
-        if now.on_disk - before.on_disk > self._limits.disk_mb * 10**6:
-            return "disk_mb"
-        return None
+NONE = Limits(*[math.inf] * len(Limits._fields))
+WITHOUT = "none"  # the option's word for no limits
 
 
 def limit_error(name: str, limits: Limits) -> LimitError:
@@ -149,22 +46,68 @@ def limit_error(name: str, limits: Limits) -> LimitError:
         "disk_mb": f"it wrote {value:,} MB of temporary files",
         "rows": f"its answer has more than {value:,} rows",
     }[name]
-    return LimitError(f"generated SQL was ended: {told}; Limits({name}=..) allows more", name)
+    allows = f"text2sql(.., limits := {{'{name}': ..}}) allows more"
+    return LimitError(f"generated SQL was ended: {told}; {allows}", name)
 
 
-def _use(con: duckdb.DuckDBPyConnection) -> _Use:
-    rows = con.execute(_MEMORY).fetchall()
-    return _Use(
-        _resident(rows),
-        sum(used for tag, used, _ in rows if tag in _CACHED),
-        sum(on_disk for _, _, on_disk in rows),
-    )
+def read_limits(name: str, value: Any) -> Limits:
+    """The limits of an option: names with numbers, where None is no limit, or "none".
+
+    Raises:
+        OptionError: it is something else; says what there is.
+    """
+    if isinstance(value, Limits):
+        return value
+    if value == WITHOUT:
+        return NONE
+    if not isinstance(value, Mapping) or not value.keys() <= set(Limits._fields):
+        raise OptionError(f"{name} is {WITHOUT!r} or like {DEFAULT._asdict()}, not {value!r}")
+    return DEFAULT._replace(**{key: _number(name, key, each) for key, each in value.items()})
 
 
-def _resident(rows: list[tuple[str, int, int]]) -> int:
-    """Memory of this process that holds no file; what DuckDB counts, where the system does not tell."""
-    try:
-        _, resident, of_files, *_ = map(int, _STATM.read_text().split())
-    except OSError:
-        return sum(used for _, used, _ in rows)
-    return (resident - of_files) * _PAGE
+def _number(name: str, key: str, value: Any) -> float:
+    if value is None:
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not value > 0:
+        raise OptionError(f"{name}: {key} is a number above 0, or NULL for no limit, not {value!r}")
+    return value if isinstance(value, int) else float(value)
+
+
+_WORDS = "text2sql within {!r} seconds, {!r} MB of memory, {!r} rows, {!r} MB of disk"
+_MARK = re.compile(_WORDS.replace("{!r}", r"([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|inf)"))
+_TOO_MANY = re.compile(r"generated SQL was ended: its answer has more than .*? allows more")
+_ALIAS = re.compile(r"(?i)\bas\s+text2sql\b(?!\s*\()")
+
+
+def limited(sql: str, limits: Limits) -> str:
+    """A SELECT that takes its limits along; the same where there are none."""
+    if limits == NONE:
+        return sql
+    said = f"'{_WORDS.format(*limits)}' <> ''"
+    if limits.rows == math.inf:
+        return f"SELECT * FROM ({sql}) WHERE {said}"
+    told = str(limit_error("rows", limits)).replace("'", "''")
+    too_many = f"system.main.row_number() OVER () > {math.floor(limits.rows)}"
+    holds = f"CASE WHEN {too_many} THEN system.main.error('{told}') ELSE {said} END"
+    return f"SELECT * FROM ({sql}) QUALIFY {holds}"
+
+
+def limits_in(text: str) -> Limits | None:
+    """The narrowest of the limits that SQL in a text has taken along; None: there is no such SQL."""
+    found = [Limits(*map(_read, mark)) for mark in _MARK.findall(text)]
+    return Limits(*map(min, zip(*found, strict=True))) if found else None
+
+
+def _read(number: str) -> float:
+    return int(number) if number.isdigit() else float(number)
+
+
+def too_many_rows(error: Exception) -> LimitError | None:
+    """The error of SQL that has failed at the limit of rows that it has taken along; None for another one."""
+    found = _TOO_MANY.search(str(error))
+    return None if found is None else LimitError(found[0], "rows")
+
+
+def without_words(text: str) -> str:
+    """A text without the words of limits, and without the name of what has them, which ask nothing."""
+    return _ALIAS.sub("", _MARK.sub("", text))

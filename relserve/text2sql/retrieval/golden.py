@@ -12,7 +12,8 @@ from relserve.errors import UsageError
 from relserve.linking.schema import quoted
 from relserve.text2sql.catalog.choice import Choice
 from relserve.text2sql.catalog.relations import relations_of
-from relserve.text2sql.guard.limits import Limits, Watchdog
+from relserve.text2sql.guard.limits import Limits
+from relserve.text2sql.guard.watchdog import Watchdog
 
 MOST_EXAMPLES = 10_000  # of a table that are looked at
 LONGEST = 4_000  # characters of a question, or of its SQL; longer ones are left out

@@ -13,11 +13,14 @@ import pyarrow as pa
 import pytest
 from relserve_duckdb.questions import asker
 from rich.console import Console
+from typer.testing import CliRunner
 
 from relserve.cli.ask import ask
 from relserve.cli.ask.picture import bars_of, picture
 from relserve.cli.formats import Format
+from relserve.cli.main import app
 from relserve.errors import Text2SqlError, UsageError
+from relserve.text2sql.guard.limits import DEFAULT, NONE, Limits
 from tests.duckdb_ext.questions.recorded_answers import Recorded
 
 ANSWERS = {
@@ -183,3 +186,13 @@ def test_bars_of_negative_numbers_go_the_other_way() -> None:
 )
 def test_other_results_have_no_bars(rows: dict[str, Any]) -> None:
     assert bars_of(pa.table(rows)) is None
+
+
+@pytest.mark.parametrize(("flags", "expected"), [([], DEFAULT), (["--no-limits"], NONE)])
+def test_the_sql_is_held_to_limits_unless_the_caller_lifts_them(
+    recorded: Recorded, files: tuple[Path, ...], flags: list[str], expected: Limits
+) -> None:
+    done = CliRunner().invoke(app, ["ask", "How many?", "--csv", str(files[0]), *flags])
+    assert done.exit_code == 0, done.output
+    ((_, options),) = recorded.asked
+    assert options.held_to == expected

@@ -33,9 +33,9 @@ PAIRS = [
         f"SELECT b.name, n FROM beers b, {N} AS text2sql JOIN {TEXTS} s ON s.id = b.id::TEXT",
     ),
     (
-        "WITH c AS (FROM text2sql('Each?')) SELECT max(num), (SELECT n FROM text2sql('Count?'))"
+        "WITH c AS (FROM text2sql('Each?')) SELECT max(num), (SELECT n FROM text2sql('Count?')) AS m"
         " FROM c LEFT JOIN text2sql('Count?') AS q ON num < n",
-        f"WITH c AS (FROM {EACH} AS text2sql) SELECT max(num), (SELECT n FROM {N} AS text2sql) FROM c"
+        f"WITH c AS (FROM {EACH} AS text2sql) SELECT max(num), (SELECT n FROM {N} AS text2sql) AS m FROM c"
         f" LEFT JOIN {N} AS q ON num < n",
     ),
     (
@@ -62,6 +62,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize(("sql", "expected"), PAIRS, ids=[sql for sql, _ in PAIRS])
 def test_the_sql_stands_where_the_call_stood(sql: str, expected: str) -> None:
     asked = asking()

@@ -52,6 +52,42 @@ def test_a_described_question_runs_as_it_was_described(serve: Serve) -> None:
     assert len(engine.submissions) == 1
 
 
+ENDLESS = (
+    "SELECT count(*) AS n FROM range(100000) a, range(100000) b, range(100000) c "
+    "WHERE hash(a.range, b.range, c.range) = 1"
+)
+SOON = f"text2sql('{QUESTION}', effort := 'quick', limits := {{'seconds': 0.2}})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"FROM {SOON}", f"CREATE TABLE t AS FROM {SOON}", f"DECLARE c CURSOR FOR FROM {SOON}; FETCH c",
+        f"CREATE VIEW v AS FROM {SOON}; FROM v", f"PREPARE p AS FROM {SOON}; EXECUTE p",
+        f"COPY (FROM {SOON}) TO STDOUT",
+    ],
+)  # fmt: skip
+def test_a_question_whose_sql_does_not_end_is_ended(serve: Serve, text: str) -> None:
+    con = connect(serve(engine_of({"candidates": ENDLESS})), cursor_factory=psycopg.ClientCursor)
+    con.execute(FILL)
+    con.commit()
+    with pytest.raises(psycopg.Error, match=r"ran for 0\.2 seconds; .*limits :=") as caught:  # noqa: PT012
+        if text.startswith("COPY"):
+            with con.cursor().copy(text) as copy:
+                list(copy)
+        con.execute(text)
+    assert caught.value.sqlstate == "54000"
+    con.rollback()
+    assert con.execute("SELECT count(*) FROM beers").fetchone() == (4,)
+
+
+def test_a_described_question_keeps_its_limits(serve: Serve) -> None:
+    con = connect(serve(engine_of({"candidates": ENDLESS})), autocommit=True)
+    con.execute(FILL)
+    with pytest.raises(psycopg.Error, match=r"ran for 0\.2 seconds"):
+        con.execute(f"FROM {SOON}", prepare=True)
+
+
 def test_what_another_catalog_holds_reaches_no_prompt(serve: Serve) -> None:
     prompts: list[str] = []
 
