@@ -172,7 +172,7 @@ def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch
     monkeypatch.setattr("relserve.server.openai.gateway.GATE_S", PATIENCE_S)  # the gate may be slow to say so
     with local_engine.gate.enter_blocking(prompt_tokens=1, max_tokens=1):
         with pytest.raises(openai.RateLimitError) as caught:
-            ask(max_tokens=4000, extra_body={"deadline": 0.5, "ignore_eos": True})
+            ask(max_tokens=4000, extra_body={"deadline": 3, "ignore_eos": True})
         assert caught.value.response.headers["retry-after"]
         with pytest.raises(openai.APITimeoutError):
             ask(timeout=0.5)
