@@ -185,6 +185,8 @@ class Submission:
         grammars: of each prompt's reply, where it has one of its own, in place of the sampling's; None: no
             prompt has.
         user: whose share of the engine it counts against; None: the user of the process.
+        cache_salt: kept answers, and beginnings of prompts that an engine has computed, serve it only where
+            they were asked with the same one; None: those without.
         dispatch: of the latest dispatch in it, where a fleet's router sent it; see `Report.seen`.
         trace: headers of W3C's trace context, by which spans of other threads and processes come below the
             one in which it was asked; None: nobody traces.
@@ -204,6 +206,7 @@ class Submission:
     grammars: Sequence[Grammar | None] | None = None
     slo: Slo | None = None
     user: str | None = None
+    cache_salt: str | None = None
     dispatch: int | None = None
     trace: Mapping[str, str] | None = None
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)

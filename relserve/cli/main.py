@@ -175,6 +175,9 @@ def serve_command(
         int | None,
         typer.Option(min=0, max=65535, metavar="PORT", help="OpenAI's API, answered by the same engine."),
     ] = None,
+    share_cache: Annotated[
+        bool, typer.Option("--share-cache", help="Users share kept answers and the engine's prefix cache.")
+    ] = False,
 ) -> None:
     """Serve a DuckDB database with llm functions over PostgreSQL's protocol.
 
@@ -198,7 +201,7 @@ def serve_command(
         Options(
             file, host, port, users, tls_cert, tls_key, read_only, allow_files, max_connections, model,
             examples, cache, statement_timeout, idle_timeout, log_statements, log_texts, http, http_token,
-            openai,
+            openai, share_cache,
         )
     )  # fmt: skip
 

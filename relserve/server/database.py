@@ -23,6 +23,7 @@ from relserve.server.options import Options
 from relserve.server.users.lockdown import locked_config
 from relserve.server.users.metered import metered_finder
 from relserve.server.users.quota import Quota
+from relserve.server.users.salts import Salts
 from relserve.server.users.users import User
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.session import Session
@@ -41,10 +42,10 @@ class Database:
     """
 
     def __init__(
-        self, options: Options, activity: Callable[[], pa.Table], signal: Signal, quota: Quota,
+        self, options: Options, activity: Callable[[], pa.Table], signal: Signal, quota: Quota, salts: Salts,
         engine: Engine | None = None,
     ) -> None:  # fmt: skip
-        self._options, self._quota, self._engine = options, quota, engine
+        self._options, self._quota, self._salts, self._engine = options, quota, salts, engine
         self._settings = load()
         # the rows of statements that write are few, and to copy them is what is wanted
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
@@ -65,7 +66,10 @@ class Database:
             slo = session.slo if user.slo is None else slo_of(f"the slo of {user.name!r}", user.slo)
         except OptionError as error:
             raise ProtocolError(str(error), "22023") from None
-        own = replace(session, find_engine=find, foreign_tables=judge, deadline_s=ends, slo=slo)
+        own = replace(
+            session, find_engine=find, foreign_tables=judge, deadline_s=ends, slo=slo,
+            cache_salt=self._salts.of(user),
+        )  # fmt: skip
         con = self._root.cursor_for(own, client)
         con.raw.execute("SET TimeZone = 'UTC'")
         return con

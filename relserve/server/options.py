@@ -19,6 +19,7 @@ class Options:
         log_statements: a file to which a line a statement is written, "-" for stderr; None: none is.
         http_port: of the page; None: there is none.
         openai_port: of OpenAI's API; None: there is none.
+        share_cache: whether users share kept answers, and what the engine has computed of prompts.
     """
 
     database: Path | None = None
@@ -40,3 +41,4 @@ class Options:
     http_port: int | None = None
     http_token: str | None = None
     openai_port: int | None = None
+    share_cache: bool = False

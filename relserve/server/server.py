@@ -37,6 +37,7 @@ from relserve.server.tls import tls_context
 from relserve.server.users.exposure import check_exposed
 from relserve.server.users.log import Entry, StatementLog
 from relserve.server.users.quota import Quota
+from relserve.server.users.salts import Salts
 from relserve.server.users.users import User, Users
 from relserve.session.history import ErrorRecord, QueryRecord
 
@@ -59,6 +60,7 @@ class Server:
         port: on which it listens.
         users: who may come in; None: everybody.
         quota: the tokens that they have used.
+        salts: under which their answers are kept.
 
     Raises:
         UsageError: the options do not go together, or a file is not to be had.
@@ -68,6 +70,9 @@ class Server:
         check_exposed(options.host, options.tls_cert is not None, options.users is not None)
         self.options, self.counters, self.port = options, Counters(), options.port
         self.users = Users.load(options.users) if options.users else None
+        if self.users is not None:
+            self.users.keep_secret()
+        self.salts = Salts(self.users.secret if self.users is not None and not options.share_cache else None)
         self.quota = Quota(time.monotonic)
         self.tls = tls_context(options.tls_cert, options.tls_key)
         self._needs_tls = self.tls is not None and self.users is not None
@@ -79,7 +84,7 @@ class Server:
         self._pids = itertools.count(1)
         self._lock = threading.Lock()
         self._is_ending = False
-        self._database = Database(options, self._activity, self._signal, self.quota, engine)
+        self._database = Database(options, self._activity, self._signal, self.quota, self.salts, engine)
 
     @property
     def engine(self) -> Engine:

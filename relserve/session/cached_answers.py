@@ -137,7 +137,8 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     sampling = asdict(replace(submission.sampling, grammar=grammar))
     if grammar is not None and not grammar.ebnf:
         del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
-    shape = json.dumps([fingerprint, submission.system, sampling])
+    own = [] if submission.cache_salt is None else [submission.cache_salt]
+    shape = json.dumps([fingerprint, submission.system, sampling, *own])
     # JSON has no line break in it, so no other shape and prompt give the same bytes.
     return hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)
 

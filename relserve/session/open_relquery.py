@@ -52,11 +52,12 @@ class OpenRelQuery:
         step: Step | None = None,
         foreign_tables: ForeignTables | None = None,
         is_whole: Callable[[str], bool] | None = None,
+        cache_salt: str | None = None,
     ) -> None:
         self.site, self._find_engine, self._cache = site, find_engine, cache
         engine = find_engine()
         self._first_engine: Engine | None = engine  # for the first round
-        self._step, self._is_whole = step, is_whole
+        self._step, self._is_whole, self._cache_salt = step, is_whole, cache_salt
         self._sorts, self._cancel, self._foreign_tables = sorts, cancel, foreign_tables
         self._known: dict[Key, Answer] | None = {} if remembers else None
         self._num_sent = 0  # prompts of all rounds that reached the engine
@@ -139,7 +140,8 @@ class OpenRelQuery:
         span: traces.Span,
     ) -> list[Any]:
         """The answer of each distinct prompt."""
-        submission, step = submission_of(self.site, self.record.rel_id, folded), self._step
+        submission = submission_of(self.site, self.record.rel_id, folded, self._cache_salt)
+        step = self._step
         engine = self._take_engine()
         ends_s = None if step is None else step.ends_s
         cached = cached_answers(self._cache, engine, submission, self.site, ends_s)
@@ -177,11 +179,13 @@ class OpenRelQuery:
             return self._num_sent + max(0, (announced or 0) - self.record.num_distinct)
 
 
-def submission_of(site: CallSite, rel_id: str, folded: FoldedRows) -> Submission:
+def submission_of(
+    site: CallSite, rel_id: str, folded: FoldedRows, cache_salt: str | None = None
+) -> Submission:
     """Distinct prompts of a call as an engine gets them."""
     return Submission(
         rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars,
-        slo=site.options.slo,
+        slo=site.options.slo, cache_salt=cache_salt,
     )  # fmt: skip
 
 

@@ -42,6 +42,7 @@ class Session:
             of a deadline; None: any time.
         slo: limits of the tokens of calls that give none; None: none.
         model_hosts: the servers that calls in SQL may name.
+        cache_salt: see `Submission`.
     """
 
     find_engine: Callable[[str | None], Engine]
@@ -52,6 +53,7 @@ class Session:
     deadline_s: float | None = None
     slo: Slo | None = None
     model_hosts: ModelHosts = field(default_factory=ModelHosts)
+    cache_salt: str | None = None
 
     def run(
         self,
@@ -123,7 +125,7 @@ class Session:
             statement=self.history.new_statement() if statement is None else statement,
             rel_id=new_rel_id() if rel_id is None else rel_id, remembers=remembers,
             step=self._in_time(site, step),
-            is_whole=is_whole,
+            is_whole=is_whole, cache_salt=self.cache_salt,
         )  # fmt: skip
 
     def _in_time(self, site: CallSite, step: Step | None) -> Step | None:
@@ -151,6 +153,7 @@ class Session:
         """
         if submission.slo is None:
             submission = replace(submission, slo=self.slo)
+        submission = replace(submission, cache_salt=self.cache_salt)
         return PendingReplies(self.find_engine(model), submission)
 
     def find_cost(self, model: str | None = None) -> CostModel | None:
@@ -171,7 +174,7 @@ class Session:
         """
         engine, site = self.find_engine(relquery.options.model), relquery.site
         folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=relquery.grammars)
-        submission = submission_of(site, relquery.rel_id, folded)
+        submission = submission_of(site, relquery.rel_id, folded, self.cache_salt)
         if self.sorts:
             order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
             submission = submission.part(order, None)

@@ -62,8 +62,10 @@ class RowSender(Protocol):
 class BatchSender:
     """Sends all rows in one message, for one flight: what it learned of sampling parameters goes with it."""
 
-    def __init__(self, client: Client, trace: Mapping[str, str] | None = None) -> None:
-        self._client, self._trace = client, trace
+    def __init__(
+        self, client: Client, trace: Mapping[str, str] | None = None, cache_salt: str | None = None
+    ) -> None:
+        self._client, self._trace, self._cache_salt = client, trace, cache_salt
         self._templates: dict[int, tuple[Any, Template | Exception]] = {}  # by the identity of the parameters
 
     async def send(self, rows: Sequence[Row]) -> Mapping[str, Exception]:
@@ -101,7 +103,7 @@ class BatchSender:
     def _made(self, row: Row, tasks: Any) -> Template | Exception:
         client: Any = self._client
         try:
-            prompt = {"type": "token", "prompt_token_ids": row.token_ids}
+            prompt = _prompt(row, self._cache_salt)
             request = client.input_processor.process_inputs(
                 row.request_id, prompt, row.params, supported_tasks=tasks, trace_headers=self._trace
             )
@@ -124,14 +126,16 @@ class Collector(Protocol):
 class SingleSender:
     """Sends rows one by one, as vLLM's own client does: to several engines, among which it balances."""
 
-    def __init__(self, client: Client, trace: Mapping[str, str] | None = None) -> None:
-        self._client, self._trace = client, trace
+    def __init__(
+        self, client: Client, trace: Mapping[str, str] | None = None, cache_salt: str | None = None
+    ) -> None:
+        self._client, self._trace, self._cache_salt = client, trace, cache_salt
 
     async def send(self, rows: Sequence[Row]) -> Mapping[str, Exception]:
         """See `RowSender`."""
         refused: dict[str, Exception] = {}
         for row in rows:
-            prompt = {"type": "token", "prompt_token_ids": row.token_ids}
+            prompt = _prompt(row, self._cache_salt)
             try:
                 collector = await self._client.add_request(
                     row.request_id, prompt, row.params, trace_headers=self._trace
@@ -145,6 +149,12 @@ class SingleSender:
             if collector.output is not None:
                 collector.ready.set()
         return refused
+
+
+def _prompt(row: Row, cache_salt: str | None) -> dict[str, Any]:
+    """What vLLM is given; blocks of its prefix cache serve prompts of the same salt alone."""
+    prompt: dict[str, Any] = {"type": "token", "prompt_token_ids": row.token_ids}
+    return prompt if cache_salt is None else {**prompt, "cache_salt": cache_salt}
 
 
 class _Ready:

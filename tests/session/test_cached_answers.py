@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -315,3 +316,12 @@ def test_keys_differ_wherever_submissions_do() -> None:
     keys = [keys_of("f", each)[0] for each in submissions] + keys_of("g", submissions[0])
     assert len(set(keys)) == len(keys)
     assert keys_of("f", Submission("another id", ["b", "a"], sampling))[1] == keys[0]
+
+
+def test_a_salt_keeps_answers_apart(new: New, engine: ScriptedEngine) -> None:
+    for salt, num_cached in ((None, 0), ("a", 0), ("a", 3), ("b", 0), (None, 3)):
+        session = replace(new(), cache_salt=salt)
+        assert session.estimate(relquery(numbers(3))).num_cached == num_cached
+        session.run(relquery(numbers(3)))
+        assert last(session).num_cached == num_cached
+    assert [submission.cache_salt for submission in engine.submissions] == [None, "a", "b"]

@@ -162,3 +162,56 @@ def test_the_installed_release_has_what_both_ends_touch() -> None:
     ]  # fmt: skip
     batches.install()
     assert getattr(core, batches.METHOD) is batches.add_rows
+
+
+class Prompts:
+    """A client that is asked what it makes of prompts, one by one and for a message."""
+
+    def __init__(self) -> None:
+        self.errored, self.given = False, list[Any]()
+        core = SimpleNamespace(client_index=0, call_utility_async=self._call)
+        core.encoder = SimpleNamespace(encode=lambda request: [b"a message"])
+        self.engine_core, self.input_processor = core, SimpleNamespace(process_inputs=self._made)
+        self.output_processor = SimpleNamespace(add_request=lambda *_: None)
+
+    async def get_supported_tasks(self) -> tuple[str, ...]:
+        return ("generate",)
+
+    def _run_output_handler(self) -> None:
+        pass
+
+    async def _call(self, *_: Any) -> None:
+        pass
+
+    def _made(self, request_id: str, prompt: Any, params: Any, **_: Any) -> Any:
+        self.given.append(prompt)
+        return SimpleNamespace(cache_salt=prompt.get("cache_salt"))
+
+    async def add_request(self, request_id: str, prompt: Any, params: Any, trace_headers: Any) -> Collector:
+        self.given.append(prompt)
+        return Collector(None)
+
+
+@pytest.mark.parametrize("sender", [batches.BatchSender, batches.SingleSender])
+@pytest.mark.parametrize(("salt", "told"), [("s", {"cache_salt": "s"}), (None, {})])
+def test_vllm_is_told_the_salt(sender: Any, salt: str | None, told: dict[str, str]) -> None:
+    client = Prompts()
+    asyncio.run(sender(client, None, salt).send([batches.Row("a", [1, 2], None, lambda _: None)]))
+    assert client.given == [{"type": "token", "prompt_token_ids": [1, 2], **told}]
+
+
+def test_to_vllm_prompts_of_two_salts_have_nothing_in_common() -> None:
+    core, utils = pytest.importorskip("vllm.v1.request"), pytest.importorskip("vllm.v1.core.kv_cache_utils")
+    hashing = pytest.importorskip("vllm.utils.hashing")
+    vllm = pytest.importorskip("vllm")
+    utils.init_none_hash(hashing.sha256)
+    hasher = utils.get_request_block_hasher(2, hashing.sha256)
+
+    def hashes(salt: str | None) -> set[Any]:
+        request = core.Request("r", [1, 2, 3, 4, 5], vllm.SamplingParams(), None, cache_salt=salt,
+                               block_hasher=hasher)  # fmt: skip
+        return set(request.block_hashes)
+
+    assert len(hashes("a")) == 2
+    assert hashes("a") == hashes("a")
+    assert len(hashes("a") | hashes("b") | hashes(None)) == 6

@@ -103,6 +103,8 @@ class Dialect:
             body |= _for_vllm(submission)
         elif self.is_llama_cpp:
             body = {**self._for_llama_cpp(sampling), **body}
+            if submission.cache_salt is not None:
+                body["cache_prompt"] = False  # it knows no salt: nothing of a prompt is taken from another
         elif sampling.grammar is not None and self.wraps(sampling.grammar):
             body["response_format"] = _schema(sampling.grammar, self.omitted)
             body[self.max_tokens_field] += WRAPPING_TOKENS
@@ -236,6 +238,8 @@ def _for_vllm(submission: Submission) -> dict[str, Any]:
         "repetition_penalty": 1.0,
         "vllm_xargs": submission.tag().args(),
     }
+    if submission.cache_salt is not None:
+        fields["cache_salt"] = submission.cache_salt
     if grammar is not None:
         fields["structured_outputs"] = structured_outputs_of(grammar, encodable)
     return fields

@@ -69,7 +69,7 @@ class Flight:
         gate: Gate | None = None,
     ) -> None:
         self._engine, self._submission, self._indices = engine, submission, indices
-        self._sender = engine.sender(submission.trace)
+        self._sender = engine.sender(submission.trace, submission.cache_salt)
         self._find_cause, self._cause = find_cause, ""
         said = partial(tokens_said, engine.client)
         self._admitted = None if gate is None or gate.is_open else Admitted(gate, submission, said)

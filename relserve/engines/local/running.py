@@ -75,11 +75,15 @@ class RunningEngine:
                 f"({one_line(error)}); leave min_confidence out or name another model"
             ) from error
 
-    def sender(self, trace: Mapping[str, str] | None = None) -> RowSender:
-        """What submits the rows of one flight, whose spans vLLM puts below `trace` if it makes any."""
+    def sender(self, trace: Mapping[str, str] | None = None, cache_salt: str | None = None) -> RowSender:
+        """What submits the rows of one flight, whose spans vLLM puts below `trace` if it makes any.
+
+        Args:
+            cache_salt: see `Submission`.
+        """
         if trace is not None and self.client.vllm_config.observability_config.otlp_traces_endpoint is None:
             trace = None  # vLLM would warn of it
-        return (BatchSender if self.takes_batches else SingleSender)(self.client, trace)
+        return (BatchSender if self.takes_batches else SingleSender)(self.client, trace, cache_salt)
 
     @property
     def dead(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ log = logging.getLogger(__name__)
 
 FAILED_DELAY_S = 0.3  # before a wrong password is told, so that guessing takes its time
 WRONG_PASSWORD = "28P01"
-SECRET = secrets.token_bytes(32)  # from which unknown users get their salts
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Startup:
             self._let_in(channel, User(name, verifier="", is_admin=True))
             return
         known = self.users.find(name)
-        self._scram = ScramServer(name, known.verifier if known else None, SECRET)
+        self._scram = ScramServer(name, known.verifier if known else None, self.users.secret)
         channel.send_now(backend.authentication_sasl([MECHANISM]))
 
     def _take_password(self, channel: Channel, kind: bytes, body: bytes) -> None:

@@ -16,6 +16,7 @@ from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
 from relserve.call.slo import Slo, slo_of
 from relserve.errors import OptionError
 from relserve.server.openai.refusal import bad_request, no_model
+from relserve.server.users.salts import Salts
 from relserve.server.users.users import User
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
@@ -66,12 +67,13 @@ class Asked:
         return [f"cmpl-{request_id}-{number}" for number in range(_num_prompts(self.body.get("prompt")))]
 
 
-def read_asked(path: str, raw: bytes, model: str, user: User) -> Asked:
+def read_asked(path: str, raw: bytes, model: str, user: User, salts: Salts) -> Asked:
     """A request's body.
 
     Args:
         model: the one that there is.
         user: who asks, and whose own deadline and limits are those of requests that give none.
+        salts: of the engine's prefix cache.
 
     Raises:
         Refusal: it is no JSON object, names another model, or has what the server does not take.
@@ -94,6 +96,7 @@ def read_asked(path: str, raw: bytes, model: str, user: User) -> Asked:
     slo = _slo(user.slo if given_slo is None else given_slo)
     _check_grammars(body)
     _check_numbers(body)
+    _salt(body, user, salts)
     asked = body.get("messages" if path == CHAT else "prompt")
     num_chars, num_ids = _size([asked, body.get("tools")])
     num_answers = _num_prompts(asked) * _whole(body.get("n"), 1) if path != CHAT else _whole(body.get("n"), 1)
@@ -135,6 +138,16 @@ def _slo(given: Any) -> Slo:
         return Slo() if given is None else slo_of("slo", given)
     except OptionError as error:
         raise bad_request(str(error), "slo") from None
+
+
+def _salt(body: dict[str, Any], user: User, salts: Salts) -> None:
+    """Keep what the engine computes of a user's prompts from others; a salt of theirs is within their own."""
+    given = body.get("cache_salt")
+    if given is not None and not (isinstance(given, str) and given):
+        raise bad_request("cache_salt is a text that is not empty", "cache_salt")
+    salt = salts.of(user) if given is None else salts.within(user, given)
+    if salt is not None:
+        body["cache_salt"] = salt
 
 
 def _size(values: Any) -> tuple[int, int]:

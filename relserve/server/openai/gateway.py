@@ -28,6 +28,7 @@ from relserve.server.openai.upstream import Upstream
 from relserve.server.page.counters import Counters
 from relserve.server.page.guard import CLOSES, LOOPBACK
 from relserve.server.users.quota import Quota
+from relserve.server.users.salts import Salts
 from relserve.server.users.users import User, Users
 
 logger = logging.getLogger(__name__)
@@ -48,10 +49,13 @@ class Gateway:
     Args:
         users: whose keys are good; None: nobody needs one, and only this machine's own names are answered to.
         quota: of the users' tokens, those that SQL takes among them.
+        salts: of the engine's prefix cache.
     """
 
-    def __init__(self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters) -> None:
-        self._upstream, self._users, self._counters = upstream, users, counters
+    def __init__(
+        self, upstream: Upstream, users: Users | None, quota: Quota, counters: Counters, salts: Salts
+    ) -> None:
+        self._upstream, self._users, self._counters, self._salts = upstream, users, counters, salts
         self._limits, self._turned_away = Limits(quota), TurnedAway()
         self._chars_per_token = float(CHARS)  # of prompts, the chat template among them; learnt
         self._running: set[asyncio.Task[Any]] = set()
@@ -164,7 +168,7 @@ class Gateway:
     async def _complete(self, exchange: Exchange, user: User, path: str) -> None:
         self._limits.check(user)  # before the server takes the trouble to read
         raw = await exchange.body()
-        asked = read_asked(path, raw, self._upstream.model, user)
+        asked = read_asked(path, raw, self._upstream.model, user, self._salts)
         if not self._of(user):
             raise no_model(self._upstream.model, [])
         prompt_tokens = int(asked.num_chars / self._chars_per_token) + asked.num_ids + 1

@@ -27,4 +27,4 @@ def gateway_of(server: Server) -> Gateway:
         )
     upstream = EngineUpstream(engine, engine.model, load().openai_args)
     upstream.start()
-    return Gateway(upstream, server.users, server.quota, server.counters)
+    return Gateway(upstream, server.users, server.quota, server.counters, server.salts)

@@ -1,18 +1,23 @@
 """The users of a server, in one JSON file that only its owner may read.
 
-    {"users": [{"name": "ann", "verifier": "SCRAM-SHA-256$4096:..", "is_admin": false,
+    {"nonce": "q83v..", "users": [{"name": "ann", "verifier": "SCRAM-SHA-256$4096:..", "is_admin": false,
                 "models": ["tiny"], "tokens_per_hour": 100000, "deadline_s": 60, "slo": "interactive",
                 "keys": ["sha256:..:k3Xz"]}]}
 
-A verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told; nor
-can a key be told from what is kept of it (see `keys`).
+The nonce is the file's own secret, of chance: what a stranger is told of a user that there is not is made of
+it, so that it stays the same, and so are the salts under which users' answers are kept (see `salts`). A
+verifier is PostgreSQL's own form of a SCRAM-SHA-256 password, from which the password cannot be told; nor can
+a key be told from what is kept of it (see `keys`).
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import logging
 import os
 import re
+import secrets
 import tempfile
 import threading
 from collections.abc import Iterable
@@ -24,7 +29,10 @@ from relserve.call.durations import seconds_of
 from relserve.errors import OptionError, UsageError
 from relserve.server.users.keys import Key, digest_of
 
+logger = logging.getLogger(__name__)
+
 MODE = 0o600
+SECRET_BYTES = 32
 VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
 LIMITS = ("tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once")
 MAX_NAME_BYTES = 63  # of PostgreSQL's names, too
@@ -70,6 +78,9 @@ class Users:
 
     Safe for several threads. A file that became unreadable while the server runs lets nobody in.
 
+    Attributes:
+        secret: the file's own; of a file that has none, one that holds until it is saved or read anew.
+
     Raises:
         UsageError: the file is not to be had, is open to others, or does not hold users; says where.
     """
@@ -78,6 +89,7 @@ class Users:
         self.path = path
         self._by_name = {user.name: user for user in users}
         self._by_digest: dict[str, User] = {}
+        self.secret, self._has_secret = secrets.token_bytes(SECRET_BYTES), False
         self._seen: tuple[int, int, int] | None = None
         self._lock = threading.Lock()
 
@@ -87,6 +99,20 @@ class Users:
         users = cls(path)
         users._refresh()
         return users
+
+    def keep_secret(self) -> None:
+        """Have the file keep its secret, where it has none yet and can be written."""
+        with self._lock:
+            self._refresh()
+            if self._has_secret:
+                return
+            try:
+                self.save()
+            except OSError as error:
+                logger.warning(
+                    "%s holds no nonce and cannot be written (%s): kept answers serve their users until the "
+                    "server ends; `relserve user change` writes one", self.path, error,
+                )  # fmt: skip
 
     def find(self, name: str) -> User | None:
         """The user of this name, as the file says now."""
@@ -140,7 +166,9 @@ class Users:
     def save(self) -> None:
         """Write the file, readable by its owner alone; a running server sees all of it or nothing."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"users": [_as_json(user) for user in self.all()]}, indent=1, ensure_ascii=False)
+        nonce = base64.b64encode(self.secret).decode()
+        users = [_as_json(user) for user in self.all()]
+        text = json.dumps({"nonce": nonce, "users": users}, indent=1, ensure_ascii=False)
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)  # with mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -165,7 +193,9 @@ class Users:
             raise UsageError(
                 f"the users file {self.path} cannot be read: {error}; `relserve user add NAME` makes one"
             ) from error
-        self._by_name = {user.name: user for user in _read(text, self.path)}
+        users, secret = _read(text, self.path)
+        self.secret, self._has_secret = secret or self.secret, secret is not None
+        self._by_name = {user.name: user for user in users}
         self._by_digest = {key.digest: user for user in self._by_name.values() for key in user.keys}
         self._seen = seen
 
@@ -189,16 +219,21 @@ def _check_mode(path: Path, mode: int) -> None:
         )
 
 
-def _read(text: str, path: Path) -> list[User]:
+def _read(text: str, path: Path) -> tuple[list[User], bytes | None]:
+    """The users of a file, and its secret if it has one."""
     try:
-        entries = json.loads(text)["users"]
-        users = [_user(entry) for entry in entries]
+        content = json.loads(text)
+        users = [_user(entry) for entry in content["users"]]
+        nonce = content.get("nonce")
+        secret = None if nonce is None else base64.b64decode(nonce, validate=True)
+        if secret is not None and len(secret) != SECRET_BYTES:
+            raise ValueError(f"the nonce has {len(secret)} bytes, not {SECRET_BYTES}")
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"the users file {path} is not as `relserve user` writes it: {error}") from error
     names = [user.name for user in users]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UsageError(f"the users file {path} names {twice[0]!r} twice; remove one of the entries")
-    return users
+    return users, secret
 
 
 def _user(entry: dict[str, Any]) -> User:

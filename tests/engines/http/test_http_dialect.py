@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from asking import ask, collect, submission_of, texts
+from asking import TIMEOUT_S, ask, collect, submission_of, texts
 from http_fakes import Answered, said
 
 from relserve.call.answer_types import Grammar
@@ -294,3 +294,16 @@ def test_vllm_gets_the_deadline_and_the_place_in_the_workflow(fake):
     xargs = last(server)["vllm_xargs"]
     told = (xargs["rel_workflow"], xargs["rel_stage"], xargs["rel_deadline_s"])
     assert told == ("wf-1", "revise", 9e9)
+
+
+@pytest.mark.parametrize(
+    ("owner", "expected"),
+    [("vllm", {"cache_salt": "s"}), ("llamacpp", {"cache_prompt": False}), ("somebody", {})],
+)
+@pytest.mark.parametrize("salt", ["s", None])
+def test_a_salt_is_told_in_the_servers_words(fake, owner, expected, salt):
+    server = fake(yes, models={"data": [{"id": "m", "owned_by": owner, "meta": {}}]})
+    submission = replace(submission_of(["a"]), cache_salt=salt)
+    spawn(collect(HttpEngine(server.url), submission)).result(timeout=TIMEOUT_S)
+    told = {name: last(server)[name] for name in ("cache_salt", "cache_prompt") if name in last(server)}
+    assert told == (expected if salt else {})

@@ -16,6 +16,7 @@ from relserve.server.openai.upstream import Upstream
 from relserve.server.page.counters import Counters
 from relserve.server.page.serving import serving
 from relserve.server.users.quota import Quota
+from relserve.server.users.salts import Salts
 from relserve.server.users.users import Users
 
 KEY = "sk-relserve-nobody"
@@ -61,7 +62,8 @@ def running(make_upstream: Callable[[], Upstream], users: Users | None = None) -
 
     async def serve() -> None:
         counters, quota = Counters(), Quota(time.monotonic)
-        one = Running(Gateway(make_upstream(), users, quota, counters), counters, quota)
+        salts = Salts(None if users is None else users.secret)
+        one = Running(Gateway(make_upstream(), users, quota, counters, salts), counters, quota)
         one.loop = asyncio.get_running_loop()
         async with serving(one.gateway, "127.0.0.1", 0) as port:
             one.url = f"http://127.0.0.1:{port}/v1"

@@ -13,6 +13,7 @@ import pytest
 
 from relserve.server.openai.asked import CHAT, read_asked
 from relserve.server.openai.events import Stream
+from relserve.server.users.salts import Salts
 from relserve.server.users.users import User
 from tests.server.openai.chatting import HI, chat
 from tests.waiting import wait_until
@@ -196,7 +197,8 @@ def test_a_stream_that_ends_with_the_engines_error_counts_as_one(gateway, upstre
 
 
 def test_tokens_of_several_streamed_answers_are_added_up():
-    asked = read_asked(CHAT, b'{"model": "m", "stream": true, "n": 2, "messages": []}', "m", User("ann"))
+    body = b'{"model": "m", "stream": true, "n": 2, "messages": []}'
+    asked = read_asked(CHAT, body, "m", User("ann"), Salts(None))
     stream = Stream(asked)
 
     def told(index: int, output: int) -> None:

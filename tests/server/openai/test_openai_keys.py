@@ -97,3 +97,22 @@ def test_no_socket_is_kept_of_strangers(keyed, book, path, status):
     reply = httpx.get(address + path)
     assert (reply.status_code, reply.headers["connection"]) == (status, "close")
     assert httpx.get(f"{address}/v1/models", headers=known).headers.get("connection") != "close"
+
+
+def test_nobody_shares_what_the_engine_has_of_a_prompt(keyed, book, upstream):
+    ann, bob = book.add("ann"), book.add("bob")
+    own = {"cache_salt": "a"}
+    for secret, given in ((ann, {}), (ann, {}), (bob, {}), (ann, own), (bob, own)):
+        chat(keyed.client(secret), extra_body=given)
+    anns, again, bobs, anns_own, bobs_own = (body["cache_salt"] for body, _ in upstream.asked)
+    assert anns == again
+    assert len({anns, bobs, anns_own, bobs_own}) == 4
+    assert all(len(salt) == 64 and salt.isalnum() for salt in (anns, bobs, anns_own, bobs_own))
+    with pytest.raises(openai.BadRequestError, match="cache_salt is a text"):
+        chat(keyed.client(ann), extra_body={"cache_salt": 1})
+
+
+def test_without_keys_a_salt_is_the_clients_own(gateway, upstream):
+    for given in ({}, {"cache_salt": "a"}):
+        chat(gateway.client(), extra_body=given)
+    assert [body.get("cache_salt") for body, _ in upstream.asked] == [None, "a"]

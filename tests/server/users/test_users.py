@@ -163,3 +163,40 @@ def test_a_class_of_limits_in_the_file(tmp_path):
         else:
             with pytest.raises(UsageError, match=said):
                 Users.load(path)
+
+
+def test_a_file_keeps_its_secret(path):
+    users = Users(path)
+    users.put(ANN)
+    users.save()
+    running = Users.load(path)
+    users.put(BOB)
+    users.save()
+    assert running.find("bob ü") == BOB
+    assert running.secret == users.secret == Users.load(path).secret != Users(path).secret
+
+
+def test_a_file_without_a_secret_gets_one(path):
+    written(path, json.dumps({"users": [{"name": "ann", "verifier": VERIFIER}]}))
+    running = Users.load(path)
+    running.keep_secret()
+    assert Users.load(path).secret == running.secret
+    assert Users.load(path).find("ann").verifier == VERIFIER
+
+
+def test_a_file_that_cannot_be_written_has_a_secret_while_it_is_open(path, monkeypatch, caplog):
+    written(path, json.dumps({"users": []}))
+    running = Users.load(path)
+    monkeypatch.setattr(os, "replace", lambda *paths: (_ for _ in ()).throw(OSError("read-only")))
+    running.keep_secret()
+    assert "read-only" in caplog.text
+    secret = running.secret
+    written(path, json.dumps({"users": [{"name": "ann"}]}))
+    assert running.find("ann") == User("ann")
+    assert running.secret == secret
+
+
+@pytest.mark.parametrize("secret", [5, "", "?", "c2hvcnQ="])
+def test_a_secret_that_is_none_is_told(path, secret):
+    with pytest.raises(UsageError, match="not as `relserve user` writes it"):
+        Users.load(written(path, json.dumps({"nonce": secret, "users": []})))
