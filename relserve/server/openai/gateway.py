@@ -26,7 +26,7 @@ from relserve.server.openai.refusal import DEADLINE, Refusal, no_model, of_engin
 from relserve.server.openai.turned_away import TurnedAway, Want
 from relserve.server.openai.upstream import Upstream
 from relserve.server.page.counters import Counters
-from relserve.server.page.guard import CLOSES, LOOPBACK
+from relserve.server.page.guard import CLOSES, is_for_here
 from relserve.server.users.quota import Quota
 from relserve.server.users.salts import Salts
 from relserve.server.users.users import User, Users
@@ -121,7 +121,7 @@ class Gateway:
         """
         headers = exchange.request.headers
         if self._users is None:
-            if exchange.request.url.hostname not in LOOPBACK:  # a web page's own name may lead here
+            if not is_for_here(headers):  # a web page's own name may lead here
                 raise Refusal(403, "without keys this server is for its own machine alone: ask for localhost")
             return ANYBODY
         scheme, _, secret = headers.get("authorization", "").partition(" ")
@@ -137,7 +137,7 @@ class Gateway:
         return user
 
     async def _answer(self, exchange: Exchange, user: User) -> None:
-        path, method = exchange.request.url.path, exchange.request.method
+        path, method = exchange.request.scope["path"], exchange.request.method
         if self._is_ending:
             raise unavailable("the server is shutting down")
         if path in (CHAT, COMPLETIONS):

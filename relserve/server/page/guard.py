@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import re
 from collections.abc import Mapping
 
 from starlette.datastructures import Headers
@@ -16,6 +17,7 @@ OPEN = "/health"  # for load balancers; tells nothing
 CLOSES = {"Connection": "close"}  # of whom nothing is known, no socket is kept
 ONLY_HERE = "only for this machine: ask for localhost, or serve with --http-token\n"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_HERE = re.compile(r"(?i)(?:127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{1,5})?")
 CONTENT = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 HEADERS = {
     "Content-Security-Policy": CONTENT,
@@ -45,16 +47,26 @@ class Guard:
             await self._app(scope, receive, send)
 
     def _refusal(self, request: Request) -> PlainTextResponse | None:
-        if request.url.path == OPEN:
+        if request.scope["path"] == OPEN:
             return None
         if self._token is None:
-            if request.url.hostname in LOOPBACK:
+            if is_for_here(request.headers):
                 return None
             return PlainTextResponse(ONLY_HERE, 403)
         if hmac.compare_digest(_password(request.headers), self._token.encode()):
             return None
         asking = {"WWW-Authenticate": 'Basic realm="relserve: any name, and the token", charset="UTF-8"'}
         return PlainTextResponse("this page needs its token\n", 401, asking)
+
+
+def is_for_here(headers: Headers) -> bool:
+    """Whether a request asks for one of this machine's own names, and no other.
+
+    Read from what the client sent, and not from Starlette's URL: some releases put that together from whatever
+    the Host header says, and with a Host of `x/health?` its path is another than that which is answered.
+    """
+    hosts = headers.getlist("host")
+    return bool(hosts) and all(_HERE.fullmatch(host) for host in hosts)
 
 
 def _password(headers: Headers) -> bytes:

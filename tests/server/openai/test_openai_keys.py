@@ -116,3 +116,14 @@ def test_without_keys_a_salt_is_the_clients_own(gateway, upstream):
     for given in ({}, {"cache_salt": "a"}):
         chat(gateway.client(), extra_body=given)
     assert [body.get("cache_salt") for body, _ in upstream.asked] == [None, "a"]
+
+
+@pytest.mark.parametrize("host", ["x/v1/models?", "localhost.evil.example", "127.0.0.1@evil", "localhost/"])
+def test_only_this_machines_own_names_are_answered_to(gateway, host):
+    assert httpx.get(f"{gateway.url}/models", headers={"Host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("host", ["x/v1/models?", "x/health?"])
+def test_a_host_does_not_stand_for_a_path(keyed, book, host):
+    headers = {"Host": host, "Authorization": f"Bearer {book.add('ann')}"}
+    assert httpx.get(f"{keyed.url}/nothing", headers=headers).status_code == 404

@@ -139,6 +139,22 @@ def test_a_token_is_asked_for(path: str) -> None:
         assert get(f"{address}/health")[0] == 200
 
 
+@pytest.mark.parametrize("host", ["x/health?", "x/health#", "localhost/health?", "@/health?", "health"])
+@pytest.mark.parametrize("token", [None, "secret"])
+def test_a_host_does_not_stand_for_a_path(host: str, token: str | None) -> None:
+    with served(WrittenFacts(), token=token) as address:
+        for path in ("/", "/api/status", "/metrics", "//health", "/health/"):
+            assert get(address + path, Host=host)[0] in (401, 403)
+
+
+def test_of_two_hosts_both_are_looked_at() -> None:
+    with served(WrittenFacts()) as address, socket.create_connection(
+        ("127.0.0.1", int(address.rpartition(":")[2])), 60
+    ) as client:
+        client.sendall(b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+        assert client.recv(100).split()[1] in (b"400", b"403")
+
+
 def test_without_a_token_only_this_machines_own_names_are_answered() -> None:
     with served(WrittenFacts()) as address:
         port = address.rpartition(":")[2]
