@@ -62,8 +62,8 @@ class Guard:
 def is_for_here(headers: Headers) -> bool:
     """Whether a request asks for one of this machine's own names, and no other.
 
-    Read from what the client sent, and not from Starlette's URL: some releases put that together from whatever
-    the Host header says, and with a Host of `x/health?` its path is another than that which is answered.
+    Read from what the client sent, and not from Starlette's URL: some releases put that together from
+    whatever the Host header says, and with a Host of `x/health?` its path is not the one that is answered.
     """
     hosts = headers.getlist("host")
     return bool(hosts) and all(_HERE.fullmatch(host) for host in hosts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -10,9 +11,28 @@ from relserve.errors import ProtocolError
 
 Format = Literal["text", "csv", "binary"]
 ALL_COLUMNS = ("*",)
-_CODECS = {
-    "utf8": "utf-8", "unicode": "utf-8", "sqlascii": "utf-8", "latin1": "latin-1", "latin2": "iso8859-2",
-    "latin9": "iso8859-15", "euccn": "gb2312", "eucjp": "euc_jp", "euckr": "euc_kr", "sjis": "shift_jis",
+# PostgreSQL's encodings, and Python's names of those that it has. Nothing else is looked up: Python's codecs
+# unpack archives, too.
+CODECS = {
+    "utf8": "utf-8", "unicode": "utf-8", "sqlascii": "utf-8",
+    "latin1": "iso8859-1", "latin2": "iso8859-2", "latin3": "iso8859-3", "latin4": "iso8859-4",
+    "latin5": "iso8859-9", "latin6": "iso8859-10", "latin7": "iso8859-13", "latin8": "iso8859-14",
+    "latin9": "iso8859-15", "latin10": "iso8859-16",
+    "iso88591": "iso8859-1", "iso88592": "iso8859-2", "iso88593": "iso8859-3", "iso88594": "iso8859-4",
+    "iso88595": "iso8859-5", "iso88596": "iso8859-6", "iso88597": "iso8859-7", "iso88598": "iso8859-8",
+    "iso88599": "iso8859-9", "iso885910": "iso8859-10", "iso885913": "iso8859-13",
+    "iso885914": "iso8859-14", "iso885915": "iso8859-15", "iso885916": "iso8859-16",
+    "win1250": "cp1250", "win1251": "cp1251", "win": "cp1251", "win1252": "cp1252", "win1253": "cp1253",
+    "win1254": "cp1254", "win1255": "cp1255", "win1256": "cp1256", "win1257": "cp1257", "win1258": "cp1258",
+    "win866": "cp866", "alt": "cp866", "win874": "cp874", "win932": "cp932", "win936": "gbk",
+    "win949": "cp949",
+    "windows1250": "cp1250", "windows1251": "cp1251", "windows1252": "cp1252", "windows1253": "cp1253",
+    "windows1254": "cp1254", "windows1255": "cp1255", "windows1256": "cp1256", "windows1257": "cp1257",
+    "windows1258": "cp1258",
+    "koi8": "koi8-r", "koi8r": "koi8-r", "koi8u": "koi8-u",
+    "euccn": "gb2312", "gbk": "gbk", "gb18030": "gb18030", "big5": "big5", "eucjp": "euc_jp",
+    "eucjis2004": "euc_jis_2004", "sjis": "shift_jis", "shiftjis": "shift_jis",
+    "shiftjis2004": "shift_jis_2004", "euckr": "euc_kr", "uhc": "cp949", "johab": "johab",
 }  # fmt: skip
 _NAMES = (
     "format", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
@@ -115,11 +135,13 @@ def _columns(given: Mapping[str, Given], name: str) -> tuple[str, ...]:
 
 
 def _codec(name: str) -> str:
-    plain = name.lower().replace("-", "").replace("_", "")
-    try:
-        return codecs.lookup(_CODECS.get(plain, plain.replace("win", "cp"))).name
-    except LookupError as error:
-        raise ProtocolError(f'argument to option "encoding" is no encoding: "{name}"', "22023") from error
+    codec = CODECS.get(re.sub(r"[\W_]", "", name.lower(), flags=re.ASCII))
+    if codec is None:
+        raise ProtocolError(
+            f'argument to option "encoding" is no encoding: "{name}"', "22023",
+            "It is one of PostgreSQL's, such as UTF8, LATIN1, WIN1252, EUC_JP, GB18030.",
+        )  # fmt: skip
+    return codecs.lookup(codec).name
 
 
 def _check(options: CopyOptions, given: Mapping[str, Given]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from relserve.errors import ProtocolError
-from relserve.server.wire.copy_options import ALL_COLUMNS, CopyOptions
+from relserve.server.wire.copy_options import ALL_COLUMNS, CODECS, CopyOptions
+from relserve.server.wire.copy_reader import CopyReader
 from relserve.server.wire.copying import CopyFrom, CopyTo, read_copy
 
 CSV = CopyOptions("csv", ",", "")
@@ -103,6 +104,7 @@ def test_texts_that_are_duckdbs(sql: str) -> None:
         ("copy t from stdin (quote '\"')", "0A000", "available only in CSV mode"),
         ("copy t from stdin binary null 'x'", "42601", "NULL in BINARY mode"),
         ("copy t from stdin (encoding 'klingon')", "22023", "klingon"),
+        ("copy t from stdin (encoding 'bz2')", "22023", '"bz2"'),
         ("copy (select 1) from stdin", "42601", "into a table"),
         ("copy t (a b) from stdin", "42601", "ends with )"),
     ],
@@ -112,3 +114,26 @@ def test_statements_that_are_wrong(sql: str, sqlstate: str, words: str) -> None:
         read_copy(sql)
     assert words in str(raised.value)
     assert raised.value.sqlstate == sqlstate
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "zlib", "zip_codec", "bz2_codec", "hex", "base64", "quopri", "uu", "rot13", "idna", "punycode",
+        "unicode_escape", "raw_unicode_escape", "undefined", "charmap", "utf_16", "utf_32", "utf_7", "cp037",
+        "hz", "iso2022_jp", "utf_8_sig", "palmos", "",
+    ],
+)  # fmt: skip
+def test_pythons_codecs_are_no_encodings(name: str) -> None:
+    with pytest.raises(ProtocolError, match="is no encoding") as raised:
+        read_copy(f"copy t from stdin (encoding '{name}')")
+    assert raised.value.sqlstate == "22023"
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_every_encoding_reads_a_line_byte_by_byte(name: str) -> None:
+    copy = read_copy(f"copy t from stdin (encoding '{name}', format csv)")
+    assert isinstance(copy, CopyFrom)
+    reader = CopyReader(["a", "b"], copy.options)
+    rows = [row for byte in b'1,"x\n"\n' for row in reader.feed(bytes([byte]))] + reader.finish()
+    assert rows == [["1", "x\n"]]
