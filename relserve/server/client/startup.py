@@ -27,10 +27,12 @@ class Arrived:
 
     Attributes:
         parameters: of its startup message, such as `application_name` and `database`.
+        minor: of the protocol's version 3 that it speaks.
     """
 
     user: User
     parameters: dict[str, str]
+    minor: int = 0
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Startup:
     delay: Callable[[float, Callable[[], None]], object]
     _parameters: dict[str, str] = field(default_factory=dict)
     _scram: ScramServer | None = None
+    _minor: int = 0
     _has_begun: bool = False
     _is_over: bool = False
 
@@ -93,8 +96,9 @@ class Startup:
 
     def _start(self, channel: Channel, minor: int, parameters: dict[str, str]) -> None:
         unknown = [name for name in parameters if name.startswith("_pq_.")]
-        if minor or unknown:
-            channel.send_now(backend.negotiate_protocol_version(0, unknown))
+        self._minor = min(minor, frontend.NEWEST_MINOR)
+        if minor != self._minor or unknown:
+            channel.send_now(backend.negotiate_protocol_version(self._minor, unknown))
         channel.is_started = True
         self._parameters, name = parameters, parameters["user"]
         if self.needs_tls and not channel.is_encrypted:
@@ -131,7 +135,7 @@ class Startup:
 
     def _let_in(self, channel: Channel, user: User) -> None:
         self._is_over = True
-        self.arrived(channel, Arrived(user, self._parameters))
+        self.arrived(channel, Arrived(user, self._parameters, self._minor))
 
 
 def _refuse(channel: Channel, fields: ErrorFields) -> None:

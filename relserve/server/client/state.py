@@ -23,7 +23,9 @@ from relserve.server.histories import ClientHistory
 from relserve.server.users.users import User
 from relserve.server.wire import backend
 from relserve.server.wire.backend import ErrorFields
+from relserve.server.wire.frontend import NEWEST_MINOR
 
+KEY_BYTES, LONG_KEY_BYTES = 4, 32  # all that protocol 3.0 has room for, and of 3.2
 AGAIN_S = 0.1  # between interrupts, for one may come before there is anything to interrupt
 _NUMBER = "SELECT system.main.current_connection_id()"
 BY_USER = "canceling statement due to user request"
@@ -58,6 +60,7 @@ class ClientState:
 
     Args:
         pid: its number, by which it is cancelled and shown; no other client of the server has it.
+        minor: of the protocol's version 3 that it speaks.
         ended: called with every statement that has ended.
 
     Attributes:
@@ -71,11 +74,11 @@ class ClientState:
     def __init__(
         self, pid: int, user: User, channel: Channel, con: Connection, variables: Variables,
         history: ClientHistory, say: Say, ended: Callable[[ClientState, Ended], None],
-        loop: asyncio.AbstractEventLoop,
+        loop: asyncio.AbstractEventLoop, minor: int = 0,
     ) -> None:  # fmt: skip
         self.pid, self.user, self.channel, self.con, self.variables = pid, user, channel, con, variables
         self.transaction = Transaction(con, variables, say, self.shield)
-        self.key = secrets.token_bytes(4)
+        self.key = secrets.token_bytes(LONG_KEY_BYTES if minor >= NEWEST_MINOR else KEY_BYTES)
         self.connection = int(con.raw.execute(_NUMBER).fetchall()[0][0])
         self.facts = ClientFacts(pid, user.name, user.is_admin, variables.find)
         self.backend_start = self.state_change = self.query_start = datetime.now(timezone.utc)

@@ -103,8 +103,9 @@ class Worker(threading.Thread):
         user, parameters, options = self._arrived.user, self._arrived.parameters, self._host.options
         variables = self._variables
         state = ClientState(
-            self.pid, user, self._channel, con, variables, history, self._say, self._host.ended, self._loop
-        )
+            self.pid, user, self._channel, con, variables, history, self._say, self._host.ended, self._loop,
+            self._arrived.minor,
+        )  # fmt: skip
 
         def check(text: str) -> list[Allowed]:
             allowed = check_allowed(con.raw, text, user, options.allow_files)

@@ -50,7 +50,7 @@ def parameter_status(name: str, value: str) -> bytes:
 
 
 def backend_key_data(pid: int, key: bytes) -> bytes:
-    """What a CancelRequest for this session must bring; the key has four bytes in protocol 3.0."""
+    """What a CancelRequest for this session must bring; the key has four bytes before protocol 3.2."""
     return _message(b"K", struct.pack("!I", pid), key)
 
 

@@ -10,6 +10,7 @@ from relserve.server.wire.body import Body
 
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 MAJOR_VERSION = 3
+NEWEST_MINOR = 2  # of 3.0 and 3.2, which are those that clients speak
 
 
 class StartupMessage(NamedTuple):
@@ -149,7 +150,7 @@ def read_startup(data: bytes) -> Startup:
         return CancelRequest(body.uint32(), body.rest())
     if code >> 16 != MAJOR_VERSION:
         raise ProtocolError(
-            f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}: this server speaks 3.0", "0A000"
+            f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}: this server speaks 3.0, 3.2", "0A000"
         )
     return StartupMessage(code & 0xFFFF, _parameters(body))
 

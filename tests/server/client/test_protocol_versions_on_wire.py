@@ -1,0 +1,81 @@
+"""Versions of the protocol: what is agreed on, and the keys that cancel."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from relserve.server.server import Server
+from tests.server.client.conftest import Serve, connect
+from tests.waiting import PATIENCE_S, act_when, wait_until
+
+LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
+
+
+def messages(client: socket.socket) -> Iterator[tuple[bytes, bytes]]:
+    """What the server sends: kinds and bodies."""
+    file = client.makefile("rb")
+    while head := file.read(5):
+        yield head[:1], file.read(struct.unpack("!i", head[1:])[0] - 4)
+
+
+def greeting(server: Server, minor: int, **parameters: str) -> dict[bytes, bytes]:
+    """The messages until the server is ready, by their kinds; of several of a kind the last."""
+    words = b"".join(f"{key}\0{value}\0".encode() for key, value in {"user": "ann", **parameters}.items())
+    body = struct.pack("!i", 3 << 16 | minor) + words + b"\0"
+    told = {}
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as client:
+        client.sendall(struct.pack("!i", len(body) + 4) + body)
+        for kind, said in messages(client):
+            told[kind] = said
+            if kind == b"Z":
+                break
+    return told
+
+
+@pytest.mark.parametrize(
+    ("minor", "agreed", "key_bytes"), [(0, None, 4), (1, None, 4), (2, None, 32), (3, 2, 32), (9999, 2, 32)]
+)
+def test_a_version_is_agreed_on(serve: Serve, minor: int, agreed: int | None, key_bytes: int) -> None:
+    told = greeting(serve(), minor)
+    assert len(told[b"K"]) == 4 + key_bytes
+    assert told.get(b"v") == (None if agreed is None else struct.pack("!ii", 3 << 16 | agreed, 0))
+
+
+def test_options_of_the_protocol_are_told_to_be_unknown(serve: Serve) -> None:
+    told = greeting(serve(), 2, **{"_pq_.x": "1"})
+    assert told[b"v"] == struct.pack("!ii", 3 << 16 | 2, 1) + b"_pq_.x\0"
+
+
+def cancelled(con: psycopg.Connection[Any]) -> bool:
+    """Whether a statement is cancelled by the client's own means."""
+    thread = act_when(lambda: con.info.transaction_status == 1, con.cancel_safe)  # ACTIVE
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        con.execute(LONG)
+    thread.join(PATIENCE_S)
+    return True
+
+
+@pytest.mark.parametrize("version", ["3.0", "3.2", "latest"])
+def test_libpq_cancels_in_each(serve: Serve, version: str) -> None:
+    if psycopg.pq.version() < 180_000:
+        pytest.skip("libpq speaks 3.2 from 18 on")
+    con = connect(serve(), max_protocol_version=version, cursor_factory=psycopg.ClientCursor)
+    assert cancelled(con)
+
+
+def test_a_part_of_a_key_is_none(serve: Serve) -> None:
+    server = serve()
+    words = b"user\0ann\0\0"
+    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as client:
+        client.sendall(struct.pack("!ii", 8 + len(words), 3 << 16 | 2) + words)
+        key = next(said[4:] for kind, said in messages(client) if kind == b"K")
+        wait_until(server._states)
+        (state,) = server._states()
+        assert state.is_key(key)
+        assert not any(map(state.is_key, (key[:4], key[:31], key + b"\0", b"")))
