@@ -17,8 +17,11 @@ MAX_START = 10_000  # bytes of a message before the client is known, as in Postg
 MAX_MESSAGE = 1 << 28
 LAST_S = 1.0  # for a client that is told to go to read why
 LINGER_S = 10.0  # for one whose socket closes to read what was sent, and under TLS to say that it closes, too
+REST_S = 30.0  # without a further byte of a message that has begun
 MAX_UNREAD, MAX_UNSENT = 1 << 23, 1 << 20  # bytes, from which the socket, or the thread, has to wait
 BROKEN = b"!"  # kind of a frame of ours: what came is no message, and the body says why
+
+_CUT = f"a message has begun, and no more of it came for {REST_S:g} s"
 
 Frame = tuple[bytes, bytes]  # a message's kind, b"" for one without, and its body
 
@@ -63,6 +66,7 @@ class Channel(asyncio.Protocol):
         self._counts = threading.Condition()
         self._is_reading = True
         self._lingering: asyncio.TimerHandle | None = None
+        self._rest: asyncio.TimerHandle | None = None  # the rest of a message is waited for
 
     # What asyncio calls.
 
@@ -84,16 +88,17 @@ class Channel(asyncio.Protocol):
         try:
             self._take_frames()
         except ProtocolError as error:  # where the next message begins cannot be known
-            self._received.clear()
-            self._give((BROKEN, str(error).encode()))
+            self._break(str(error))
+        self._wait_for_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio.Protocol."""
         with self._counts:
             self.is_lost = self.is_leaving = True
             self._counts.notify_all()
-        if self._lingering is not None:
-            self._lingering.cancel()
+        for timer in (self._lingering, self._rest):
+            if timer is not None:
+                timer.cancel()
         self._frames.put(None)
         self._on_lost(self)
 
@@ -165,6 +170,19 @@ class Channel(asyncio.Protocol):
             self._transport.pause_reading()
             self._read_on()  # the thread may have taken them since
 
+    def _wait_for_rest(self) -> None:
+        """Have a message that has begun go on, as long as it is read."""
+        if self._rest is not None:
+            self._rest.cancel()
+            self._rest = None
+        if self._received and self._is_reading and not self.is_leaving:
+            self._rest = self._loop.call_later(REST_S, self._break, _CUT)
+
+    def _break(self, problem: str) -> None:
+        """What came is no message."""
+        self._received.clear()
+        self._give((BROKEN, problem.encode()))
+
     def _give(self, frame: Frame) -> None:
         if not self._is_handed_over:
             self._on_frame(self, frame)
@@ -194,6 +212,7 @@ class Channel(asyncio.Protocol):
         if not self._is_reading and self._num_unread <= MAX_UNREAD and self._transport is not None:
             self._is_reading = True
             self._transport.resume_reading()
+            self._wait_for_rest()
 
     # What the client's thread calls.
 

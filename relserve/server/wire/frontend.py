@@ -150,7 +150,7 @@ def read_startup(data: bytes) -> Startup:
         return CancelRequest(body.uint32(), body.rest())
     if code >> 16 != MAJOR_VERSION:
         raise ProtocolError(
-            f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}: this server speaks 3.0, 3.2", "0A000"
+            f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}: here it is 3.0 or 3.2", "0A000"
         )
     return StartupMessage(code & 0xFFFF, _parameters(body))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -12,30 +10,17 @@ import pytest
 
 from relserve.server.server import Server
 from tests.server.client.conftest import Serve, connect
-from tests.waiting import PATIENCE_S, act_when, wait_until
+from tests.server.client.raw_client import RawClient, startup
+from tests.waiting import PATIENCE_S, act_when
 
 LONG = "SELECT count(*) FROM range(100000000000) t(x) WHERE hash(x) % 7 = 1"
 
 
-def messages(client: socket.socket) -> Iterator[tuple[bytes, bytes]]:
-    """What the server sends: kinds and bodies."""
-    file = client.makefile("rb")
-    while head := file.read(5):
-        yield head[:1], file.read(struct.unpack("!i", head[1:])[0] - 4)
-
-
 def greeting(server: Server, minor: int, **parameters: str) -> dict[bytes, bytes]:
-    """The messages until the server is ready, by their kinds; of several of a kind the last."""
-    words = b"".join(f"{key}\0{value}\0".encode() for key, value in {"user": "ann", **parameters}.items())
-    body = struct.pack("!i", 3 << 16 | minor) + words + b"\0"
-    told = {}
-    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as client:
-        client.sendall(struct.pack("!i", len(body) + 4) + body)
-        for kind, said in messages(client):
-            told[kind] = said
-            if kind == b"Z":
-                break
-    return told
+    """The messages until the server is ready, by their kinds."""
+    with RawClient(server) as client:
+        client.send(startup(minor, **parameters))
+        return client.until(b"Z")
 
 
 @pytest.mark.parametrize(
@@ -71,11 +56,9 @@ def test_libpq_cancels_in_each(serve: Serve, version: str) -> None:
 
 def test_a_part_of_a_key_is_none(serve: Serve) -> None:
     server = serve()
-    words = b"user\0ann\0\0"
-    with socket.create_connection(("127.0.0.1", server.port), PATIENCE_S) as client:
-        client.sendall(struct.pack("!ii", 8 + len(words), 3 << 16 | 2) + words)
-        key = next(said[4:] for kind, said in messages(client) if kind == b"K")
-        wait_until(server._states)
+    with RawClient(server) as client:
+        client.send(startup(2))
+        key = client.until(b"Z")[b"K"][4:]
         (state,) = server._states()
         assert state.is_key(key)
         assert not any(map(state.is_key, (key[:4], key[:31], key + b"\0", b"")))
