@@ -3,7 +3,7 @@
 import sqlglot
 
 from relserve.server.catalog.asked.asked import Asked
-from relserve.server.catalog.asked.text import RULES, read_postgresql
+from relserve.server.catalog.asked.text import RULES, UNREAD, read_postgresql
 
 
 def in_duckdbs_words(sql: str, asked: Asked) -> str | None:
@@ -24,5 +24,5 @@ def _as_duckdb(sql: str) -> str | None:
     """The text in the form that sqlglot gives it, when it reads it as DuckDB's."""
     try:
         return sqlglot.parse_one(sql, read="duckdb").sql(dialect="duckdb", normalize_functions=False)
-    except sqlglot.errors.SqlglotError:
+    except UNREAD:
         return None

@@ -28,6 +28,9 @@ SELECT system.main.lower(function_name), macro_definition FROM system.main.duckd
     WHERE NOT internal AND macro_definition IS NOT NULL AND database_name NOT IN ('system', 'temp', '_pg')
 """
 _NAME = re.compile(r"\w+")
+_NO_CALLS = frozenset(
+    "as check key primary unique references using in values over filter by coalesce".split()
+)
 _KINDS = frozenset("table view macro function type schema index sequence trigger secret".split())
 _FUNCTIONS = ("macro", "function")
 _RELATIONS = ("table", "view")
@@ -161,7 +164,7 @@ def _check_body(defined: Defined, con: duckdb.DuckDBPyConnection) -> None:
 
 def _telling_macros(con: duckdb.DuckDBPyConnection, names: Set[str]) -> frozenset[str]:
     """Those of some names that are macros of the users' which ask a session, by another macro, too."""
-    if not (unknown := names - _functions()):
+    if not (unknown := names - _functions() - _types() - _NO_CALLS):
         return frozenset()
     with con.cursor() as own:
         rows = own.execute(_MACROS).fetchall()

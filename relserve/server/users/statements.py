@@ -85,15 +85,22 @@ class Check:
             return found
         is_suspect = has_suspects(text)
         here = words(text) if is_suspect or unseen_in(text) else ()
-        parsed = self.con.extract_statements(text)
+        parsed = self._parsed(text)
         kinds = [_kind(statement) for statement in parsed]
+        is_told = True
         for statement, kind in zip(parsed, kinds, strict=True):
             self._check_kind(kind, statement.query)
             if is_suspect:
-                self._check_tree(kind, statement.query)
+                is_told &= self._check_tree(kind, statement.query)
         if is_suspect:
-            self._check_words(here)
+            self._check_words(here, is_told)
         return [Allowed(kind) for kind in kinds]
+
+    def _parsed(self, text: str) -> list[duckdb.Statement]:
+        try:
+            return self.con.extract_statements(text)
+        except UnicodeDecodeError:  # DuckDB cuts the line that its message quotes, and with it a character
+            raise duckdb.ParserException("Parser Error: syntax error in a line of many characters") from None
 
     def long(self, text: str) -> list[Allowed] | None:
         """The statements of a long text; None where DuckDB's parser had better look at it.
@@ -122,7 +129,7 @@ class Check:
         elif kind in _DEFINE:
             self._check_definition(here)
         elif kind == Type.SET:
-            self._check_setting(here, text)
+            self._check_setting(here)
         elif kind == Type.PRAGMA:
             self._check_pragma(here)
         elif kind == Type.CALL:
@@ -143,13 +150,13 @@ class Check:
         if not self.user.is_admin:
             check_definition(here, self.con)
 
-    def _check_setting(self, here: Sequence[Word], text: str) -> None:
+    def _check_setting(self, here: Sequence[Word]) -> None:
         """Of SET, RESET, USE, and PRAGMA with a value."""
         first, *rest = here
         names = [word.name for word in rest if word.name not in ("session", "local")]
         if names[:1] == ["variable"]:
             return
-        if CATALOG in text.lower():
+        if any(CATALOG in (word.name if word.is_name else word.held or "") for word in rest):
             raise ForbiddenError(_own(CATALOG))
         if not _are_literals(rest):  # else it could be made up from what the check does not see
             raise ForbiddenError(
@@ -179,8 +186,12 @@ class Check:
         if not self.user.is_admin:
             raise ForbiddenError(f"{what} concerns all users of this server: only its admins may run it")
 
-    def _check_words(self, found: Sequence[Word]) -> None:
-        """Look for what a statement may hold anywhere: in a WITH, an EXPLAIN, a view or a macro."""
+    def _check_words(self, found: Sequence[Word], is_told: bool) -> None:
+        """Look for what a statement may hold anywhere: in a WITH, an EXPLAIN, a view or a macro.
+
+        Args:
+            is_told: whether DuckDB's parser has told of every statement that there is no COPY inside.
+        """
         names = ["", "", *(word.name for word in found), ""]
         for number, word in enumerate(found, 2):
             before, name, after = names[number - 1], word.name, names[number + 1]
@@ -195,13 +206,21 @@ class Check:
                 self._for_admins("CREATE TRIGGER")
             if not self.allow_files:
                 _check_word(before, name, after)
+                if name == "copy" and before == "(" and after not in (".", ",", ")", "") and not is_told:
+                    raise ForbiddenError(_FILES)
 
-    def _check_tree(self, kind: Type, text: str) -> None:
-        """Look at what DuckDB's parser found in a statement, or in the query that it defines something by."""
+    def _check_tree(self, kind: Type, text: str) -> bool:
+        """Look at what DuckDB's parser found in a statement, or in the query that it defines something by.
+
+        Returns:
+            Whether it tells of the whole statement.
+        """
+        is_told = False
         for query in _queries(kind, text):
             found = named(query)
             if found is None:
                 continue
+            is_told = kind in _TOLD
             for name in found.calls:
                 if _is_own(name):
                     raise ForbiddenError(_own(name))
@@ -211,13 +230,12 @@ class Check:
                 raise ForbiddenError(_FILES)
             for name in (found.calls & FUNCTIONS) | (found.relations & VIEWS):
                 raise ForbiddenError(_refused(name))
+        return is_told
 
 
 def _check_word(before: str, name: str, after: str) -> None:
     if name in VIEWS or (name in FUNCTIONS and after == "("):
         raise ForbiddenError(_refused(name))
-    if name == "copy" and _begins_statement(before) and after not in (".", ",", ")", ""):
-        raise ForbiddenError(_FILES)
     if name == "secret" and before in ("create", "persistent", "temporary", "temp", "replace", "drop"):
         raise ForbiddenError("this server keeps no secrets, for no statement of it reaches the network")
 
@@ -228,11 +246,6 @@ def _are_literals(found: Sequence[Word]) -> bool:
     plain = [each in ("string", *"=,.-+;") or each.isdigit() for each in kinds]
     one_by_one = all(a.held is None or b.held is None for a, b in pairwise(found))
     return all(plain) and one_by_one
-
-
-def _begins_statement(before: str) -> bool:
-    """Whether a statement can begin after this word, as in WITH x AS (COPY .. or EXPLAIN ANALYZE COPY .."""
-    return before in ("", "(", ")", ";", "as", "explain", "analyze", "analyse")
 
 
 def _is_own(name: str) -> bool:

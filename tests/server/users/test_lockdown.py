@@ -30,6 +30,10 @@ SELECT query FROM (SELECT 1 AS query)
 SELECT "copy" FROM (SELECT 1 AS copy)
 SELECT copy, secret FROM (SELECT 1 AS copy, 2 AS secret)
 SELECT (copy) FROM (SELECT 1 AS copy)
+SELECT count(*) AS copy FROM t
+SELECT (copy + 1) * 2, (copy IS NULL) FROM (SELECT 1 AS copy)
+CREATE VIEW v AS SELECT count(*) AS copy FROM t
+SET TimeZone = 'UTC' -- _pg
 CREATE TABLE u AS SELECT 1 AS a
 INSERT INTO t VALUES (1)
 UPDATE t SET a = 2

@@ -38,6 +38,8 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _OIDS = re.compile(r"::\s*(?:oid|regclass|regtype)\s*\[\s*\]", re.IGNORECASE)
+# What sqlglot says of a text that it cannot read: its parser also trips over parts that are not there.
+UNREAD = (sqlglot.errors.SqlglotError, AttributeError, TypeError, ValueError, RecursionError)
 _LLM = re.compile(r"\bllm\w*\s*\(", re.IGNORECASE)
 
 
@@ -64,6 +66,6 @@ def read_postgresql(sql: str) -> exp.Expression | None:
     for text in dict.fromkeys((sql, _OIDS.sub("::bigint[]", sql))):
         try:
             return sqlglot.parse_one(text, read="postgres")  # type: ignore[return-value]
-        except sqlglot.errors.SqlglotError:
+        except UNREAD:
             continue
     return None
