@@ -38,6 +38,7 @@ from relserve.server.users.exposure import check_exposed
 from relserve.server.users.log import Entry, StatementLog
 from relserve.server.users.quota import Quota
 from relserve.server.users.salts import Salts
+from relserve.server.users.tries import Tries
 from relserve.server.users.users import User, Users
 from relserve.session.history import ErrorRecord, QueryRecord
 
@@ -74,6 +75,7 @@ class Server:
             self.users.keep_secret()
         self.salts = Salts(self.users.secret if self.users is not None and not options.share_cache else None)
         self.quota = Quota(time.monotonic)
+        self._tries, self._key_tries = Tries(time.monotonic), Tries(time.monotonic)
         self.tls = tls_context(options.tls_cert, options.tls_key)
         self._needs_tls = self.tls is not None and self.users is not None
         self._log = _log_of(options)
@@ -168,8 +170,7 @@ class Server:
 
     def _channel(self) -> Channel:
         startup = Startup(
-            self.users, self.tls, self._needs_tls, self._arrived, self._cancel,
-            lambda seconds, act: self._loop.call_later(seconds, act),
+            self.users, self.tls, self._needs_tls, self._arrived, self._cancel, self._tries,
         )  # fmt: skip
         channel = Channel(startup.take, self._lost)
         if len(self._waiting) >= MAX_WAITING:  # who has waited longest goes for one more
@@ -206,10 +207,14 @@ class Server:
             if state.channel is channel:
                 state.cancel()
 
-    def _cancel(self, pid: int, key: bytes) -> None:
+    def _cancel(self, address: str, pid: int, key: bytes) -> None:
         state = self._clients.get(pid)
-        if state is not None and state.is_key(key):
+        if self._key_tries.wait_s(address):
+            log.warning("an address tries many keys to cancel with: %s", address)
+        elif state is not None and state.is_key(key):
             state.cancel()
+        else:
+            self._key_tries.wrong(address)
 
     # What workers tell; on their threads.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from relserve.errors import ProtocolError
 from relserve.server.client.channel import BROKEN, Channel, Frame
+from relserve.server.users.tries import Tries
 from relserve.server.users.users import User, Users
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.backend import ErrorFields
@@ -17,7 +18,6 @@ from relserve.server.wire.scram import MECHANISM, ScramServer
 
 log = logging.getLogger(__name__)
 
-FAILED_DELAY_S = 0.3  # before a wrong password is told, so that guessing takes its time
 WRONG_PASSWORD = "28P01"
 
 
@@ -44,16 +44,16 @@ class Startup:
         tls: None: no TLS is offered.
         needs_tls: whether a client without TLS is refused.
         arrived: called with a client that may work.
-        cancel: called with the process number and key of a request to cancel.
-        delay: does something after so many seconds.
+        cancel: called with the address of a request to cancel, its process number and key.
+        tries: wrong passwords so far.
     """
 
     users: Users | None
     tls: ssl.SSLContext | None
     needs_tls: bool
     arrived: Callable[[Channel, Arrived], None]
-    cancel: Callable[[int, bytes], None]
-    delay: Callable[[float, Callable[[], None]], object]
+    cancel: Callable[[str, int, bytes], None]
+    tries: Tries
     _parameters: dict[str, str] = field(default_factory=dict)
     _scram: ScramServer | None = None
     _minor: int = 0
@@ -76,8 +76,7 @@ class Startup:
             self._is_over = True
             told = fields_of(error)._replace(severity="FATAL")
             log.warning("a client at %s is refused: %s", channel.peer[0], told.message)
-            is_guess = told.sqlstate == WRONG_PASSWORD
-            self.delay(FAILED_DELAY_S if is_guess else 0, lambda: _refuse(channel, told))
+            _refuse(channel, told)
 
     def _take_first(self, channel: Channel, body: bytes) -> None:
         match frontend.read_startup(body):
@@ -89,7 +88,7 @@ class Startup:
             case frontend.GSSENCRequest():
                 channel.send_now(b"N")
             case frontend.CancelRequest(pid, key):
-                self.cancel(pid, key)
+                self.cancel(channel.peer[0], pid, key)
                 channel.close()
             case frontend.StartupMessage(minor, parameters):
                 self._start(channel, minor, parameters)
@@ -126,12 +125,29 @@ class Startup:
             self._has_begun = True
             channel.send_now(backend.authentication_sasl_continue(scram.first(first)))
             return
-        last = scram.final(message.body)
+        last = self._checked(channel, scram, message.body)
         known = users.find(self._parameters["user"])
         if known is None:
             raise ProtocolError("the user has just been removed", WRONG_PASSWORD)
         channel.send_now(backend.authentication_sasl_final(last))
         self._let_in(channel, known)
+
+    def _checked(self, channel: Channel, scram: ScramServer, final: bytes) -> bytes:
+        """What a client with the right password is told; a wrong one counts."""
+        address, name = channel.peer[0], self._parameters["user"]
+        if wait_s := self.tries.wait_s(address, name):
+            raise ProtocolError(
+                f'too many wrong passwords for user "{name}" or from this address: try again in {wait_s} s',
+                "28000",
+            )
+        try:
+            last = scram.final(final)
+        except ProtocolError as error:
+            if error.sqlstate == WRONG_PASSWORD:
+                self.tries.wrong(address, name)
+            raise
+        self.tries.right(address, name)
+        return last
 
     def _let_in(self, channel: Channel, user: User) -> None:
         self._is_over = True

@@ -19,6 +19,7 @@ from relserve.machine.gate_status import GateStatus, UserStatus
 from relserve.server.page.app import app
 from relserve.server.page.facts import ClientFacts
 from relserve.server.page.serving import page_host, serving
+from relserve.server.users.tries import Budget
 from relserve.session.history import QueryRecord
 from tests.server.page.page_facts import BUDGET, FLEET, WrittenFacts, engine, get, served
 
@@ -237,3 +238,21 @@ def test_step_budgets_are_shown_and_measured() -> None:
     assert sum("step_budget_tokens" in line and line.endswith(" 480.0") for line in lines) == 2
     assert sum("step_model_r2" in line for line in lines) == 1
     assert 'reason="slack"' in lines[0]
+
+
+def test_guesses_of_the_token_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relserve.server.users.tries.OF_ADDRESS", Budget(2, 1000.0))
+
+    def code(address: str, token: str) -> int:
+        return get(f"{address}/api/status", Authorization=f"Bearer {token}")[0]
+
+    with served(WrittenFacts(), token="secret") as address:
+        assert [code(address, "x") for _ in range(5)] == [401] * 5  # a page that is left open guesses nothing
+        assert [code(address, f"y{number}") for number in range(3)] == [401, 429, 429]
+        code_, headers, _ = get(f"{address}/", Authorization="Bearer secret")
+        assert (code_, int(headers["retry-after"]) > 0) == (429, True)
+        assert get(f"{address}/")[0] == 401
+    with served(WrittenFacts(), token="secret") as address:
+        assert code(address, "secret") == 200
+        assert [code(address, f"z{number}") for number in range(5)] == [401] * 5  # somebody is known there
+        assert code(address, "secret") == 200
