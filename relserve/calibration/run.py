@@ -18,6 +18,7 @@ from relserve.engines.local.log import last_error, size_of
 from relserve.engines.registry import HUB_ID
 from relserve.errors import EngineStartError, ModelError
 from relserve.machine.embedded import FOLDERS, check_embedded
+from relserve.machine.private_files import open_private
 from relserve.machine.token_costs import TokenCosts
 from relserve.policies.caching.measured import CacheSample
 from relserve.policies.cost import CostModel, StepSample
@@ -103,7 +104,7 @@ def _run(
     """Have a worker measure; gives all that it said, later words over earlier ones."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
     log_start = size_of(log_path)
-    with log_path.open("a") as log:
+    with open_private(log_path) as log:
         # A session of its own: Ctrl-C comes here, and here the process is ended.
         worker = subprocess.Popen(
             [sys.executable, "-m", WORKER], text=True, stderr=log, start_new_session=True,

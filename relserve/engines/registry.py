@@ -25,6 +25,7 @@ from relserve.engines.scripted import ScriptedEngine
 from relserve.errors import ModelError, UsageError
 from relserve.gate.made import make_gate
 from relserve.machine.embedded import FOLDERS, check_embedded
+from relserve.machine.private_files import open_private
 from relserve.policies.admission.request import SloClasses
 from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings, wants_own
 from relserve.vllm_plugin.settings import KEY
@@ -286,8 +287,7 @@ def _log_path(name: str, settings: Settings) -> Path | None:
         logs = sorted(folder.glob("engine-*.log"), key=lambda p: p.stat().st_mtime)
         for old in logs[:-KEPT_LOGS]:
             old.unlink(missing_ok=True)
-        with path.open("a") as file:
-            file.write("")
+        open_private(path).close()  # vLLM's own output may quote prompts
         return path
     except OSError as error:
         announce(f"no engine log: the cache folder {folder} cannot be written ({error.strerror})")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from relserve.machine.private_files import write_private
 from relserve.settings import cache_dir
 
 FORMAT = 1  # of the files; a reader leaves those of another format alone
@@ -156,7 +157,7 @@ class StatusFile:
         unfinished = self.path.with_suffix(".json.tmp")
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_text(json.dumps(status.as_dict()) + "\n", encoding="utf-8")
+            write_private(unfinished, json.dumps(status.as_dict()) + "\n")
             unfinished.replace(self.path)
 
     def remove(self) -> None:

@@ -20,6 +20,7 @@ from relserve.errors import ForbiddenError, ProtocolError, UsageError
 from relserve.machine.engine_status import EngineStatus, read_engines, state_dir
 from relserve.machine.fleet_status import FleetStatus, read_fleets
 from relserve.machine.gate_status import GateStatus, read_gates
+from relserve.machine.private_files import open_private
 from relserve.server.activity import activity_table
 from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel
@@ -312,7 +313,7 @@ def _log_of(options: Options) -> StatementLog | None:
     if options.log_statements == "-":
         return StatementLog(sys.stderr, options.log_texts)
     try:
-        file = open(options.log_statements, "a", encoding="utf-8")
+        file = open_private(options.log_statements)
     except OSError as error:
         raise UsageError(f"cannot write {options.log_statements}: {error}") from error
     return StatementLog(file, options.log_texts)

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from relserve.machine.private_files import write_private
+
 logger = logging.getLogger(__name__)
 
 CLOSE_S = 0.5  # how long the engine's end may wait for the disk
@@ -81,7 +83,7 @@ class _Writer:
         make_text = self.latest.pop()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.unfinished.write_text(make_text(), encoding="utf-8")
+            write_private(self.unfinished, make_text())
             os.replace(self.unfinished, self.path)
         except Exception as error:  # of any kind: it must not reach the engine's log as a traceback
             if not self._has_failed:

@@ -81,7 +81,7 @@ def _end_if_orphaned(parent: int) -> None:
 def _log_to(path: str) -> None:
     """Send stdout and stderr, also of C code and of worker processes, to the end of a file."""
     try:
-        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
         sys.stderr.write(f"relserve: cannot log to {path} ({error.strerror}); the engine logs here instead\n")
         return

@@ -18,6 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from relserve.machine.private_files import open_private
+
 POLL_S = 0.5
 GRACE_S = 1.0  # for the command to end by itself
 PR_SET_CHILD_SUBREAPER = 36
@@ -30,7 +32,7 @@ def run(owner: int, folder: Path, command: Sequence[str]) -> None:
         signal.signal(number, _end)
     log = folder / "start.log"
     try:
-        with log.open("wb") as file:
+        with open_private(log, "w") as file:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
         while child.poll() is None and os.getppid() == owner and not _has_let_go():
             pass

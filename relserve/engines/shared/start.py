@@ -116,7 +116,7 @@ def _launch(place: Place, resident: Resident, lock: int) -> None:
     log = subprocess.DEVNULL
     with contextlib.suppress(OSError):  # an engine without a log is better than none
         if resident.log_path is not None:
-            log = os.open(resident.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            log = os.open(resident.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         place.task.write_text(json.dumps(task, default=str), encoding="utf-8")
         subprocess.run(  # it forks at once, and the process that goes on is the init process's child
