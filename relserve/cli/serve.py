@@ -9,6 +9,7 @@ import sys
 
 from relserve.engines.registry import announce
 from relserve.machine.memory_limit import limit_memory
+from relserve.server.log_lines import OneLine
 from relserve.server.openai.gateway import Gateway
 from relserve.server.openai.start import gateway_of
 from relserve.server.options import Options
@@ -29,7 +30,9 @@ def run(options: Options) -> None:
     """
     prefer_shared()
     limit_memory()
-    logging.basicConfig(format="%(asctime)s relserve: %(message)s", datefmt="%F %T", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine())
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot translate, DuckDB tells, too
     sys.setswitchinterval(SWITCH_S)
     asyncio.run(_serve(options))

@@ -80,8 +80,8 @@ async def serving(
             f"{option}: cannot listen on {host}, port {port}: {error}; try another port"
         ) from error
     config = uvicorn.Config(
-        page, log_level="warning", ws="none", server_header=False, access_log=False, backlog=BATCH,
-        timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=PATIENCE_S,
+        page, log_level="warning", log_config=None, ws="none", server_header=False, access_log=False,
+        backlog=BATCH, timeout_keep_alive=KEEP_ALIVE_S, timeout_graceful_shutdown=PATIENCE_S,
         http=partial(HttpSocket, Sockets(most), tls),  # type: ignore[arg-type]
     )  # fmt: skip
     server = _Page(config)

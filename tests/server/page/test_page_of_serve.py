@@ -63,6 +63,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     _, rest = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert "Traceback" not in rest
+    assert r'database "nowhere\x1b[2J\u202e" does not exist' in rest
+    assert "\x1b" not in rest
 
 
 def test_what_clients_do_is_shown(running: Running) -> None:
@@ -99,6 +101,13 @@ def test_nobody_sees_it_without_the_token(running: Running) -> None:
     for path in ("", "api/status", "metrics"):
         assert get(running.page + path)[0] == 401
     assert get(running.page + "health")[0] == 200
+
+
+def test_a_client_writes_no_line_of_the_log(running: Running) -> None:
+    with pytest.raises(psycopg.OperationalError, match="does not exist"):
+        psycopg.connect(
+            host="127.0.0.1", port=running.port, user="ann", dbname="nowhere\x1b[2J\u202e"
+        )
 
 
 def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
