@@ -118,8 +118,16 @@ class CostModel:
 
     @classmethod
     def load(cls, path: Path) -> CostModel:
-        """Read what `save` wrote."""
-        return cls(**json.loads(path.read_text()))
+        """Read what `save` wrote.
+
+        Raises:
+            OSError, TypeError, ValueError: there is none, or it holds something else than times above 0.
+        """
+        found = cls(**json.loads(path.read_text()))
+        for name, value in asdict(found).items():
+            if value is not None and not (isinstance(value, (int, float)) and 0 < value < math.inf):
+                raise ValueError(f"{name} is a number of seconds above 0, not {value!r}")
+        return found
 
 
 def fit(samples: Sequence[StepSample] | np.ndarray, prior: CostModel | None = None) -> CostModel:

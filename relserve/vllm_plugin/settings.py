@@ -14,7 +14,7 @@ from relserve.machine.length_file import lengths_path
 from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.variants import DEFAULT, NAMES
+from relserve.policies.scheduling.variants import DEFAULT, NAMES, OURS
 from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import STEP_BUDGET, keeps_lengths
 
@@ -30,7 +30,8 @@ class SchedulerSettings:
     Attributes:
         variant: a name of `relserve.policies.scheduling.variants.NAMES`, or "stock" for vLLM's own order.
         patience: no relQuery takes longer than so many times the latency that FCFS would have given it, and
-            a second, as far as that can be foreseen; 0 for no such guard.
+            a second, as far as that can be foreseen; 0 for no such guard, as with a published variant that
+            is given none.
         starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
@@ -95,7 +96,7 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     for name in given:
         if name not in known:
             raise UsageError(f"relserve's scheduler has no setting {name!r}; there are: {', '.join(known)}")
-    if given.get("starvation_s"):
+    if given.get("starvation_s") or given.get("variant", DEFAULT) not in OURS:
         given = {"patience": 0.0, **given}
     if given.get("caching"):  # which has a budget of its own
         given = {"step_budget": OFF, **given}
@@ -109,6 +110,8 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
         )
     if settings.variant not in (*NAMES, "stock"):
         raise UsageError(f"no scheduling variant {settings.variant!r}; there are: stock, {', '.join(NAMES)}")
+    if settings.cost_path:
+        _check_cost(settings.cost_path)
     _check_caching(settings)
     _check_budget(settings)
     base = settings.step_base
@@ -121,6 +124,15 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
             lengths_path=settings.lengths_path or kept,
         )  # fmt: skip
     return settings
+
+
+def _check_cost(path: str) -> None:
+    try:
+        CostModel.load(Path(path))
+    except (OSError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"cost_path: {path} holds no cost model ({error}); relserve calibrate --out makes one"
+        ) from None
 
 
 def _check_caching(settings: SchedulerSettings) -> None:

@@ -9,16 +9,17 @@ decide is vLLM's own.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from relserve.policies.caching.requests import CacheType
 from relserve.policies.cost import CostSource, OnlineCost
-from relserve.policies.scheduling.driver import Outlook, StepDriver
+from relserve.policies.scheduling.driver import EVERYTHING, Outlook, StepDriver
 from relserve.policies.scheduling.state import FreeCapacity, Limits, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
@@ -34,6 +35,16 @@ from relserve.vllm_plugin.narrowing import narrowed
 from relserve.vllm_plugin.queue import ForwardingQueue, RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
 from relserve.vllm_plugin.step_clock import StepClock
+
+logger = logging.getLogger(__name__)
+
+
+class _Decided(NamedTuple):
+    """The running rows that a step is shown and those that it is not, most urgent first, and why."""
+
+    shown: list[Request]
+    hidden: list[Request]
+    decision: StepDecision
 
 
 class Steering:
@@ -73,6 +84,7 @@ class Steering:
             self.clock = clock = CacheClock(first_costs(scheduler, settings, types), types.held)
             self._admission = AdmissionType(scheduler, types, clock)
         self.policy_s, self.num_steps, self._seen_steps = 0.0, 0, 0
+        self._has_failed = False
         self._miss_ratios = MissRatios(
             self.queue, types.num_cached_tokens, scheduler.block_size, settings.sample_size,
             of_each_other=policy.learns,
@@ -112,17 +124,36 @@ class Steering:
         """Run one step of vLLM's scheduler (`step` calls it) under the policy's decision."""
         began = time.perf_counter()
         self.num_steps += 1
-        if self._only_decodes() and self.driver.has_no_choice(time.monotonic()):
-            self.policy_s += time.perf_counter() - began
+        if self._has_failed:
+            self.ledger.news()  # which it keeps until somebody looks
+            return step()
+        try:
+            decided = self._decided()
+        except Exception:
+            return self._fail(step)
+        self.policy_s += time.perf_counter() - began
+        if decided is None:
             return self._settled(step(), has_more=False)
+        shown, hidden = self._with_victims(*decided)
+        decision = decided.decision
+        output = self._narrowed(step, shown, hidden, decision)
+        return self._settled(output, has_more=bool(hidden) or len(self.queue) > 0)
+
+    def _decided(self) -> _Decided | None:
+        """What the policy decides for the next step; None where there is nothing to decide."""
+        if self._only_decodes() and self.driver.has_no_choice(time.monotonic()):
+            return None
         decision = self.driver.decide(self._view())
         if self._budgets is not None:
             decision = self._budgets.freed(decision)
-        shown, hidden = self._split(decision)
-        self.policy_s += time.perf_counter() - began
-        shown, hidden = self._with_victims(shown, hidden, decision)
-        output = self._narrowed(step, shown, hidden, decision)
-        return self._settled(output, has_more=bool(hidden) or len(self.queue) > 0)
+        return _Decided(*self._split(decision), decision)
+
+    def _fail(self, step: Callable[[], Any]) -> Any:
+        """The policy is broken: the rows go on in vLLM's own way, which ends no request and no engine."""
+        logger.exception("the scheduling policy failed; from now on steps are vLLM's own")
+        self._has_failed = True
+        self.queue.show(EVERYTHING)
+        return step()
 
     def _only_decodes(self) -> bool:
         """Whether there is no prompt to compute, memory for a token of each row, and no limit on latency."""

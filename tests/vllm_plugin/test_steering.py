@@ -50,6 +50,28 @@ def test_tokens_are_the_same_and_nothing_is_left(
     check(arrivals, testing.run(scheduler, arrivals, is_async, abort_every), scheduler)
 
 
+@pytest.mark.parametrize("part", ["driver.decide", "_view"])
+def test_a_policy_that_fails_ends_no_request_and_is_told_of_once(
+    part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    arrivals = testing.workload(3)
+    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 40)
+    owner = scheduler.steering.driver if part == "driver.decide" else scheduler.steering
+    name = part.rpartition(".")[2]
+    works, calls = getattr(owner, name), iter(range(10**6))
+
+    def fails_later(*args: Any) -> Any:
+        if next(calls) >= 5:
+            raise KeyError("a relQuery that nobody knows")
+        return works(*args)
+
+    monkeypatch.setattr(owner, name, fails_later)
+    check(arrivals, testing.run(scheduler, arrivals, False), scheduler)
+    assert [record.message for record in caplog.records if "policy failed" in record.message] == [
+        "the scheduling policy failed; from now on steps are vLLM's own"
+    ]
+
+
 def test_stock_is_step_identical_to_vllm() -> None:
     arrivals = testing.workload(5)
     ours = testing.run(testing.scheduler_of(MODEL, "stock", False, 60), arrivals, False)

@@ -57,6 +57,7 @@ _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
     "hexgen": lambda _: SchedulingPolicy("hexgen", Urgency(), Mixed(), NO_GUARD, learns=True),
 }
 NAMES = tuple(_MAKERS)
+OURS = ("dpu+mixed", "dpu+marginal")  # the others are as published, which knows no guard like ours
 
 
 def make(name: str, starvation_s: float = 0.0, patience: float = 0.0) -> SchedulingPolicy:
