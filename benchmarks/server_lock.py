@@ -28,7 +28,7 @@ HEADLINE = {
 }  # fmt: skip
 
 NUM_TEXTS, NUM_QUICK = 100_000, 2_000
-NUM_REFUSED = 2_000  # of the refused ones that run, too; a quick run has 20
+RUN_REFUSED = 100  # of so many texts a refused one runs, too
 SEED = 31
 _NETWORK = ("install", "httpfs")
 
@@ -42,7 +42,7 @@ def main() -> None:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it tells of each text that it cannot read
     count = args.texts or (NUM_QUICK if args.quick else NUM_TEXTS)
     with tempfile.TemporaryDirectory(prefix="relserve-lock-") as folder:
-        compared = Compared(Path(folder), args.seed, count, 20 if args.quick else NUM_REFUSED)
+        compared = Compared(Path(folder), args.seed, count, count // RUN_REFUSED)
         try:
             compared.compare()
         finally:

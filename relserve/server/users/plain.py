@@ -14,6 +14,8 @@ from itertools import pairwise
 import duckdb
 from duckdb import token_type as Kind
 
+from relserve.server.users.long_texts import LONG, Odd, statements_of_long
+
 _SPACES = "\u00a0\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff"  # that DuckDB's parser takes for blanks
 _SPACE = re.compile(f"[{_SPACES}]")
 # What blanks may stay in: strings, quoted names and comments, of which the last may have no end.
@@ -25,7 +27,7 @@ _PART = re.compile(
 )
 _COMMENT = re.compile(r"/\*|\*/")
 _RARE = re.compile(r"`|/\*|\r|\{[#%{]|\d[a-zA-Z]'")
-_BACKTICKS = re.compile(r"`((?:[^`]|``)*)`")
+_BACKTICKS = re.compile(r"`((?:[^`]++|``)*+)`")
 
 
 def plain_text(text: str) -> str:
@@ -35,7 +37,18 @@ def plain_text(text: str) -> str:
     """
     if not text.isascii() and _SPACE.search(text):
         text = _with_plain_spaces(text)
-    return _without_rare_forms(text) if _RARE.search(text) else text
+    if not _RARE.search(text) or (len(text) > LONG and _is_plain(text)):
+        return text
+    return _without_rare_forms(text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a long text has rare forms in its strings and names alone; DuckDB's tokenizer is slow."""
+    try:
+        statements_of_long(text)
+    except Odd:
+        return False
+    return True
 
 
 def _with_plain_spaces(text: str) -> str:
