@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import sqlite3
 import sys
 import time
@@ -21,6 +22,7 @@ from relserve.cache.store import FILE_NAME, TOUCH_AFTER_S, NotOurs, Store
 from relserve.cli.console import console
 from relserve.errors import RelserveError, UsageError
 from relserve.settings import load
+from relserve.text2sql.retrieval.place import value_indexes, values_dir
 
 WAIT_S = 10.0  # for other processes' locks
 UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -37,7 +39,8 @@ def show(context: typer.Context) -> None:
 
     Greedy answers (temperature 0) are kept, so that a query that runs again, after a crash or Ctrl-C too,
     asks only for rows that have no answer yet. `docs/answer_cache.md` says what is in the file. How long
-    answers were is kept apart, for scheduling: `docs/settings.md` says how.
+    answers were is kept apart, for scheduling: `docs/settings.md` says how. So are indexes of the values of
+    databases, for text2sql.
 
     Examples:
 
@@ -57,6 +60,7 @@ def show(context: typer.Context) -> None:
     else:
         screen.print(f"limit    {settings.answer_cache_mb:,} MB", highlight=False)
     screen.print(f"lengths  {_of_lengths(lengths_files())}", highlight=False, markup=False, soft_wrap=True)
+    screen.print(f"values   {_of_values(value_indexes())}", highlight=False, markup=False, soft_wrap=True)
     if not path.exists():
         screen.print("answers  none yet")
         return
@@ -90,9 +94,12 @@ def clear_command(
     lengths: Annotated[
         bool, typer.Option("--lengths", help="Only what was learnt of answers' lengths, and no answers.")
     ] = False,
+    values: Annotated[
+        bool, typer.Option("--values", help="Only the indexes of databases' values, and no answers.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Delete kept answers, all of them or some. Asks before.
+    """Delete kept answers and indexes of databases' values, or some answers. Asks before.
 
     Running queries are not disturbed; what they answer from then on is kept again.
 
@@ -103,11 +110,22 @@ def clear_command(
     * `relserve cache clear --model http://127.0.0.1:8000/v1`
     * `relserve cache clear --lengths`
     """
-    if lengths:
-        if model is not None or older_than is not None:
-            raise UsageError("--lengths deletes all that was learnt; leave --model and --older-than out")
-        _clear_lengths(yes)
+    is_some = model is not None or older_than is not None
+    if lengths or values:
+        if is_some:
+            raise UsageError("--lengths and --values delete all; leave --model and --older-than out")
+        if lengths:
+            _clear_lengths(yes)
+        if values:
+            _clear_values(yes)
         return
+    _clear_answers(model, older_than, yes)
+    if not is_some and value_indexes():
+        _clear_values(yes)
+
+
+def _clear_answers(model: str | None, older_than: str | None, yes: bool) -> None:
+    """Delete kept answers, all or those of a model, or not used for so long."""
     age_s = seconds_of(older_than) if older_than is not None else None
     path, screen = load().cache_dir / FILE_NAME, console()
     if not path.exists():
@@ -142,6 +160,32 @@ def _clear_lengths(yes: bool) -> None:
     for path in files:
         path.unlink(missing_ok=True)
     screen.print(f"deleted what was learnt of answers' lengths, of {_models(len(files))}", highlight=False)
+
+
+def _clear_values(yes: bool) -> None:
+    """Delete the indexes of databases' values; they are built anew where a question needs them."""
+    screen, indexes = console(), value_indexes()
+    if not indexes:
+        screen.print(f"nothing to delete: there is nothing in {values_dir()}", markup=False, soft_wrap=True)
+        return
+    if not yes:
+        _ask(f"Delete the values {_of_values(indexes)}?")
+    for index in indexes:
+        shutil.rmtree(index, ignore_errors=True)
+    left = len(value_indexes())
+    screen.print(f"deleted the values of {_databases(len(indexes) - left)}", highlight=False)
+
+
+def _of_values(indexes: list[Path]) -> str:
+    """What is kept of databases' values, in words."""
+    if not indexes:
+        return "none kept yet"
+    size = sum(path.stat().st_size for index in indexes for path in index.rglob("*"))
+    return f"of {_databases(len(indexes))}, {_megabytes(size)} in {indexes[0].parent}"
+
+
+def _databases(count: int) -> str:
+    return f"{count} database" + ("" if count == 1 else "s")
 
 
 def _of_lengths(files: list[Path]) -> str:

@@ -14,7 +14,6 @@ import duckdb
 from relserve.errors import Cancelled
 from relserve.linking.schema import Schema
 from relserve.session.session import Session
-from relserve.settings import cache_dir
 from relserve.text2sql.cases.database import ANYTHING, Allowance
 from relserve.text2sql.cases.results import FirstRows
 from relserve.text2sql.catalog.reading import read_schema
@@ -25,8 +24,7 @@ from relserve.text2sql.pipeline import Outcome, in_time, run
 from relserve.text2sql.retrieval.database_values import DatabaseValues
 from relserve.text2sql.retrieval.golden import GoldenExamples
 from relserve.text2sql.retrieval.library import ValueLibrary
-
-VALUES_FOLDER = "values"  # below the cache folder
+from relserve.text2sql.retrieval.place import values_dir
 
 
 class DuckDBDatabase:
@@ -50,7 +48,7 @@ class DuckDBDatabase:
     ) -> None:
         self._ending = _Ending(cancel, options.deadline_s)
         self._con, self._options, self._limits = con, options, limits
-        self._library = library or library_in(cache_dir() / VALUES_FOLDER)
+        self._library = library or library_in(values_dir())
 
     def schema(self) -> Schema:
         """See `Database.schema`; the table of examples is not among them, unless it is asked for.

@@ -8,9 +8,12 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from relserve.cache.store import FILE_NAME, Entry, Store
+from relserve.text2sql.catalog.reading import read_schema
+from relserve.text2sql.retrieval.library import ValueLibrary
 
 MONTH_S = 30 * 86_400
 
@@ -170,3 +173,54 @@ def test_learnt_lengths_are_shown_and_cleared_alone(tmp_path: Path, store: Store
     assert (done.returncode, "of 2 models" in done.stdout) == (0, True)
     assert not list(folder.iterdir())
     assert sum(left(store).values()) == 5
+
+
+@pytest.fixture
+def values(tmp_path: Path) -> Path:
+    """The index of a database's values, as text2sql builds it, and one that a killed process left."""
+    folder = tmp_path / "values"
+    with duckdb.connect(tmp_path / "shop.db") as con:
+        con.execute("CREATE TABLE beers AS SELECT 'Bitter ' || i AS name FROM range(9) t(i)")
+        ValueLibrary(folder).values(con, read_schema(con, None, None))
+    (folder / "x.tmp").mkdir()
+    assert len(list(folder.iterdir())) == 2
+    return folder
+
+
+def test_values_are_shown_and_cleared_with_the_answers(tmp_path: Path, store: Store, values: Path) -> None:
+    assert "values   of 2 databases" in relserve(tmp_path).stdout
+    done = relserve(tmp_path, "clear", "--yes")
+    assert "deleted 5 answers" in done.stdout
+    assert "deleted the values of 2 databases" in done.stdout
+    assert (left(store), list(values.iterdir())) == ({}, [])
+    assert "values   none kept yet" in relserve(tmp_path).stdout
+
+
+def test_values_are_cleared_where_no_answers_are_kept(tmp_path: Path, values: Path) -> None:
+    assert "Delete the values of 2 databases" in relserve(tmp_path, "clear").stderr
+    assert "deleted the values of 2 databases" in relserve(tmp_path, "clear", "--yes").stdout
+    assert list(values.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "answers", "has_values"),
+    [
+        (["--values"], 5, False),
+        (["--model", "tiny"], 2, True),
+        (["--older-than", "30d"], 4, True),
+        (["--lengths"], 5, True),
+    ],
+)
+def test_some_are_cleared_alone(
+    tmp_path: Path, store: Store, values: Path, options: list[str], answers: int, has_values: bool
+) -> None:
+    assert relserve(tmp_path, "clear", "--yes", *options).returncode == 0
+    assert (sum(left(store).values()), bool(list(values.iterdir()))) == (answers, has_values)
+
+
+@pytest.mark.parametrize("kind", ["--values", "--lengths"])
+def test_what_has_no_models_is_not_cleared_by_one(tmp_path: Path, values: Path, kind: str) -> None:
+    done = relserve(tmp_path, "clear", "--yes", kind, "--model", "tiny")
+    assert done.returncode
+    assert "leave --model and --older-than out" in done.stderr
+    assert list(values.iterdir())
