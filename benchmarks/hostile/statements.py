@@ -155,6 +155,7 @@ CREATE VIEW duckdb_columns AS SELECT 1
 CREATE TABLE pg_class (a INT)
 ALTER TABLE t RENAME TO pg_stat_activity
 CREATE TYPE json AS ENUM ('a')
+CREATE TYPE main."JSONB" AS ENUM ('a')
 CREATE SCHEMA system
 CREATE SCHEMA IF NOT EXISTS "temp"
 """.strip().splitlines()

@@ -32,6 +32,9 @@ _NO_CALLS = frozenset(
     "as check key primary unique references using in values over filter by coalesce".split()
 )
 _KINDS = frozenset("table view macro function type schema index sequence trigger secret".split())
+_POSTGRESQLS = frozenset(  # types that texts of clients name, and that DuckDB has not
+    "jsonb regclass regtype regproc regprocedure regnamespace regrole regoper regoperator".split()
+)
 _FUNCTIONS = ("macro", "function")
 _RELATIONS = ("table", "view")
 _SCHEMAS = frozenset(["system", "temp", "pg_catalog", "information_schema", "_pg"])
@@ -139,7 +142,7 @@ def _relations() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _types() -> frozenset[str]:
-    return _names("SELECT type_name FROM duckdb_types()")
+    return _names("SELECT type_name FROM duckdb_types()") | _POSTGRESQLS
 
 
 def _names(asked: str) -> frozenset[str]:
