@@ -102,7 +102,9 @@ class Startup:
         self._parameters, name = parameters, parameters["user"]
         if self.needs_tls and not channel.is_encrypted:
             raise ProtocolError(
-                "this server is only to be had with TLS: connect with sslmode=require", "28000"
+                "this server is only to be had with TLS: connect with sslmode=verify-full, or with "
+                "sslmode=require, which does not look who answers",
+                "28000",
             )
         if self.users is None:
             self._let_in(channel, User(name, verifier="", is_admin=True))

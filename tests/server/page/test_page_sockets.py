@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import select
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -162,7 +163,7 @@ def test_handshakes_that_do_not_end_keep_nobody_out(certificate: tuple[Path, Pat
         opened(address, COME, says) as sockets,
     ):
         parts = urlsplit(address)
-        trusting = http.client.ssl._create_unverified_context()
+        trusting = ssl._create_unverified_context()
         asking = http.client.HTTPSConnection(parts.netloc, context=trusting, timeout=PATIENCE_S)
         for _ in range(2):
             asking.request("GET", "/health")
