@@ -20,7 +20,7 @@ SCORE_STEP = 0.01  # between the values of a score whose bounds are not whole
 ROOM = 2  # tokens besides an answer's own: for a space before it, and to tell that it ends
 MAX_EXTRACT_TOKENS = 1024  # of a reply with values found, unless max_tokens says more
 
-_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\s*```\s*", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```(?:json)?[^\S\n]*+\n(.*)```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Extract:
         return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + ROOM)
 
     def parse(self, text: str) -> Answer:
-        fenced = _FENCE.fullmatch(text)
+        fenced = _FENCE.fullmatch(text.strip())
         try:
             found = json.loads(fenced[1] if fenced else text, parse_float=json_number)
         except (ValueError, RecursionError) as error:

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 _TOKEN = re.compile(
     r"""
-    "[^"]+" | “[^”]+” | ‘[^’]+’ | (?<!\w)'(?:[^']|''|(?<=\w)'(?=\w))+'(?!\w)  # quoted text
+    "[^"]++" | “[^“”]++” | ‘[^‘’]++’ | (?<!\w)'(?:[^']++|''|(?<=\w)'(?=\w)){1,200}'(?!\w)  # quoted text
     | \d{1,4}([-/.])\d{1,2}\1\d{1,4}(?!\d) | (?:19|20)\d\d[-/]\d\d(?!\d)  # a date of digits, a month
     | \d+(?:st|nd|rd|th)\b | \d{4}s\b                     # an ordinal, a decade
-    | (?:(?<![\w)])-)?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:(?:k|m|bn|mn)\b)?
+    | (?:(?<![\w)])-)?(?:\d{1,3}(?:,\d{3}(?!\d))++|\d+)(?:\.\d+)?(?:(?:k|m|bn|mn)\b)?
     | ['’]s\b
     | [^\W\d_][^\W_]*(?:['’](?!s\b)[^\W\d_]+)?             # a word, perhaps with digits
     | [^\w\s]                                            # a sign

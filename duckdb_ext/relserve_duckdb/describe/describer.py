@@ -20,6 +20,7 @@ from relserve_duckdb.describe.prepared import Prepared, prepare
 from relserve_duckdb.describe.without_native import prepare_plainly
 from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.text.indirect_calls import IndirectCalls
+from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.statements import split
 from relserve_duckdb.text.tokens import tokens_of
 from relserve_duckdb.udf.client import Variables
@@ -29,7 +30,7 @@ from relserve_duckdb.udf.plan_only import plan_only
 _COUNT, _SUCCESS = [("Count", "BIGINT")], [("Success", "BOOLEAN")]  # of statements that give no rows
 _COUNTED = (Type.INSERT, Type.UPDATE, Type.DELETE, Type.MERGE_INTO, Type.COPY, Type.CREATE)
 _RETURNING = re.compile(r"(?i)\breturning\b")
-_EXECUTE = re.compile(r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*execute\s+(\w+|\"(?:[^\"]|\"\")+\")")
+_EXECUTE = re.compile(LEAD + rf"execute\s++(\w++|{NAME})")
 _PREPARED = (
     "SELECT statement FROM system.main.duckdb_prepared_statements() "
     "WHERE system.main.lower(name) = system.main.lower(?)"

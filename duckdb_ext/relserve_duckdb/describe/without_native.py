@@ -13,6 +13,7 @@ from duckdb import StatementType as Type
 from sqlglot import exp
 
 from relserve_duckdb.describe.prepared import Prepared
+from relserve_duckdb.text.lexical import LEAD
 from relserve_duckdb.text.parameters import find_parameters, numbered
 from relserve_duckdb.text.statements import parse_tree
 from relserve_duckdb.udf.client import Variables
@@ -20,7 +21,7 @@ from relserve_duckdb.udf.client import Variables
 Columns = tuple[tuple[str, str], ...]
 
 _PLAN: Columns = (("explain_key", "VARCHAR"), ("explain_value", "VARCHAR"))
-_CALL = re.compile(r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*(call|pragma)\s+([\w.]+)\s*(\(.*\))?\s*;?\s*\Z")
+_CALL = re.compile(LEAD + r"(call|pragma)\s++([\w.]++)\s*+(\(.*\))?\s*+;?+\s*+\Z")
 _WRITES = (exp.Insert, exp.Update, exp.Delete)
 
 

@@ -9,20 +9,15 @@ from typing import Any
 
 from relserve.call.options import FUNCTIONS
 from relserve_duckdb.text.call_limits import TEXT2SQL_QUERY
+from relserve_duckdb.text.lexical import NAME, STRING
 from relserve_duckdb.text.plans import CALL
 from relserve_duckdb.udf.site import UNSET
 
-_TOKENS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+\(|[()\[\]{},]|[^'\"\w()\[\]{},]+|\w+|.", re.S)
+_TOKENS = re.compile(rf"{STRING}|{NAME}|\w++\(?+|[()\[\]{{}},]|[^'\"\w()\[\]{{}},]++|.", re.S)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _UNSET = (f"{{'{UNSET}': true}}", "struct_pack(true)")  # as planned, and as bound
 _OPTIONS = re.compile(r"\s*CAST\(to_json\(\{(.*)\}\) AS VARCHAR\)", re.S)  # as bound; as planned it is text
-# what llm_agg stands for as it is, and with DISTINCT, ORDER BY, FILTER or OVER
-_GROUP = re.compile(
-    r"\s*list\((CAST\((?P<value>.*) AS VARCHAR\)|(?P<text>.*)) ORDER BY \1 .*\)"
-    r" FILTER \(WHERE \(((?P=value)|(?P=text)) IS NOT NULL\)\)", re.S,
-)  # fmt: skip
-_TEXT = re.compile(r"CAST\((.*) AS VARCHAR\)", re.S)
-_LIST = re.compile(r"CAST\((.*) AS VARCHAR\[\]\)", re.S)
+_FILTER, _NOT_NULL = ") FILTER (WHERE (", " IS NOT NULL))"
 _TYPED = tuple(f"{name}(" for name, spec in FUNCTIONS.items() if spec.schema or "schema" in spec.options)
 
 
@@ -74,16 +69,16 @@ def _call(head: str, arguments: list[str]) -> str:
 
 def _question_call(arguments: list[str]) -> str:
     question, options, _, evidence = (each.strip() for each in arguments)
-    evidence = _TEXT.sub(r"\1", evidence)
+    evidence = _without_cast(evidence, "VARCHAR")
     named = [f"evidence := {evidence}"] if evidence != "NULL" else []
     return f"{TEXT2SQL_QUERY}({', '.join([question, *named, *_named(options)])})"
 
 
 def _aggregate(function: str, template: str, group: str, named: list[str]) -> str:
     """A call about the values of a group, which are `list(..)` as it is planned, or already a column."""
-    if plain := _GROUP.fullmatch(group):
-        return f"{function}({', '.join([template, plain[1], *named])})"
-    group = _LIST.sub(r"\1", group)
+    if (plain := _plain_group(group)) is not None:
+        return f"{function}({', '.join([template, plain, *named])})"
+    group = _without_cast(group, "VARCHAR[]")
     tokens = _tokens(group)
     if next(tokens, "") != "list(":
         return f"{function}({', '.join([template, group, *named])})"
@@ -91,6 +86,26 @@ def _aggregate(function: str, template: str, group: str, named: list[str]) -> st
     distinct = "DISTINCT " if value.startswith("DISTINCT ") else ""
     arguments = ", ".join([distinct + template, value.removeprefix(distinct), *named])
     return f"{function}({arguments}{order}){''.join(tokens)}"
+
+
+def _plain_group(group: str) -> str | None:
+    """What llm_agg collects where it stands for `list(v ORDER BY v ..) FILTER (WHERE (v IS NOT NULL))`.
+
+    With DISTINCT, ORDER BY, FILTER or OVER of the user's it stands for something else.
+    """
+    head, _, rest = group.strip().rpartition(_FILTER)
+    if not rest.endswith(_NOT_NULL):
+        return None
+    value = rest.removesuffix(_NOT_NULL)
+    texts = (f"CAST({value} AS VARCHAR)", value)
+    return next((text for text in texts if head.startswith(f"list({text} ORDER BY {text} ")), None)
+
+
+def _without_cast(expression: str, kind: str) -> str:
+    """What is cast to a type, where an expression is such a cast."""
+    end = f" AS {kind})"
+    is_cast = expression.startswith("CAST(") and expression.endswith(end)
+    return expression.removeprefix("CAST(").removesuffix(end) if is_cast else expression
 
 
 def _split_order(arguments: str) -> tuple[str, str]:

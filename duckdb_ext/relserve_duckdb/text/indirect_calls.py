@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 import duckdb
 
+from relserve_duckdb.text.lexical import LEAD
 from relserve_duckdb.text.question_calls import TEXT2SQL
 
 _VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal"
@@ -15,11 +16,10 @@ _MACROS = (
     "WHERE macro_definition IS NOT NULL AND NOT internal "
     "AND NOT system.main.starts_with(function_name, 'llm')"
 )
-_LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
 _WORD = re.compile(r"\w+")
-_PREPARE = re.compile(_LEAD + r"prepare\s+(\w+)\b(.*)")
+_PREPARE = re.compile(LEAD + r"prepare\s++(\w++)(.*)")
 _CHANGES = re.compile(
-    _LEAD + r"(create\s+(or\s+replace\s+)?(temp(orary)?\s+)?(view|macro|function)|prepare|attach)\b"
+    LEAD + r"(create\s++(or\s++replace\s++)?+(temp(orary)?+\s++)?+(view|macro|function)|prepare|attach)\b"
 )
 
 

@@ -10,12 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from relserve_duckdb.text.lexical import COMMENT, DOLLARS, ESCAPED, LINE_COMMENT, NAME, OPEN_COMMENT, STRING
+
 _TOKENS = re.compile(
-    r"(?is) e'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | \"(?:[^\"]|\"\")*\""  # texts and names in quotes
-    r"| \$(?P<tag>(?:[a-z_]\w*)?)\$ .*? \$(?P=tag)\$"
-    r"| --[^\n]* | /\* .*? \*/ | \w[\w$]*"
-    r"| \$(?P<name>\w+) | \?(?P<number>\d*)",
-    re.X,
+    rf"(?s){ESCAPED}|{STRING}|{NAME}|{DOLLARS}|{LINE_COMMENT}|{COMMENT}|{OPEN_COMMENT}"
+    r"|\w[\w$]*+|\$(?P<name>\w++)|\?(?P<number>\d*+)"
 )
 
 

@@ -9,7 +9,7 @@ from relserve_duckdb.text.stand_in import StandIn
 
 MAX_QUOTED = 120  # characters of a line that are shown, as by DuckDB
 EXPLAINED = "EXPLAIN (FORMAT JSON) "  # what stands before a text that is only planned
-_QUOTE = re.compile(r"(?s)LINE (\d+): ([^\n]*)\n( *)(\^+)")
+_QUOTE = re.compile(r"(?m)^LINE (\d++): ([^\n]*+)\n( *+)(\^++)")
 
 
 def quoting_the_user(message: str, text: StandIn) -> str:

@@ -17,24 +17,24 @@ from sqlglot import ErrorLevel, exp
 from relserve.errors import UsageError
 from relserve_duckdb.text.aggregate_text import aggregate_text
 from relserve_duckdb.text.calls import Call, find_calls
+from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.parameters import masked, spaced
 from relserve_duckdb.text.question_calls import QuestionCall, find_question_calls
 from relserve_duckdb.text.stand_in import StandIn
 
 log = logging.getLogger(__name__)
 
-_LEAD = r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
-_EXPLAIN = re.compile(_LEAD + r"explain\s*(analyze\b|\([^)]*\)|)\s*(.*)")
+_EXPLAIN = re.compile(LEAD + r"explain\s*+(analyze\b|\([^)]*+\)|)\s*+(.*)")
 _PLAIN_EXPLAIN = re.compile(r"(?i)|\(\s*format\s+text\s*\)")
-_PREPARE = re.compile(_LEAD + r"prepare\s+\S+?(?:\s*\([^)]*\))?\s+as\s+(.*)")
-_DESCRIBE = re.compile(_LEAD + r"(?:describe|desc|show)\b(.*)")
+_PREPARE = re.compile(LEAD + rf"prepare\s++(?:{NAME}|[^\s(\"]++)(?:\s*+\([^)]*+\))?+\s++as\s++(.*)")
+_DESCRIBE = re.compile(LEAD + r"(?:describe|desc|show)\b(.*)")
 _PARSED = re.compile(
-    _LEAD + r"[(\s]*(select|from|with|values|insert|update|delete|copy|merge|pivot|unpivot"
-    r"|create\s+(or\s+replace\s+)?(temp(orary)?\s+)?(table|view))\b"
+    LEAD + r"[(\s]*+(select|from|with|values|insert|update|delete|copy|merge|pivot|unpivot"
+    r"|create\s++(or\s++replace\s++)?+(temp(orary)?+\s++)?+(table|view))\b"
 )
-_NAMED_WINDOW = re.compile(r"(?i)\bover\s+(\w+|\"(?:[^\"]|\"\")*\")")
+_NAMED_WINDOW = re.compile(rf"(?i)\bover\s++(\w++|{NAME})")
 _COLUMNS = re.compile(r"(?i)\bcolumns\s*\(")
-_SUMMARIZE = re.compile(_LEAD + r"summarize\b(.*)")
+_SUMMARIZE = re.compile(LEAD + r"summarize\b(.*)")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from relserve_duckdb.text.lexical import LEAD
+
 _READS = re.compile(
-    r"(?is)\A(?:\s|--[^\n]*\n|/\*.*?\*/)*"
-    r"(select|from|explain\s+select|describe|show|summarize|values)\b[^;]*;?\s*\Z"
+    LEAD + r"(select|from|explain\s++select|describe|show|summarize|values)\b[^;]*+;?+\s*+\Z"
 )
 
 

@@ -87,7 +87,7 @@ def _assembled(ptx: str, arch: int) -> tuple[int, int]:
         (Path(folder) / "kernel.ptx").write_text(ptx, encoding="utf-8")
         program = [ptxas.path, "-v", f"--gpu-name=sm_{arch}{suffix}", "kernel.ptx", "-o", "kernel.cubin"]
         said = subprocess.run(program, cwd=folder, check=True, capture_output=True, text=True).stderr
-    spills = [int(count) for count in re.findall(r"(\d+) bytes spill (?:stores|loads)", said)]
+    spills = [int(count) for count in re.findall(r"\b(\d++) bytes spill (?:stores|loads)", said)]
     (registers,) = re.findall(r"Used (\d+) registers", said)
     return int(registers), sum(spills)
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from relserve.call.ebnf.tree import ROOT, CharSet, Either, Literal, Named, Node, Repeated, Row, Rules
 
 _TOKEN = re.compile(
-    r"(?P<space>(?:\s|\#[^\n]*)+)|(?P<head>[A-Za-z_][\w.-]*\s*::=)|(?P<name>[A-Za-z_][\w.-]*)"
-    r'|(?P<text>"(?:\\.|[^"\\\n])*")|(?P<set>\[(?:\\.|[^\]\\\n])*\])|(?P<open>\((?!=))|(?P<close>\))'
-    r"|(?P<bar>\|)|(?P<count>[?*+]|\{\s*[0-9]+\s*(?:,\s*[0-9]*\s*)?\})"
+    r"(?P<space>(?:\s++|\#[^\n]*+)++)|(?P<head>[A-Za-z_][\w.-]*+\s*+::=)|(?P<name>[A-Za-z_][\w.-]*+)"
+    r'|(?P<text>"(?:\\.|[^"\\\n])*+")|(?P<set>\[(?:\\.|[^\]\\\n])*+\])|(?P<open>\((?!=))|(?P<close>\))'
+    r"|(?P<bar>\|)|(?P<count>[?*+]|\{\s*+[0-9]++\s*+(?:,\s*+[0-9]*+\s*+)?\})"
 )
 _CHAR = r"\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\.|[^\\]"
 _RANGE = re.compile(rf"({_CHAR})(?:-({_CHAR}))?", re.DOTALL)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import duckdb
+from relserve_duckdb.text.lexical import NAME
 
 from relserve.cli.data_files import scan_of
 from relserve.cli.models import models_page
@@ -47,7 +48,8 @@ SELECT statement, function, rows, system.main."-"(distinct_prompts, cached_answe
 FROM llm_queries()
 """
 _ERRORS = "SELECT statement, function, kind, rows, message, prompt FROM llm_errors()"
-_PLAIN = re.compile(r'(?:[^\W\d]\w*|"(?:[^"]|"")*")(?:\.(?:[^\W\d]\w*|"(?:[^"]|"")*"))*')
+_PART = rf"(?:[^\W\d]\w*+|{NAME})"
+_PLAIN = re.compile(rf"{_PART}(?:\.{_PART})*+")
 
 
 def tables(shell: Shell, arguments: list[str]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
+from relserve_duckdb.text.lexical import ESCAPED, LINE_COMMENT, NAME, STRING
+
 
 class Kind(Enum):
     """What a token is; an `open` one lacks its end: a string, a quoted name or a comment."""
@@ -38,12 +40,12 @@ class Token(NamedTuple):
 
 
 _TOKEN = re.compile(
-    r"""(?P<blank>\s+|--[^\n]*)
-    |(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|(?P<tag>\$(?:[^\W\d]\w*)?\$).*?(?P=tag))
-    |(?P<quoted>"(?:[^"]|"")*")
+    rf"""(?P<blank>\s++|{LINE_COMMENT})
+    |(?P<string>{ESCAPED}|{STRING}|(?P<tag>\$(?:[^\W\d]\w*+)?+\$).*?(?P=tag))
+    |(?P<quoted>{NAME})
     |(?P<comment>/\*)
-    |(?P<open>[eE]?'|"|\$(?:[^\W\d]\w*)?\$)
-    |(?P<word>\w[\w$]*)
+    |(?P<open>[eE]?'|"|\$(?:[^\W\d]\w*+)?+\$)
+    |(?P<word>\w[\w$]*+)
     |(?P<symbol>:=|::|.)""",
     re.VERBOSE | re.DOTALL,
 )

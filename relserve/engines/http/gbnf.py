@@ -13,7 +13,7 @@ from relserve.call.ebnf.tree import CharSet, Either, Literal, Named, Node, Repea
 MOST_REPEATS = 2000  # llama.cpp parses no more, and what it cannot parse ends llama-cpp-python's server
 
 _PART = re.compile(
-    r"(?P<set>\[\^?(?:\\.|[^\]\\])+\])|(?P<open>\((?:\?:)?)|(?P<close>\))|(?P<bar>\|)"
+    r"(?P<set>\[\^?(?:\\.|[^\]\\])++(?P<shut>\])?)|(?P<open>\((?:\?:)?)|(?P<close>\))|(?P<bar>\|)"
     r"|(?P<count>[?*+]|\{(?P<least>[0-9]+)(?:,(?P<most>[0-9]*))?\})|(?P<char>\\?.)",
     re.DOTALL,
 )
@@ -55,6 +55,8 @@ def _of_regex(regex: str) -> str | None:
             symbols[-1] += part[0]
         elif kind == "char":
             symbols.append(_literal(part[0][-1]))
+        elif kind == "set" and part["shut"] is None:
+            return None
         else:
             symbols.append(_ESCAPED.sub(_in_set, part[0]))
     rules = [f"{name} ::= {held}" for held, name in names.items()]

@@ -14,7 +14,7 @@ from relserve.engines.http.dialect import encodable
 from relserve.errors import Failure, FailureKind
 
 # Some templates open the thoughts, and then the reply has only their end.
-_THOUGHTS = re.compile(r"\s*(?:<think>)?(?:(?!<think>).)*?</think>\s*", re.DOTALL)
+_THOUGHTS = re.compile(r"\s*+(?:<think>)?+(?:[^<]++|<(?!/?think>))*+</think>\s*+")
 _WRAPPING = re.compile(r'\s*\{\s*"answer"\s*:\s*')
 
 

@@ -27,7 +27,7 @@ NO_CHAT = "it has no chat endpoint, or its model no chat template"
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 8.0
 
-_NO_SUCH_MODEL = re.compile(r"model\b.*(does not exist|not found|not exist)", re.IGNORECASE)
+_NO_SUCH_MODEL = re.compile(r"(?>.*?model\b)(?>.*?(?:does not exist|not found|not exist))", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class Rows:
             self._refuse_thinking(why)
         if fault.status == 401 or (fault.status == 403 and unproven):
             raise EngineStartError(self.server.key.refused(name, fault.said))
-        if fault.status == 404 and _NO_SUCH_MODEL.search(fault.said):
+        if fault.status == 404 and _NO_SUCH_MODEL.match(fault.said):
             raise ModelError(f"{name} does not serve {self.server.model!r} ({fault.said})")
         if fault.status in (404, 405, 501) and unproven and not dialect.chat:
             raise EngineStartError(

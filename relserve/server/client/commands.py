@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from relserve_duckdb.text.lexical import NAME, STRING
+
 from relserve.errors import ProtocolError
 from relserve.server.client.split import bare
 from relserve.server.client.variables import switched
@@ -110,11 +112,11 @@ Command = (
     | Nothing | Discard
 )  # fmt: skip
 
-_NAME = r'("(?:[^"]|"")+"|[\w$.]+)'
+_NAME = rf"({NAME}|[\w$.]++)"
 _SET_CONFIG = re.compile(
-    rf"""(?isx)select\s+(?:pg_catalog\s*\.\s*)?set_config\s*\(\s*(?P<name>'[\w.]+')\s*,
-    \s*(?P<value>'(?:[^']|'')*')\s*,\s*(?P<local>true|false|'\w+')\s*\)
-    (?:\s*(?:as\s+)?(?P<column>{_NAME}))?"""
+    rf"""(?isx)select\s++(?:pg_catalog\s*+\.\s*+)?set_config\s*+\(\s*+(?P<name>'[\w.]++')\s*+,
+    \s*+(?P<value>{STRING})\s*+,\s*+(?P<local>true|false|'\w++')\s*+\)
+    (?:\s*+(?:as\s++)?(?P<column>{_NAME}))?"""
 )
 _NO_TWO_PHASES = "DuckDB has no two-phase commit"
 
@@ -142,7 +144,7 @@ def quoted(name: str) -> str:
 
 
 def _begin(statement: str) -> Command | None:
-    if not re.match(r"(?i)(begin|start\s+transaction)\b", statement):
+    if not re.match(r"(?i)(begin|start\s++transaction)\b", statement):
         return None
     tag = "BEGIN" if statement[:5].lower() == "begin" else "START TRANSACTION"
     return Begin(_is_read_only(statement), tag)
@@ -150,52 +152,52 @@ def _begin(statement: str) -> Command | None:
 
 def _is_read_only(modes: str) -> bool | None:
     """What the last of a transaction's modes says of it; None: nothing."""
-    found = re.findall(r"(?i)\bread\s+(only|write)\b", modes)
+    found = re.findall(r"(?i)\bread\s++(only|write)\b", modes)
     return found[-1].lower() == "only" if found else None
 
 
 def _end(statement: str) -> Command | None:
     if found := re.match(
-        rf"(?i)rollback\s+(?:work\s+|transaction\s+)?to\s+(?:savepoint\s+)?{_NAME}", statement
+        rf"(?i)rollback\s++(?:work\s++|transaction\s++)?to\s++(?:savepoint\s++)?{_NAME}", statement
     ):
         return Savepoint("ROLLBACK", unquoted(found[1]))
-    if re.match(r"(?i)(commit|rollback)\s+prepared\b", statement):
+    if re.match(r"(?i)(commit|rollback)\s++prepared\b", statement):
         raise ProtocolError(_NO_TWO_PHASES, "0A000")
-    chains = re.search(r"(?i)\band\s+chain\b", statement) is not None
+    chains = re.search(r"(?i)\band\s++chain\b", statement) is not None
     return End(statement[:1].lower() in "ce", chains)
 
 
 def _savepoint(statement: str) -> Command | None:
-    found = re.fullmatch(rf"(?i)(release)?\s*(?:savepoint\s+)?{_NAME}", statement)
+    found = re.fullmatch(rf"(?i)(release)?+\s*+(?:savepoint\s++)?{_NAME}", statement)
     if found is None:
         raise ProtocolError("a savepoint is made so: SAVEPOINT name", "42601")
     return Savepoint("RELEASE" if found[1] else "SAVEPOINT", unquoted(found[2]))
 
 
 def _set(statement: str) -> Command | None:
-    rest = re.match(r"(?is)set\s+(?:(session|local)\s+(?!characteristics|authorization))?(.*)", statement)
+    rest = re.match(r"(?is)set\s++(?:(session|local)\s++(?!characteristics|authorization))?(.*)", statement)
     assert rest is not None
     is_local, body = (rest[1] or "").lower() == "local", rest[2]
     if re.match(r"(?i)constraints\b", body):
         return Nothing("SET CONSTRAINTS")
-    if found := re.match(r"(?i)(session\s+characteristics|transaction)\b", body):
+    if found := re.match(r"(?i)(session\s++characteristics|transaction)\b", body):
         is_read_only = _is_read_only(body)
         if is_read_only is None:
             return Nothing("SET")
         if found[1].lower() == "transaction":
             return Mode(is_read_only)
         return Set("default_transaction_read_only", "on" if is_read_only else "off")
-    if re.match(r"(?i)(role|session\s+authorization)\s+(none|default)\b", body):
+    if re.match(r"(?i)(role|session\s++authorization)\s++(none|default)\b", body):
         return Nothing("SET")
-    if re.match(r"(?i)(role|session\s+authorization)\b", body):
+    if re.match(r"(?i)(role|session\s++authorization)\b", body):
         raise ProtocolError("a session keeps the user that it began with: connect as the other one", "0A000")
-    if found := re.match(r"(?is)time\s+zone\s+(?:interval\s+)?(.+)", body):
+    if found := re.match(r"(?is)time\s++zone\s++(?:interval\s++)?(.+)", body):
         return Set("timezone", _value(found[1]), is_local)
-    if found := re.match(r"(?is)names\s+(.+)", body):
+    if found := re.match(r"(?is)names\s++(.+)", body):
         return Set("client_encoding", _value(found[1]), is_local)
-    if found := re.match(r"(?is)schema\s*(?:=|\bto\b|(?='))\s*(.+)", body):
+    if found := re.match(r"(?is)schema\s*+(?:=|\bto\b|(?='))\s*+(.+)", body):
         return Set("search_path", _value(found[1]), is_local)
-    if found := re.match(rf"(?is){_NAME}\s*(?:=|\s+to\s)\s*(.+)", body):
+    if found := re.match(rf"(?is){_NAME}(?:\s*+=|\s++to\s)\s*+(.+)", body):
         return Set(unquoted(found[1]), _value(found[2]), is_local)
     return None
 
@@ -204,13 +206,13 @@ def _value(text: str) -> str | None:
     text = text.strip()
     if text.lower() in ("default", "local"):
         return None
-    if re.fullmatch(r"'(?:[^']|'')*'", text):
+    if re.fullmatch(STRING, text):
         return text[1:-1].replace("''", "'")
     return text
 
 
 def _reset(statement: str) -> Command | None:
-    name = re.sub(r"(?i)^reset\s+(session\s+|local\s+)?", "", statement).strip()
+    name = re.sub(r"(?i)^reset\s++(session\s++|local\s++)?", "", statement).strip()
     if name.lower() == "all":
         return ResetAll()
     other = {"time zone": "timezone", "schema": "search_path"}.get(" ".join(name.lower().split()))
@@ -218,7 +220,7 @@ def _reset(statement: str) -> Command | None:
 
 
 def _show(statement: str) -> Command | None:
-    name = re.sub(r"(?i)^show\s+(session\s+)?", "", statement).strip().lower()
+    name = re.sub(r"(?i)^show\s++(session\s++)?", "", statement).strip().lower()
     named = {"time zone": "timezone", "transaction isolation level": "transaction_isolation",
              "session characteristics as transaction isolation level": "transaction_isolation"}  # fmt: skip
     name = named.get(name, name)
@@ -227,7 +229,7 @@ def _show(statement: str) -> Command | None:
 
 def _declare(statement: str) -> Command | None:
     found = re.match(
-        rf"(?is)declare\s+{_NAME}\s+(.*?)\bcursor\b\s*(with(?:out)?\s+hold\s+)?for\s+(.*)", statement
+        rf"(?is)declare\s++{_NAME}\s++(.*?)\bcursor\b\s*+(with(?:out)?\s++hold\s++)?for\s++(.*)", statement
     )
     if found is None:
         raise ProtocolError("a cursor is declared so: DECLARE name CURSOR FOR SELECT ..", "42601")
@@ -239,7 +241,8 @@ def _declare(statement: str) -> Command | None:
 
 def _fetch(statement: str) -> Command | None:
     found = re.fullmatch(
-        rf"(?is)(fetch|move)\s+(?:(all|forward\s+all|forward\s+\d+|forward|next|\d+|\w+(?:\s+-?\d+)?|-\d+)\s+)??(?:(?:from|in)\s+)?{_NAME}",
+        rf"(?is)(fetch|move)\s++(?:(all|forward\s++all|forward\s++\d++|forward|next|\d++|\w++(?:\s++-?\d++)?|-\d++)\s++)??"
+        rf"(?:(?:from|in)\s++)?{_NAME}",
         statement,
     )
     if found is None:
@@ -257,7 +260,7 @@ def _close(statement: str) -> Command | None:
 
 
 def _deallocate(statement: str) -> Command | None:
-    name = re.sub(r"(?i)^deallocate\s+(prepare\s+)?", "", statement).strip()
+    name = re.sub(r"(?i)^deallocate\s++(prepare\s++)?", "", statement).strip()
     return Deallocate(None if name.lower() == "all" else unquoted(name))
 
 
@@ -284,7 +287,7 @@ def _select(statement: str) -> Command | None:
 
 
 def _two_phases(statement: str) -> Command | None:
-    if re.match(r"(?i)prepare\s+transaction\b", statement):
+    if re.match(r"(?i)prepare\s++transaction\b", statement):
         raise ProtocolError(_NO_TWO_PHASES, "0A000")
     return None
 

@@ -35,7 +35,8 @@ _OF_PREPARED = (
     "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = ?"
 )
 _KIND = re.compile(
-    r"(?i)(create|drop|alter)\s+(?:or\s+replace\s+)?(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s+)*(\w+)"
+    r"(?i)(create|drop|alter)\s++(?:or\s++replace\s++)?"
+    r"(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s++)*+(\w++)"
 )
 
 

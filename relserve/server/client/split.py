@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 
+from relserve_duckdb.text.lexical import (
+    COMMENT,
+    DOLLARS,
+    ESCAPED,
+    LEAD,
+    LINE_COMMENT,
+    NAME,
+    OPEN_COMMENT,
+    STRING,
+)
+
 # What a semicolon may stand in without ending a statement. A comment ends at the first */ here, and comments
 # nest: a semicolon inside a nested one splits the text, whose parts DuckDB then refuses to read.
 _TOKEN = re.compile(
-    r"""(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'     # a string with escapes
-    | '(?:[^']|'')*' | "(?:[^"]|"")*"
-    | \$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$
-    | --[^\n]* | /\*.*?\*/
-    | ;""",
-    re.S | re.X,
+    rf"(?<![\w$]){ESCAPED}|{STRING}|{NAME}|{DOLLARS}|(?P<comment>{LINE_COMMENT}|{COMMENT})|{OPEN_COMMENT}|;",
+    re.S,
 )
 _BLANKS = "; \t\r\n\f"
-_LEAD = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.S)
+_LEAD = re.compile(LEAD)
 
-_BYTES = re.compile(r"(?i)(?<!['\w])'\\x((?:[0-9a-f]{2})*)'::bytea\b")
+_BYTES = re.compile(r"(?i)(?<!['\w])'\\x((?:[0-9a-f]{2})*+)'::bytea\b")
 
 
 def split(text: str) -> list[str]:
@@ -44,7 +51,7 @@ def bare(text: str) -> str:
         if before := text[past : token.start()].rstrip(_BLANKS):
             end = past + len(before)
         past = token.end()
-        if not token[0].startswith((";", "--", "/*")):
+        if token[0] != ";" and token["comment"] is None:
             end = past
     return text if past < len(text) else text[:end]
 

@@ -210,7 +210,7 @@ def _level(value: str) -> str:
 
 
 def _milliseconds(name: str, value: str) -> int:
-    found = re.fullmatch(r"\s*'?(\d+(?:\.\d+)?)\s*(ms|s|min|h|d|)'?\s*", value)
+    found = re.fullmatch(r"\s*+'?+(\d++(?:\.\d++)?+)\s*+(ms|s|min|h|d|)'?+\s*+", value)
     if found is None:
         raise ProtocolError(
             f'invalid value for parameter "{name}": "{value}"; write it as 5000 or 5s', "22023"

@@ -47,7 +47,7 @@ SESSION = frozenset(
 )
 SESSION_RELATIONS = frozenset(["pg_stat_activity", "pg_prepared_statements", "pg_cursors"])
 
-_IN_PARTS = re.compile(r"\\[xuU0-7]|'\s*[\r\n]\s*'")
+_IN_PARTS = re.compile(r"\\[xuU0-7]|'(?=[^\S\r\n]*+[\r\n])\s++'")
 _SUSPECT = frozenset(["copy", "secret", "trigger", CATALOG, OWN, *FUNCTIONS, *VIEWS, *SEALED])
 
 

@@ -18,8 +18,8 @@ from duckdb import token_type as Kind
 
 from relserve.errors import ForbiddenError
 
-_QUOTED = re.compile(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`')
-_STRING = re.compile(r"'((?:[^']|'')*)'")
+_QUOTED = re.compile(r'"(?:[^"]++|"")*+"|`(?:[^`]++|``)*+`')
+_STRING = re.compile(r"'((?:[^']++|'')*+)'")
 _TAG = re.compile(r"\$[A-Za-z0-9_]*\$")
 _BLANKS = frozenset(" \t\n\v\f\r")  # DuckDB's own
 _UNSEEN = frozenset(["Zs", "Zl", "Zp", "Cc", "Cf"])  # other blanks, and what steers how characters are shown

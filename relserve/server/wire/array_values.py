@@ -11,8 +11,8 @@ from relserve.errors import ProtocolError
 from relserve.server.wire.body import Body
 
 MAX_DIMENSIONS = 6  # as in PostgreSQL
-_BOUNDS = re.compile(r"\s*(\[[+-]?\d+(:[+-]?\d+)?\])+\s*=")
-_TOKEN = re.compile(r'\s*(?:([{},])|"((?:[^"\\]|\\.)*)"|((?:[^{},"\\]|\\.)+))\s*', re.DOTALL)
+_BOUNDS = re.compile(r"\s*+(\[[+-]?\d++(:[+-]?\d++)?\])++\s*+=")
+_TOKEN = re.compile(r'\s*+(?:([{},])|"((?:[^"\\]++|\\.)*+)"|((?:[^{},"\\]++|\\.)++))\s*+', re.DOTALL)
 
 
 def read_array_text(text: str, read: Callable[[str], Any]) -> tuple[int, list[Any]]:

@@ -62,7 +62,7 @@ class _Text:
             return None
         if "\\" not in field:
             return field
-        if re.search(r"(?<!\\)(\\\\)*\\$", field):
+        if re.search(r"(?<!\\)(?:\\\\)*+\\$", field):
             raise ValueError("a field ends with a backslash; write it as \\\\")
         return utf8(_BACKSLASH.sub(_meant, field.encode()))
 

@@ -6,15 +6,25 @@ import re
 from itertools import pairwise
 from typing import NamedTuple, NoReturn
 
+from relserve_duckdb.text.lexical import (
+    COMMENT,
+    DOLLARS,
+    ESCAPED,
+    LEAD,
+    LINE_COMMENT,
+    NAME,
+    OPEN_COMMENT,
+    STRING,
+)
+
 from relserve.errors import ProtocolError
 from relserve.server.wire.copy_options import ALL_COLUMNS, CopyOptions, Given, copy_options
 
-_COPY = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*COPY\b", re.IGNORECASE | re.DOTALL)
+_COPY = re.compile(rf"{LEAD}COPY\b")
 _TOKEN = re.compile(
-    r"""\s+|--[^\n]*|/\*.*?\*/
-    |(?P<escaped>[eE]'(?:[^'\\]|''|\\.)*')|(?P<text>'(?:[^']|'')*')|(?P<dollar>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
-    |(?P<quoted>"(?:[^"]|"")+")|(?P<word>[^\W\d][\w$]*)|(?P<number>\d[\w.]*)|(?P<sign>.)""",
-    re.DOTALL | re.VERBOSE,
+    rf"\s++|{LINE_COMMENT}|{COMMENT}|{OPEN_COMMENT}|(?P<escaped>{ESCAPED})|(?P<text>{STRING})|(?P<dollar>{DOLLARS})|(?P<quoted>{NAME})"
+    r"|(?P<word>[^\W\d][\w$]*+)|(?P<number>\d[\w.]*+)|(?P<sign>.)",
+    re.DOTALL,
 )
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _OLD_WORDS = ("as", "with", "using")

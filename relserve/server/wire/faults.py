@@ -12,7 +12,7 @@ from relserve.server.wire.backend import ErrorFields
 from relserve.server.wire.sqlstates import sqlstate_of
 
 _PREFIX = re.compile(r"^(?:[A-Z][\w ]* Error: )+")
-_WHERE = re.compile(r"\n*LINE (\d+): ([^\n]*)\n( *)\^[\^~]*\s*$")
+_WHERE = re.compile(r"(?m)^LINE (\d++): ([^\n]*+)\n( *+)\^[\^~]*+\s*+\Z")
 _HINTS = ("Did you mean", "Candidate", "Either ", "Use ", "Try ", "To ")
 _CUT = "..."
 

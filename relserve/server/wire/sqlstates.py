@@ -40,25 +40,36 @@ _BY_CLASS: Mapping[type[BaseException], str] = {
     MemoryError: "53200", RecursionError: "54001", UnicodeError: "22021", Warning: "01000",
 }  # fmt: skip
 
+
+
+def _then(first: str, second: str) -> str:
+    """A pattern of two texts, one behind the other, that reads a message once: it may quote a long name."""
+    return rf"\A(?>.*?{first})(?>.*?{second})"
+
+
 _BY_WORDS: Mapping[type[BaseException], Sequence[tuple[str, str]]] = {
     duckdb.BinderException: (
-        (r"Referenced column|does not have a column|has no column|[Cc]olumn .* not found", "42703"),
-        (r"Referenced table|[Tt]able .* does not exist", "42P01"),
+        (r"Referenced column|does not have a column|has no column", "42703"),
+        (_then("[Cc]olumn ", " not found"), "42703"),
+        (r"Referenced table", "42P01"),
+        (_then("[Tt]able ", " does not exist"), "42P01"),
         (r"^Ambiguous reference", "42702"),
-        (r"^No function matches|Function .* does not exist", "42883"),
+        (r"^No function matches", "42883"),
+        (_then("Function ", " does not exist"), "42883"),
         (r"^Could not choose a best candidate", "42725"),
         (r"GROUP BY clause|cannot contain aggregates|aggregate function calls cannot be nested", "42803"),
         (r"WHERE clause cannot contain window|window functions? (is|are) not allowed", "42P20"),
-        (r"Prepared statement .* does not exist", "26000"),
+        (_then("Prepared statement ", " does not exist"), "26000"),
         (r"columns but \d+ values", "42601"),
         (r"Duplicate alias", "42712"),
         (r"Cannot compare values of type|type mismatch|Cannot mix values", "42804"),
-        (r"Catalog .* does not exist", "3D000"),
+        (_then("Catalog ", " does not exist"), "3D000"),
     ),
     duckdb.CatalogException: (
         (r'^Table with name "[^"]*" does not exist because schema', "3F000"),
         (r"^(Table|View|Sequence|Index) with name .* does not exist", "42P01"),
-        (r"Function with name .* does not exist|Macro .* does not exist", "42883"),
+        (_then("Function with name ", " does not exist"), "42883"),
+        (_then("Macro ", " does not exist"), "42883"),
         (r"^Schema with name .* does not exist|^SET schema|No catalog \+ schema", "3F000"),
         (r"^(Catalog|Database) .* does not exist", "3D000"),
         (r"^(Could not|Cannot) drop|depend", "2BP01"),
@@ -72,7 +83,8 @@ _BY_WORDS: Mapping[type[BaseException], Sequence[tuple[str, str]]] = {
     duckdb.ConversionException: (
         (r"field value out of range", "22008"),
         (r"^invalid (date|time|timestamp) field format", "22007"),
-        (r"out of range|Could not cast value .* to DECIMAL", "22003"),
+        (r"out of range", "22003"),
+        (_then("Could not cast value ", " to DECIMAL"), "22003"),
     ),
     duckdb.InvalidInputException: (
         (r"^Values were not provided|^Parameter argument/count mismatch", "08P01"),

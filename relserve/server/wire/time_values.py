@@ -20,8 +20,8 @@ from relserve.server.wire.moments import (
 )  # fmt: skip
 
 _INFINITE = {2**31 - 1: "infinity", -(2**31): "-infinity", 2**63 - 1: "infinity", -(2**63): "-infinity"}
-_ERA = re.compile(r"\s+(BC|AD)$", re.IGNORECASE)
-_ZONE = re.compile(r"\s*([+-]\d\d?(:?\d\d){0,2}|Z)$", re.IGNORECASE)
+_ERA = re.compile(r"(?<!\s)\s++(BC|AD)$", re.IGNORECASE)
+_ZONE = re.compile(r"(?<!\s)\s*+([+-]\d\d?(:?\d\d){0,2}|Z)$", re.IGNORECASE)
 
 
 def _date_words(text: str) -> str:

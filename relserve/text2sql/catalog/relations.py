@@ -33,8 +33,8 @@ SELECT database_name, schema_name, table_name, constraint_type, constraint_colum
 FROM system.main.duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')
 ORDER BY constraint_index
 """
-_PATH_ENTRY = re.compile(r'((?:"(?:[^"]|"")*"|[^",])+)(?:,|$)')
-_NAME = re.compile(r'"((?:[^"]|"")*)"|([^".]+)')
+_PATH_ENTRY = re.compile(r'((?:"(?:[^"]++|"")*+"|[^",]++)++)(?:,|$)')
+_NAME = re.compile(r'"((?:[^"]++|"")*+)"|([^".]++)')
 # A reading of a view that calls one may ask a model: relserve's own functions begin so.
 _CALL = re.compile(r'\b(?:llm|text2sql)\w*"?\s*\(', re.IGNORECASE)
 _RECORDS = re.compile(r"\bllm_(?:queries|errors|workflows|steps)\s*\(", re.IGNORECASE)

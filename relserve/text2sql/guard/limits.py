@@ -75,7 +75,7 @@ def _number(name: str, key: str, value: Any) -> float:
 
 _WORDS = "text2sql within {!r} seconds, {!r} MB of memory, {!r} rows, {!r} MB of disk"
 _MARK = re.compile(_WORDS.replace("{!r}", r"([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|inf)"))
-_TOO_MANY = re.compile(r"generated SQL was ended: its answer has more than .*? allows more")
+_TOO_MANY = re.compile(r"generated SQL was ended: its answer has more than .{1,300}? allows more")
 _ALIAS = re.compile(r"(?i)\bas\s+text2sql\b(?!\s*\()")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 _THOUGHTS = re.compile(r"^.*</think(?:ing)?>", re.DOTALL)
-_FENCE = re.compile(r"```[ \t]*(\w*)[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_FENCE = re.compile(r"```[ \t]*+(\w*+)[^\n`]*+\n(.*?)(?:```|\Z)", re.DOTALL)
 _QUERY = re.compile(
     r"^[ \t]*(?:(?:SQL|Answer|Query)[ \t]*:[ \t]*)?((?:SELECT|WITH|FROM)\b.*)", re.I | re.M | re.S
 )

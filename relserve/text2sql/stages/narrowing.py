@@ -15,7 +15,8 @@ from relserve.linking.values import ValueHit, ValueIndex
 
 # What a mark counts, shared by all that have it: a name said in full, in part, a value that a column holds.
 TABLE, EXACT, HOLDER, PARTIAL = 4.0, 3.0, 3.0, 1.0
-_DATES = re.compile(r"\d+[/.-]\d+[/.-]\d+")  # say nothing of columns; one that can be read in two ways raises
+# They say nothing of columns, and one that can be read in two ways raises.
+_DATES = re.compile(r"(?<!\d)\d++[/.-]\d++[/.-]\d++")
 
 
 def column_scores(

@@ -31,7 +31,7 @@ def reworded(rng: random.Random, text: str) -> str:
 
 def tidy(text: str) -> str:
     """One space between words, none before a comma or a question mark."""
-    return re.sub(r" +([,?;:!])", r"\1", " ".join(text.split()))
+    return re.sub(r" ([,?;:!])", r"\1", " ".join(text.split()))
 
 
 def _swap(rng: random.Random, match: re.Match[str]) -> str:
