@@ -158,6 +158,12 @@ def set_admission_cap(scheduler: Host, num_rows: int) -> None:
     setattr(scheduler, _cap_name(scheduler), num_rows)
 
 
+def num_paused_seats(scheduler: Host) -> int:
+    """Streamed inputs that wait for their next piece: vLLM from 0.31 on counts them against the cap."""
+    counts = hasattr(scheduler, "max_num_active_reqs")
+    return int(getattr(scheduler, "num_waiting_for_streaming_input", 0)) if counts else 0
+
+
 def _cap_name(scheduler: Host) -> str:
     # vLLM 0.31 split the cap on admissions from that on rows in the workers.
     return "max_num_active_reqs" if hasattr(scheduler, "max_num_active_reqs") else "max_num_running_reqs"

@@ -30,7 +30,7 @@ def narrowed(
     cap, budget = host.admission_cap(scheduler), scheduler.max_num_scheduled_tokens
     most = cap - len(hidden)  # hidden rows keep their place in the workers
     if max_admit is not None:
-        most = min(most, len(shown) + max_admit)
+        most = min(most, len(shown) + host.num_paused_seats(scheduler) + max_admit)
     scheduler.running = shown
     host.set_admission_cap(scheduler, max(most, len(shown)))
     if token_budget is not None:

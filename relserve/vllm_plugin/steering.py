@@ -181,7 +181,8 @@ class Steering:
         self._choose_type()
         for rel_id in news.gone:
             self._miss_ratios.forget(rel_id)
-        slots = host.admission_cap(self.scheduler) - len(self.scheduler.running)
+        seats = len(self.scheduler.running) + host.num_paused_seats(self.scheduler)
+        slots = host.admission_cap(self.scheduler) - seats
         free = FreeCapacity(max(slots, 0), self.types.num_free_tokens(self.types.default))
         step = self.num_steps
         num_steps, self._seen_steps = step - self._seen_steps, step

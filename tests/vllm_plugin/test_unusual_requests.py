@@ -88,6 +88,26 @@ def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(va
     assert not scheduler.ledger.active
 
 
+@pytest.mark.parametrize("variant", ["dpu+aba", "dpu+marginal"])
+def test_sessions_that_pause_keep_no_row_waiting(variant: str) -> None:
+    """Five of them hold seats of vLLM's; every step has work all the same, and admits as without them."""
+    scheduler = led_by(variant, 400)
+    worker, ran = testing.Worker(), testing.Ran()
+    for number in range(5):
+        scheduler.add_request(piece(f"session{number}"))
+    work(scheduler, worker, ran, 12)
+    for rel_id, num_output in (("long", 60), ("short", 2)):
+        tag = {"rel_id": rel_id, "rel_rows": 4}
+        for row in range(4):
+            prompt = [row + num_output] * 40
+            scheduler.add_request(testing.Arrival(0, f"{rel_id}-{row}", prompt, num_output, tag).request())
+        for _ in range(6):
+            output = scheduler.schedule()
+            assert output.total_num_scheduled_tokens
+            testing.deliver(scheduler, output, worker.execute(output), ran)
+    assert sum(name.startswith("short-") for name in ran.tokens) == 4
+
+
 @pytest.mark.cells(4)
 @pytest.mark.parametrize("variant", VARIANTS[1:])
 def test_others_are_served_beside_a_session_that_pauses(variant: str) -> None:
