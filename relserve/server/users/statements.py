@@ -51,7 +51,8 @@ _SEVERAL = {
                      "pivot_longer", "describe", "desc", "summarize", "show"], Type.SELECT),
 }  # fmt: skip
 _DEFINE = (Type.CREATE, Type.CREATE_FUNC, Type.ALTER)
-_TOLD = (Type.SELECT, Type.INSERT, Type.UPDATE, Type.DELETE)  # what DuckDB's parser tells of
+_WRITES = (Type.INSERT, Type.UPDATE, Type.DELETE)
+_TOLD = (Type.SELECT, *_WRITES)  # what DuckDB's parser tells of
 _ADMINS = (Type.VACUUM, Type.ATTACH, Type.DETACH)
 _WITH_FILES = (Type.COPY, Type.EXPORT, Type.LOAD, Type.EXTENSION)
 
@@ -217,7 +218,7 @@ class Check:
         """
         is_told = False
         for query in _queries(kind, text):
-            found = named(query)
+            found = named(query, kind in _WRITES)
             if found is None:
                 continue
             is_told = kind in _TOLD

@@ -34,16 +34,15 @@ class Named(NamedTuple):
     copies: bool
 
 
-def named(statement: str) -> Named | None:
+def named(statement: str, writes: bool = False) -> Named | None:
     """What a statement names; None: DuckDB does not tell.
 
     Args:
         statement: without a semicolon at its end.
+        writes: whether it is INSERT, UPDATE or DELETE.
     """
-    return _named(statement) or _named(f"WITH _ AS (\n{statement}\n) SELECT 1")
-
-
-def _named(statement: str) -> Named | None:
+    if writes:
+        statement = f"WITH _ AS (\n{statement}\n) SELECT 1"
     told = parser().execute(_ASKED, [statement]).fetchall()[0][0]
     if told.startswith(_FAILED):
         return None

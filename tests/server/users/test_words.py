@@ -147,7 +147,7 @@ def test_letters_of_any_language_are_words():
     ],
 )
 def test_what_a_statement_names_duckdb_tells(text, calls, relations, copies):
-    found = named(text)
+    found = named(text, writes=not text.startswith(("FROM", "SELECT", "WITH")))
     assert found is not None
     assert (found.calls, found.copies) == (calls, copies)
     assert relations <= found.relations
