@@ -19,11 +19,10 @@ SOON_S = 1.0  # when one of the requests under way may have ended
 class Spending:
     """The tokens of a request under way: claimed at first, counted as they come."""
 
-    def __init__(self, quota: Quota, claims: Counter[str], name: str, claim: int) -> None:
-        self._quota, self._claims, self._name = quota, claims, name
+    def __init__(self, quota: Quota, name: str, claim: int) -> None:
+        self._quota, self._name = quota, name
         self._left = claim
         self.tokens = Tokens()
-        claims[name] += claim
 
     def spent(self, tokens: Tokens) -> None:
         """It has had so many tokens in all."""
@@ -39,7 +38,7 @@ class Spending:
 
     def _release(self, tokens: int) -> None:
         self._left -= tokens
-        self._claims[self._name] -= tokens
+        self._quota.release(self._name, tokens)
 
 
 class Limits:
@@ -50,7 +49,7 @@ class Limits:
 
     def __init__(self, quota: Quota) -> None:
         self._quota = quota
-        self._running, self._claims = Counter[str](), Counter[str]()
+        self._running = Counter[str]()
 
     @contextmanager
     def entered(self, user: User, claim: int, num_answers: int) -> Iterator[Spending]:
@@ -64,8 +63,13 @@ class Limits:
                 it wants more answers than the user may have requests at once.
         """
         self.check(user, num_answers)
+        if not self._quota.claim(user.name, user.token_limits, [claim]):
+            raise Refusal(
+                429, f"what user {user.name} has under way, SQL among it, may use up "
+                f"{limits_in_words(user)}", LIMIT, retry_s=SOON_S,
+            )  # fmt: skip
         self._running[user.name] += num_answers
-        spending = Spending(self._quota, self._claims, user.name, claim)
+        spending = Spending(self._quota, user.name, claim)
         try:
             yield spending
         finally:
@@ -89,10 +93,9 @@ class Limits:
             check_tokens(user, self._quota)
         except QuotaError as error:
             raise Refusal(429, str(error), LIMIT, retry_s=error.wait_s) from None
-        claimed = self._claims[user.name]
-        for window, limit in zip(WINDOWS, user.token_limits, strict=True):
-            if claimed and limit is not None and self._quota.used(user.name, window) + claimed >= limit:
-                raise Refusal(
-                    429, f"the requests of user {user.name} that are under way may use up the {limit:,} "
-                    f"tokens of {window}", LIMIT, retry_s=SOON_S,
-                )  # fmt: skip
+
+
+def limits_in_words(user: User) -> str:
+    """A user's limits of tokens."""
+    limits = zip(user.token_limits, WINDOWS, strict=True)
+    return " or ".join(f"the {limit:,} tokens of {window}" for limit, window in limits if limit is not None)

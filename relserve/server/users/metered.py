@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,9 @@ from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.server.users.quota import DAY, MINUTE, WINDOWS, Quota, Window
 from relserve.server.users.users import User
+
+POLL_S = 0.05  # between two looks whether claimed tokens are free again
+BYTES, OVERHEAD = 3, 8  # of a token, at least; tokens of a prompt beside its texts
 
 FindEngine = Callable[[str | None], Engine]
 _DEFAULT_MODEL, _SQL_MODEL = (
@@ -72,8 +76,9 @@ def metered(engine: Engine, user: User, quota: Quota) -> Engine:
 class Metered:
     """An engine that counts what it answers.
 
-    The user's tokens are looked at before a relQuery and after every batch of its replies: what runs in the
-    engine when they are used up is aborted there, so a user may go over by what one batch holds.
+    Before a row is sent, the most tokens that it may take are claimed: rows that do not fit beside those
+    under way, of all of the user's statements and requests, wait for these. What runs in the engine when the
+    tokens are used up is aborted there. So a user goes over by what one row takes.
     """
 
     def __init__(self, engine: Any, user: User, quota: Quota) -> None:
@@ -95,16 +100,40 @@ class Metered:
         Raises:
             QuotaError: the user's tokens are used up; says when more may be asked.
         """
-        left, submission = len(submission.prompts), replace(submission, user=self._user.name)
-        if left:
+        num_prompts, submission = len(submission.prompts), replace(submission, user=self._user.name)
+        wanted, first = _most_tokens(submission), 0
+        while first < num_prompts:
             self._check()
-        async with aclosing(self._engine.answer(submission)) as batches:
-            async for batch in batches:
-                self._quota.add(self._user.name, _tokens(batch))
-                left -= len(batch)
-                yield batch
-                if left:
-                    self._check()
+            count = self._quota.claim(self._user.name, self._user.token_limits, wanted[first:])
+            if not count:
+                await asyncio.sleep(POLL_S)  # until others of the user's are done
+                continue
+            part = submission
+            if count < num_prompts:
+                rows = num_prompts if submission.rows is None else submission.rows
+                part = submission.part(range(first, first + count), rows)
+            async with aclosing(self._claimed(part, wanted[first : first + count])) as batches:
+                async for batch in batches:
+                    yield [replace(reply, index=first + reply.index) for reply in batch] if first else batch
+            first += count
+
+    async def _claimed(
+        self, submission: Submission, wanted: Sequence[int]
+    ) -> AsyncGenerator[list[Reply], None]:
+        """The replies to rows whose tokens are claimed; the claims end with them."""
+        claimed, left = sum(wanted), len(wanted)
+        try:
+            async with aclosing(self._engine.answer(submission)) as batches:
+                async for batch in batches:
+                    self._quota.add(self._user.name, _tokens(batch))
+                    done = sum(wanted[reply.index] for reply in batch)
+                    self._quota.release(self._user.name, done)
+                    claimed, left = claimed - done, left - len(batch)
+                    yield batch
+                    if left:
+                        self._check()
+        finally:
+            self._quota.release(self._user.name, claimed)
 
     async def close(self) -> None:
         """Leave the engine as it is: other users ask it, too."""
@@ -149,6 +178,16 @@ class _MeteredEstimable(Metered):
 
 def _tokens(replies: Iterable[Reply]) -> int:
     return sum(reply.usage.prompt_tokens + reply.usage.output_tokens for reply in replies)
+
+
+def _most_tokens(submission: Submission) -> list[int]:
+    """The most tokens that each row may take, its prompt's as far as its length tells."""
+    same = _most_of(submission.system or "") + OVERHEAD + submission.sampling.output_cap
+    return [same + _most_of(prompt) for prompt in submission.prompts]
+
+
+def _most_of(text: str) -> int:
+    return len(text.encode("utf-8", "replace")) // BYTES
 
 
 def check_tokens(user: User, quota: Quota) -> None:

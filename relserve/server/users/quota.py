@@ -1,11 +1,14 @@
-"""How many tokens each user has used in the last minute, hour and day; pure, its clock is passed in."""
+"""How many tokens each user has used in the last minute, hour and day, and how many those under way may use.
+
+Pure: its clock is passed in.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -22,6 +25,7 @@ class Window(NamedTuple):
 
 MINUTE, HOUR, DAY = Window("minute", 60.0, 1.0), Window("hour", 3600.0, 10.0), Window("day", 86400.0, 240.0)
 WINDOWS = (MINUTE, HOUR, DAY)
+Limits = Sequence[int | None]
 Slices = deque[tuple[float, int]]  # when a slice began, and its tokens
 
 
@@ -35,6 +39,7 @@ class Quota:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._slices: dict[tuple[str, Window], Slices] = {}
+        self._claimed = Counter[str]()  # by rows and requests under way
         self._lock = threading.Lock()
 
     def add(self, name: str, tokens: int) -> None:
@@ -48,10 +53,42 @@ class Quota:
                 else:
                     slices.append((begun, tokens))
 
+    def claim(self, name: str, limits: Limits, wanted: Sequence[int]) -> int:
+        """Claim tokens for rows that are about to be sent: as many of the first as may go.
+
+        A row may go while what was used, and what others have claimed, leaves any token; so a user goes over
+        by what one row takes.
+
+        Args:
+            limits: of the user, of `WINDOWS`; None: no limit.
+            wanted: the most tokens that each row may take.
+
+        Returns:
+            How many rows may go; their claims are to be released.
+        """
+        with self._lock:
+            left = min(
+                (limit - self._used(name, window) for limit, window in zip(limits, WINDOWS, strict=True)
+                 if limit is not None), default=math.inf,
+            )  # fmt: skip
+            count = 0
+            while count < len(wanted) and self._claimed[name] < left:
+                self._claimed[name] += wanted[count]
+                count += 1
+            return count
+
+    def release(self, name: str, tokens: int) -> None:
+        """So many of the claimed tokens have been used, or will not be."""
+        with self._lock:
+            self._claimed[name] -= tokens
+
     def used(self, name: str, window: Window = HOUR) -> int:
         """Tokens that a user has used lately."""
         with self._lock:
-            return sum(tokens for _, tokens in self._recent(name, window))
+            return self._used(name, window)
+
+    def _used(self, name: str, window: Window) -> int:
+        return sum(tokens for _, tokens in self._recent(name, window))
 
     def wait_s(self, name: str, limit: int, window: Window = HOUR) -> float:
         """Seconds until a user has fewer than `limit` tokens in the window behind; inf for never."""

@@ -88,7 +88,7 @@ def test_requests_at_once_do_not_spend_the_same_tokens(keyed, book, upstream):
     first = threading.Thread(target=lambda: chat(keyed.client(key), max_tokens=60))
     first.start()
     wait_until(lambda: upstream.open == 1)
-    with pytest.raises(openai.RateLimitError, match="under way may use up the 50 tokens of a minute"):
+    with pytest.raises(openai.RateLimitError, match="under way, SQL among it, may use up the 50 tokens of a"):
         chat(keyed.client(key))
     first.join(60)
     with pytest.raises(openai.RateLimitError, match="has used the 50 tokens"):
@@ -103,3 +103,12 @@ def test_a_request_that_fails_claims_nothing_for_long(keyed, book, upstream):
             chat(client, max_tokens=60)
     upstream.refuses = None
     chat(client, max_tokens=60)
+
+
+def test_rows_of_sql_that_are_under_way_count(keyed, book):
+    client = keyed.client(book.add("ann", tokens_per_minute=50))
+    assert keyed.quota.claim("ann", (50, None, None), [60, 60]) == 1
+    with pytest.raises(openai.RateLimitError, match="SQL among it"):
+        chat(client)
+    keyed.quota.release("ann", 60)
+    chat(client)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import relserve
@@ -11,12 +13,14 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import ForbiddenError, ModelError, QuotaError
+from relserve.errors import EngineDeadError, ForbiddenError, ModelError, QuotaError
 from relserve.server.users.metered import metered, metered_finder
 from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
 from relserve.session.session import Session
 from relserve.settings import load
+
+ASKED = "SELECT llm('Number {}', a, max_tokens := 100) FROM t"
 
 
 class Clock:
@@ -67,7 +71,7 @@ def test_a_query_stops_when_the_tokens_are_used_up(quota, clock):
         with pytest.raises(QuotaError, match=r"used the 200 tokens of an hour; more .* in 60 min 10 s"):
             con.execute("SELECT llm('Number {}', a) FROM t").fetchall()
         assert 0 < engine.num_answered < 100
-        assert engine.aborted == 100 - engine.num_answered
+        assert engine.num_prompts == engine.num_answered  # nothing is asked in vain
         answered = engine.num_answered
         with pytest.raises(QuotaError) as refused:
             con.execute("SELECT llm('Other {}', a) FROM t LIMIT 1").fetchall()
@@ -85,10 +89,72 @@ def test_each_user_has_their_own_tokens(quota):
                 con.execute("SELECT llm('Again {}', a) FROM t LIMIT 1").fetchone()
 
 
-def test_the_last_batch_may_use_more_than_is_left(quota):
-    with connection(ScriptedEngine(), User("ann", tokens_per_hour=10), quota) as con:
-        assert len(con.execute("SELECT llm('Number {}', a) FROM t").fetchall()) == 100
-    assert quota.used("ann") > 10
+def test_the_last_row_may_use_more_than_is_left(quota):
+    engine = ScriptedEngine()
+    with connection(engine, User("ann", tokens_per_hour=10), quota) as con:
+        with pytest.raises(QuotaError, match="used the 10 tokens"):
+            con.execute("SELECT llm('Number {}', a) FROM t").fetchall()
+    assert [len(each.prompts) for each in engine.submissions] == [1] * engine.num_answered
+    assert 10 <= quota.used("ann") < 30
+
+
+def sent(engine):
+    """How many rows each submission had."""
+    return [len(each.prompts) for each in engine.submissions]
+
+
+def test_rows_are_sent_as_far_as_the_most_that_they_may_take_fits(quota):
+    engine = ScriptedEngine()
+    plain = [text for (text,) in connection(ScriptedEngine(), User("x"), quota).execute(ASKED).fetchall()]
+    with connection(engine, User("ann", tokens_per_hour=3000), quota) as con:
+        assert [text for (text,) in con.execute(ASKED).fetchall()] == plain
+    used, most, tokens = 0, 100 + 20, quota.used("ann") / 100
+    for rows in sent(engine):
+        assert rows <= (3000 - used) / 100 + 1
+        used += tokens * rows
+    assert len(sent(engine)) > 2
+    assert sum(sent(engine)) == 100
+    assert quota.claim("ann", (None, 3000, None), [most]) == 1  # nothing is claimed any more
+
+
+def test_statements_beside_each_other_do_not_spend_the_same_tokens(quota):
+    engine, user = ScriptedEngine(chunk=1, pause_s=0.001), User("ann", tokens_per_hour=1000)
+    failed = []
+
+    def ask():
+        with connection(engine, user, quota) as con:
+            try:
+                con.execute(ASKED).fetchall()
+            except QuotaError as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failed
+    assert 1000 <= quota.used("ann") <= 1000 + 120
+
+
+def test_rows_wait_for_what_others_have_claimed(quota):
+    engine, limits = ScriptedEngine(), (None, 1000, None)
+    assert quota.claim("ann", limits, [2000]) == 1
+    with connection(engine, User("ann", tokens_per_hour=1000), quota) as con:
+        thread = threading.Thread(target=lambda: con.execute(f"{ASKED} LIMIT 1").fetchall())
+        thread.start()
+        assert not engine.submissions
+        quota.release("ann", 2000)
+        thread.join(60)
+    assert sent(engine) == [1]
+
+
+def test_a_row_that_fails_claims_nothing_for_long(quota):
+    engine = ScriptedEngine(dies_after=5, chunk=5)
+    with connection(engine, User("ann", tokens_per_hour=100_000), quota) as con:
+        with pytest.raises(EngineDeadError):
+            con.execute(ASKED).fetchall()
+    assert quota.claim("ann", (None, quota.used("ann") + 1, None), [1, 1]) == 1
 
 
 def test_no_tokens_at_all(quota):
