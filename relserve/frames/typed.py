@@ -16,5 +16,5 @@ def typed(texts: pa.Array, schema: str) -> pa.Array:
     quoted = schema.replace("'", "''")
     with duckdb.connect(config={"threads": 1}) as con:
         con.register("answers", pa.table({"v": texts}))
-        found = con.sql(f"SELECT system.main.from_json(v, '{quoted}') FROM answers").to_arrow_table().column(0)
-    return found.combine_chunks()
+        found = con.sql(f"SELECT system.main.from_json(v, '{quoted}') FROM answers").to_arrow_table()
+    return found.column(0).combine_chunks()

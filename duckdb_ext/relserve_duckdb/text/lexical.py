@@ -1,10 +1,10 @@
 r"""What SQL texts are made of, as parts of regular expressions that read each character once.
 
 A text comes from a user, and `re` holds Python's lock while it reads it: a part that can match the same
-characters in two ways, as `(\s|/\*.*?\*/)*` can, takes twice as long with each comment, and one that could give
-back what it has taken keeps 140 bytes for each character. So the parts are possessive. Of a comment or a text
-in dollars that is never closed the rest of the text is a part, which DuckDB refuses; else each one that is
-opened would be read to the end. Comments end at the first `*/`, though DuckDB's nest.
+characters in two ways, as `(\s|/\*.*?\*/)*` can, takes twice as long with each comment, and one that could
+give back what it has taken keeps 140 bytes for each character. So the parts are possessive. What is opened,
+a comment or a text in dollars, and never closed reaches to the end of the text, which DuckDB refuses; else
+each one that is opened would be read to the end. Comments end at the first `*/`, though DuckDB's nest.
 """
 
 STRING = r"'(?:[^']++|'')*+'"

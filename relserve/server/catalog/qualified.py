@@ -37,5 +37,5 @@ def _word(data: bytes, start: int, end: int) -> str:
 def _functions() -> frozenset[str]:
     """DuckDB's functions, of a database in which nobody has defined any."""
     with duckdb.connect() as con:
-        rows = con.execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions()").fetchall()
-    return frozenset(name for (name,) in rows if name.isidentifier())
+        rows = con.execute("SELECT DISTINCT function_name FROM system.main.duckdb_functions()").fetchall()
+    return frozenset(name.lower() for (name,) in rows if name.isidentifier())

@@ -18,14 +18,18 @@ def named(item: str) -> str | None:
 
 
 REWRITTEN = [
-    ("SELECT 1, llm_agg('J', x ORDER BY y)", """SELECT 1, temp.main.llm_agg_list('J', system.main.list(x ORDER BY y)) AS "n\""""),
+    (
+        "SELECT 1, llm_agg('J', x ORDER BY y)",
+        """SELECT 1, temp.main.llm_agg_list('J', system.main.list(x ORDER BY y)) AS "n\"""",
+    ),
     (
         "SELECT llm_agg('J', x) FILTER (y) OVER w AS z",
         "SELECT temp.main.llm_agg_list('J', system.main.list(x) FILTER (y) OVER w, ascending := true) AS z",
     ),
     (
         "FROM t SELECT llm_agg(DISTINCT 'J', f(x, y), o := [1, 2] ORDER BY z, y) AS z WHERE a",
-        "FROM t SELECT temp.main.llm_agg_list('J', system.main.list(DISTINCT f(x, y) ORDER BY z, y), o := [1, 2]) AS z WHERE a",
+        "FROM t SELECT temp.main.llm_agg_list('J', system.main.list(DISTINCT f(x, y) ORDER BY z, y), "
+        "o := [1, 2]) AS z WHERE a",
     ),
     (
         "EXPLAIN SELECT g AS h, LLM_AGG ( 'J' , /* a */ x -- b\n ORDER BY y ) AS z -- c",
@@ -33,12 +37,14 @@ REWRITTEN = [
     ),
     (
         "SELECT llm_agg('J', (SELECT llm_agg('K', x) OVER () FROM s) ORDER BY y) AS z, ? AS a, ?1 AS b",
-        "SELECT temp.main.llm_agg_list('J', system.main.list((SELECT temp.main.llm_agg_list('K', system.main.list(x) OVER (), ascending := true)"
+        "SELECT temp.main.llm_agg_list('J', system.main.list("
+        "(SELECT temp.main.llm_agg_list('K', system.main.list(x) OVER (), ascending := true)"
         ' AS "n" FROM s) ORDER BY y)) AS z, $1 AS a, ?1 AS b',
     ),
     (
         "UPDATE t SET a = (SELECT DISTINCT llm_agg(ALL 'J', x, m := ? ORDER BY ?) FROM s) WHERE b = ?",
-        "UPDATE t SET a = (SELECT DISTINCT temp.main.llm_agg_list('J', system.main.list(x ORDER BY $2), m := $1)"
+        "UPDATE t SET a = "
+        "(SELECT DISTINCT temp.main.llm_agg_list('J', system.main.list(x ORDER BY $2), m := $1)"
         ' AS "n" FROM s) WHERE b = $3',
     ),
 ]
