@@ -22,7 +22,7 @@ from relserve.server.users.refused import SESSION, SESSION_RELATIONS
 from relserve.server.users.tree import parser
 from relserve.server.users.words import Word
 
-_VIEWS = "SELECT view_name FROM duckdb_views() WHERE schema_name <> 'information_schema'"
+_VIEWS = "SELECT view_name FROM system.main.duckdb_views() WHERE schema_name <> 'information_schema'"
 _MACROS = """
 SELECT system.main.lower(function_name), macro_definition FROM system.main.duckdb_functions()
     WHERE NOT internal AND macro_definition IS NOT NULL AND database_name NOT IN ('system', 'temp', '_pg')
@@ -131,7 +131,7 @@ def _taken(kind: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _functions() -> frozenset[str]:
-    return _names("SELECT function_name FROM duckdb_functions()") | frozenset(CALLED)
+    return _names("SELECT function_name FROM system.main.duckdb_functions()") | frozenset(CALLED)
 
 
 @lru_cache(maxsize=1)
@@ -142,7 +142,7 @@ def _relations() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _types() -> frozenset[str]:
-    return _names("SELECT type_name FROM duckdb_types()") | _POSTGRESQLS
+    return _names("SELECT type_name FROM system.main.duckdb_types()") | _POSTGRESQLS
 
 
 def _names(asked: str) -> frozenset[str]:
