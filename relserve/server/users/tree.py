@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import duckdb
 
-_ASKED = "SELECT json_serialize_sql($1)"
+_ASKED = "SELECT system.main.json_serialize_sql($1)"
 _FAILED = '{"error":true'
 # In JSON every quote of a value has a backslash before it, so that {" or ," only begins a key.
 _FIELD = re.compile(r'[{,]"(type|function_name|table_name|catalog_name)":"((?:[^"\\]|\\.)*+)"')
