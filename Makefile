@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 LLAMACPP := build/llamacpp
 SUPERSET := build/superset
-LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
+LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 export HF_HUB_OFFLINE ?= 1
 
 .PHONY: demo test test-all performance lint bench stale regress releases llamacpp superset install clean
@@ -55,11 +55,11 @@ releases: $(INSTALLED)
 # llama-cpp-python and its server for the tests of the HTTP engine, compiled by the machine's compiler or by zig's from the package index.
 llamacpp: $(LLAMACPP)/.installed
 
-$(LLAMACPP)/.installed: requirements/llamacpp_build.lock requirements/llamacpp.lock requirements/llamacpp.cmake
+$(LLAMACPP)/.installed: requirements/llamacpp_build.lock requirements/llamacpp.lock requirements/ziglang.lock requirements/llamacpp.cmake
 	@echo "compiling llama-cpp-python into $(LLAMACPP) (once: about two minutes)"
 	@test -x $(LLAMACPP)/bin/python || $(PYTHON) -m venv $(LLAMACPP)
 	@$(LLAMACPP_PIP) -r requirements/llamacpp_build.lock
-	@if ! command -v c++ >/dev/null; then $(LLAMACPP_PIP) ziglang==0.17.1 && \
+	@if ! command -v c++ >/dev/null; then $(LLAMACPP_PIP) -r requirements/ziglang.lock && \
 		export CC="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang cc" CXX="$(CURDIR)/$(LLAMACPP)/bin/python -m ziglang c++"; fi && \
 		CMAKE_BUILD_PARALLEL_LEVEL=2 CMAKE_ARGS="-DCMAKE_PROJECT_llama_cpp_INCLUDE=$(CURDIR)/requirements/llamacpp.cmake" \
 		$(LLAMACPP_PIP) --no-build-isolation -r requirements/llamacpp.lock
@@ -71,7 +71,7 @@ superset: $(SUPERSET)/.installed
 $(SUPERSET)/.installed: requirements/superset.lock
 	@echo "installing Apache Superset into $(SUPERSET) (once: about a minute)"
 	@test -x $(SUPERSET)/bin/python || $(PYTHON) -m venv $(SUPERSET)
-	@$(SUPERSET)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/superset.lock
+	@$(SUPERSET)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/superset.lock
 	@touch $@
 
 install: $(INSTALLED)
@@ -80,8 +80,10 @@ $(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "relserve needs Python 3.11 to 3.13, $(PYTHON) is %d.%d: try make PYTHON=python3.11" % v)'
 	@echo "installing into $(VENV) (the first time: about two minutes and 4 GB of disk)"
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	@$(PIP) --constraint requirements/cpu.lock torch==2.13.0
-	@$(PIP) --no-deps -r requirements/cpu.lock -r requirements/dev.lock
+	@$(PIP) --no-deps --require-hashes -r requirements/cpu.lock -r requirements/dev.lock
+# Without a hash, for indexes have different builds of it, for a CPU or for GPUs; what it needs on a CPU is locked above.
+	@sed -n 's/^\([^# ]*==[^ ]*\).*/\1/p' requirements/cpu.lock > $(VENV)/constraints.txt
+	@$(PIP) --constraint $(VENV)/constraints.txt torch==2.13.0
 	@$(PIP) --no-deps --no-build-isolation ./requirements/vllm_metadata -e .
 	@touch $@
 
