@@ -43,15 +43,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what runs in `make test-all` alone, and which tests one worker runs (`-n 2 --dist loadgroup`).
 
-    Those that share the session's engine are one group, else each file is one.
+    Those with an engine are one group, so that they share the session's, and memory holds only their own
+    beside it; else each file is one.
     """
     cells: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
         if fixtures & OWN_ENGINES:
             item.add_marker(pytest.mark.engine_of_its_own)
-        shares = "shared_engine" in fixtures or "local" in _params(item)
-        item.add_marker(pytest.mark.xdist_group("engine" if shares else item.path.name))
+        marks = {mark.name for mark in item.iter_markers()}
+        has_engine = "shared_engine" in fixtures or marks & {"vllm", "engine_of_its_own"}
+        item.add_marker(pytest.mark.xdist_group("engine" if has_engine else item.path.name))
         if item.get_closest_marker("cells"):
             cells[item.path, item.name.partition("[")[0]].append(item)
     for (_, name), group in cells.items():
@@ -59,12 +61,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         every_run = Random(name).sample(range(len(group)), min(number, len(group)))
         for place in set(range(len(group))) - set(every_run):
             group[place].add_marker(pytest.mark.long)
-
-
-def _params(item: pytest.Item) -> set[object]:
-    """The words among a test's parameters: "local" chooses the session's engine by its name."""
-    callspec = getattr(item, "callspec", None)
-    return set() if callspec is None else {v for v in callspec.params.values() if isinstance(v, str)}
 
 
 @pytest.fixture
