@@ -19,10 +19,10 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10 -m "not (long or engine_of_its_own or performance or package)"
 
-# All tests: also engines that are killed or configured, long matrices, a server of llama.cpp, the wheel.
-test-all: $(INSTALLED)
+# Also engines that are killed or configured, long matrices, limits on time (generous ones), a server of llama.cpp, the wheel.
+test-all: test
 	-@$(MAKE) --no-print-directory llamacpp
-	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10
+	@$(PY) -m pytest -n 2 --dist loadgroup --durations=10 -m "long or engine_of_its_own or performance or package"
 
 # The limits on time of a quiet machine; nothing else may run beside them.
 performance: $(INSTALLED)
