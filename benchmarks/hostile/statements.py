@@ -113,11 +113,6 @@ FROM `read_text`('/etc/passwd')
 FROM "system".`main`.`read_blob`('{db}')
 FROM 'duckdb_logs'
 CREATE MACRO $$sum$$(x) AS 42
-SET schema = '_p' || 'g'
-SET schema = lower('_PG')
-SET "schema" = $$main$$
-SET search_path TO getvariable('hidden_variable')
-SET SCHEMA e'\\x5fpg'
 PRAGMA search_path = '_p' || 'g'
 COPY (PIVOT t ON a USING count(*)) TO '{db}.wal'
 EXPLAIN ANALYZE COPY (PIVOT t ON a USING count(*)) TO '{db}.wal'
@@ -165,7 +160,6 @@ REFUSED += [
     for blank in "\u00a0\u2003\u200b\u202f\u2060\u3000\ufeff"
 ]
 REFUSED += [
-    "SET SCHEMA '_p'\n'g'",
     "CREATE MACRO 'su'\n'm'(x) AS 42",
     "WITH a AS (SELECT 'e\u00a0' || e'\\'' AS q), b AS (COPY t TO '{db}') SELECT 1 --'",
     "WITH a AS (SELECT 1 AS `'`), b AS (COPY t TO '{db}' (USE_TMP_FILE false)) SELECT '1'",

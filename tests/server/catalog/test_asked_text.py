@@ -24,6 +24,7 @@ LEFT_ALONE = [
     "this is no sql about pg_class",
     "select Name as Total, 1 from customers where email = 'pg_class'",
     "select count(*) from 'pg_file.csv'",
+    "alter table customers rename to pg_stat_activity",
 ]
 
 

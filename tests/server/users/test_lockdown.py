@@ -91,6 +91,19 @@ def test_a_plain_user_may_not(con, tmp_path, text):
     assert len(str(refused.value)) > 30
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SET schema = '_p' || 'g'", "SET schema = lower('MAIN')", 'SET "schema" = $$main$$',
+        "SET search_path TO getvariable('x')", "SET SCHEMA e'\\x5fpg'", "SET SCHEMA '_p'\n'g'",
+        "USE '_p'\n'g'", "SET search_path = $1",
+    ],
+)  # fmt: skip
+def test_a_setting_is_no_text_that_is_made_up_later(con, text):
+    with pytest.raises(ForbiddenError, match="as one name, number or 'string'"):
+        check_allowed(con, text, ANN)
+
+
 @pytest.mark.parametrize("text", ALLOWED)
 def test_a_plain_user_may(con, text):
     check_allowed(con, text, ANN)

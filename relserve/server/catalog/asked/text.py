@@ -53,12 +53,20 @@ def translated(sql: str, asked: Asked, rules: tuple[Rule, ...] = RULES) -> str:
     tree = read_postgresql(sql)
     if tree is None or isinstance(tree, exp.Command):
         return sql
+    try:
+        return _put_otherwise(tree, asked, rules) or sql
+    except UNREAD:  # a name where only some statements have one, as in ALTER TABLE t RENAME TO pg_class
+        return sql
+
+
+def _put_otherwise(tree: exp.Expression, asked: Asked, rules: tuple[Rule, ...]) -> str | None:
+    """DuckDB's text for a tree; None where no rule applies."""
     for rule in NAMING:
         tree = rule(tree, asked)
     before = tree.copy()
     for rule in rules:
         tree = rule(tree, asked)
-    return sql if tree == before else tree.sql(dialect="duckdb", normalize_functions=False)
+    return None if tree == before else tree.sql(dialect="duckdb", normalize_functions=False)
 
 
 def read_postgresql(sql: str) -> exp.Expression | None:
