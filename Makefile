@@ -83,7 +83,7 @@ $(INSTALLED): pyproject.toml requirements/cpu.lock requirements/dev.lock
 	@$(PIP) --no-deps --require-hashes -r requirements/cpu.lock -r requirements/dev.lock
 # Without a hash, for indexes have different builds of it, for a CPU or for GPUs; what it needs on a CPU is locked above.
 	@sed -n 's/^\([^# ]*==[^ ]*\).*/\1/p' requirements/cpu.lock > $(VENV)/constraints.txt
-	@$(PIP) --constraint $(VENV)/constraints.txt torch==2.13.0
+	@$(PIP) --no-warn-conflicts --constraint $(VENV)/constraints.txt torch==2.13.0
 	@$(PIP) --no-deps --no-build-isolation ./requirements/vllm_metadata -e .
 	@touch $@
 
