@@ -23,9 +23,9 @@ from tests.patterns.tables import in_tables
 
 FEW = (8, 12, 15, 17, 19, 21, 23, 26, 30, 40, 60)  # repeats: what is slow here doubles with each, or nearly
 SHORT = (300, 1000)  # characters: what is slow here grows with the third power, or a higher one
-LEAST, REPEATS = 8000, 2000  # characters of a long text, and how often its part stands in it, at least
+LEAST, REPEATS = 10_000, 2000  # characters of a long text, and how often its part stands in it, at least
 TIMES = 16  # so many times longer than the one that it is compared with
-QUICK_S = 0.02  # what takes less for a long text is linear: it takes no step for each two parts
+QUICK_S = 0.006  # what takes less for a long text is linear: it takes no step for each two parts
 MOST_GROWTH = 64.0  # linear is 16, quadratic 256
 MOST_BYTES = 20  # that are held for a character; where `re` may go back, it keeps more than a hundred
 TRIES = 3
