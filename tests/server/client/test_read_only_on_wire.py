@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import psycopg
 import pytest
 
@@ -126,3 +127,20 @@ def test_a_server_that_only_reads(file_and_reader: tuple[Path, psycopg.Connectio
     assert writes(con, "INSERT INTO mine VALUES (8)")
     assert con.execute("SELECT count(*) FROM mine").fetchone() == (2,)
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("space", [" ", "\u00a0", "\u3000", "\u2028"])
+def test_no_text_writes_the_file_of_a_server_that_only_reads(
+    serve: Serve, tmp_path: Path, space: str
+) -> None:
+    """DuckDB's own lock lets COPY write the database's file, and its parser takes odd spaces for blanks."""
+    file = tmp_path / "shop.db"
+    duckdb.connect(str(file)).execute("CREATE TABLE t AS SELECT 7 AS a").close()
+    con = connect(serve(database=file, read_only=True), dbname="shop", autocommit=True)
+    before = file.read_bytes()
+    copy = f"COPY t TO '{file}' (FORMAT csv, USE_TMP_FILE false)"
+    for text in (copy, f"WITH a AS (SELECT{space}e'\\'' AS q), b AS ({copy}) SELECT 1 --'"):
+        with pytest.raises(psycopg.Error):
+            con.execute(text)
+    assert file.read_bytes() == before
+    assert con.execute("SELECT a FROM t").fetchall() == [(7,)]
