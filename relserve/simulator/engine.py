@@ -69,11 +69,7 @@ class Stretch(NamedTuple):
 
 
 class SimEngine:
-    """Queues, memory and the mechanics of a step; decides nothing and has no clock.
-
-    Attributes:
-        num_left: rows that are not done.
-    """
+    """Queues, memory and the mechanics of a step; decides nothing and has no clock."""
 
     def __init__(self, spec: EngineSpec) -> None:
         self.spec, self.limits = spec, spec.limits
@@ -82,7 +78,7 @@ class SimEngine:
         self.rels: dict[str, SimRel] = {}
         self._changed: dict[SimRel, None] = {}
         self._gone: list[str] = []
-        self.num_running = self.num_waiting = self.num_left = 0
+        self.num_running = self.num_waiting = self.num_left = 0  # rows; those left are not done
         self.num_cached_tokens = self.num_prompt_tokens = self.num_preemptions = 0
 
     def add(self, spec: RelSpec, lengths: RelLengths) -> None:

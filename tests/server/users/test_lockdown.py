@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.hostile.statements import REFUSED
+from benchmarks.hostile.texts import REFUSED
 from relserve.errors import ForbiddenError
 from relserve.server.users.lockdown import check_allowed, locked_config
 from relserve.server.users.refused import SETTINGS
