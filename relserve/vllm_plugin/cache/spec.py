@@ -11,7 +11,11 @@ from typing import Any
 
 from relserve.vllm_plugin.cache.manager import HybridManager
 from relserve.vllm_plugin.cache.spec_sizes import hidden_tokens_per_block
-from relserve.vllm_plugin.cache.vllm_parts import FullAttentionSpec, KVCacheSpecRegistry
+from relserve.vllm_plugin.cache.vllm_parts import (
+    FullAttentionSpec,
+    KVCacheSpecRegistry,
+    register_all_kvcache_specs,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,4 +45,5 @@ class HybridSpec(FullAttentionSpec):
         return int(super().max_num_blocks_per_req(vllm_config, max_len)) + 1
 
 
+register_all_kvcache_specs(None)  # vLLM does so by itself only while nothing is registered
 KVCacheSpecRegistry.register(HybridSpec, HybridManager, uniform_type_base_spec=FullAttentionSpec)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         CPUAttentionMetadataBuilder,
     )
     from vllm.v1.core.kv_cache_utils import KVCacheBlock, resolve_block_hashes
-    from vllm.v1.core.single_type_kv_cache_manager import FullAttentionManager
+    from vllm.v1.core.single_type_kv_cache_manager import FullAttentionManager, register_all_kvcache_specs
     from vllm.v1.kv_cache_interface import FullAttentionSpec, replace_as
     from vllm.v1.kv_cache_spec_registry import KVCacheSpecRegistry
 
@@ -31,7 +31,8 @@ __all__ = [
     "Attention", "CPUAttentionBackend", "CPUAttentionBackendImpl", "CPUAttentionMetadata",
     "CPUAttentionMetadataBuilder", "EngineArgs", "FullAttentionManager", "FullAttentionSpec", "KVCacheBlock",
     "KVCacheSpecRegistry", "LlamaAttention", "LlamaForCausalLM", "ModelRegistry", "OPTAttention",
-    "OPTForCausalLM", "get_attention_context", "replace_as", "resolve_block_hashes",
+    "OPTForCausalLM", "get_attention_context", "register_all_kvcache_specs", "replace_as",
+    "resolve_block_hashes",
 ]  # fmt: skip
 
 TESTED = "0.32"  # the release with which the cache was tested
@@ -54,6 +55,7 @@ _MODULE_OF = {
     "OPTAttention": "vllm.model_executor.models.opt",
     "OPTForCausalLM": "vllm.model_executor.models.opt",
     "get_attention_context": "vllm.model_executor.layers.attention.attention",
+    "register_all_kvcache_specs": "vllm.v1.core.single_type_kv_cache_manager",
     "replace_as": "vllm.v1.kv_cache_interface",
     "resolve_block_hashes": "vllm.v1.core.kv_cache_utils",
 }
