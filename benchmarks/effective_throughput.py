@@ -35,7 +35,7 @@ from benchmarks.effective.workload import workload
 from benchmarks.hybrid.figures import Crossing, crossing, draw, pooled
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
 from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
-from benchmarks.hybrid.ways import OURS, PUBLISHED, STOCK, WAYS, engine_of, numbers, ways_here
+from benchmarks.hybrid.ways import OURS, STOCK, WAYS, engine_of, numbers, ways_here
 from relserve.simulator.workload import RelSpec
 
 ROOMS = ("relserve/policies/caching", "relserve/vllm_plugin", "kernels/relserve_kernels")
@@ -279,7 +279,7 @@ def options() -> argparse.Namespace:
     args = parser.parse_args()
     if args.quick:
         args.seeds, args.requests, args.lanes = 1, 40, 1
-    wanted = args.ways or ([PUBLISHED] if args.quick else list(WAYS))
+    wanted = args.ways or ([] if args.quick else list(WAYS))
     args.ways = [name for name in ways_here() if name in {STOCK, OURS, *wanted}]
     return args
 

@@ -30,7 +30,7 @@ from benchmarks.at_loads import (
     stock,
     who_has_seen,
 )
-from benchmarks.claims import Lower
+from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.outputs import SHAPES
 from benchmarks.relquery_engines import (
@@ -52,7 +52,7 @@ from relserve.simulator.workload import lengths_known, retimed
 ROOMS = ("relserve/policies/scheduling", "relserve/simulator/engine.py", "relserve/vllm_plugin")
 HEADLINE = {
     "worst_mean_ratio_simulated": Lower(0.02), "worst_over_clairvoyant": Lower(0.02),
-    "worst_mean_ratio_real": Lower(0.3),
+    "worst_mean_ratio_real": Untold("in full runs"),
 }  # fmt: skip
 
 LOADS = (1.0, 1.4)
@@ -161,15 +161,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="traces on the real engine; 0: it is left out")
     parser.add_argument("--outputs", default="uniform", choices=list(SHAPES), help="shape of true lengths")
     args = parser.parse_args()
-    count, real_count = (40, 12) if args.quick else (COUNT, REAL_COUNT)
+    count = 40 if args.quick else COUNT
     if args.quick:
-        args.draws, args.loads, args.seeds = 2, [1.0], min(args.seeds, 1)
+        args.draws, args.loads, args.seeds = 2, [1.0], 0
     draws = [Draw(m, n, args.outputs, args.loads, count) for n in range(args.draws) for m in SPECS]
     found = means_of(draws)
     headline: dict[str, Any] = {"worst_mean_ratio_simulated": round(show("Simulated", found), 3)}
     headline["worst_over_clairvoyant"] = round(beside_clairvoyant(found), 3)
     if args.seeds:
-        real = {Cell(REAL, REAL_LOAD): measured(args.seeds, real_count)}
+        real = {Cell(REAL, REAL_LOAD): measured(args.seeds, REAL_COUNT)}
         headline["worst_mean_ratio_real"] = round(show("Real", real), 3)
         found |= real
     details = [{**cell._asdict(), "mean_s": traces} for cell, traces in found.items()]

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from benchmarks.claims import Exact, Higher, Lower
+from benchmarks.claims import Exact, Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
 from benchmarks.second_connection import big_query, small_query
@@ -34,7 +34,7 @@ ROOMS = (
 )  # fmt: skip
 HEADLINE = {
     "warm_s": Lower(0.6, timed=True), "cold_s": Lower(0.6, timed=True), "help_s": Lower(0.6, timed=True),
-    "own_s": Lower(0.6, timed=True), "times_sooner": Higher(0.7), "phases_null": Exact(0),
+    "own_s": Lower(0.6, timed=True), "times_sooner": Untold("in full runs"), "phases_null": Exact(0),
 }  # fmt: skip
 
 HEAD_START_S = 2.0
@@ -123,16 +123,18 @@ def main() -> None:
     print(table(["what", "s to the first row"], rows), "\n")
     runs = [
         [name, *run[:2], *run[2]]
-        for name, variant in VARIANTS.items()
+        for name, variant in list(VARIANTS.items())[1 if args.quick else 0 :]
         for run in two_notebooks(variant, *((1_500, [0]) if args.quick else (LAST // 2, [0, LAST // 2])))
     ]
     print(table(["scheduler", "small, s", "big, s", "waiting, s", "core, s", "tail, s"], runs))
-    small = [statistics.median(run[1] for run in runs if run[0] == name) for name in VARIANTS]
     headline = {
         "warm_s": round(warm_s, 2), "cold_s": round(cold_s, 2), "help_s": round(help_s, 2),
-        "own_s": round(statistics.median(own), 2), "times_sooner": round(small[0] / small[1], 1),
+        "own_s": round(statistics.median(own), 2),
         "phases_null": sum(value is None for run in runs for value in run[3:]),
     }  # fmt: skip
+    if not args.quick:  # which has no engine with vLLM's own order; see second_connection
+        small = [statistics.median(run[1] for run in runs if run[0] == name) for name in VARIANTS]
+        headline["times_sooner"] = round(small[0] / small[1], 1)
     details = {"starts": starts, "own": own, "notebooks": runs}
     finish("start_up", headline, details, args.quick)
 
