@@ -9,6 +9,7 @@ import pytest
 
 from relserve.policies.scheduling.variants import NAMES
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import FIRST_GUESS
 from tests.modules import later
 
 testing = later("relserve.vllm_plugin.testing")
@@ -45,7 +46,10 @@ def test_whatever_is_said_all_get_their_tokens(variant: str, num_blocks: int, sa
 
 
 def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
-    """What the guard takes FCFS to give a relQuery that comes after others that announce so much."""
+    """What the guard takes FCFS to give a relQuery that comes after others that announce so much.
+
+    With one cost model throughout: the learnt one follows this machine's clock.
+    """
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, patience=2.5)
     worker, ran = testing.Worker(), testing.Ran()
     for number in range(num_liars):
@@ -59,7 +63,7 @@ def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
         scheduler.add_request(arrival.request())
     scheduler.schedule()
     steering = scheduler.steering
-    found = steering.driver.policy.guard.shadow.forecast(steering.cost.model, steering.limits)["victim"]
+    found = steering.driver.policy.guard.shadow.forecast(FIRST_GUESS, steering.limits)["victim"]
     scheduler.shutdown()
     return float(found)
 
