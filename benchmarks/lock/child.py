@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 
 from benchmarks.lock.watched import Watched
-from relserve.server.catalog import Catalog
+from relserve.server.catalog import Catalog, attach_catalog
 from relserve.server.users.refused import SESSION, SETTINGS
 
 LONGEST_S = 5.0  # of a text
@@ -91,6 +91,7 @@ class Runner:
         )
         self._taken = _taken(self._con)
         self._con.create_function("__llm_1", self._own, ["VARCHAR"], "VARCHAR")  # type: ignore[list-item,arg-type]
+        attach_catalog(self._con)
         self._catalog = Catalog(self._con, lambda: pa.table({}), self._signal)
         self._con.execute("SET enable_progress_bar = false")
         self._make_shop()

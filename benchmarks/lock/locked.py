@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from benchmarks.lock.child import TABLES
 from relserve.errors import RelserveError
-from relserve.server.catalog import Catalog
+from relserve.server.catalog import Catalog, attach_catalog
 from relserve.server.client.executor import Executor
 from relserve.server.client.split import split
-from relserve.server.users.lockdown import check_allowed, locked_config
+from relserve.server.users.lockdown import check_allowed, open_locked
 from relserve.server.users.users import User
 
 USER = User("mallory")
@@ -49,7 +49,7 @@ class Locked:
     """A locked DuckDB as a server has it, for a plain user."""
 
     def __init__(self) -> None:
-        self._con = duckdb.connect(":memory:", config=locked_config(False, False))
+        self._con = open_locked(":memory:", prepare=attach_catalog)
         catalog = Catalog(self._con, lambda: pa.table({}), lambda connection, pid, kind: False)
         self._con.execute(TABLES)
         self._executor = Executor(cast(Any, None), catalog, Facts(), self._check, cast(Any, None))

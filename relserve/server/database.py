@@ -16,11 +16,11 @@ from relserve.call.slo import slo_of
 from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, ProtocolError, UsageError
 from relserve.examples import TABLES, scan_of
-from relserve.server.catalog import Catalog, Signal
+from relserve.server.catalog import Catalog, Signal, attach_catalog
 from relserve.server.client.notices import WireClient
 from relserve.server.histories import ClientHistory
 from relserve.server.options import Options
-from relserve.server.users.lockdown import locked_config
+from relserve.server.users.lockdown import open_locked
 from relserve.server.users.metered import metered_finder
 from relserve.server.users.quota import Quota
 from relserve.server.users.salts import Salts
@@ -119,7 +119,7 @@ def _opened(options: Options) -> duckdb.DuckDBPyConnection:
         raise UsageError("--examples puts the shipped tables into a database in memory: leave the file out")
     name = str(options.database or MEMORY)
     try:
-        con = duckdb.connect(name, config=locked_config(options.allow_files, options.read_only))
+        con = open_locked(name, options.allow_files, options.read_only, attach_catalog)
     except duckdb.IOException as error:
         raise UsageError(f"cannot open {name}: {error}") from error
     if options.examples:

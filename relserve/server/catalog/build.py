@@ -10,8 +10,10 @@ own (`qualified`).
 
 from collections.abc import Iterable
 from importlib.resources import files
+from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from relserve.server.catalog.qualified import qualified
 from relserve.server.catalog.shapes import Column, Shape, read_rows, read_shapes
@@ -27,28 +29,28 @@ _CONSTANTS = {
 }  # fmt: skip
 _SCHEMAS = ("own", "rows", "info_rows", "cat", "info")
 _SQL = files("relserve.server.catalog").joinpath("sql")
+_KNOWN = "SELECT schema_name, function_name FROM duckdb_functions() WHERE database_name = ?"
 _ZEROS = {"BOOLEAN": "false", "VARCHAR": "''"}
 
 
-def build(con: duckdb.DuckDBPyConnection) -> None:
-    """Attach `_pg` to the connection's instance and fill it."""
-    con.execute(f"ATTACH ':memory:' AS {DATABASE} (READ_WRITE)")  # an instance of --read-only needs the word
-    within = con.cursor()
-    within.execute(f"USE {DATABASE}")
+def build(con: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Attach a new file as `_pg` and fill it; the functions of `activity` must be there."""
+    con.execute(f"ATTACH '{path}' AS {DATABASE}")
+    con.execute(f"USE {DATABASE}")
     for schema in _SCHEMAS:
-        within.execute(f"CREATE SCHEMA {schema}")
+        con.execute(f"CREATE SCHEMA {schema}")
     shapes = read_shapes()
-    _fill_constants(within, shapes)
+    _fill_constants(con, shapes)
     for part in _PARTS:
-        within.execute(qualified(_SQL.joinpath(f"{part}.sql").read_text("utf-8")))
-    _make_views(within, shapes)
-    within.close()
+        con.execute(qualified(_SQL.joinpath(f"{part}.sql").read_text("utf-8")))
+    _make_views(con, shapes)
+    con.execute(f"CHECKPOINT {DATABASE}")
 
 
 def _fill_constants(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> None:
     """Make the tables of what never changes."""
     for table, rows in _CONSTANTS.items():
-        con.execute(f"CREATE TABLE own.{table} AS {_constants(read_rows(rows))}")
+        _fill(con, table, read_rows(rows))
     relations = [
         {
             "schema_name": s.schema,
@@ -70,16 +72,16 @@ def _fill_constants(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> 
         for s in shapes
         for n, c in enumerate(s.columns, 1)
     ]
-    con.execute(f"CREATE TABLE own.catalog_relations AS {_constants(relations)}")
-    con.execute(f"CREATE TABLE own.catalog_columns AS {_constants(columns)}")
+    _fill(con, "catalog_relations", relations)
+    _fill(con, "catalog_columns", columns)
 
 
-def _constants(rows: list[dict[str, str]]) -> str:
-    """The query that gives some rows; a column of nothing but numbers is a column of numbers."""
-    kinds = {name: _kind([row[name] for row in rows]) for name in rows[0]}
-    written = ", ".join("(" + ", ".join(_quoted(value) for value in row.values()) + ")" for row in rows)
-    columns = ", ".join(f"{name}::{kind} AS {name}" for name, kind in kinds.items())
-    return f"SELECT {columns} FROM (VALUES {written}) rows ({', '.join(kinds)})"
+def _fill(con: duckdb.DuckDBPyConnection, table: str, rows: list[dict[str, str]]) -> None:
+    """Make a table of some rows; a column of nothing but numbers is a column of numbers."""
+    columns = ", ".join(f"{name}::{_kind([row[name] for row in rows])} AS {name}" for name in rows[0])
+    con.register("_rows", pa.Table.from_pylist(rows))
+    con.execute(f"CREATE TABLE own.{table} AS SELECT {columns} FROM _rows")
+    con.unregister("_rows")
 
 
 def _kind(values: list[str]) -> str:
@@ -88,25 +90,27 @@ def _kind(values: list[str]) -> str:
     return "BOOLEAN" if {value.lower() for value in values} <= {"t", "f", "true", "false"} else "VARCHAR"
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _make_views(con: duckdb.DuckDBPyConnection, shapes: Iterable[Shape]) -> None:
     """Make every relation in PostgreSQL's columns."""
-    con.execute("; ".join(_view(shape, _told(con, shape)) for shape in shapes))
+    known = set(con.execute(_KNOWN, [DATABASE]).fetchall())
+    con.execute(
+        "; ".join(_view(shape, _told(con, shape) if _place(shape) in known else set()) for shape in shapes)
+    )
 
 
 def _told(con: duckdb.DuckDBPyConnection, shape: Shape) -> set[str]:
     """The columns that are known of a relation."""
-    try:
-        return {name for name, *_ in con.execute(f"DESCRIBE FROM {_rows(shape)}").fetchall()}
-    except duckdb.CatalogException:
-        return set()
+    return {name for name, *_ in con.execute(f"DESCRIBE FROM {_rows(shape)}").fetchall()}
+
+
+def _place(shape: Shape) -> tuple[str, str]:
+    """The schema and the name of what is known of a relation."""
+    return "rows" if shape.schema == "pg_catalog" else "info_rows", shape.name
 
 
 def _rows(shape: Shape) -> str:
-    return f'{DATABASE}.{"rows" if shape.schema == "pg_catalog" else "info_rows"}."{shape.name}"()'
+    schema, name = _place(shape)
+    return f'{DATABASE}.{schema}."{name}"()'
 
 
 def _view(shape: Shape, told: set[str]) -> str:

@@ -9,7 +9,6 @@ import pyarrow as pa
 from relserve.server.catalog.activity import Signal, register_activity, register_signal
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.asked.text import may_ask, translated
-from relserve.server.catalog.build import build
 from relserve.server.catalog.facts import Facts
 from relserve.server.catalog.names import read_names, users_own
 from relserve.server.catalog.words import in_duckdbs_words
@@ -18,7 +17,7 @@ LONGEST = 200_000  # characters of a text that may ask the catalog; longer ones 
 
 
 class Catalog:
-    """PostgreSQL's catalog over a DuckDB instance.
+    """PostgreSQL's catalog over a DuckDB instance to which `_pg` is attached.
 
     Args:
         activity: the clients for pg_stat_activity, a row each; with the columns `connection`, the number of
@@ -32,7 +31,6 @@ class Catalog:
         self._con = con.cursor()
         register_activity(self._con, activity)
         register_signal(self._con, signal)
-        build(self._con)
         self._asked = Asked(read_names(self._con), partial(users_own, self._con))
 
     def translate(self, sql: str, facts: Facts) -> str:

@@ -8,6 +8,8 @@ clients, and statements that concern all. So each text is looked at before it ru
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -16,36 +18,52 @@ from relserve.server.users.refused import SETTINGS
 from relserve.server.users.statements import Allowed, Check
 from relserve.server.users.users import User
 
-__all__ = ["MEMORY", "TEMPORARY", "Allowed", "check_allowed", "locked_config"]
+__all__ = ["MEMORY", "TEMPORARY", "Allowed", "check_allowed", "open_locked"]
 
 MEMORY, TEMPORARY = "50%", "10GB"  # of the machine, and on disk beside the database's file
+_NO_EXTENSIONS = {
+    "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+}  # fmt: skip
 
 
-def locked_config(allow_files: bool, read_only: bool) -> dict[str, Any]:
-    """The configuration under which a server opens its database, for `duckdb.connect(.., config=..)`.
+def open_locked(
+    path: Path | str,
+    allow_files: bool = False,
+    read_only: bool = False,
+    prepare: Callable[[duckdb.DuckDBPyConnection], None] | None = None,
+    **more: Any,
+) -> duckdb.DuckDBPyConnection:
+    """Open a database as a server does.
 
     Args:
         allow_files: leave files, extensions and settings open, to everybody.
         read_only: open the file so that nothing can change it.
+        prepare: is done before files are closed, and before anybody's text.
+        more: of DuckDB's configuration.
+
+    Raises:
+        duckdb.Error: it is not there, or is in use.
     """
     config: dict[str, Any] = {
         "python_enable_replacements": False,
         "allow_persistent_secrets": False,
         "memory_limit": MEMORY,
         "max_temp_directory_size": TEMPORARY,
+        **more,
     }
     if read_only:
         config["access_mode"] = "READ_ONLY"
-    if allow_files:
-        return config
-    return config | {
-        "enable_external_access": False,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "allow_community_extensions": False,
-        "allowed_configs": sorted(SETTINGS),
-        "lock_configuration": True,
-    }
+    if not allow_files:
+        config |= _NO_EXTENSIONS
+    con = duckdb.connect(path, config=config)
+    if prepare is not None:
+        prepare(con)
+    if not allow_files:
+        con.execute("SET GLOBAL enable_external_access = false")
+        con.execute(f"SET GLOBAL allowed_configs = {sorted(SETTINGS)}")
+        con.execute("SET GLOBAL lock_configuration = true")
+    return con
 
 
 def check_allowed(

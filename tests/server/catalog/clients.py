@@ -5,7 +5,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from relserve.server.catalog import Catalog
+from relserve.server.catalog import Catalog, attach_catalog
 
 TABLES = """
 CREATE TABLE customers (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL DEFAULT 'x', email VARCHAR UNIQUE,
@@ -50,4 +50,5 @@ def no_signal(connection: int, pid: int, kind: str) -> bool:
 def catalog_over(con: duckdb.DuckDBPyConnection) -> Catalog:
     """A catalog over the tables above."""
     con.execute(TABLES)
+    attach_catalog(con)
     return Catalog(con, no_one, no_signal)

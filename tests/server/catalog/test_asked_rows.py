@@ -7,7 +7,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from relserve.server.catalog import Catalog
+from relserve.server.catalog import Catalog, attach_catalog
 from tests.server.catalog.clients import Client, catalog_over, no_signal
 
 
@@ -81,6 +81,7 @@ def test_only_admins_and_oneself_are_shown_what_runs():
             "is_admin": [False, True],
         }
     )  # fmt: skip
+    attach_catalog(con)
     catalog = Catalog(con, lambda: clients, no_signal)
     text = "select pid, query from pg_stat_activity order by pid"
     assert con.execute(catalog.translate(text, Client())).fetchall() == [

@@ -5,13 +5,16 @@ import re
 import duckdb
 import pytest
 
+from relserve.server.catalog import attach_catalog
 from relserve.server.catalog.build import _PARTS, _SQL
 from relserve.server.catalog.qualified import qualified
+from relserve.server.users.lockdown import open_locked
 from tests.server.catalog.clients import Client, catalog_over
 from tests.server.catalog.test_asked_rows import ROWS
 
 _ASKED = [(sql, rows) for sql, rows in ROWS if "!~" not in sql]  # DuckDB calls a function for it in the text
 _CALLED = re.compile(r"system\.main\.(\w+)\(")
+_FILE = "SELECT path FROM duckdb_databases() WHERE database_name = '_pg'"
 _SIGNATURES = ", ".join(f"({', '.join('abcdef'[:n])}) AS 'mine'" for n in range(6))
 
 
@@ -54,3 +57,20 @@ QUALIFIED = [
 @pytest.mark.parametrize(("sql", "wanted"), QUALIFIED)
 def test_only_calls_are_qualified(sql, wanted):
     assert qualified(sql) == (wanted or sql)
+
+
+def test_nothing_can_be_made_in_the_catalog() -> None:
+    with open_locked(":memory:", prepare=attach_catalog) as con:
+        with pytest.raises(duckdb.InvalidInputException, match="read-only"):
+            con.execute("CREATE TABLE _pg.own.mine AS SELECT 1")
+        with pytest.raises(duckdb.InvalidInputException, match="read-only"):
+            con.execute("DROP MACRO TABLE _pg.cat.pg_class")
+
+
+def test_servers_of_one_process_read_one_file() -> None:
+    one, two = (open_locked(":memory:", prepare=attach_catalog) for _ in range(2))
+    with one, two:
+        files = {con.execute(_FILE).fetchone() for con in (one, two)}
+        with pytest.raises(duckdb.PermissionException):
+            two.execute("ATTACH 'other.duckdb'")
+    assert len(files) == 1

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
 
 from relserve.errors import ForbiddenError
-from relserve.server.users.lockdown import check_allowed, locked_config
+from relserve.server.users.lockdown import check_allowed, open_locked
 from relserve.server.users.users import User
 
 ANN, ROOT = User("ann"), User("root", is_admin=True)
@@ -39,7 +38,7 @@ CREATE TABLE x (a INT DEFAULT twice(1))
 
 @pytest.fixture
 def con():
-    with duckdb.connect(":memory:", config=locked_config(False, False)) as con:
+    with open_locked(":memory:") as con:
         con.execute("CREATE TABLE t AS SELECT range AS a FROM range(10)")
         con.execute("CREATE MACRO twice(x) AS 2 * x")
         yield con

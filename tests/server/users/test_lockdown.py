@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.hostile.texts import REFUSED
 from relserve.errors import ForbiddenError
-from relserve.server.users.lockdown import check_allowed, locked_config
+from relserve.server.users.lockdown import check_allowed, open_locked
 from relserve.server.users.refused import SETTINGS
 from relserve.server.users.statements import Check
 from relserve.server.users.users import User
@@ -79,7 +79,7 @@ COMMENT ON TABLE t IS 'x'
 
 @pytest.fixture
 def con(tmp_path):
-    with duckdb.connect(tmp_path / "shop.duckdb", config=locked_config(False, False)) as con:
+    with open_locked(tmp_path / "shop.duckdb") as con:
         con.execute("CREATE TABLE t AS SELECT range AS a FROM range(10)")
         yield con
 
@@ -138,7 +138,7 @@ def test_an_admin_may(con, text):
 
 
 def test_files_can_be_allowed(tmp_path):
-    with duckdb.connect(tmp_path / "shop.duckdb", config=locked_config(True, False)) as con:
+    with open_locked(tmp_path / "shop.duckdb", allow_files=True) as con:
         for text in (f"COPY (SELECT 1 AS a) TO '{tmp_path}/x.csv'", f"FROM read_csv('{tmp_path}/x.csv')"):
             check_allowed(con, text, ANN, allow_files=True)
             con.execute(text).fetchall()
@@ -146,7 +146,7 @@ def test_files_can_be_allowed(tmp_path):
 
 def test_a_database_can_be_opened_read_only(tmp_path):
     duckdb.connect(tmp_path / "shop.duckdb").close()
-    with duckdb.connect(tmp_path / "shop.duckdb", config=locked_config(False, True)) as con:
+    with open_locked(tmp_path / "shop.duckdb", read_only=True) as con:
         with pytest.raises(duckdb.InvalidInputException, match="read-only"):
             con.execute("CREATE TABLE t AS SELECT 1")
 
@@ -160,7 +160,7 @@ def test_no_python_variable_is_a_table(con):
 
 def test_the_database_opens_again_after_all_of_it(tmp_path):
     file = Path(tmp_path / "shop.duckdb")
-    with duckdb.connect(file, config=locked_config(False, False)) as con:
+    with open_locked(file) as con:
         con.execute("CREATE TABLE t AS SELECT range AS a FROM range(10)")
         for text in REFUSED:
             with pytest.raises(ForbiddenError):
@@ -265,7 +265,6 @@ def test_memory_and_temporary_files_are_limited(con, tmp_path):
     with duckdb.connect() as unlimited:
         assert con.execute(limits).fetchone() != unlimited.execute(limits).fetchone()
     # A share of all memory would crowd other tests out.
-    small = locked_config(False, False) | {"memory_limit": "300MB"}
-    with duckdb.connect(tmp_path / "small.duckdb", config=small) as limited:
+    with open_locked(tmp_path / "small.duckdb", memory_limit="300MB") as limited:
         with pytest.raises(duckdb.OutOfMemoryException):
             limited.execute("SELECT list(range) FROM range(10000000000)").fetchall()

@@ -1,0 +1,36 @@
+"""The file of `_pg`: built once a process, and read by every database that is served."""
+
+import tempfile
+import threading
+from functools import lru_cache
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from relserve.server.catalog.activity import register_activity, register_signal
+from relserve.server.catalog.build import DATABASE, build
+
+_building = threading.Lock()
+
+
+def attach_catalog(con: duckdb.DuckDBPyConnection) -> None:
+    """Attach `_pg`, which nothing can change, to the instance; it must still be allowed to read files."""
+    with _building:
+        path = _path(_folder().name)
+    con.execute(f"ATTACH '{path}' AS {DATABASE} (READ_ONLY)")
+
+
+@lru_cache(maxsize=1)
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder with the file, which nobody else may enter; it goes with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="relserve-catalog-")
+    with duckdb.connect() as con:
+        register_activity(con, lambda: pa.table({}))  # DuckDB binds a macro when it is made
+        register_signal(con, lambda connection, pid, how: False)
+        build(con, _path(folder.name))
+    return folder
+
+
+def _path(folder: str) -> Path:
+    return Path(folder) / "catalog.duckdb"
