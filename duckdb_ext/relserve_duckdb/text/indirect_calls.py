@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Collection
 
 import duckdb
@@ -18,23 +19,24 @@ _MACROS = (
 )
 _WORD = re.compile(r"\w+")
 _PREPARE = re.compile(LEAD + r"prepare\s++(\w++)(.*)")
-_CHANGES = re.compile(
-    LEAD + r"(create\s++(or\s++replace\s++)?+(temp(orary)?+\s++)?+(view|macro|function)|prepare|attach)\b"
-)
+_CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+"
+_CHANGES = re.compile(LEAD + rf"(?:{_CREATE}(view|macro|function)|prepare|attach)\b")
 
 
 class IndirectCalls:
     """Knows the views, macros and prepared statements that call for a connection and its cursors.
 
-    Views and macros made on DuckDB's own connection stay unknown until the next CREATE or
+    Views and macros made on DuckDB's own connection stay unknown until the next CREATE of their kind or
     ATTACH here: their calls are answered all the same, but without prefetch.
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        # both are replaced, never changed: cursors read them in their threads
+        # all are replaced, never changed: cursors read them in their threads
         self._calling: dict[str, str] = {}  # definitions that may call, by name
-        self._others: dict[str, str] = {}  # of every view and macro
-        self._learn(con)
+        self._views: dict[str, str] = {}  # of every view
+        self._macros: dict[str, str] = {}  # and macro
+        self._learning = threading.Lock()
+        self._learn(con, has_macros=True)
 
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
@@ -48,7 +50,7 @@ class IndirectCalls:
 
     def with_definitions(self, text: str) -> str:
         """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
-        left, parts = {**self._others, **self._calling}, [text]
+        left, parts = {**self._views, **self._macros, **self._calling}, [text]
         for part in parts:
             lower = part.lower()
             parts += [left.pop(name) for name in names_in(lower, left)]
@@ -61,20 +63,29 @@ class IndirectCalls:
     def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
         """Learn what a text that has just run made."""
         if match := _PREPARE.match(text):
-            self._calling = {**self._calling, match[1].lower(): match[2]}
-        self._learn(con)
+            with self._learning:
+                self._calling = {**self._calling, match[1].lower(): match[2]}
+        elif match := _CHANGES.match(text):
+            self._learn(con, has_macros=(match[1] or "").lower() != "view")
 
-    def _learn(self, con: duckdb.DuckDBPyConnection) -> None:
-        try:
-            rows = con.execute(f"{_VIEWS} UNION ALL {_MACROS}").fetchall()
-        except duckdb.Error:
-            return  # inside an aborted transaction nothing can be asked
-        found = [(name.lower(), sql or "") for name, sql in rows]
-        self._others = dict(found)
-        num_known = -1
-        while num_known != len(self._calling):  # views over views
-            num_known = len(self._calling)
-            self._calling = {**self._calling, **{name: sql for name, sql in found if self.mentions(sql)}}
+    def _learn(self, con: duckdb.DuckDBPyConnection, has_macros: bool) -> None:
+        """Read the views, and the macros, which takes DuckDB ten times as long."""
+        with self._learning:
+            try:
+                self._views = _read(con, _VIEWS)
+                self._macros = _read(con, _MACROS) if has_macros else self._macros
+            except duckdb.Error:
+                return  # inside an aborted transaction nothing can be asked
+            found = {**self._views, **self._macros}
+            num_known = -1
+            while num_known != len(self._calling):  # views over views
+                num_known = len(self._calling)
+                calling = {name: sql for name, sql in found.items() if self.mentions(sql)}
+                self._calling = {**self._calling, **calling}
+
+
+def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
+    return {name.lower(): sql or "" for name, sql in con.execute(query).fetchall()}
 
 
 def names_in(text: str, names: Collection[str]) -> list[str]:

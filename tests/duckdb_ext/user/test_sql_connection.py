@@ -242,6 +242,21 @@ def test_a_short_name_of_a_view_is_no_part_of_other_words(made: Made) -> None:
     assert made.con._indirect_calls.mentions('SELECT "RATE"(1) FROM "V"')
 
 
+def test_views_and_macros_that_threads_make_at_once_are_all_known(made: Made) -> None:
+    def makes(number: int) -> None:
+        with made.con.cursor() as con:
+            for each in range(5):
+                con.execute(f"CREATE VIEW w{number}_{each} AS SELECT llm('x {{}}', body) AS y FROM p")
+                con.execute(f"CREATE MACRO m{number}_{each}(a) AS llm('x {{}}', a)")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(makes, range(8)))
+    for number in range(8):
+        for each in range(5):
+            assert made.con._indirect_calls.mentions(f"FROM w{number}_{each}")
+            assert made.con._indirect_calls.mentions(f"SELECT m{number}_{each}(1)")
+
+
 def test_complete_runs_a_result_to_its_end(made: Made) -> None:
     made.con.execute("SELECT llm('x {}', id, on_error := 'raise') FROM p").complete()
     assert made.engine.num_prompts == 10000
