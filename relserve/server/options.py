@@ -19,6 +19,8 @@ class Options:
         log_statements: a file to which a line a statement is written, "-" for stderr; None: none is.
         http_port: of the page; None: there is none.
         openai_port: of OpenAI's API; None: there is none.
+        only_granted: whether users may use only what they own or what was granted, as in PostgreSQL; else
+            tables on which nothing was granted are everybody's.
         share_cache: whether users share kept answers, and what the engine has computed of prompts.
     """
 
@@ -42,3 +44,4 @@ class Options:
     http_token: str | None = None
     openai_port: int | None = None
     share_cache: bool = False
+    only_granted: bool = False

@@ -34,6 +34,7 @@ from relserve.server.options import Options
 from relserve.server.page.counters import Counters
 from relserve.server.page.facts import ClientFacts
 from relserve.server.places import BATCH, MAX_WAITING, lengthen_queue
+from relserve.server.rights.store import RightsStore, rights_path
 from relserve.server.tls import tls_context
 from relserve.server.users.exposure import check_exposed
 from relserve.server.users.log import Entry, StatementLog
@@ -61,6 +62,7 @@ class Server:
         counters: what has happened since it started.
         port: on which it listens.
         users: who may come in; None: everybody.
+        rights: what was granted to them; None: everybody is an admin.
         quota: the tokens that they have used.
         salts: under which their answers are kept.
 
@@ -72,6 +74,7 @@ class Server:
         check_exposed(options.host, options.tls_cert is not None, options.users is not None)
         self.options, self.counters, self.port = options, Counters(), options.port
         self.users = Users.load(options.users) if options.users else None
+        self.rights = RightsStore(rights_path(options.users), options.only_granted) if options.users else None
         if self.users is not None:
             self.users.keep_secret()
         self.salts = Salts(self.users.secret if self.users is not None and not options.share_cache else None)

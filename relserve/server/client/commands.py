@@ -11,6 +11,7 @@ from relserve_duckdb.text.lexical import NAME, STRING
 from relserve.errors import ProtocolError
 from relserve.server.client.split import bare
 from relserve.server.client.variables import switched
+from relserve.server.rights.grants import Granting, read_granting
 
 
 class Begin(NamedTuple):
@@ -107,9 +108,15 @@ class Discard(NamedTuple):
     what: str
 
 
+class Rights(NamedTuple):
+    """GRANT, REVOKE, roles and owners."""
+
+    asked: Granting
+
+
 Command = (
     Begin | End | Savepoint | Set | SetConfig | Mode | ResetAll | Show | Declare | Fetch | Close | Deallocate
-    | Nothing | Discard
+    | Nothing | Discard | Rights
 )  # fmt: skip
 
 _NAME = rf"({NAME}|[\w$.]++)"
@@ -117,6 +124,10 @@ _SET_CONFIG = re.compile(
     rf"""(?isx)select\s++(?:pg_catalog\s*+\.\s*+)?set_config\s*+\(\s*+(?P<name>'[\w.]++')\s*+,
     \s*+(?P<value>{STRING})\s*+,\s*+(?P<local>true|false|'\w++')\s*+\)
     (?:\s*+(?:as\s++)?(?P<column>{_NAME}))?"""
+)
+_RIGHTS = re.compile(  # of what is made and altered DuckDB's own is most
+    r"(?is)(?:grant|revoke)\b|(?:create|drop)\s++(?:role|user|group)\b"
+    r"|alter\s++(?:table|view|schema)\b.*?\bowner\s++to\b"
 )
 _NO_TWO_PHASES = "DuckDB has no two-phase commit"
 
@@ -286,6 +297,11 @@ def _select(statement: str) -> Command | None:
     return SetConfig(str(_value(found["name"])), _value(found["value"]), is_local, column)
 
 
+def _rights(statement: str) -> Command | None:
+    asked = read_granting(statement) if _RIGHTS.match(statement) else None
+    return None if asked is None else Rights(asked)
+
+
 def _two_phases(statement: str) -> Command | None:
     if re.match(r"(?i)prepare\s++transaction\b", statement):
         raise ProtocolError(_NO_TWO_PHASES, "0A000")
@@ -297,5 +313,5 @@ _READERS: dict[str, Callable[[str], Command | None]] = {
     "savepoint": _savepoint, "release": _savepoint, "set": _set, "reset": _reset, "show": _show,
     "declare": _declare, "fetch": _fetch, "move": _fetch, "close": _close, "deallocate": _deallocate,
     "listen": _nothing, "unlisten": _nothing, "lock": _lock, "discard": _discard, "prepare": _two_phases,
-    "select": _select,
+    "select": _select, **dict.fromkeys(["grant", "revoke", "create", "drop", "alter"], _rights),
 }  # fmt: skip

@@ -93,7 +93,7 @@ class Copying:
     def _columns(self, copy: CopyFrom) -> list[Column]:
         wanted = ", ".join(map(_quoted, copy.columns)) or "*"
         self._executor.check(f"INSERT INTO {copy.table} DEFAULT VALUES")
-        found = self._executor.describe(f"SELECT {wanted} FROM {copy.table} LIMIT 0", ())
+        found = self._executor.describe(f"SELECT {wanted} FROM {copy.table} LIMIT 0", (), is_own=True)
         return columns_of(found.columns, found.runnable)
 
     def _parts(self, reader: CopyReader) -> Iterator[list[Row]]:

@@ -59,6 +59,7 @@ class Executor:
     Args:
         check: the statements of a text; raises where the user may not run them.
         savepoints: told after a statement that may have written something.
+        happened: called when the statement that was checked last has done what it should.
 
     Attributes:
         rows: the result that is open on the connection.
@@ -71,9 +72,10 @@ class Executor:
         facts: Facts,
         check: Callable[[str], Sequence[Allowed]],
         savepoints: Savepoints,
+        happened: Callable[[], None] = lambda: None,
     ) -> None:
         self._con, self._catalog, self._facts, self._check = con, catalog, facts, check
-        self._savepoints = savepoints
+        self._savepoints, self._happened = savepoints, happened
         self._has_changed_catalog = False  # in this transaction
         self.rows: Rows | None = None
 
@@ -132,8 +134,11 @@ class Executor:
                 return told
         return refused
 
-    def describe(self, text: str, parameter_types: Sequence[str | None]) -> Description:
+    def describe(self, text: str, parameter_types: Sequence[str | None], is_own: bool = False) -> Description:
         """What one statement takes and gives; it does not run.
+
+        Args:
+            is_own: whether it is the server's, and the user needs no rights for it.
 
         Raises:
             duckdb.Error, RelserveError: it is wrong.
@@ -141,13 +146,15 @@ class Executor:
         self.make_room()
 
         def look(runnable: str) -> Description:
-            self._check(runnable)
+            if not is_own:
+                self._check(runnable)
             return self._con.describe(runnable, parameter_types)
 
         return cast(Description, self.trying(text, look))
 
     def check(self, text: str) -> None:
         """Raise where the user may not run the text."""
+        self.make_room()
         self._check(self.runnable(text))
 
     def make_room(self) -> None:
@@ -180,6 +187,7 @@ class Executor:
             return self._streamed(text, parameters, kind)
         meant, kind = self._prepared(text) if kind == Type.EXECUTE else (text, kind)
         self._con.execute(text, list(parameters) or None)
+        self._happened()
         if kind not in _STREAMED:
             self._savepoints.wrote()
         if kind not in _STREAMED and kind not in _COUNTED:

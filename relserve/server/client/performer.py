@@ -12,10 +12,12 @@ from relserve.errors import ForbiddenError, ProtocolError
 from relserve.server.catalog.build import DATABASE
 from relserve.server.client import commands as asked
 from relserve.server.client.executor import Executor, Outcome
+from relserve.server.client.granting import Granter
 from relserve.server.client.portals import ALL_SETTINGS, Cursor, Portals
 from relserve.server.client.results import Rows, rows_of_text
 from relserve.server.client.state import ClientState
 from relserve.server.client.variables import spelled, switched
+from relserve.server.rights.grants import Granting
 from relserve.server.wire.types import TEXT, Column, PgType
 
 Run = Callable[[str], Outcome]
@@ -25,9 +27,17 @@ _PREPARED = "SELECT name FROM system.main.duckdb_prepared_statements()"
 
 
 class Performer:
-    """Performs commands for one client."""
+    """Performs commands for one client.
 
-    def __init__(self, con: Connection, state: ClientState, executor: Executor, portals: Portals) -> None:
+    Args:
+        granter: None: the server has no users.
+    """
+
+    def __init__(
+        self, con: Connection, state: ClientState, executor: Executor, portals: Portals,
+        granter: Granter | None = None,
+    ) -> None:  # fmt: skip
+        self._granter = granter
         self._con, self._state, self._executor, self._portals = con, state, executor, portals
         self._variables, self._transaction = state.variables, state.transaction
         self._variables.apply = self._apply
@@ -74,9 +84,20 @@ class Performer:
                 return self._deallocate(name)
             case asked.Discard(what):
                 return self._discard(what)
+            case asked.Rights(granting):
+                return self._grant(granting)
             case asked.Nothing(tag):
                 return Outcome(tag)
         return None
+
+    def _grant(self, granting: Granting) -> Outcome:
+        if self._granter is None:
+            raise ProtocolError("this server has no users: start it with --users to grant rights", "0A000")
+        if self._variables.is_on("transaction_read_only"):
+            raise ProtocolError(f"cannot execute {granting.tag} in a read-only transaction", "25006")
+        self._executor.make_room()
+        self._granter.grant(granting)
+        return Outcome(granting.tag)
 
     def _end_of_transaction(self) -> None:
         self._portals.close_all()

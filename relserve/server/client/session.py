@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 FLUSH_BYTES = 1 << 16
 _WRITES = re.compile(
-    r"(?is)(insert|update|delete|merge|create|drop|alter|truncate|comment|copy|execute)\b"
+    r"(?is)(insert|update|delete|merge|create|drop|alter|truncate|comment|copy|execute|grant|revoke)\b"
     r"|(with|explain)\b.*\b(insert|update|delete|merge)\b"  # once too often does no harm
 )
 

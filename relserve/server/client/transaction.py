@@ -31,6 +31,7 @@ class Transaction:
         status: b"I" outside of a block, b"T" inside, b"E" inside one that has failed.
         savepoints: of the block.
         is_implicit: the block is that of a text of several statements, which its end ends.
+        when_ended: called with whether what was done in a block now holds.
     """
 
     def __init__(self, con: Connection, variables: Variables, say: Say, shield: Callable[[], None]) -> None:
@@ -39,6 +40,7 @@ class Transaction:
         self.is_implicit = False
         self._is_fresh = True  # nothing has run in it
         self.savepoints = Savepoints()
+        self.when_ended: Callable[[bool], None] = lambda commits: None
 
     def begin(self, command: Begin) -> str:
         """BEGIN; gives the tag."""
@@ -109,6 +111,7 @@ class Transaction:
             self.status, self.is_implicit = b"I", False
             self.savepoints.clear()
             self._variables.end(commits)
+            self.when_ended(commits)
         if command.chains:
             self.begin(Begin(is_read_only, tag="BEGIN"))
         return "COMMIT" if commits else "ROLLBACK"

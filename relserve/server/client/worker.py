@@ -17,6 +17,7 @@ from relserve.server.catalog import Catalog
 from relserve.server.client.channel import Channel, HungUp
 from relserve.server.client.commands import Set
 from relserve.server.client.executor import Executor
+from relserve.server.client.granting import Granter, known_by
 from relserve.server.client.notices import WireClient
 from relserve.server.client.performer import Performer
 from relserve.server.client.portals import Portals
@@ -26,13 +27,17 @@ from relserve.server.client.state import ClientState, Ended
 from relserve.server.client.variables import LEVELS, REPORTED, Variables
 from relserve.server.histories import ClientHistory
 from relserve.server.options import Options
+from relserve.server.rights.judge import Judge
+from relserve.server.rights.store import RightsStore
 from relserve.server.users.lockdown import Allowed, check_allowed
-from relserve.server.users.users import User
+from relserve.server.users.users import User, Users
 from relserve.server.wire import backend
 from relserve.server.wire.backend import ErrorFields
 from relserve.server.wire.faults import fields_of
 
 log = logging.getLogger(__name__)
+
+_DATABASE = "SELECT system.main.current_database()"
 
 
 class Host(Protocol):
@@ -48,6 +53,14 @@ class Host(Protocol):
     @property
     def options(self) -> Options:
         """How the server was started."""
+
+    @property
+    def users(self) -> Users | None:
+        """Who may come in; None: everybody."""
+
+    @property
+    def rights(self) -> RightsStore | None:
+        """What was granted; None: the server has no users."""
 
     def history(self, user: User) -> ClientHistory:
         """A history for a new client."""
@@ -107,16 +120,24 @@ class Worker(threading.Thread):
             self._arrived.minor,
         )  # fmt: skip
 
+        judge = self._judge(state)
+
         def check(text: str) -> list[Allowed]:
+            if judge is not None and judge.concerns:
+                state.transaction.begin_implicit()  # the names are to mean the same when it runs
             allowed = check_allowed(con.raw, text, user, options.allow_files)
+            if judge is not None:
+                judge.check(allowed)
             state.transaction.runs()
             return allowed
 
+        happened = judge.happened if judge is not None else lambda: None
         executor = Executor(
-            con, self._host.catalog, state.facts, check, state.transaction.savepoints
+            con, self._host.catalog, state.facts, check, state.transaction.savepoints, happened
         )  # fmt: skip
         portals = Portals(executor, variables)
-        performer = Performer(con, state, executor, portals)
+        granter = Granter(judge, self._host.users, self._say) if judge and self._host.users else None
+        performer = Performer(con, state, executor, portals, granter)
         self._greet(state)
         for name, value in _asked_settings(parameters):
             if performer.perform(Set(name, value), executor.run) is None:
@@ -124,6 +145,19 @@ class Worker(threading.Thread):
         variables.keep()
         self._host.joins(state)
         Session(self._channel, state, executor, performer, portals).run()
+
+    def _judge(self, state: ClientState) -> Judge | None:
+        """None: the server has no users."""
+        users, store = self._host.users, self._host.rights
+        if users is None or store is None:
+            return None
+        database = str(state.con.raw.execute(_DATABASE).fetchall()[0][0])
+        judge = Judge(
+            state.con.raw, store, database, state.user.who, known_by(users),
+            lambda: state.transaction.status != b"I",
+        )  # fmt: skip
+        state.transaction.when_ended = judge.transaction_ended
+        return judge
 
     def _send_last(self, error: Exception) -> None:
         with suppress(HungUp):

@@ -67,9 +67,16 @@ _CALLED = "it reaches files, memory, logs or texts that concern all users"
 
 
 class Allowed(NamedTuple):
-    """A statement that may run."""
+    """A statement that may run.
+
+    Attributes:
+        text: of several in a long text, which do not run, the whole.
+        inner: what EXPLAIN and PREPARE are about.
+    """
 
     type: Type
+    text: str
+    inner: Sequence[Allowed] = ()
 
 
 @dataclass(frozen=True)
@@ -89,13 +96,14 @@ class Check:
         parsed = self._parsed(text)
         kinds = [_kind(statement) for statement in parsed]
         is_told = True
+        found = []
         for statement, kind in zip(parsed, kinds, strict=True):
-            self._check_kind(kind, statement.query)
+            found.append(Allowed(kind, statement.query, self._check_kind(kind, statement.query)))
             if is_suspect:
                 is_told &= self._check_tree(kind, statement.query)
         if is_suspect:
             self._check_words(here, is_told)
-        return [Allowed(kind) for kind in kinds]
+        return found
 
     def _parsed(self, text: str) -> list[duckdb.Statement]:
         try:
@@ -110,7 +118,7 @@ class Check:
             ForbiddenError: the text is too long for that, too.
         """
         try:
-            return [Allowed(kind) for kind in kinds_of_long(text)]
+            return [Allowed(kind, text) for kind in kinds_of_long(text)]
         except Odd as what:
             if len(text) <= LONGEST_ODD:
                 return None
@@ -119,15 +127,16 @@ class Check:
                 f"or DELETE, and {what} is in this one: send rows by COPY .. FROM STDIN or as parameters"
             ) from None
 
-    def _check_kind(self, kind: Type, text: str) -> None:
+    def _check_kind(self, kind: Type, text: str) -> Sequence[Allowed]:
+        """Gives the statements that an EXPLAIN or a PREPARE is about."""
         if kind == Type.MULTI:
             kind = _SEVERAL.get(words(text)[0].plain, Type.EXTENSION)
         if kind in _HARMLESS or (kind in _WITH_FILES and self.allow_files):
-            return
+            return ()
         here = words(text)
         if kind in (Type.EXPLAIN, Type.PREPARE):
-            self.statements(_explained(text, here) if kind == Type.EXPLAIN else _prepared(text, here))
-        elif kind in _DEFINE:
+            return self.statements(_explained(text, here) if kind == Type.EXPLAIN else _prepared(text, here))
+        if kind in _DEFINE:
             self._check_definition(here)
         elif kind == Type.SET:
             self._check_setting(here)
@@ -141,6 +150,7 @@ class Check:
                 self._for_admins(here[0].name.upper())
         else:
             raise ForbiddenError(_FILES if kind in (Type.COPY, Type.EXPORT) else _EXTENSIONS)
+        return ()
 
     def _check_definition(self, here: Sequence[Word]) -> None:
         if [word.plain for word in here[:2]] == ["alter", "database"]:

@@ -27,6 +27,7 @@ from typing import Any
 
 from relserve.call.durations import seconds_of
 from relserve.errors import OptionError, UsageError
+from relserve.server.rights.policy import Who
 from relserve.server.users.keys import Key, digest_of
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ MODE = 0o600
 SECRET_BYTES = 32
 VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
 LIMITS = ("tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once")
+SWITCHES = ("is_admin", "is_read_only")
 MAX_NAME_BYTES = 63  # of PostgreSQL's names, too
 
 
@@ -53,6 +55,7 @@ class User:
         requests_at_once: of OpenAI clients; None: no limit.
         keys: of OpenAI clients, as `keys.Key` writes them.
         slo: the class of their calls that give none, by name; None: the server's own.
+        is_read_only: may change nothing, whatever was granted.
     """
 
     name: str
@@ -66,6 +69,12 @@ class User:
     requests_at_once: int | None = None
     keys: tuple[Key, ...] = ()
     slo: str | None = None
+    is_read_only: bool = False
+
+    @property
+    def who(self) -> Who:
+        """For questions of rights."""
+        return Who(self.name, self.is_admin, self.is_read_only)
 
     @property
     def token_limits(self) -> tuple[int | None, int | None, int | None]:
@@ -262,22 +271,23 @@ def _user(entry: dict[str, Any]) -> User:
         deadline_s = None if deadline_s is None else seconds_of(f"deadline_s of {name!r}", deadline_s)
     except OptionError as error:
         raise ValueError(str(error)) from None
-    is_admin = entry.get("is_admin", False)
-    if type(is_admin) is not bool:
-        raise ValueError(f"is_admin of {name!r} is {is_admin!r}, not true or false")
+    switches = {field: entry.get(field, False) for field in SWITCHES}
+    for field, is_on in switches.items():
+        if type(is_on) is not bool:
+            raise ValueError(f"{field} of {name!r} is {is_on!r}, not true or false")
     slo = entry.get("slo")
     if slo is not None and type(slo) is not str:
         raise ValueError(f"slo of {name!r} is {slo!r}, not the name of a class")
     own = None if models is None else frozenset(models)
     keys = tuple(Key.read(each) for each in entry.get("keys") or ())
-    limits = {field: entry.get(field) for field in LIMITS}
-    return User(name, verifier, is_admin, own, deadline_s=deadline_s, keys=keys, slo=slo, **limits)
+    limits: dict[str, Any] = {field: entry.get(field) for field in LIMITS}
+    return User(name, verifier, models=own, deadline_s=deadline_s, keys=keys, slo=slo, **switches, **limits)
 
 
 def _as_json(user: User) -> dict[str, Any]:
     models = None if user.models is None else sorted(user.models)
     return {
-        "name": user.name, "verifier": user.verifier, "is_admin": user.is_admin, "models": models,
-        "deadline_s": user.deadline_s, **{field: getattr(user, field) for field in LIMITS},
+        "name": user.name, "verifier": user.verifier, "models": models, "deadline_s": user.deadline_s,
+        **{field: getattr(user, field) for field in (*SWITCHES, *LIMITS)},
         "keys": [str(key) for key in user.keys], "slo": user.slo,
     }  # fmt: skip

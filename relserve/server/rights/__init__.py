@@ -1,0 +1,1 @@
+"""Who may read and change which table, as PostgreSQL's GRANT and REVOKE say it."""
