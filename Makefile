@@ -8,6 +8,8 @@ LLAMACPP := build/llamacpp
 SUPERSET := build/superset
 LLAMACPP_PIP := $(LLAMACPP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes
 export HF_HUB_OFFLINE ?= 1
+# Tests start hundreds of Python processes, which would each compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all performance lint bench stale regress releases llamacpp superset install clean
 .DEFAULT_GOAL := demo

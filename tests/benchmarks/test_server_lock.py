@@ -29,6 +29,7 @@ def test_the_lock_lets_nothing_through(compared: Compared) -> None:
     assert compared.total("let through") > 15
 
 
+@pytest.mark.long
 def test_a_lock_that_lets_anything_through_is_seen(
     compared: Compared, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,6 +198,7 @@ def test_a_server_is_told_by_what_it_refuses(plain_server: FakeServer) -> None:
     assert "choice" in shown["refused"]
 
 
+@pytest.mark.long
 @pytest.mark.vllm
 def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "find_engine", lambda _: local_engine)

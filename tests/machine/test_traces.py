@@ -54,6 +54,7 @@ def test_spans_go_where_the_setting_says() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_where_nobody_takes_them_the_program_goes_on_and_ends() -> None:
     began_s = time.monotonic()
     done = run(f"{ASK}\nprint('done')", RELSERVE_TRACES="http://127.0.0.1:9/v1/traces")

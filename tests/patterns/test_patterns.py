@@ -22,6 +22,7 @@ ROOT = Path(relserve.__file__).parents[1]
 LONGEST_S = 900  # for some twenty seconds of work; whoever takes longer does not end
 
 
+@pytest.mark.long
 def test_no_pattern_of_the_tree_takes_more_than_linear_time_and_memory() -> None:
     program = [sys.executable, "-m", "tests.patterns.growth", str(ROOT)]
     try:

@@ -191,7 +191,7 @@ def test_a_view_that_takes_too_long_is_given_up(con: duckdb.DuckDBPyConnection) 
     assert schema.table("slow").columns[0].values == ()
     assert con.execute("SELECT count(*) FROM beers").fetchall() == [(3,)]
     con.execute("BEGIN")
-    assert read_schema(con, tables=["slow"]).table("slow").columns[0].values == ()
+    assert read_schema(con, tables=["slow"], seconds=0.2).table("slow").columns[0].values == ()
     con.execute("SELECT 1; COMMIT")
 
 

@@ -105,6 +105,7 @@ def test_other_names_functions_and_statements_are_refused(accepts: Accepts, sql:
     assert not accepts(sql)
 
 
+@pytest.mark.long
 def test_every_function_is_one_that_the_guard_lets_through() -> None:
     with duckdb.connect() as con:
         con.execute("CREATE TABLE t (a INTEGER)")

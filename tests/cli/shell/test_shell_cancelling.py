@@ -46,6 +46,7 @@ def test_without_ctrl_c_nothing_is_interrupted() -> None:
         run_cancellable(fail, lambda: pytest.fail("interrupted"))
 
 
+@pytest.mark.long
 def test_what_cannot_be_cancelled_is_left_after_three_presses() -> None:
     with subprocess.Popen([sys.executable, "-c", DEAF], stdout=-1, stderr=-1, text=True) as running:
         assert running.stdout is not None

@@ -66,6 +66,7 @@ def is_asked(shell: Terminal) -> bool:
     return shell.seen().rstrip().endswith(PROMPT.rstrip())
 
 
+@pytest.mark.cells(1)
 def test_multi_line_completion_modes_and_carets(opened: Opened) -> None:
     shell = opened("--model", "scripted")
     shell.type("SELECT title," + ENTER)
@@ -105,6 +106,7 @@ def test_ctrl_c_cancels_a_query_of_duckdb(opened: Opened) -> None:
     expect(shell, f"{LEFT} 0")
 
 
+@pytest.mark.cells(1)
 def test_ctrl_c_cancels_an_llm_call_whose_progress_is_shown(opened: Opened, slow_server: FakeServer) -> None:
     shell = opened("--model", slow_server.url)
     shell.type("SELECT llm('say {}', if(i > 2, 'quick ', '') || i) FROM range(9) t(i);" + ENTER)

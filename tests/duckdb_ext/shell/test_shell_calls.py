@@ -201,7 +201,7 @@ def test_a_closed_database_leaves_no_socket_open(installed: Installed, service: 
 
 def test_many_connections_keep_few_sockets_open(installed: Installed, service: Service) -> None:
     with installed.connect(service) as con:
-        for i in range(300):
+        for i in range(80):
             with con.cursor() as cursor:
                 installed.load(cursor, service)
                 assert cursor.execute("SELECT llm('{}', $1)", [i]).fetchall() == [(str(i),)]

@@ -149,6 +149,7 @@ def test_a_server_that_vanishes_costs_nothing_before_it_answers(fake: Fake, tmp_
         assert got[6:] == ["o"]
 
 
+@pytest.mark.long
 def test_a_server_that_says_nothing_is_left_for_another(fake: Fake, tmp_path: Path) -> None:
     frozen, other = fake(answers("f", 60.0)), fake(answers("o"))
     with gateway_to(tmp_path, frozen, other) as (gateway, fleet):

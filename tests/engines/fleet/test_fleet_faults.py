@@ -118,6 +118,7 @@ def test_a_row_of_which_members_die_fails_and_the_others_are_answered(num: int) 
     assert sum(each.deaths for each in members.values()) <= 4
 
 
+@pytest.mark.long
 def test_a_row_that_kills_is_found_though_a_frozen_member_has_it_too() -> None:
     poison = PROMPTS[0]
     members = {name: Machine(SHORT_S, dies_of=lambda prompt: prompt == poison) for name in "abc"}
@@ -284,6 +285,7 @@ def test_what_no_engine_should_say_costs_one_member_and_then_the_call() -> None:
     assert sum(each.num_deaths for each in fleet.roster.members.values()) == 1
 
 
+@pytest.mark.long
 def test_each_outage_is_waited_for_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relserve.engines.fleet.roster.WAIT_S", 1.0)
     a = Machine(0.002)

@@ -77,7 +77,7 @@ def test_a_server_that_was_known_is_not_waited_for_either(
     assert len(server.requests) == asked  # the answers were kept
 
 
-@pytest.mark.cells(1)
+@pytest.mark.long
 def test_answers_that_came_stand_though_nothing_confirms_the_model(
     fake: Callable[..., FakeServer], connected: Callable[..., Connection]
 ) -> None:

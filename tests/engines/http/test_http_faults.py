@@ -133,6 +133,7 @@ def test_a_server_that_asks_to_wait_for_an_hour_is_not_waited_for(fake):
     assert "3600" in reply.failure.message
 
 
+@pytest.mark.long
 def test_a_storm_of_refusals_ends_with_every_answer(fake):
     running = 0
 

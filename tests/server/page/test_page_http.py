@@ -186,6 +186,7 @@ def test_whose_work_is_not_everybodys_needs_a_token(token: str | None, has_users
         page_host("127.0.0.1", token, True, has_users)
 
 
+@pytest.mark.long
 def test_a_connection_that_was_idle_for_as_long_as_clients_keep_theirs_still_answers() -> None:
     with served(WrittenFacts()) as address:
         connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)

@@ -20,6 +20,7 @@ for spec in (FullAttentionSpec(**sizes), HybridSpec(x_width=256, **sizes)):
 """
 
 
+@pytest.mark.long
 def test_vllms_own_kinds_are_known_where_ours_was_first() -> None:
     done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
     assert done.stdout.split()[-2:] == ["FullAttentionManager", "HybridManager"]
