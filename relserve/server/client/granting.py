@@ -82,18 +82,18 @@ class Granter:
         for thing, kind in things:
             name = thing.name or thing.schema
             if not self._rights.may_grant(self._judge.who, thing):
-                self._refuse(thing, kind, name)
+                self._refuse(thing, name)
                 self._say("WARNING", f'no privileges {_were(asked)} for "{name}"')
                 continue
             if not self._rights.is_strict and not self._rights.is_governed(thing):
                 self._say("NOTICE", _NOW_GOVERNED.format(f"{kind} {name}"))
             yield Granted(thing, asked.roles, privileges, asked.is_taken)
 
-    def _refuse(self, thing: Thing, kind: str, name: str) -> None:
+    def _refuse(self, thing: Thing, name: str) -> None:
         """As PostgreSQL: an error to who may do nothing with the thing, a warning to others."""
         privileges = ON_SCHEMAS if thing.kind == "schema" else ON_TABLES
         if not any(self._rights.may(self._judge.who, each, thing) for each in privileges):
-            raise ForbiddenError(f"permission denied for {kind} {name}")
+            raise ForbiddenError(f"permission denied for {thing.kind} {name}")
 
     def _things(self, kind: str, names: Iterable[Path], all_in: bool = False) -> Iterator[tuple[Thing, str]]:
         """What names mean, each with its kind in PostgreSQL's words."""

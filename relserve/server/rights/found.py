@@ -18,7 +18,8 @@ _KINDS = {
     "sequence": "SELECT database_name, schema_name, sequence_name, NULL FROM system.main.duckdb_sequences()",
     "type": f"SELECT database_name, schema_name, type_name, NULL {_OF.format('types')}",
     "index": "SELECT database_name, schema_name, index_name, table_name FROM system.main.duckdb_indexes()",
-    "schema": f"SELECT database_name, schema_name, '', NULL {_OF.format('schemas')}",
+    "schema": "SELECT database_name, schema_name, '', NULL FROM system.main.duckdb_schemas() "
+    "WHERE database_name NOT IN ('_pg', 'system') AND NOT (internal AND schema_name <> 'main')",
 }
 _SCHEMAS = "SELECT unnest(system.main.current_schemas(true))"
 _HERE = "SELECT system.main.current_database(), system.main.current_schema()"

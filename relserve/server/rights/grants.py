@@ -215,12 +215,8 @@ def _grant(at: _Reader, is_taken: bool) -> Granting:
     roles = at.grantees()
     _end(at, is_taken)
     if privileges is not None and (odd := sorted(privileges - _PRIVILEGES[kind])):
-        raise ProtocolError(f"invalid privilege type {odd[0]} for {_named(kind)}", "0LP01")
+        raise ProtocolError(f"invalid privilege type {odd[0]} for {kind}", "0LP01")
     return Grant(is_taken, kind, names, all_in, privileges, roles)
-
-
-def _named(kind: str) -> str:
-    return "relation" if kind == "table" else kind
 
 
 def _privileges(at: _Reader) -> frozenset[str] | None:

@@ -96,7 +96,7 @@ class Rights:
         if entry.owner in names:
             return True
         if entry.grants is None:
-            return not self.is_strict or (privilege == "USAGE" and thing == Thing("schema", MAIN))
+            return not self.is_strict or privilege in _at_first(thing).get(PUBLIC, ())
         return any(privilege in entry.grants.get(name, ()) for name in names)
 
     def owns(self, who: Who, thing: Thing) -> bool:
@@ -219,7 +219,7 @@ def _entries(entries: dict[Thing, Entry], change: Change) -> dict[Thing, Entry]:
     match change:
         case Granted(thing, roles, privileges, is_taken):
             entry = entries.get(thing, Entry())
-            grants = dict(entry.grants or {})
+            grants = dict(_at_first(thing) if entry.grants is None else entry.grants)
             for role in roles:
                 before = grants.get(role, frozenset())
                 grants[role] = before - privileges if is_taken else before | privileges
@@ -238,6 +238,11 @@ def _entries(entries: dict[Thing, Entry], change: Change) -> dict[Thing, Entry]:
         case Owned(thing, owner):
             entries[thing] = entries.get(thing, Entry())._replace(owner=owner)
     return entries
+
+
+def _at_first(thing: Thing) -> Mapping[str, frozenset[str]]:
+    """What the first GRANT adds to, as in PostgreSQL: everybody may look into the first schema."""
+    return {PUBLIC: frozenset(["USAGE"])} if thing == Thing("schema", MAIN) else {}
 
 
 def _drop(entries: dict[Thing, Entry], thing: Thing) -> None:
