@@ -17,7 +17,7 @@ from benchmarks.saved import saved_results, with_column
 # No benchmark measures answers kept from an earlier run (benchmarks.resume sets its own cache), nor begins
 # with the lengths of answers that another one learnt.
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"
-os.environ["RELSERVE_KEEP_LENGTHS"] = "0"
+os.environ["RELSERVE_KEEP_LEARNT"] = "0"
 
 
 def arguments(description: str) -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 # Of variables that no side takes over from here; the last is a setting that older checkouts do not know.
-PREFIXES = ("OMP_", "VLLM_", "GOMP_", "KMP_", "RELSERVE_KEEP_LENGTHS")
+PREFIXES = ("OMP_", "VLLM_", "GOMP_", "KMP_", "RELSERVE_KEEP_LEARNT")
 
 
 class Side:

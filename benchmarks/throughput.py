@@ -52,7 +52,7 @@ class Child(Side):
         folders = os.pathsep.join(str(checkout / part) for part in ("", "duckdb_ext", "kernels"))
         ours = {"VLLM_LOGGING_LEVEL": "ERROR", "HF_HUB_OFFLINE": "1", "PYTHONPATH": folders}
         if checkout == ROOT:
-            ours["RELSERVE_KEEP_LENGTHS"] = "0"
+            ours["RELSERVE_KEEP_LEARNT"] = "0"
         program = "benchmarks/throughput_child.py"
         command = [sys.executable, "-P", str(ROOT / program)]
         super().__init__(command, checkout, ours | dict(variables), program)

@@ -145,9 +145,9 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "relserve"
 
 
-def keeps_lengths() -> bool:
-    """Whether learnt lengths of answers are kept on disk; for an engine's process too, see `cache_dir`."""
-    return os.environ.get(PREFIX + "KEEP_LENGTHS", "").strip().lower() not in _OFF
+def keeps_learnt() -> bool:
+    """Whether what engines learn is kept on disk; for an engine's process too, see `cache_dir`."""
+    return os.environ.get(PREFIX + "KEEP_LEARNT", "").strip().lower() not in _OFF
 
 
 def traces_endpoint() -> str:
@@ -240,8 +240,10 @@ class Settings:
     answer_cache_mb: int = _setting(
         1024, "largest size of the answer cache, in whole megabytes; 0: no answers are kept", _at_least(0)
     )
-    keep_lengths: bool = _setting(
-        True, "learnt lengths of answers are kept on disk for the next engine: 1 (default) or 0", _flag
+    keep_learnt: bool = _setting(
+        True,
+        "learnt lengths of answers and step times are kept on disk for the next engine: 1 (default) or 0",
+        _flag,
     )
     deadline_s: float | None = _setting(
         None,

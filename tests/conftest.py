@@ -17,7 +17,7 @@ from relserve.tiny import MODEL_DIR
 from tests.waiting import PATIENCE_S, wait_until
 
 os.environ["RELSERVE_ANSWER_CACHE_MB"] = "0"  # tests of the cache set their own
-os.environ["RELSERVE_KEEP_LENGTHS"] = "0"  # likewise
+os.environ["RELSERVE_KEEP_LEARNT"] = "0"  # likewise
 os.environ["RELSERVE_ENGINE"] = "own"  # those of shared engines start and end their own
 # As relserve sets them for its own engine. Read when torch is first imported, so they come before every test:
 # with two threads and vLLM's binding, tests that run a model in this process take twenty times as long.

@@ -1,4 +1,4 @@
-"""Where a calibrated cost model is kept: one file for each model on each kind of machine."""
+"""Where cost models are kept, measured by a calibration or learnt: for each model on each kind of machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from relserve.machine.hardware import machine_key
 from relserve.policies.cost import CostModel
-from relserve.settings import cache_dir
+from relserve.settings import cache_dir, keeps_learnt
 
 logger = logging.getLogger(__name__)
 
@@ -23,16 +23,38 @@ def cost_path(model: str) -> Path:
     return cache_dir() / "cost" / f"{stem_of(model)}-{_short(machine_key())}.json"
 
 
+def learnt_cost_path(model: str) -> Path:
+    """The file of what engines of a model have learnt of their steps on this machine; it need not exist."""
+    return cost_path(model).with_suffix(".learnt.json")
+
+
 def find_cost(model: str) -> str:
+    """The path of what is known of a model's steps on this machine: a calibration before what was learnt.
+
+    Returns:
+        "" if there is nothing that can be used.
+    """
+    return find_calibration(model) or find_learnt_cost(model)
+
+
+def find_calibration(model: str) -> str:
     """The path of a usable calibration of a model on this machine; "" if there is none."""
-    path = cost_path(model)
+    return _usable(cost_path(model))
+
+
+def find_learnt_cost(model: str) -> str:
+    """The path of what engines of a model have learnt here; "" if there is nothing, or it is not kept."""
+    return _usable(learnt_cost_path(model)) if keeps_learnt() else ""
+
+
+def _usable(path: Path) -> str:
     try:
         CostModel.load(path)
     except FileNotFoundError:
         return ""
     except (OSError, ValueError, TypeError) as error:
         logger.warning(
-            "the calibration %s cannot be used (%s); relserve calibrate makes a new one", path, error
+            "the cost model %s cannot be used (%s); relserve calibrate makes a new one", path, error
         )
         return ""
     return str(path)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from relserve.machine.cost_file import stem_of
 from relserve.policies.scheduling.lengths import LengthLearner
-from relserve.settings import cache_dir, keeps_lengths
+from relserve.settings import cache_dir, keeps_learnt
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1  # of the files; those of another format are left alone until they are written anew
 MAX_BYTES = 8 << 20  # of a file that is read; the most that a learner's bounds let one have is half of it
 MAX_WHY = 120  # characters of what is wrong with a file; it may quote it
-STALE_S = 3600.0  # an unfinished file that is older was left behind by a process that was killed
 
 
 def lengths_dir() -> Path:
@@ -38,7 +35,7 @@ def lengths_path(model: str) -> Path:
 
 def find_lengths(model: str) -> LengthLearner:
     """What is known of a model's outputs; nothing where that is not kept."""
-    return read_lengths(lengths_path(model)) if keeps_lengths() else LengthLearner()
+    return read_lengths(lengths_path(model)) if keeps_learnt() else LengthLearner()
 
 
 def read_lengths(path: Path) -> LengthLearner:
@@ -66,11 +63,3 @@ def text_of(general: str, kinds: Mapping[str, str]) -> str:
     """
     lines = ",\n".join(f"{json.dumps(kind)}: {text}" for kind, text in kinds.items())
     return f'{{"format": {FORMAT}, "general": {general}, "kinds": {{\n{lines}\n}}}}\n'
-
-
-def remove_unfinished(path: Path) -> None:
-    """Remove what killed processes left of a file that they were writing."""
-    with contextlib.suppress(OSError):
-        for left in path.parent.glob(f"{path.stem}.*.tmp"):
-            if time.time() - left.stat().st_mtime > STALE_S:
-                left.unlink(missing_ok=True)

@@ -111,10 +111,14 @@ class CostModel:
         times = {name: value and value * factor for name, value in asdict(self).items()}
         return CostModel(**times)
 
+    def as_text(self) -> str:
+        """As JSON."""
+        return json.dumps(asdict(self), indent=1) + "\n"
+
     def save(self, path: Path) -> None:
         """Write as JSON."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+        path.write_text(self.as_text())
 
     @classmethod
     def load(cls, path: Path) -> CostModel:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -16,6 +18,10 @@ from relserve.machine.private_files import write_private
 logger = logging.getLogger(__name__)
 
 CLOSE_S = 0.5  # how long the engine's end may wait for the disk
+EVERY_S = 10.0  # what engines learn is written at most so often
+STALE_S = 3600.0  # an unfinished file that is older was left behind by a process that was killed
+
+_numbers = itertools.count(1)
 
 MakeText = Callable[[], str]
 
@@ -50,6 +56,33 @@ class BackgroundFile:
     def close(self) -> None:
         """Write no more, and wait a moment until the file is as it is to stay."""
         self._end()
+
+
+def kept_file(path: Path | None, every_s: float, warning: str) -> BackgroundFile | None:
+    """A file that outlives the engine, beside those of other engines that write the same.
+
+    Args:
+        path: None: there is none.
+        every_s, warning: see `BackgroundFile`.
+
+    Returns:
+        None also where no thread can be started: engines serve all the same.
+    """
+    if path is None:
+        return None
+    _remove_unfinished(path)
+    unfinished = path.with_name(f"{path.stem}.{os.getpid()}-{next(_numbers)}.tmp")
+    with contextlib.suppress(Exception):
+        return BackgroundFile(path, every_s, unfinished, warning, keeps=True)
+    return None
+
+
+def _remove_unfinished(path: Path) -> None:
+    """Remove what killed processes left of a file that they were writing."""
+    with contextlib.suppress(OSError):
+        for left in path.parent.glob(f"{path.stem}.*.tmp"):
+            if time.time() - left.stat().st_mtime > STALE_S:
+                left.unlink(missing_ok=True)
 
 
 class _Writer:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import json
-import os
 import time
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from relserve.machine.length_file import read_lengths, remove_unfinished, text_of
+from relserve.machine.length_file import read_lengths, text_of
 from relserve.policies.scheduling.lengths import LengthLearner
-from relserve.vllm_plugin.background_file import BackgroundFile
+from relserve.vllm_plugin.background_file import EVERY_S, kept_file
 
-EVERY_S = 10.0  # the file is written at most so often
 TURN_S, A_TURN = 1.0, 16  # seconds between looks at what was learnt, and kinds put into words at each
-
-_numbers = itertools.count(1)
 
 
 class _Told(NamedTuple):
@@ -45,14 +39,9 @@ class KeptLengths:
         self._told: dict[str, _Told] = {}
         self._num_told = self.learner.general.num_ended
         self._next_s = 0.0
-        self._file: BackgroundFile | None = None
-        if path is not None:
+        self._file = kept_file(path, every_s, "lengths of answers will be learnt anew")
+        if self._file is not None:
             self._put_into_words(len(self.learner.kinds))
-            remove_unfinished(path)
-            unfinished = path.with_name(f"{path.stem}.{os.getpid()}-{next(_numbers)}.tmp")
-            with contextlib.suppress(Exception):  # no threads left: serve all the same
-                warning = "lengths of answers will be learnt anew"
-                self._file = BackgroundFile(path, every_s, unfinished, warning, keeps=True)
 
     def tick(self, is_idle: bool) -> None:
         """To be called after every step and abort; one after which nothing is left to do has time for all."""

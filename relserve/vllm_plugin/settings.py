@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from relserve.errors import UsageError
-from relserve.machine.cost_file import find_cost
+from relserve.machine.cost_file import find_calibration, find_learnt_cost, learnt_cost_path
 from relserve.machine.length_file import lengths_path
 from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.variants import DEFAULT, NAMES, OURS
 from relserve.settings import KV_CACHES as CACHES
-from relserve.settings import STEP_BUDGET, keeps_lengths
+from relserve.settings import STEP_BUDGET, keeps_learnt
 
 KEY, OFF = "relserve", "off"
 # Where nothing was measured yet: the embedded model on a CPU core; the first steps correct it.
@@ -35,6 +35,7 @@ class SchedulerSettings:
         starvation_s: instead of it, the paper's guard: threshold in seconds of waiting per row.
         sample_size: waiting rows looked up in the prefix cache for a miss ratio (Eq. 11).
         cost_path: file of a calibrated cost model, as `relserve calibrate` writes it.
+        learnt_cost_path: file in which fitted step times are kept for the next engine; "" keeps them nowhere.
         lengths_path: file in which learnt lengths of outputs are kept; "" keeps them nowhere.
         ranks: data parallel copies of the model that share the rows; vLLM does not tell a copy how many there
             are. 0: not said.
@@ -59,6 +60,7 @@ class SchedulerSettings:
     starvation_s: float = 0.0
     sample_size: int = 10
     cost_path: str = ""
+    learnt_cost_path: str = ""
     lengths_path: str = ""
     report_path: str = ""
     ranks: int = 0
@@ -118,12 +120,19 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     if base is not None and not (as_slo(base) is not None and base < 1):
         raise UsageError(f"step_base is a share of a step's time, from 0 to below 1, not {base!r}")
     if model and settings.variant != "stock":
-        kept = str(lengths_path(model)) if keeps_lengths() else ""
-        settings = replace(
-            settings, cost_path=settings.cost_path or find_cost(model),
-            lengths_path=settings.lengths_path or kept,
-        )  # fmt: skip
+        settings = _with_files(settings, model)
     return settings
+
+
+def _with_files(settings: SchedulerSettings, model: str) -> SchedulerSettings:
+    """The settings with the model's own files where others are not given."""
+    lengths, learnt = settings.lengths_path, settings.learnt_cost_path
+    calibrated = settings.cost_path or find_calibration(model)
+    if keeps_learnt():
+        lengths = lengths or str(lengths_path(model))
+        learnt = learnt or ("" if calibrated else str(learnt_cost_path(model)))
+    known = calibrated or find_learnt_cost(model)
+    return replace(settings, cost_path=known, lengths_path=lengths, learnt_cost_path=learnt)
 
 
 def _check_cost(path: str) -> None:

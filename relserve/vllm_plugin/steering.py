@@ -28,6 +28,7 @@ from relserve.vllm_plugin.cache.scheduling_choice import AdmissionType
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock, first_costs
 from relserve.vllm_plugin.cache.scheduling_types import TYPES, RowTypes
 from relserve.vllm_plugin.host import Host, Request, StepOutput
+from relserve.vllm_plugin.kept_cost import KeptCost
 from relserve.vllm_plugin.kept_lengths import KeptLengths
 from relserve.vllm_plugin.ledger import RelRecord, RowLedger
 from relserve.vllm_plugin.miss_ratio import MissRatios
@@ -74,6 +75,8 @@ class Steering:
         path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
         self.lengths = KeptLengths(path)
         self.driver = StepDriver(policy, OnlineCost(settings.first_cost), self.lengths.learner)
+        kept = Path(settings.learnt_cost_path) if settings.learnt_cost_path else None
+        self._kept_cost = KeptCost(kept, self.driver.cost)
         ledger.lengths_of = self.driver.lengths_of
         self.queue = RelQueue(ledger)
         host.set_queue(scheduler, self.queue, ForwardingQueue(self.queue))
@@ -251,6 +254,7 @@ class Steering:
         """A step's result is in: learn how long it took."""
         if (sample := self.clock.done(output)) is not None:
             self.driver.measured(sample)
+            self._kept_cost.tick(self.driver.cost)
 
     def miss_ratio(self, rel_id: str) -> float:
         """The share of a relQuery's prompts that the prefix cache lacks, as measured last; 1 if never."""
@@ -272,7 +276,8 @@ class Steering:
         }  # fmt: skip
 
     def close(self) -> None:
-        """The end: bring the file of lengths up to date, and leave the counters where the settings say."""
+        """The end: write what was learnt, and leave the counters where the settings say."""
         self.lengths.close()
+        self._kept_cost.close()
         if self.settings.report_path:
             Path(self.settings.report_path).write_text(json.dumps(self.report()) + "\n")

@@ -15,7 +15,6 @@ from relserve.machine.length_file import (
     find_lengths,
     lengths_path,
     read_lengths,
-    remove_unfinished,
     text_of,
 )
 from relserve.policies.scheduling.lengths import LengthLearner
@@ -25,7 +24,7 @@ from relserve.vllm_plugin.settings import read
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv("RELSERVE_KEEP_LENGTHS", raising=False)
+    monkeypatch.delenv("RELSERVE_KEEP_LEARNT", raising=False)
 
 
 def learnt(tokens: int = 20, kind: str = "k") -> dict[str, Any]:
@@ -67,7 +66,7 @@ def test_each_model_has_a_file_and_schedulers_find_it() -> None:
 @pytest.mark.parametrize("off", ["0", "false", "off", "no", " NO "])
 def test_they_can_be_kept_nowhere(off: str, monkeypatch: pytest.MonkeyPatch) -> None:
     write(lengths_path("org/name"), text(learnt()))
-    monkeypatch.setenv("RELSERVE_KEEP_LENGTHS", off)
+    monkeypatch.setenv("RELSERVE_KEEP_LEARNT", off)
     assert read({"relserve": {"variant": "dpu+marginal"}}, "org/name").lengths_path == ""
     assert not find_lengths("org/name").kinds
 
@@ -119,11 +118,3 @@ def test_whoever_reads_while_others_write_finds_one_writers_file_whole(tmp_path:
         assert len(read_lengths(path).kinds) == 1
     for thread in threads:
         thread.join()
-
-
-def test_what_killed_processes_left_goes_after_a_while(tmp_path: Path) -> None:
-    old, new, other = (write(tmp_path / name, "") for name in ("x.1.tmp", "x.2.tmp", "y.1.tmp"))
-    for path in (old, other):
-        os.utime(path, (0, 0))
-    remove_unfinished(tmp_path / "x.json")
-    assert (old.exists(), new.exists(), other.exists()) == (False, True, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import statistics
 import threading
 import time
@@ -66,6 +67,16 @@ def test_what_is_told_beside_work_is_told_a_little_at_a_time(
     kept.tick(is_idle=False)
     wait_until(lambda: len(read_lengths(path).kinds) == 2 * A_TURN + 1)
     kept.close()
+
+
+def test_what_killed_processes_left_goes_after_a_while(tmp_path: Path) -> None:
+    old, new, other = (tmp_path / name for name in ("x.1.tmp", "x.2.tmp", "y.1.tmp"))
+    for path in (old, new, other):
+        path.write_text("")
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    KeptLengths(tmp_path / "x.json").close()
+    assert (old.exists(), new.exists(), other.exists()) == (False, True, True)
 
 
 def test_rows_without_a_kind_are_learnt_from_too(tmp_path: Path) -> None:
@@ -167,7 +178,7 @@ def test_a_scheduler_knows_what_the_one_before_it_learnt(
     from relserve.vllm_plugin.testing import Arrival, run, scheduler_of
 
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("RELSERVE_KEEP_LENGTHS", keep)
+    monkeypatch.setenv("RELSERVE_KEEP_LEARNT", keep)
     tag = {"rel_id": "r", "rel_rows": 4, "rel_kind": "k"}
     arrivals = [Arrival(0, f"r-{row}", [row] * 20, 3, tag) for row in range(4)]
     first = scheduler_of(str(MODEL_DIR), "dpu+marginal", False, 400)

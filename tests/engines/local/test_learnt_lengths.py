@@ -45,7 +45,7 @@ def test_what_one_engine_learnt_the_next_one_begins_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("RELSERVE_KEEP_LENGTHS", "1")
+    monkeypatch.setenv("RELSERVE_KEEP_LEARNT", "1")
     engine = LocalEngine("tiny", str(MODEL_DIR), log_path=tmp_path / "engine.log")
     assert not engine.find_lengths().kinds
     prompts = [f"Was number {i} a good evening?" for i in range(40)]
