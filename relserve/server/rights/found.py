@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import duckdb
@@ -53,18 +55,26 @@ class Finder:
 
     Args:
         database: the server's own; what is in others has a schema with that one's name before it.
+        macros: gives the macros, which it may have kept or reads by what it is given.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, database: str) -> None:
-        self._con, self.database = con, folded(database)
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, database: str,
+        macros: Callable[[Callable[[], list[Found]]], list[Found]],
+    ) -> None:  # fmt: skip
+        self._con, self.database, self._macros = con, folded(database), macros
         self._all: dict[str, list[Found]] = {}
 
     def all(self, kind: str) -> list[Found]:
         """All of a kind that users made."""
         if kind not in self._all:
-            rows = self._con.execute(_KINDS[kind]).fetchall()
-            self._all[kind] = [Found(folded(row[0]), folded(row[1]), folded(row[2]), row[3]) for row in rows]
+            read = partial(self._read, kind)
+            self._all[kind] = self._macros(read) if kind == "macro" else read()
         return self._all[kind]
+
+    def _read(self, kind: str) -> list[Found]:
+        rows = self._con.execute(_KINDS[kind]).fetchall()
+        return [Found(folded(row[0]), folded(row[1]), folded(row[2]), row[3]) for row in rows]
 
     def called(self, kind: str, path: Path, within: str | None = None) -> list[Found]:
         """What a name may mean: the client's own temporary one, or those that its parts fit.

@@ -15,6 +15,7 @@ import duckdb
 from duckdb import StatementType as Type
 
 from relserve.errors import ForbiddenError
+from relserve.server.client.changes import CATALOG
 from relserve.server.rights.definitions import Definition, read_definition, target_of
 from relserve.server.rights.found import Finder, Found
 from relserve.server.rights.needs import BY_TEXT, Needs, Path, needs_of
@@ -64,6 +65,7 @@ class Judge:
     ) -> None:  # fmt: skip
         self._con, self._store, self._database, self.who = con, store, database, who
         self._known, self._in_transaction = known, in_transaction
+        self._macros: tuple[object, list[Found]] = object(), []  # and what they were true of
         self._effects: list[Change] = []  # of the statement that was judged last
         self._pending: list[Change] = []  # of this transaction
 
@@ -78,7 +80,14 @@ class Judge:
 
     def finder(self) -> Finder:
         """What the client's connection finds now."""
-        return Finder(self._con, self._database)
+        return Finder(self._con, self._database, self._all_macros)
+
+    def _all_macros(self, read: Callable[[], list[Found]]) -> list[Found]:
+        """The macros, which DuckDB lists slowly, as long as nobody has changed anything."""
+        latest = CATALOG.latest
+        if self._macros[0] is not latest:
+            self._macros = latest, read()
+        return self._macros[1]
 
     def check(self, allowed: Iterable[Allowed]) -> None:
         """Refuse statements, all of them, for which the user lacks a right.

@@ -18,6 +18,7 @@ from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
 
 PASSWORD = "secret"
+Client = psycopg.Connection[Any]
 USERS = [
     User("root", is_admin=True), User("ann"), User("bob"), User("eve"), User("reader", is_read_only=True),
 ]  # fmt: skip
@@ -43,13 +44,13 @@ def serving(folder: Path, users: list[User] = USERS, **options: Any) -> Iterator
         thread.join(20)
 
 
-def client(server: Server, user: str, **options: Any) -> psycopg.Connection[Any]:
+def client(server: Server, user: str, **options: Any) -> Client:
     """A client of a user's."""
     given = {"host": "127.0.0.1", "port": server.port, "dbname": "shop", "autocommit": True, **options}
     return psycopg.connect(user=user, password=PASSWORD, **given)  # type: ignore[no-any-return]
 
 
-def said(con: psycopg.Connection[Any], text: str) -> str:
+def said(con: Client, text: str) -> str:
     """What a client is told: its rows, the command tag, or SQLSTATE and message of an error."""
     try:
         done = con.execute(text)
