@@ -1,0 +1,160 @@
+"""Refuses to read and change what a user has no right for; a look goes on into views and macros.
+
+A view reads with its owner's rights, a macro with those of who calls it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from duckdb import StatementType as Type
+
+from relserve.errors import ForbiddenError
+from relserve.server.rights.definitions import target_of
+from relserve.server.rights.found import Finder, Found
+from relserve.server.rights.needs import BY_TEXT, Needs, needs_of
+from relserve.server.rights.policy import ADMIN, MAIN, Rights, Who, folded
+from relserve.server.users.definitions import query_place
+from relserve.server.users.words import words
+
+WRITES = (Type.INSERT, Type.UPDATE, Type.DELETE)
+_ASKS = frozenset(["text2sql", "text2sql_query"])  # the SQL of their answers is not known yet
+_ACTIONS = {"merge": ("UPDATE", "INSERT", "DELETE"), "copy": ("INSERT",), "truncate": ("TRUNCATE",)}
+
+
+class Look:
+    """One look at a text.
+
+    Args:
+        who: asks.
+        known: who a role is, by its name.
+
+    Attributes:
+        is_free: whether there is nothing that the user may not do.
+    """
+
+    def __init__(self, found: Finder, rights: Rights, who: Who, known: Callable[[str], Who]) -> None:
+        self._found, self._rights, self._who, self._known = found, rights, who, known
+        self.is_free = not rights.concern(who)
+        self._done: set[tuple[Who, str, str]] = set()  # views and macros whose bodies are judged
+
+    def sought(self, text: str, first: str, kind: Type) -> Needs:
+        """What a text may need of which DuckDB's parser tells nothing: all tables whose names are in it.
+
+        Args:
+            first: its first word.
+        """
+        needs = Needs()
+        own: list[Found] = []
+        if first in _ACTIONS or kind in WRITES:
+            path = target_of(text)
+            own = self._found.called("table", path)
+            written = [each for each in _ACTIONS["merge"] if re.search(rf"(?i)\b{each}\b", text)]
+            actions = written if first == "merge" else _ACTIONS.get(first) or [kind.name]
+            needs.tables += [(action, path) for action in actions]
+            needs.is_hidden = not path
+        text = folded(text)
+        for each in self._found.all("table"):
+            count = _count(each.name, text)
+            if count > (1 if each in own and first != "merge" else 0):
+                needs.loose.add(each.name)
+        needs.calls |= {each.name for each in self._found.all("macro") if _count(each.name, text)}
+        needs.is_hidden |= any(_count(name, text) for name in BY_TEXT - {"histogram"})
+        needs.calls |= {name for name in _ASKS if _count(name, text)}
+        return needs
+
+    def check(self, needs: Needs, reader: Who, view: Found | None = None) -> None:
+        """Refuse what the reader lacks a right for.
+
+        Args:
+            view: in which the names stand.
+
+        Raises:
+            ForbiddenError: in PostgreSQL's words.
+        """
+        within = view.schema if view is not None else None
+        for privilege, path in needs.tables:
+            for each in self._found.called("table", path, within):
+                self._need(privilege, each, reader, None if len(path) > 1 else view)
+        for each in self._found.all("table") if needs.loose else ():
+            if each.name in needs.loose:
+                self._need("SELECT", each, reader, view)
+        self._check_calls(needs)
+
+    def _need(self, privilege: str, found: Found, reader: Who, view: Found | None) -> None:
+        if found.is_temporary and not found.is_view:
+            return
+        if not found.is_temporary:
+            # what a view's bare name means elsewhere, the search path of who asks decides
+            own = view is None or (found.database, found.schema) in (view[:2], (view.database, MAIN))
+            for who in [reader] if own else dict.fromkeys([reader, self._who]):
+                self._require(who, privilege, found)
+        if found.is_view:
+            self._check_view(found, reader)
+
+    def _require(self, who: Who, privilege: str, found: Found) -> None:
+        if not self._rights.may(who, "USAGE", self._found.schema_of(found)):
+            raise ForbiddenError(f"permission denied for schema {found.schema}")
+        if not self._rights.may(who, privilege, self._found.thing("table", found)):
+            raise ForbiddenError(f"permission denied for {kind_of(found)} {found.name}")
+
+    def _check_view(self, view: Found, asks: Who) -> None:
+        name = self._rights.runs_as(self._found.thing("table", view), asks.name)
+        reader = ADMIN if name is None else asks if name == asks.name else self._known(name)
+        if view.is_temporary:
+            reader = self._who
+        if (reader, view.schema, view.name) in self._done:
+            return
+        self._done.add((reader, view.schema, view.name))
+        sql = (view.sql or "").rstrip("; \n")
+        here = words(sql)
+        place = query_place(here)
+        body = sql.encode()[here[place].start :].decode() if place is not None else sql
+        needs = needs_of(body)
+        self.check(needs if needs is not None else self.sought(body, "", Type.SELECT), reader, view)
+
+    def _check_calls(self, needs: Needs) -> None:
+        if needs.is_hidden or needs.calls & _ASKS:
+            if self._may_read_all():
+                return
+            what = "text2sql" if needs.calls & _ASKS else "query_table"
+            raise ForbiddenError(
+                f"permission denied for function {what}: it reads tables that are only known when it runs, "
+                "and you may not read all of this database"
+            )
+        called = {name for name in needs.calls if (self._who, "", name) not in self._done}
+        self._done |= {(self._who, "", name) for name in called}
+        for macro in self._found.all("macro") if called else ():
+            if macro.name in called:
+                self._check_macro(macro.sql or "")
+
+    def _check_macro(self, body: str) -> None:
+        told = needs_of(body, in_macro=True) or needs_of(f"SELECT ({body}\n)", in_macro=True)
+        self.check(told if told is not None else self.sought(body, "", Type.SELECT), self._who)
+
+    def _may_read_all(self) -> bool:
+        things = [
+            self._found.thing("table", each) for each in self._found.all("table") if not each.is_temporary
+        ]
+        return all(self._rights.may(self._who, "SELECT", thing) for thing in things)
+
+    def check_query(self, text: str) -> None:
+        """Refuse a CREATE .. AS whose query reads what the user may not."""
+        here = words(text)
+        place = query_place(here)
+        if place is not None and place < len(here):
+            body = text.encode()[here[place].start :].decode().rstrip("; \t\r\n\f\v")
+            needs = needs_of(body) or needs_of(f"SELECT * FROM (\n{body}\n)")
+            self.check(needs or self.sought(body, "", Type.SELECT), self._who)
+
+
+def kind_of(found: Found) -> str:
+    """What PostgreSQL calls it."""
+    return "view" if found.is_view else "table"
+
+
+def _count(name: str, text: str) -> int:
+    """How often a name may stand in a text, between quotes, too."""
+    ways = {name, name.replace('"', '""'), name.replace("'", "''")}
+    return max(len(re.findall(rf"(?<!\w){re.escape(way)}(?!\w)", text)) for way in ways)
