@@ -150,12 +150,19 @@ def serve_command(
         bool, typer.Option("--allow-files", help="Statements may read and write files, and load extensions.")
     ] = False,
     max_connections: Annotated[int, typer.Option(min=1, help="Clients at once.")] = 100,
+    reserved_connections: Annotated[
+        int, typer.Option(min=0, help="Of these, those that are kept for admins.")
+    ] = 3,
     model: Model = None,
     examples: Annotated[bool, typer.Option(help="Open with the shipped example tables.")] = False,
     cache: Annotated[bool, typer.Option(help="Use kept answers, and keep new ones.")] = True,
     statement_timeout: Annotated[
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Longest statement, of clients that set none."),
+    ] = None,
+    longest_statement: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="Of all users but admins, whatever they set."),
     ] = None,
     idle_timeout: Annotated[
         float | None,
@@ -177,6 +184,9 @@ def serve_command(
     ] = None,
     share_cache: Annotated[
         bool, typer.Option("--share-cache", help="Users share kept answers and the engine's prefix cache.")
+    ] = False,
+    only_granted: Annotated[
+        bool, typer.Option("--only-granted", help="Users use only what they own or were granted.")
     ] = False,
 ) -> None:
     """Serve a DuckDB database with llm functions over PostgreSQL's protocol.
@@ -201,7 +211,7 @@ def serve_command(
         Options(
             file, host, port, users, tls_cert, tls_key, read_only, allow_files, max_connections, model,
             examples, cache, statement_timeout, idle_timeout, log_statements, log_texts, http, http_token,
-            openai, share_cache,
+            openai, share_cache, only_granted, reserved_connections, longest_statement or None,
         )
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from relserve.call.durations import seconds_of
 from relserve.cli.console import console
 from relserve.errors import UsageError
+from relserve.server.rights.store import check_free, forget_user, rights_path
 from relserve.server.users.keys import make_key
 from relserve.server.users.users import User, Users
 from relserve.server.wire.scram import make_verifier
@@ -48,6 +49,14 @@ AtOnce = Annotated[
     int | None,
     typer.Option(min=0, metavar="N", help="Requests of OpenAI clients at once (default: no limit)."),
 ]
+Connections = Annotated[
+    int | None, typer.Option(min=0, metavar="N", help="Clients of SQL at once (default: no limit).")
+]
+Longest = Annotated[
+    float | None,
+    typer.Option(min=0.001, metavar="SECONDS", help="Longest statement, whatever timeout they set."),
+]
+ReadOnly = Annotated[bool | None, typer.Option(help="Changes nothing, whatever was granted.")]
 Deadline = Annotated[
     str | None,
     typer.Option(
@@ -82,6 +91,9 @@ def add_command(
     tokens_per_day: DayTokens = None,
     requests_at_once: AtOnce = None,
     slo: Slo = None,
+    connections_at_once: Connections = None,
+    longest_statement: Longest = None,
+    read_only: ReadOnly = None,
     password_stdin: FromStdin = False,
     no_password: Annotated[
         bool, typer.Option("--no-password", help="Only asks with a key: see `relserve user key`.")
@@ -103,7 +115,10 @@ def add_command(
     user = User(
         name, None, admin, _models(models), tokens_per_hour, _deadline(deadline),
         tokens_per_minute, tokens_per_day, requests_at_once, slo=slo or None,
+        is_read_only=bool(read_only), connections_at_once=connections_at_once,
+        longest_statement_s=longest_statement,
     )  # fmt: skip
+    check_free(file, name)
     users.add(user)  # before anybody types a password for a name that cannot be
     if not no_password:
         users.put(replace(user, verifier=_verifier(password_stdin)))
@@ -116,16 +131,17 @@ def add_command(
 def list_command(file: File = Path(FILE_NAME)) -> None:
     """Show who is in the file, and what they may do."""
     table = Table(header_style="bold")
-    for column in ("user", "admin", "models", "tokens", "deadline", "slo", "requests at once", "keys"):
+    for column in ("user", "admin", "models", "tokens", "deadline", "slo", "at once", "keys"):
         table.add_column(column)
     for user in Users.load(file).all():
         own = "any" if user.is_admin else "the server's own"
         models = own if user.models is None else ", ".join(sorted(user.models)) or "none"
         ends = "" if user.deadline_s is None else f"{user.deadline_s:g} s"
-        at_once = "" if user.requests_at_once is None else str(user.requests_at_once)
+        at_once = _at_once(user)
         keys = ", ".join(f"..{key.end}" for key in user.keys)
         rest = (_limits(user), ends, user.slo or "", at_once, keys)
-        table.add_row(user.name, "yes" if user.is_admin else "", models, *rest)
+        admin = "yes" if user.is_admin else "reads only" if user.is_read_only else ""
+        table.add_row(user.name, admin, models, *rest)
     console().print(table, markup=False)
 
 
@@ -142,9 +158,15 @@ def change_command(
     tokens_per_minute: MinuteTokens = None,
     tokens_per_day: DayTokens = None,
     requests_at_once: AtOnce = None,
+    connections_at_once: Connections = None,
+    longest_statement: Longest = None,
     no_limit: Annotated[
-        bool, typer.Option("--no-limit", help="As many tokens and requests at once as they like.")
+        bool,
+        typer.Option(
+            "--no-limit", help="As many tokens, requests and connections, and as long, as they like."
+        ),
     ] = False,
+    read_only: ReadOnly = None,
     deadline: Deadline = None,
     no_deadline: Annotated[
         bool, typer.Option("--no-deadline", help="The server's own deadline again.")
@@ -162,6 +184,7 @@ def change_command(
     given = {
         "tokens_per_minute": tokens_per_minute, "tokens_per_hour": tokens_per_hour,
         "tokens_per_day": tokens_per_day, "requests_at_once": requests_at_once,
+        "connections_at_once": connections_at_once, "longest_statement_s": longest_statement,
     }  # fmt: skip
     limits = {field: limit for field, limit in given.items() if limit is not None}
     if (models is not None and any_model) or (limits and no_limit):
@@ -174,6 +197,8 @@ def change_command(
     user = users.get(name)
     if admin is not None:
         user = replace(user, is_admin=admin)
+    if read_only is not None:
+        user = replace(user, is_read_only=read_only)
     if models is not None or any_model:
         user = replace(user, models=_models(models))
     user = replace(user, **(given if no_limit else limits))
@@ -234,6 +259,7 @@ def remove_command(name: Name, file: File = Path(FILE_NAME)) -> None:
     users = Users.load(file)
     users.remove(name)
     users.save()
+    forget_user(rights_path(file), name)
     _say(f"{name} is gone; {file} has {_count(users)}")
 
 
@@ -244,6 +270,15 @@ def _models(text: str | None) -> frozenset[str] | None:
 def _limits(user: User) -> str:
     spans = zip(user.token_limits, ("a minute", "an hour", "a day"), strict=True)
     return ", ".join(f"{limit:,} {span}" for limit, span in spans if limit is not None) or "no limit"
+
+
+def _at_once(user: User) -> str:
+    """Requests and connections at once, and the longest statement."""
+    limits = {"requests": user.requests_at_once, "connections": user.connections_at_once}
+    told = [f"{limit} {what}" for what, limit in limits.items() if limit is not None]
+    if user.longest_statement_s is not None:
+        told.append(f"{user.longest_statement_s:g} s a statement")
+    return ", ".join(told)
 
 
 def _deadline(text: str | None) -> float | None:

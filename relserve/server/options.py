@@ -19,6 +19,8 @@ class Options:
         log_statements: a file to which a line a statement is written, "-" for stderr; None: none is.
         http_port: of the page; None: there is none.
         openai_port: of OpenAI's API; None: there is none.
+        reserved_connections: of `max_connections`, those that are kept for admins.
+        longest_statement_s: of users who are no admins and have no such limit of their own; None: none.
         only_granted: whether users may use only what they own or what was granted, as in PostgreSQL; else
             tables on which nothing was granted are everybody's.
         share_cache: whether users share kept answers, and what the engine has computed of prompts.
@@ -45,3 +47,5 @@ class Options:
     openai_port: int | None = None
     share_cache: bool = False
     only_granted: bool = False
+    reserved_connections: int = 3
+    longest_statement_s: float | None = None

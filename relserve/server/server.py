@@ -192,18 +192,29 @@ class Server:
     def _arrived(self, channel: Channel, arrived: Arrived) -> None:
         if self._is_ending:
             raise ProtocolError("the server is shutting down", "57P03")
-        if len(self._workers) >= self.options.max_connections:
+        if full := self._is_full_for(arrived.user):
             self.counters.refused()
-            raise ProtocolError(
-                f"sorry, too many clients already: {self.options.max_connections} (--max-connections)",
-                "53300",
-            )
+            raise ProtocolError(full, "53300")
         self._database.check_name(arrived.parameters.get("database", ""), arrived.user)
         self._waiting.pop(channel, None)
         channel.hand_over()
         worker = Worker(self, channel, arrived, next(self._pids))
         self._workers.add(worker)
         worker.start()
+
+    def _is_full_for(self, user: User) -> str | None:
+        """Why a user gets no connection more."""
+        most, count = self.options.max_connections, len(self._workers)
+        if count >= most:
+            return f"sorry, too many clients already: {most} (--max-connections)"
+        if user.is_admin:
+            return None
+        if count >= max(most - self.options.reserved_connections, 1):
+            return "remaining connection slots are reserved for admins (--reserved-connections)"
+        own = sum(worker.user.name == user.name for worker in list(self._workers))
+        if user.connections_at_once is not None and own >= user.connections_at_once:
+            return f'too many connections for role "{user.name}": {user.connections_at_once}'
+        return None
 
     def _lost(self, channel: Channel) -> None:
         self._waiting.pop(channel, None)

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 
 from relserve.cli.main import app
 from relserve.errors import UsageError
+from relserve.server.rights.policy import Created, Granted, Joined, RoleMade, Thing
+from relserve.server.rights.store import RightsStore, rights_path
 from relserve.server.users.users import Users
 from relserve.server.wire.scram import is_password
 
@@ -181,3 +183,26 @@ def test_limits_are_changed_and_lifted(user, path):
     assert (bot.token_limits, bot.requests_at_once) == ((None, None, None), None)
     with pytest.raises(UsageError, match="not both"):
         user("change", "bot", "--no-limit", "--tokens-per-day", "3")
+
+
+def test_limits_and_a_user_who_only_reads(user, path):
+    add(user, "ann", "--read-only", "--connections-at-once", "2", "--longest-statement", "30")
+    ann = Users.load(path).get("ann")
+    assert (ann.is_read_only, ann.connections_at_once, ann.longest_statement_s) == (True, 2, 30)
+    user("change", "ann", "--no-read-only", "--no-limit")
+    ann = Users.load(path).get("ann")
+    assert (ann.is_read_only, ann.connections_at_once, ann.longest_statement_s) == (False, None, None)
+
+
+def test_another_user_of_a_name_gets_no_rights_of_who_is_gone(user, path):
+    store = RightsStore(rights_path(path))
+    add(user, "ann")
+    orders = Thing("table", "main", "orders")
+    grant = Granted(orders, {"ann"}, {"SELECT"})
+    store.change("shop", [Created(orders, "ann"), grant, RoleMade("team"), Joined({"team"}, {"ann"})])
+    user("remove", "ann")
+    rights = store.rights("shop")
+    assert (rights.entries[orders].owner, rights.entries[orders].grants, rights.members) == ("", {}, {})
+    for name in ("team", "public", "pg_read_all_data"):
+        with pytest.raises(UsageError, match="name of a role"):
+            add(user, name)

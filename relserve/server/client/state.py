@@ -68,6 +68,7 @@ class ClientState:
         connection: the number of its DuckDB connection, by which the server's functions know who calls them.
         status: "active", "idle", "idle in transaction" or "idle in transaction (aborted)".
         text: the latest statement.
+        longest_s: after so many seconds a statement is ended, whatever timeout the client sets; None: never.
         refusal: of one of the server's own functions that the statement called; DuckDB tells only its text.
     """
 
@@ -83,6 +84,7 @@ class ClientState:
         self.facts = ClientFacts(pid, user.name, user.is_admin, variables.find)
         self.backend_start = self.state_change = self.query_start = datetime.now(timezone.utc)
         self.status, self.text = "idle", ""
+        self.longest_s: float | None = None
         self._ended, self._loop, self.history = ended, loop, history
         self._began_s, self._num_rows = 0.0, 0
         self._number = 0  # of the statement that runs, 0 between two
@@ -115,8 +117,9 @@ class ClientState:
             self._is_shielded = False
         if self.channel.is_leaving:  # set before whoever sets it looks for a statement to stop
             raise HungUp("the client is gone")
-        if limit_ms := self.variables.milliseconds("statement_timeout"):
-            self._loop.call_soon_threadsafe(self._arm, self._number, limit_ms / 1000)
+        limits_s = [self.variables.milliseconds("statement_timeout") / 1000, self.longest_s or 0]
+        if limit_s := min(filter(None, limits_s), default=0):
+            self._loop.call_soon_threadsafe(self._arm, self._number, limit_s)
 
     def shield(self) -> None:
         """From now on the statement is not stopped: DuckDB would be left in half a COMMIT."""

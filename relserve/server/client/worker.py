@@ -80,11 +80,12 @@ class Worker(threading.Thread):
 
     Attributes:
         pid: the client's number.
+        user: who it is.
     """
 
     def __init__(self, host: Host, channel: Channel, arrived: Arrived, pid: int) -> None:
         super().__init__(name=f"relserve client {pid}", daemon=True)
-        self.pid = pid
+        self.pid, self.user = pid, arrived.user
         self._host, self._channel, self._arrived = host, channel, arrived
         self._loop = asyncio.get_running_loop()
         self._variables = Variables(self._changed, _defaults(arrived.user, host.options))
@@ -113,13 +114,14 @@ class Worker(threading.Thread):
                 self._host.leaves(self)  # last: the server closes its database when the last client has left
 
     def _serve(self, con: Connection, history: ClientHistory) -> None:
-        user, parameters, options = self._arrived.user, self._arrived.parameters, self._host.options
+        user, parameters, options = self.user, self._arrived.parameters, self._host.options
         variables = self._variables
         state = ClientState(
             self.pid, user, self._channel, con, variables, history, self._say, self._host.ended, self._loop,
             self._arrived.minor,
         )  # fmt: skip
 
+        state.longest_s = _longest_s(user, options)
         judge = self._judge(state)
 
         def check(text: str) -> list[Allowed]:
@@ -204,10 +206,21 @@ def _defaults(user: User, options: Options) -> dict[str, str]:
     return {
         "session_authorization": user.name, "is_superuser": "on" if user.is_admin else "off",
         "max_connections": str(options.max_connections), "ssl": "on" if options.tls_cert else "off",
-        "statement_timeout": _milliseconds(options.statement_timeout_s),
+        "statement_timeout": _milliseconds(_least(options.statement_timeout_s, _longest_s(user, options))),
         "idle_session_timeout": _milliseconds(options.idle_timeout_s),
         "default_transaction_read_only": "on" if options.read_only else "off",
     }  # fmt: skip
+
+
+def _longest_s(user: User, options: Options) -> float | None:
+    """How long a statement of a user may run, whatever timeout they set."""
+    if user.longest_statement_s is not None or user.is_admin:
+        return user.longest_statement_s
+    return options.longest_statement_s
+
+
+def _least(*seconds: float | None) -> float | None:
+    return min((each for each in seconds if each), default=None)
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 from relserve.errors import UsageError
 from relserve.machine.private_files import open_private
-from relserve.server.rights.policy import Change, Entry, Rights, RoleMade, Thing, changed
+from relserve.server.rights.policy import PUBLIC, Change, Entry, Rights, RoleMade, Thing, changed
 
 Databases = dict[str, dict[Thing, Entry]]
 
@@ -85,6 +85,17 @@ def forget_user(path: Path, name: str) -> None:
         gone = RoleMade(name, is_gone=True)
         left = {each: dict(changed(Rights(of), gone).entries) for each, of in databases.items()}
         _save(path, changed(shared, gone), left)
+
+
+def check_free(users: Path, name: str) -> None:
+    """Refuse to make a user of a name that is a role's, whose rights they would get.
+
+    Raises:
+        UsageError: it is one.
+    """
+    roles = _load(rights_path(users))[0].roles
+    if name in roles or name == PUBLIC or name.startswith("pg_"):
+        raise UsageError(f"{name!r} is the name of a role, or kept for PostgreSQL's: take another")
 
 
 def _stamp(path: Path) -> object:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import math
 import os
 import re
 import secrets
@@ -35,7 +36,9 @@ logger = logging.getLogger(__name__)
 MODE = 0o600
 SECRET_BYTES = 32
 VERIFIER = re.compile(r"SCRAM-SHA-256\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=]+:[A-Za-z0-9+/=]+")
-LIMITS = ("tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once")
+LIMITS = (
+    "tokens_per_minute", "tokens_per_hour", "tokens_per_day", "requests_at_once", "connections_at_once",
+)  # fmt: skip
 SWITCHES = ("is_admin", "is_read_only")
 MAX_NAME_BYTES = 63  # of PostgreSQL's names, too
 
@@ -56,6 +59,8 @@ class User:
         keys: of OpenAI clients, as `keys.Key` writes them.
         slo: the class of their calls that give none, by name; None: the server's own.
         is_read_only: may change nothing, whatever was granted.
+        connections_at_once: of clients of SQL; None: no limit of the user's own.
+        longest_statement_s: seconds, after which a statement is ended; None: the server's limit.
     """
 
     name: str
@@ -70,6 +75,8 @@ class User:
     keys: tuple[Key, ...] = ()
     slo: str | None = None
     is_read_only: bool = False
+    connections_at_once: int | None = None
+    longest_statement_s: float | None = None
 
     @property
     def who(self) -> Who:
@@ -275,13 +282,19 @@ def _user(entry: dict[str, Any]) -> User:
     for field, is_on in switches.items():
         if type(is_on) is not bool:
             raise ValueError(f"{field} of {name!r} is {is_on!r}, not true or false")
+    longest_s = entry.get("longest_statement_s")
+    if longest_s is not None and (type(longest_s) not in (int, float) or not 0 < longest_s < math.inf):
+        raise ValueError(f"longest_statement_s of {name!r} is {longest_s!r}, not seconds above 0")
     slo = entry.get("slo")
     if slo is not None and type(slo) is not str:
         raise ValueError(f"slo of {name!r} is {slo!r}, not the name of a class")
     own = None if models is None else frozenset(models)
     keys = tuple(Key.read(each) for each in entry.get("keys") or ())
     limits: dict[str, Any] = {field: entry.get(field) for field in LIMITS}
-    return User(name, verifier, models=own, deadline_s=deadline_s, keys=keys, slo=slo, **switches, **limits)
+    return User(
+        name, verifier, models=own, deadline_s=deadline_s, keys=keys, slo=slo, longest_statement_s=longest_s,
+        **switches, **limits,
+    )  # fmt: skip
 
 
 def _as_json(user: User) -> dict[str, Any]:
@@ -289,5 +302,6 @@ def _as_json(user: User) -> dict[str, Any]:
     return {
         "name": user.name, "verifier": user.verifier, "models": models, "deadline_s": user.deadline_s,
         **{field: getattr(user, field) for field in (*SWITCHES, *LIMITS)},
+        "longest_statement_s": user.longest_statement_s,
         "keys": [str(key) for key in user.keys], "slo": user.slo,
     }  # fmt: skip
