@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -206,3 +207,25 @@ def test_rights_outlive_the_server_and_end_with_the_user(tmp_path):
     with serving(tmp_path) as server, client(server, "ann") as ann, client(server, "bob") as bob:
         assert said(ann, "FROM secret") == "[(1,)]"
         assert said(bob, "FROM secret") == DENIED
+
+
+def test_the_documentation_is_right(root, ann, bob, server):
+    page = (Path(__file__).parents[3] / "docs" / "rights.md").read_text("utf-8")
+    for text in (
+        "CREATE TABLE orders AS SELECT 'de' AS country, 2 AS price",
+        "CREATE TABLE customers AS SELECT 1 AS id",
+    ):
+        root.execute(text)
+    for text in page.split("```psql\n")[1].split("```")[0].split(";")[:-1]:
+        root.execute(text)
+    root.execute("CREATE TABLE hr.salaries AS SELECT 1 AS salary")
+    assert said(ann, "UPDATE orders SET price = 3") == "UPDATE 1"
+    assert said(ann, "DELETE FROM orders") == "42501 permission denied for table orders"
+    assert said(bob, "SELECT * FROM orders, customers") == "[('de', 3, 1)]"
+    assert said(bob, "FROM hr.salaries") == "42501 permission denied for schema hr"
+    with client(server, "reader") as reader:
+        assert said(reader, "FROM turnover") == "[('de', Decimal('3'))]"
+        assert said(reader, "FROM orders") == "42501 permission denied for table orders"
+    for text in ("DROP SCHEMA hr CASCADE", "DROP VIEW turnover", "DROP TABLE orders", "DROP TABLE customers"):
+        root.execute(text)
+    root.execute("DROP ROLE analysts")
