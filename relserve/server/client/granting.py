@@ -25,11 +25,16 @@ from relserve.server.rights.policy import (
     Who,
     folded,
 )
-from relserve.server.users.users import Users
+from relserve.server.users.users import User, Users
 
 _NOW_GOVERNED = (
     "from now on only its owner, admins and those to whom it was granted may use {}; before, everybody might"
 )
+
+
+def who_is(user: User) -> Who:
+    """A user, for questions of rights."""
+    return Who(user.name, user.is_admin, user.is_read_only)
 
 
 def known_by(users: Users) -> Callable[[str], Who]:
@@ -37,7 +42,7 @@ def known_by(users: Users) -> Callable[[str], Who]:
 
     def known(name: str) -> Who:
         user = users.find(name)
-        return Who(name) if user is None else user.who
+        return Who(name) if user is None else who_is(user)
 
     return known
 

@@ -14,10 +14,11 @@ from relserve_duckdb import Connection
 
 from relserve.errors import ProtocolError
 from relserve.server.catalog import Catalog
+from relserve.server.client.changes import CATALOG
 from relserve.server.client.channel import Channel, HungUp
 from relserve.server.client.commands import Set
 from relserve.server.client.executor import Executor
-from relserve.server.client.granting import Granter, known_by
+from relserve.server.client.granting import Granter, known_by, who_is
 from relserve.server.client.notices import WireClient
 from relserve.server.client.performer import Performer
 from relserve.server.client.portals import Portals
@@ -155,8 +156,8 @@ class Worker(threading.Thread):
             return None
         database = str(state.con.raw.execute(_DATABASE).fetchall()[0][0])
         judge = Judge(
-            state.con.raw, store, database, state.user.who, known_by(users),
-            lambda: state.transaction.status != b"I",
+            state.con.raw, store, database, who_is(state.user), known_by(users),
+            lambda: state.transaction.status != b"I", lambda: CATALOG.latest,
         )  # fmt: skip
         state.transaction.when_ended = judge.transaction_ended
         return judge

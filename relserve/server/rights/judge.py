@@ -12,7 +12,6 @@ from functools import reduce
 import duckdb
 from duckdb import StatementType as Type
 
-from relserve.server.client.changes import CATALOG
 from relserve.server.rights.defining import Defining
 from relserve.server.rights.definitions import read_definition
 from relserve.server.rights.found import Finder, Found
@@ -40,14 +39,16 @@ class Judge:
         database: the server's own, by name.
         known: who a role is, by its name.
         in_transaction: whether what is done now may still be undone.
+        latest: what is no other object as long as nobody has changed the catalog.
     """
 
     def __init__(
         self, con: duckdb.DuckDBPyConnection, store: RightsStore, database: str, who: Who,
         known: Callable[[str], Who], in_transaction: Callable[[], bool],
+        latest: Callable[[], object],
     ) -> None:  # fmt: skip
         self._con, self._store, self._database, self.who = con, store, database, who
-        self._known, self._in_transaction = known, in_transaction
+        self._known, self._in_transaction, self._latest = known, in_transaction, latest
         self._macros: tuple[object, list[Found]] = object(), []  # and what they were true of
         self._effects: list[Change] = []  # of the statement that was judged last
         self._pending: list[Change] = []  # of this transaction
@@ -67,7 +68,7 @@ class Judge:
 
     def _all_macros(self, read: Callable[[], list[Found]]) -> list[Found]:
         """The macros, which DuckDB lists slowly, as long as nobody has changed anything."""
-        latest = CATALOG.latest
+        latest = self._latest()
         if self._macros[0] is not latest:
             self._macros = latest, read()
         return self._macros[1]

@@ -28,7 +28,6 @@ from typing import Any
 
 from relserve.call.durations import seconds_of
 from relserve.errors import OptionError, UsageError
-from relserve.server.rights.policy import Who
 from relserve.server.users.keys import Key, digest_of
 
 logger = logging.getLogger(__name__)
@@ -77,11 +76,6 @@ class User:
     is_read_only: bool = False
     connections_at_once: int | None = None
     longest_statement_s: float | None = None
-
-    @property
-    def who(self) -> Who:
-        """For questions of rights."""
-        return Who(self.name, self.is_admin, self.is_read_only)
 
     @property
     def token_limits(self) -> tuple[int | None, int | None, int | None]:
