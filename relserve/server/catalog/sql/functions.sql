@@ -80,7 +80,7 @@ CREATE MACRO _pg.cat.pg_total_relation_size(o) AS NULL::BIGINT;
 CREATE MACRO _pg.cat.pg_indexes_size(o) AS NULL::BIGINT;
 CREATE MACRO _pg.cat.pg_database_size(d) AS (SELECT sum(total_blocks * block_size)::BIGINT FROM pragma_database_size() WHERE database_name = current_database());
 
--- Nothing is granted by object: whoever is connected may read and write all of the database that the server lets them.
+-- What was granted is kept in `rights/` and is not shown here: clients try, and are told what they may not.
 CREATE MACRO _pg.cat.has_table_privilege(a, b, c := NULL) AS true;
 CREATE MACRO _pg.cat.has_any_column_privilege(a, b, c := NULL) AS true;
 CREATE MACRO _pg.cat.has_column_privilege(a, b, c, d := NULL) AS true;
