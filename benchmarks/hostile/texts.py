@@ -130,6 +130,14 @@ CREATE MACRO m() AS TABLE FROM duckdb_prepared_statements()
 CREATE MACRO m(a) AS a, (a, b) AS current_query()
 CREATE FUNCTION m(a := current_query()) AS a
 CREATE INDEX i ON t ((a + length(current_query())))
+CREATE TABLE d (a INT, q VARCHAR DEFAULT llm('Say {{}}', 1, model := 'http://127.0.0.1:9/v1'))
+CREATE TABLE d (a VARCHAR CHECK ("llm_filter"('Is {{}}', a)))
+CREATE TABLE d (a VARCHAR, q VARCHAR AS (llm/**/('Of {{}}', a)))
+CREATE TABLE d (a INT DEFAULT main.some_macro(1))
+ALTER TABLE t ADD COLUMN q VARCHAR DEFAULT text2sql_query('How many?')
+EXPLAIN ANALYZE ALTER TABLE t ALTER a SET DEFAULT length(llm('x'))
+CREATE INDEX i ON t ((llm_int('Of {{}}', a)))
+CREATE MACRO "@@@"(x, y) AS llm(x, y)
 CREATE MACRO sum(x) AS 42
 CREATE OR REPLACE MACRO main."Lower"(x) AS 'x'
 CREATE FUNCTION `duckdb_tables`() AS TABLE SELECT 1

@@ -2,7 +2,10 @@
 
 A function of the search path comes before DuckDB's own of that name, and so does a view, a type or a schema:
 whoever defines `sum` defines it for all. And what stands in a column's default, a CHECK, a view or a macro
-runs in the sessions of those who use it: there it must not ask for what is theirs.
+runs in the sessions of those who use it: there it must not ask for what is theirs. What asks a model is asked
+with their tokens: it may stand in a view or a macro, which they name themselves, but not in a column. Columns
+call DuckDB's own functions alone, for what a macro asks can change, before the table is there or in the same
+transaction.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import duckdb
-from relserve_duckdb.text.call_limits import CALLED
+from relserve_duckdb.text.call_limits import AGGREGATE_LIST, CALLED
+from relserve_duckdb.text.question_calls import TEXT2SQL
 
 from relserve.errors import ForbiddenError
 from relserve.server.catalog.shapes import read_shapes
@@ -27,16 +31,22 @@ _MACROS = """
 SELECT system.main.lower(function_name), macro_definition FROM system.main.duckdb_functions()
     WHERE NOT internal AND macro_definition IS NOT NULL AND database_name NOT IN ('system', 'temp', '_pg')
 """
+_IN_SYSTEM = """
+SELECT system.main.lower(function_name) FROM system.main.duckdb_functions() WHERE database_name = 'system'
+"""
 _NAME = re.compile(r"\w+")
-_NO_CALLS = frozenset(
-    "as check key primary unique references using in values over filter by coalesce".split()
-)
+_OPERATOR = re.compile(r"[^\w\s$.]")
+_KEYWORDS = """
+SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'
+"""
 _KINDS = frozenset("table view macro function type schema index sequence trigger secret".split())
 _POSTGRESQLS = frozenset(  # types that texts of clients name, and that DuckDB has not
     "jsonb regclass regtype regproc regprocedure regnamespace regrole regoper regoperator".split()
 )
 _FUNCTIONS = ("macro", "function")
+_MODELS = frozenset([*CALLED, AGGREGATE_LIST, TEXT2SQL])  # functions that ask one
 _RELATIONS = ("table", "view")
+_WITH_COLUMNS = ("table", "index")
 _SCHEMAS = frozenset(["system", "temp", "pg_catalog", "information_schema", "_pg"])
 
 
@@ -48,12 +58,14 @@ class Defined(NamedTuple):
         name: None: it has none, or none that this could read.
         is_temporary: whether it is of one connection alone.
         body: the words behind the name.
+        is_table_as: whether it is CREATE TABLE .. AS.
     """
 
     kind: str
     name: Word | None
     is_temporary: bool
     body: Sequence[Word]
+    is_table_as: bool = False
 
 
 def check_definition(here: Sequence[Word], con: duckdb.DuckDBPyConnection) -> None:
@@ -87,7 +99,8 @@ def _defined(here: Sequence[Word]) -> Iterator[Defined]:
         yield _created(here)
         return
     name = next((here[i + 2] for i in range(len(here) - 2) if _are(here, i, "rename", "to")), None)
-    yield Defined(here[1].plain, name, False, here)
+    kept = list(takewhile(lambda word: word.plain != "using", here))  # what is behind it runs once, and now
+    yield Defined(here[1].plain, name, False, kept)
 
 
 def _created(here: Sequence[Word]) -> Defined:
@@ -99,7 +112,8 @@ def _created(here: Sequence[Word]) -> Defined:
     while _are(here, start + 1, "."):
         start += 2
     name = here[start] if start < len(here) else None
-    return Defined(here[place].plain, name, is_temporary, here[start + 1 :])
+    kind, body = here[place].plain, here[start + 1 :]
+    return Defined(kind, name, is_temporary, body, kind == "table" and query_place(body) is not None)
 
 
 def _are(here: Sequence[Word], start: int, *names: str) -> bool:
@@ -113,6 +127,11 @@ def _check_name(defined: Defined) -> None:
         return
     if not word.is_name:
         raise ForbiddenError(f"CREATE {kind.upper()}: write its name without quotes or in double quotes")
+    if kind in _FUNCTIONS and _OPERATOR.search(word.name):
+        raise ForbiddenError(
+            f"CREATE {kind.upper()} {word.name}: an operator would be all users'; give it a name of letters, "
+            "or make it TEMP, for you alone"
+        )
     if word.name in _taken(kind):
         raise ForbiddenError(
             f"{kind.upper()} {word.name}: all users of this server have one of that name, and would get "
@@ -123,7 +142,7 @@ def _check_name(defined: Defined) -> None:
 def _taken(kind: str) -> frozenset[str]:
     """Names that a kind of thing has in everybody's sessions."""
     if kind in _FUNCTIONS:
-        return _functions()
+        return _functions() | _words_of_columns()
     if kind in _RELATIONS:
         return _relations()
     return _types() if kind == "type" else _SCHEMAS
@@ -132,6 +151,12 @@ def _taken(kind: str) -> frozenset[str]:
 @lru_cache(maxsize=1)
 def _functions() -> frozenset[str]:
     return _names("SELECT function_name FROM system.main.duckdb_functions()") | frozenset(CALLED)
+
+
+@lru_cache(maxsize=1)
+def _words_of_columns() -> frozenset[str]:
+    """What may stand before a bracket in a column's definition and is no call."""
+    return _types() | _names(_KEYWORDS) | {"key", "varying", "try", "ifnull"}
 
 
 @lru_cache(maxsize=1)
@@ -152,22 +177,66 @@ def _names(asked: str) -> frozenset[str]:
 def _check_body(defined: Defined, con: duckdb.DuckDBPyConnection) -> None:
     """Refuse what would ask the sessions of others for what is theirs."""
     body = defined.body
-    if defined.kind == "table" and query_place(body) is not None:
+    if defined.is_table_as:
         return  # it runs once, and now
-    called = {word.name for word, after in pairwise(body) if word.is_name and after.plain == "("}
-    telling = called & (SESSION | _telling_macros(con, called)) | SESSION_RELATIONS
+    called = _called(body)
+    if defined.kind in _WITH_COLUMNS:
+        _check_columns(defined.kind, called, con)
+        macros: frozenset[str] = frozenset()
+    else:
+        macros = _telling_macros(con, called)
+    telling = called & (SESSION | macros) | SESSION_RELATIONS
     for word in body:
         if word.is_name and word.name in telling:
             raise ForbiddenError(
-                f"{word.name} in a {defined.kind} that others use would tell what is theirs, such as their "
+                f"{word.name} in {_a(defined.kind)} that others use would tell what is theirs, such as their "
                 "statements and settings: CREATE TABLE .. AS keeps what it tells now, and what is TEMP, for "
                 "you alone, may ask it"
             )
 
 
+def _called(body: Sequence[Word]) -> frozenset[str]:
+    """The names before brackets, but for those of the tables of a foreign key and an index."""
+    called, before = set(), ""
+    for word, after in pairwise(body):
+        if word.is_name and after.plain == "(" and before not in ("references", "on", "using"):
+            called.add(word.name)
+        if word.plain != "." and after.plain != ".":
+            before = word.plain
+    return frozenset(called)
+
+
+def _check_columns(kind: str, called: Set[str], con: duckdb.DuckDBPyConnection) -> None:
+    """Refuse what DuckDB itself does not define in a DEFAULT, a CHECK, a generated column or an index."""
+    for name in sorted(called & _MODELS):
+        raise ForbiddenError(
+            f"{name}() in {_a(kind)} that others use would ask a model whenever they write or read a row, "
+            "with their tokens: call it in a view, or in the statement that wants the answer; CREATE TABLE .. AS "
+            "keeps answers, and what is TEMP, for you alone, may ask"
+        )
+    for name in sorted(called - _functions() - _words_of_columns() - SESSION):
+        if name not in _systems(con):  # an extension's are there
+            raise ForbiddenError(
+                f"{name}() in {_a(kind)} that others use is no function of DuckDB's own, and what a macro "
+                "asks can change: write what it stands for, make it a view, or TEMP, for you alone, or have "
+                "an admin define it"
+            )
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind == "index" else f"a {kind}"
+
+
+def _systems(con: duckdb.DuckDBPyConnection) -> frozenset[str]:
+    """Functions of the catalog in which nobody can define anything."""
+    with con.cursor() as own:
+        rows = own.execute(_IN_SYSTEM).fetchall()
+    return frozenset(name for (name,) in rows)
+
+
 def _telling_macros(con: duckdb.DuckDBPyConnection, names: Set[str]) -> frozenset[str]:
     """Those of some names that are macros of the users' which ask a session, by another macro, too."""
-    if not (unknown := names - _functions() - _types() - _NO_CALLS):
+    if not (unknown := names - _functions() - _words_of_columns()):
         return frozenset()
     with con.cursor() as own:
         rows = own.execute(_MACROS).fetchall()
