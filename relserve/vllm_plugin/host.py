@@ -1,5 +1,5 @@
-"""The seam to vLLM: every attribute of it that relserve touches, but for those of `engines.py`,
-`batches.py` and `openai_app.py`.
+"""The seam to vLLM: every attribute of it that relserve touches, but for those of `features.py`,
+`engines.py`, `batches.py` and `openai_app.py`.
 
 It is imported when first asked for. What differs between releases (see `version.py`) is dealt with here.
 """
@@ -7,7 +7,8 @@ It is imported when first asked for. What differs between releases (see `version
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -222,37 +223,33 @@ def plans_ahead(vllm_config: Any) -> bool:
     return bool(vllm_config.scheduler_config.async_scheduling)
 
 
+def hash_block_size(scheduler: Host) -> int:
+    """Tokens of each of a row's block hashes; since vLLM 0.28 blocks may be larger."""
+    return int(getattr(scheduler, "hash_block_size", None) or scheduler.block_size)
+
+
+@contextmanager
+def watermark_kept(scheduler: Host) -> Iterator[None]:
+    """Have admissions leave vLLM's watermark of free blocks, as if a row were scheduled already."""
+    manager = scheduler.kv_cache_manager
+    if not getattr(manager, "watermark_blocks", 0):
+        yield
+        return
+    allocate = manager.allocate_slots
+
+    def leaving_some(*args: Any, **kwargs: Any) -> Any:
+        return allocate(*args, **{**kwargs, "has_scheduled_reqs": True})
+
+    manager.allocate_slots = leaving_some
+    try:
+        yield
+    finally:
+        del manager.allocate_slots
+
+
 def model_name(scheduler: Host) -> str:
     """The model as vLLM's configuration names it."""
     return str(scheduler.vllm_config.model_config.model)
-
-
-def what_forbids_hiding(scheduler: Host) -> list[str]:
-    """The features in use that do not allow rows to be held back from a step, in words."""
-    config = scheduler.vllm_config
-    reasons = {
-        "speculative decoding": config.speculative_config is not None,
-        "LoRA": config.lora_config is not None,
-        "data parallel ranks that step together": config.parallel_config.data_parallel_size > 1,
-        "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
-        "a KV connector": getattr(scheduler, "connector", None) is not None,
-        "--scheduling-policy priority": config.scheduler_config.policy != "fcfs",
-    }
-    return [name for name, present in reasons.items() if present]
-
-
-def what_forbids_budgets(scheduler: Host) -> list[str]:
-    """The features in use that do not allow a step to have fewer tokens than there are, in words."""
-    config = scheduler.vllm_config
-    steps = config.scheduler_config
-    reasons = {
-        "speculative decoding": config.speculative_config is not None,
-        "prompts that are computed whole (no chunked prefill)": not steps.enable_chunked_prefill,
-        "images that are computed whole": bool(getattr(steps, "disable_chunked_mm_input", False)),
-        "data parallel ranks that step together": config.parallel_config.data_parallel_size > 1,
-        "pipeline parallelism": config.parallel_config.pipeline_parallel_size > 1,
-    }
-    return [name for name, present in reasons.items() if present]
 
 
 def is_one_of_several(scheduler: Host) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from relserve.vllm_plugin import host
+from relserve.vllm_plugin import features, host
 from relserve.vllm_plugin.host import Host, Request
 
 
@@ -25,7 +25,8 @@ def narrowed(
         shown: running rows, most urgent first; it preempts the last.
         hidden: the other running rows, which keep what they hold.
         max_admit: most rows to admit; None for as many as fit.
-        token_budget: most tokens of the step; None for as many as the engine allows.
+        token_budget: most tokens of the step; None for as many as the engine allows, and so it is where
+            prompts are computed up to block boundaries only, for fewer could be none.
     """
     cap, budget = host.admission_cap(scheduler), scheduler.max_num_scheduled_tokens
     most = cap - len(hidden)  # hidden rows keep their place in the workers
@@ -33,10 +34,11 @@ def narrowed(
         most = min(most, len(shown) + host.num_paused_seats(scheduler) + max_admit)
     scheduler.running = shown
     host.set_admission_cap(scheduler, max(most, len(shown)))
-    if token_budget is not None:
+    if token_budget is not None and not features.splits_at_blocks(scheduler):
         scheduler.max_num_scheduled_tokens = min(token_budget, budget)
     try:
-        return step()
+        with host.watermark_kept(scheduler) if hidden else nullcontext():
+            return step()
     finally:
         host.set_admission_cap(scheduler, cap)
         scheduler.max_num_scheduled_tokens = budget

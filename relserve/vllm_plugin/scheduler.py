@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from relserve.call.rel_tag import RelTag
 from relserve.settings import STEP_BUDGET
-from relserve.vllm_plugin import batches, host
+from relserve.vllm_plugin import batches, features, host
 from relserve.vllm_plugin.budget.steps import StepBudgets
 from relserve.vllm_plugin.cache.scheduling_steps import PlannedSteering
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
@@ -168,7 +168,7 @@ def _is_steered(scheduler: Host, variant: str) -> bool:
     """Whether a policy may hide rows from this scheduler; says once in the log why not."""
     if variant == "stock":
         return False
-    reasons = host.what_forbids_hiding(scheduler)
+    reasons = features.what_forbids_hiding(scheduler)
     if reasons:
         logger.warning("relQueries are scheduled in vLLM's own order because of %s", ", ".join(reasons))
     return not reasons
@@ -178,7 +178,7 @@ def _is_bounded(scheduler: Host, settings: SchedulerSettings) -> bool:
     """Whether a policy may bound this scheduler's steps; says once in the log why not."""
     if settings.step_budget == OFF:
         return False
-    reasons = host.what_forbids_budgets(scheduler)
+    reasons = features.what_forbids_budgets(scheduler)
     if reasons:
         level = logging.INFO if settings.step_budget == STEP_BUDGET else logging.WARNING  # was it asked for?
         logger.log(level, "steps have the engine's own budget because of %s", ", ".join(reasons))
@@ -211,13 +211,17 @@ def make(vllm_config: Any, **kwargs: Any) -> Scheduler:
         EngineStartError: this vLLM was not tested.
     """
     check_version(host.version())
+    if (own := features.diffusion_class(vllm_config)) is not None:
+        logger.warning("relQueries are not told apart: diffusion models keep vLLM's own scheduler")
+        scheduler: Scheduler = own(vllm_config=vllm_config, **kwargs)
+        return scheduler
     batches.install()
     cls: Any = AsyncRelQueryScheduler if host.plans_ahead(vllm_config) else RelQueryScheduler
     if read(vllm_config.additional_config).cache != "kv":
         from relserve.vllm_plugin.cache.scheduling import with_kinds
 
         cls = with_kinds(cls)
-    scheduler: Scheduler = cls(vllm_config=vllm_config, **kwargs)
+    scheduler = cls(vllm_config=vllm_config, **kwargs)
     return scheduler
 
 

@@ -89,7 +89,7 @@ class Steering:
         self.policy_s, self.num_steps, self._seen_steps = 0.0, 0, 0
         self._has_failed = False
         self._miss_ratios = MissRatios(
-            self.queue, types.num_cached_tokens, scheduler.block_size, settings.sample_size,
+            self.queue, types.num_cached_tokens, host.hash_block_size(scheduler), settings.sample_size,
             of_each_other=policy.learns,
         )  # fmt: skip
 

@@ -120,5 +120,6 @@ def test_make_follows_vllms_choice_of_scheduler(is_async, name, monkeypatch):
     for cls in ("RelQueryScheduler", "AsyncRelQueryScheduler"):
         monkeypatch.setattr(scheduler, cls, lambda vllm_config, cls=cls, **kwargs: made.append(cls))
     planning = SimpleNamespace(async_scheduling=is_async)
-    scheduler.make(SimpleNamespace(scheduler_config=planning, additional_config={}))
+    model = SimpleNamespace(is_diffusion=False)
+    scheduler.make(SimpleNamespace(scheduler_config=planning, model_config=model, additional_config={}))
     assert made == [name]
