@@ -41,8 +41,7 @@ def build(con: duckdb.DuckDBPyConnection, path: Path) -> None:
         con.execute(f"CREATE SCHEMA {schema}")
     shapes = read_shapes()
     _fill_constants(con, shapes)
-    for part in _PARTS:
-        con.execute(qualified(_SQL.joinpath(f"{part}.sql").read_text("utf-8")))
+    con.execute(qualified("\n".join(_SQL.joinpath(f"{part}.sql").read_text("utf-8") for part in _PARTS)))
     _make_views(con, shapes)
     con.execute(f"CHECKPOINT {DATABASE}")
 

@@ -1,36 +1,68 @@
-"""SQL whose functions are DuckDB's own, whatever anybody has defined.
+"""Macros whose functions are DuckDB's own, whatever anybody has defined.
 
 A macro's text is looked up where it is called: a user's `list_contains` would take the place of DuckDB's in
-PostgreSQL's catalog, for all. Nobody can define anything in `system.main`.
+PostgreSQL's catalog, for all. So would one named `||`, `list_value` or `array_extract`: DuckDB looks up
+operators, `{..}`, `[..]` and `(a).b` as functions, too. Nobody can define anything in `system.main`.
 """
 
+import json
+import re
 from functools import lru_cache
+from typing import Any
 
 import duckdb
-from duckdb import token_type as Kind
 
-OWN_SCHEMA = "system.main."
-_NO_CALL = frozenset([".", ")", "*", "::"])  # what stands before the name of a column, a type or an alias
+OWN_SCHEMA = ("system", "main")
+_HEAD = re.compile(r"\bCREATE MACRO [^\s(]++\([^()]*+\)\s++AS\s++(?P<table>TABLE\s++)?")
+# Of lists and strings; what is looked up in a map is told by its type alone, and is written as a call.
+_OPERATORS = {
+    "ARRAY_EXTRACT": "array_extract", "ARRAY_SLICE": "array_slice", "STRUCT_EXTRACT": "struct_extract",
+}  # fmt: skip
+_CALL = {
+    "class": "FUNCTION", "type": "FUNCTION", "filter": None, "distinct": False, "is_operator": False,
+    "export_state": False, "order_bys": {"type": "ORDER_MODIFIER", "orders": []},
+}  # fmt: skip
 
 
 def qualified(sql: str) -> str:
-    """A text with `system.main.` before each function of DuckDB's that it calls by its bare name."""
-    data = sql.encode()
-    tokens = [(start, kind) for start, kind in duckdb.tokenize(sql) if kind != Kind.comment]
-    starts = [start for start, _ in tokens]
-    words = [_word(data, start, end) for start, end in zip(starts, [*starts[1:], len(data)], strict=True)]
-    parts: list[str] = []
-    past = 0
-    for before, word, after, start in zip(["", *words], words, [*words[1:], ""], starts, strict=False):
-        if after == "(" and before not in _NO_CALL and word.lower() in _functions():
-            parts += data[past:start].decode(), OWN_SCHEMA
-            past = start
-    return "".join((*parts, data[past:].decode()))
+    """Statements with the whole names of DuckDB's functions in macros; what is none runs once, as it is."""
+    with duckdb.connect() as con:
+        return "".join(_statement(con, each.query) for each in con.extract_statements(sql))
 
 
-def _word(data: bytes, start: int, end: int) -> str:
-    """A token without the blanks and comments behind it."""
-    return data[start:end].decode().split("--")[0].strip()
+def _statement(con: duckdb.DuckDBPyConnection, text: str) -> str:
+    head = _HEAD.search(text)
+    if head is None:
+        return text
+    body = text[head.end() :].rstrip(" ;\n")
+    query = body if head["table"] else f"SELECT {body}"
+    (told,) = con.execute("SELECT json_serialize_sql($1)", [query]).fetchall()[0]
+    named = json.dumps(_named(json.loads(told)))
+    (query,) = con.execute("SELECT json_deserialize_sql($1)", [named]).fetchall()[0]
+    return f"{head[0]}{query if head['table'] else query.removeprefix('SELECT ')};\n"
+
+
+def _named(node: Any) -> Any:
+    """What DuckDB's parser made of a query, with whole names."""
+    if isinstance(node, list):
+        return [_named(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    node = {key: _named(value) for key, value in node.items()}
+    if (name := _OPERATORS.get(node.get("type", ""))) is not None:
+        arguments = [{"name": "", "expression": each} for each in node.pop("children")]
+        return {**node, **_CALL, **_path(name), "arguments": arguments}
+    if node.get("class") in ("FUNCTION", "WINDOW"):
+        path = node["qualified_name"]["path"]
+        if len(path) == 1 and path[0].lower() in _functions():
+            return {**node, **_path(path[0]), "is_operator": False}
+    return node
+
+
+def _path(name: str) -> dict[str, Any]:
+    catalog, schema = OWN_SCHEMA
+    path = [catalog, schema, name]
+    return {"function_name": name, "schema": schema, "catalog": catalog, "qualified_name": {"path": path}}
 
 
 @lru_cache(maxsize=1)
@@ -38,4 +70,4 @@ def _functions() -> frozenset[str]:
     """DuckDB's functions, of a database in which nobody has defined any."""
     with duckdb.connect() as con:
         rows = con.execute("SELECT DISTINCT function_name FROM system.main.duckdb_functions()").fetchall()
-    return frozenset(name.lower() for (name,) in rows if name.isidentifier())
+    return frozenset(name.lower() for (name,) in rows)

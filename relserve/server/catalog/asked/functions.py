@@ -1,9 +1,12 @@
 """PostgreSQL's functions, those over its catalog before all."""
 
+from collections.abc import Iterable
+
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.build import DATABASE
+from relserve.server.catalog.qualified import OWN_SCHEMA
 
 _SCHEMAS = ("pg_catalog", "information_schema")
 _DUCKDBS = {
@@ -15,7 +18,16 @@ _DUCKDBS = {
 
 def own_function(name: str, *arguments: exp.Expr, schema: str = "cat") -> exp.Expression:
     """A call of a function in `_pg`."""
-    parts = (exp.to_identifier(DATABASE), exp.to_identifier(schema))
+    return _call_of((DATABASE, schema), name, arguments)
+
+
+def duckdbs_function(name: str, *arguments: exp.Expr) -> exp.Expression:
+    """A call of a function of DuckDB's, whatever anybody has defined by its name."""
+    return _call_of(OWN_SCHEMA, name, arguments)
+
+
+def _call_of(path: Iterable[str], name: str, arguments: Iterable[exp.Expr]) -> exp.Expression:
+    parts = map(exp.to_identifier, path)
     return exp.Dot.build([*parts, exp.Anonymous(this=name, expressions=list(arguments))])
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from relserve.server.catalog.asked.asked import Asked
+from relserve.server.catalog.asked.functions import duckdbs_function
 from relserve.server.catalog.asked.relations import call_as_table, catalog_tables
 from relserve.server.catalog.facts import Facts
 
@@ -78,10 +79,10 @@ def _values(asked: Asked, facts: Facts) -> exp.Expression:
     """All settings, as a map."""
     told = {name: facts.setting(name) for name in asked.names.written}
     known = {name: value for name, value in told.items() if value is not None}
-    keys = exp.Array(expressions=[exp.Literal.string(name) for name in known])
-    return exp.Map(
-        keys=keys, values=exp.Array(expressions=[exp.Literal.string(value) for value in known.values()])
+    lists = (
+        duckdbs_function("list_value", *map(exp.Literal.string, each)) for each in (known, known.values())
     )
+    return duckdbs_function("map", *lists)
 
 
 def _role(facts: Facts) -> list[exp.Expression]:

@@ -2,7 +2,7 @@
 CREATE MACRO _pg.cat.format_type(o, m) AS CASE WHEN o IS NOT NULL THEN coalesce(
   CASE WHEN m >= 0 THEN CASE o WHEN 1700 THEN 'numeric' || _pg.own.modifier('numeric', m) WHEN 1231 THEN 'numeric' || _pg.own.modifier('numeric', m) || '[]'
     WHEN 1043 THEN 'character varying' || _pg.own.modifier('varchar', m) WHEN 1042 THEN 'character' || _pg.own.modifier('bpchar', m) END END,
-  (SELECT __words FROM _pg.own.type_map())[o::BIGINT], CASE o WHEN 0 THEN '-' ELSE '???' END) END;
+  map_extract_value((SELECT __words FROM _pg.own.type_map()), o::BIGINT), CASE o WHEN 0 THEN '-' ELSE '???' END) END;
 
 CREATE MACRO _pg.cat.pg_get_userbyid(o) AS CASE o WHEN 10 THEN 'duckdb' ELSE 'unknown (OID=' || o || ')' END;
 CREATE MACRO _pg.cat.pg_table_is_visible(o) AS list_contains((SELECT list(__oid) FROM _pg.own.relation_names() WHERE __place IS NOT NULL), o::BIGINT);
@@ -19,16 +19,16 @@ CREATE MACRO _pg.cat.pg_ts_parser_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_ts_template_is_visible(o) AS o IS NOT NULL;
 CREATE MACRO _pg.cat.pg_statistics_obj_is_visible(o) AS o IS NOT NULL;
 
-CREATE MACRO _pg.cat.obj_description(o, catalog := 'pg_class') AS (SELECT __texts FROM _pg.own.comment_map())[
-  CASE catalog WHEN 'pg_type' THEN 1247 WHEN 'pg_namespace' THEN 2615 WHEN 'pg_class' THEN 1259 ELSE 0 END || '.' || o || '.0'];
-CREATE MACRO _pg.cat.col_description(o, n) AS CASE WHEN n > 0 THEN (SELECT __texts FROM _pg.own.comment_map())['1259.' || o || '.' || n] END;
+CREATE MACRO _pg.cat.obj_description(o, catalog := 'pg_class') AS map_extract_value((SELECT __texts FROM _pg.own.comment_map()),
+  CASE catalog WHEN 'pg_type' THEN 1247 WHEN 'pg_namespace' THEN 2615 WHEN 'pg_class' THEN 1259 ELSE 0 END || '.' || o || '.0');
+CREATE MACRO _pg.cat.col_description(o, n) AS CASE WHEN n > 0 THEN map_extract_value((SELECT __texts FROM _pg.own.comment_map()), '1259.' || o || '.' || n) END;
 CREATE MACRO _pg.cat.shobj_description(o, catalog) AS NULL::VARCHAR;
 
 -- DuckDB keeps expressions as text, so that the tree that PostgreSQL would print is the text itself.
 CREATE MACRO _pg.cat.pg_get_expr(tree, relation, pretty := false) AS tree::VARCHAR;
 CREATE MACRO _pg.cat.pg_get_viewdef(o, pretty := false) AS (SELECT any_value(__text) FROM _pg.own.view_texts() WHERE __oid = _pg.own.relation_oid(o));
-CREATE MACRO _pg.cat.pg_get_constraintdef(o, pretty := false) AS (SELECT __texts FROM _pg.own.constraint_map())[o::BIGINT][CASE WHEN pretty THEN 2 ELSE 1 END];
-CREATE MACRO _pg.cat.pg_get_indexdef(o, n := 0, pretty := false) AS (SELECT __texts FROM _pg.own.index_map())[o::BIGINT][
+CREATE MACRO _pg.cat.pg_get_constraintdef(o, pretty := false) AS map_extract_value((SELECT __texts FROM _pg.own.constraint_map()), o::BIGINT)[CASE WHEN pretty THEN 2 ELSE 1 END];
+CREATE MACRO _pg.cat.pg_get_indexdef(o, n := 0, pretty := false) AS map_extract_value((SELECT __texts FROM _pg.own.index_map()), o::BIGINT)[
   CASE WHEN n > 0 THEN n + 2 WHEN pretty THEN 2 ELSE 1 END];
 CREATE MACRO _pg.cat.pg_get_serial_sequence(relation, column_name) AS NULL::VARCHAR;
 CREATE MACRO _pg.cat.pg_get_partkeydef(o) AS NULL::VARCHAR;

@@ -4,7 +4,7 @@ CREATE MACRO _pg.own.constraints() AS TABLE
   SELECT _pg.own.constraint_of(table_oid, number) AS oid, _pg.own.constraint_index_of(table_oid, number) AS index_oid, * EXCLUDE (constraint_name),
     list_transform(constraint_column_indexes, lambda i: (i + 1)::SMALLINT) AS keys,
     CASE kind WHEN 'p' THEN table_name || '_pkey'
-      WHEN 'f' THEN table_name || '_' || array_to_string(constraint_column_names, '_') || '_fkey'
+      WHEN 'f' THEN table_name || '_' || _pg.own.joined(constraint_column_names, '_') || '_fkey'
       WHEN 'c' THEN CASE length(constraint_column_names) WHEN 1 THEN constraint_name ELSE table_name || '_check' END
       ELSE constraint_name END AS plain_name
   FROM (SELECT *, row_number() OVER (PARTITION BY table_oid ORDER BY constraint_index) AS number

@@ -6,14 +6,14 @@ CREATE MACRO _pg.own.comments() AS TABLE SELECT objoid AS __oid, classoid AS __c
 CREATE MACRO _pg.own.view_texts() AS TABLE SELECT oid AS __oid, definition AS __text FROM _pg.own.views();
 CREATE MACRO _pg.own.modifier(n, m) AS CASE WHEN m IS NULL OR m < 0 THEN '' WHEN n = 'numeric' THEN '(' || (m - 4) // 65536 || ',' || (m - 4) % 65536 || ')'
   WHEN n IN ('varchar', 'bpchar') THEN '(' || m - 4 || ')' ELSE '' END;
-CREATE MACRO _pg.own.quoted_list(names) AS array_to_string(list_transform(names, lambda n: _pg.own.quoted(n)), ', ');
+CREATE MACRO _pg.own.quoted_list(names) AS _pg.own.joined(list_transform(names, lambda n: _pg.own.quoted(n)), ', ');
 
 CREATE MACRO _pg.own.index_parts(keys, names, parts) AS list_transform(parts, lambda p, n: CASE WHEN keys[n] = 0
   THEN _pg.own.plain_text(regexp_replace(p, '^\(([\w.]+\(.*\))\)$', '\1')) ELSE _pg.own.quoted(names[n]) END);
 CREATE MACRO _pg.own.index_texts() AS TABLE SELECT oid AS __oid, parts AS __parts,
     'CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || _pg.own.quoted(name) || ' ON ' AS __head,
     CASE WHEN visible THEN '' ELSE _pg.own.quoted(schema_name) || '.' END AS __seen, _pg.own.quoted(schema_name) || '.' AS __schema,
-    _pg.own.quoted(table_name) || ' USING btree (' || array_to_string(parts, ', ') || ')' AS __tail
+    _pg.own.quoted(table_name) || ' USING btree (' || _pg.own.joined(parts, ', ') || ')' AS __tail
   FROM (SELECT * EXCLUDE (parts), _pg.own.index_parts(keys, column_names, parts) AS parts,
     _pg.own.is_searched(schema_name) AS visible FROM _pg.own.indexes());
 CREATE MACRO _pg.own.constraint_texts() AS TABLE SELECT c.oid AS __oid, CASE c.kind
@@ -69,7 +69,7 @@ CREATE MACRO _pg.own.regnamespace(x) AS CASE WHEN x IS NULL THEN NULL ELSE coale
 CREATE MACRO _pg.own.relation_map() AS TABLE SELECT map_from_entries(list({'key': __oid, 'value':
   CASE WHEN __place IS NOT NULL THEN '' ELSE _pg.own.quoted(__schema) || '.' END || _pg.own.quoted(__name)})) AS __names FROM _pg.own.relation_names();
 CREATE MACRO _pg.own.regclass_name(x) AS CASE WHEN x IS NULL THEN NULL WHEN x::VARCHAR = '0' THEN '-'
-  ELSE coalesce((SELECT __names FROM _pg.own.relation_map())[_pg.own.regclass(x)], x::VARCHAR) END;
+  ELSE coalesce(map_extract_value((SELECT __names FROM _pg.own.relation_map()), _pg.own.regclass(x)), x::VARCHAR) END;
 CREATE MACRO _pg.own.regtype_name(x) AS CASE WHEN x IS NULL THEN NULL WHEN x::VARCHAR = '0' THEN '-' ELSE coalesce(_pg.cat.format_type(_pg.own.regtype(x), NULL), x::VARCHAR) END;
 CREATE MACRO _pg.own.regnamespace_name(x) AS CASE WHEN x IS NULL THEN NULL ELSE coalesce((SELECT any_value(_pg.own.quoted(__name)) FROM _pg.own.schema_names()
   WHERE __oid = _pg.own.regnamespace(x)), x::VARCHAR) END;

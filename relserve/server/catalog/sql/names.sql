@@ -7,6 +7,8 @@ CREATE MACRO _pg.own.quoted(n) AS CASE WHEN regexp_full_match(n, '[a-z_][a-z0-9_
 CREATE MACRO _pg.own.unquoted(n) AS CASE WHEN n LIKE '"%"' THEN replace(n[2:-2], '""', '"') ELSE n END;
 CREATE MACRO _pg.own.folded(n) AS CASE WHEN n LIKE '"%"' THEN replace(n[2:-2], '""', '"') ELSE lower(n) END;
 CREATE MACRO _pg.own.name_parts(n) AS regexp_extract_all(n, '"(?:[^"]|"")*"|[^.\s"]+');
+-- Texts with something between them. DuckDB's array_to_string is a macro, which calls functions by their bare names.
+CREATE MACRO _pg.own.joined(texts, separator) AS CASE WHEN length(texts::VARCHAR[]) = 0 THEN '' ELSE list_aggregate(texts::VARCHAR[], 'string_agg', separator) END;
 -- Whether a database is the connection's current one or that of its temporary tables.
 CREATE MACRO _pg.own.shown(database) AS database IN (current_database(), 'temp');
 -- Where a name without a schema is looked up.

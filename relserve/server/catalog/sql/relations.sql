@@ -65,7 +65,7 @@ CREATE MACRO _pg.rows.pg_index() AS TABLE
   SELECT oid AS indexrelid, table_oid AS indrelid, length(keys) AS indnatts, length(keys) AS indnkeyatts, is_unique AS indisunique,
     is_primary AS indisprimary, true AS indimmediate, true AS indisvalid, true AS indisready, true AS indislive, keys AS indkey,
     list_transform(keys, lambda k: coalesce(types[k].collation, 100)) AS indcollation,
-    list_transform(keys, lambda k: coalesce(opclasses[coalesce(types[k].oid, 25)], 0)) AS indclass,
-    list_transform(keys, lambda k: 0) AS indoption, CASE WHEN list_contains(keys, 0) THEN array_to_string(list_filter(parts,
+    list_transform(keys, lambda k: coalesce(map_extract_value(opclasses, coalesce(types[k].oid, 25)), 0)) AS indclass,
+    list_transform(keys, lambda k: 0) AS indoption, CASE WHEN list_contains(keys, 0) THEN _pg.own.joined(list_filter(parts,
       lambda p, n: keys[n] = 0), ', ') END AS indexprs
   FROM _pg.own.indexes(), _pg.own.opclasses_by_type;

@@ -4,8 +4,8 @@ CREATE MACRO _pg.own.functions() AS TABLE
   SELECT 500000000 + f.function_oid * 64 + row_number() OVER (PARTITION BY f.function_oid ORDER BY f.parameter_types::VARCHAR) AS oid, f.function_name,
     CASE WHEN f.internal THEN 11 ELSE coalesce(s.oid, main.oid) END AS schema_oid, f.function_type, f.varargs IS NOT NULL AS is_open, f.stability, f.internal,
     f.parameters, f.macro_definition, f.description,
-    coalesce(n.oids[regexp_replace(f.return_type, '\(.*\)', '')], 2276) AS result_oid,
-    list_transform(f.parameter_types, lambda t: coalesce(n.oids[regexp_replace(t, '\(.*\)', '')], 2276)) AS argument_oids
+    coalesce(map_extract_value(n.oids, regexp_replace(f.return_type, '\(.*\)', '')), 2276) AS result_oid,
+    list_transform(f.parameter_types, lambda t: coalesce(map_extract_value(n.oids, regexp_replace(t, '\(.*\)', '')), 2276)) AS argument_oids
   FROM _pg.own.oids_by_name n, (SELECT any_value(oid) AS oid FROM duckdb_schemas() WHERE database_name = current_database() AND schema_name = 'main') main,
     duckdb_functions() f LEFT JOIN duckdb_schemas() s ON s.database_name = f.database_name AND s.schema_name = f.schema_name AND s.database_name = current_database()
   WHERE f.database_name IN (current_database(), 'temp', 'system') AND f.function_type IN ('scalar', 'aggregate', 'macro', 'table', 'table_macro')
@@ -23,9 +23,9 @@ UNION ALL BY NAME
 CREATE MACRO _pg.rows.pg_aggregate() AS TABLE SELECT oid AS aggfnoid, 'n' AS aggkind FROM _pg.own.functions() WHERE function_type = 'aggregate';
 CREATE MACRO _pg.own.type_words_by_oid() AS TABLE SELECT map_from_entries(list({'key': __oid, 'value': __word || CASE WHEN __element IS NULL THEN '' ELSE '[]' END})) AS words
   FROM _pg.own.type_texts();
-CREATE MACRO _pg.own.function_texts() AS TABLE SELECT oid AS __oid, CASE WHEN function_type LIKE 'table%' THEN 'SETOF record' ELSE words[result_oid] END AS __result,
-    array_to_string(list_transform(argument_oids, lambda o, i: CASE WHEN internal THEN '' ELSE coalesce(_pg.own.quoted(parameters[i]) || ' ', '') END
-      || coalesce(words[o], 'text')), ', ') AS __arguments,
-    CASE WHEN macro_definition IS NOT NULL THEN 'CREATE MACRO ' || _pg.own.quoted(function_name) || '(' || array_to_string(parameters, ', ') || ') AS '
+CREATE MACRO _pg.own.function_texts() AS TABLE SELECT oid AS __oid, CASE WHEN function_type LIKE 'table%' THEN 'SETOF record' ELSE map_extract_value(words, result_oid) END AS __result,
+    _pg.own.joined(list_transform(argument_oids, lambda o, i: CASE WHEN internal THEN '' ELSE coalesce(_pg.own.quoted(parameters[i]) || ' ', '') END
+      || coalesce(map_extract_value(words, o), 'text')), ', ') AS __arguments,
+    CASE WHEN macro_definition IS NOT NULL THEN 'CREATE MACRO ' || _pg.own.quoted(function_name) || '(' || _pg.own.joined(parameters, ', ') || ') AS '
       || macro_definition END AS __definition
   FROM _pg.own.functions(), _pg.own.type_words_by_oid();

@@ -12,7 +12,7 @@ CREATE MACRO _pg.rows.pg_opclass() AS TABLE SELECT oid, 403 AS opcmethod, opcnam
   0 AS opckeytype FROM _pg.own.opclasses;
 
 -- Settings with the client's own values of them.
-CREATE MACRO _pg.cat.settings_of(own) AS TABLE SELECT s.name, coalesce(own[s.name], s.setting) AS setting, NULL::VARCHAR AS unit, 'Client' AS category,
+CREATE MACRO _pg.cat.settings_of(own) AS TABLE SELECT s.name, coalesce(map_extract_value(own, s.name), s.setting) AS setting, NULL::VARCHAR AS unit, 'Client' AS category,
     NULL::VARCHAR AS short_desc, NULL::VARCHAR AS extra_desc, 'user' AS context, s.vartype, 'default' AS source, NULL::VARCHAR AS min_val,
     NULL::VARCHAR AS max_val, NULL::VARCHAR[] AS enumvals, s.setting AS boot_val, s.setting AS reset_val, NULL::VARCHAR AS sourcefile,
     NULL::INTEGER AS sourceline, false AS pending_restart FROM _pg.own.settings s;
