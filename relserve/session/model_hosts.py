@@ -1,7 +1,7 @@
 """Which servers the SQL of one caller may name as a model.
 
-A view or a macro of a database may be a stranger's, and the prompts that it makes are the caller's: it names
-the servers that the caller allowed, or has named themselves.
+A view, a macro or a column's default of a database may be a stranger's, and the prompts that it makes are the
+caller's: it names the servers that the caller allowed, or has named themselves.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class ModelHosts:
             return
         allowed = f", or set RELSERVE_MODEL_HOSTS={place}" if is_url(model) else ""
         raise ForbiddenError(
-            f"a view, a macro or data of the database name the model {model!r}, which stands in no statement "
-            "of yours; your rows were not sent there. If that is what you want, name the model yourself "
-            f"(model := '{model}'){allowed}"
+            f"a view, a macro, a table's default or data of the database names the model {model!r}, which "
+            "stands in no statement of yours; your rows were not sent there. If that is what you want, name "
+            f"the model yourself (model := '{model}'){allowed}"
         )
 
 

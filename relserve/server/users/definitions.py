@@ -211,8 +211,8 @@ def _check_columns(kind: str, called: Set[str], con: duckdb.DuckDBPyConnection) 
     for name in sorted(called & _MODELS):
         raise ForbiddenError(
             f"{name}() in {_a(kind)} that others use would ask a model whenever they write or read a row, "
-            "with their tokens: call it in a view, or in the statement that wants the answer; CREATE TABLE .. AS "
-            "keeps answers, and what is TEMP, for you alone, may ask"
+            "with their tokens: call it in a view, or in the statement that wants the answer; CREATE TABLE "
+            ".. AS keeps answers, and what is TEMP, for you alone, may ask"
         )
     for name in sorted(called - _functions() - _words_of_columns() - SESSION):
         if name not in _systems(con):  # an extension's are there

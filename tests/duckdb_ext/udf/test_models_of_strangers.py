@@ -24,6 +24,14 @@ CREATE MACRO m(x) AS llm_filter('Is {{}}', x, model := '{URL}');
 CREATE TABLE models AS SELECT '{URL}' AS name;
 CREATE MACRO q(x) AS text2sql_query(x, model := '{URL}');
 CREATE MACRO f(x) AS llm('Of {{}}', x, model := 'fleet:theirs.toml');
+CREATE TABLE defaults (x VARCHAR, y VARCHAR DEFAULT llm('Of me', model := '{URL}'));
+CREATE TABLE through (x VARCHAR, y BOOLEAN DEFAULT m('secret'));
+CREATE TABLE checks (x VARCHAR, CHECK (llm_filter('Is {{}}', x, model := '{URL}')));
+CREATE TABLE generated (x VARCHAR, y VARCHAR AS (llm('Of {{}}', x, model := '{URL}')));
+CREATE TABLE of_a_fleet (x VARCHAR, y VARCHAR DEFAULT f('me'));
+CREATE TABLE in_words (x VARCHAR, y VARCHAR DEFAULT text2sql_query('How many?', model := '{URL}'));
+CREATE TABLE of_default_model (x VARCHAR, y VARCHAR DEFAULT llm('Of me'));
+INSERT INTO generated (x) VALUES ('theirs');
 """
 REACHED = (
     "SELECT y FROM v",
@@ -68,6 +76,37 @@ def test_what_the_database_alone_names_is_refused_before_anything_is_asked(world
     explained = world.con.execute(f"EXPLAIN {sql}").fetchall()
     assert sql.startswith("CREATE") or "stands in no statement of yours" in explained[-1][1]
     assert not [name for name in world.named if name is not None]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO defaults (x) VALUES ('secret')",
+        "INSERT INTO defaults (x) SELECT llm('Of {}', x) FROM t",
+        "MERGE INTO defaults d USING t ON false WHEN NOT MATCHED THEN INSERT (x) VALUES (t.x)",
+        "INSERT INTO through (x) VALUES ('secret')",
+        "INSERT INTO checks VALUES ('secret')",
+        "INSERT INTO generated VALUES ('secret')",
+        "SELECT y FROM generated",
+        "INSERT INTO of_a_fleet (x) VALUES ('secret')",
+        "INSERT INTO in_words (x) VALUES ('secret')",
+    ],
+)
+def test_a_column_sends_no_row_to_a_server_that_it_alone_names(world: World, sql: str) -> None:
+    """DuckDB runs what a default, a CHECK and a generated column call for whoever writes or reads a row."""
+    with pytest.raises(Exception, match="stands in no statement of yours; your rows were not sent"):
+        world.con.execute(sql).fetchall()
+    assert not [name for name in world.named if name is not None]
+
+
+def test_a_column_may_ask_the_callers_own_model_and_a_host_they_allow(world: World) -> None:
+    world.con.execute("INSERT INTO of_default_model (x) VALUES ('mine')")
+    assert world.con.execute("FROM of_default_model").fetchall() == [("mine", "Of me")]
+    assert set(world.named) == {None}
+    world.con.session.model_hosts = ModelHosts(hosts=["stranger.example"])
+    world.con.execute("INSERT INTO defaults (x) VALUES ('mine')")
+    assert world.con.execute("FROM defaults").fetchall() == [("mine", "Of me")]
+    assert world.named[-1] == URL
 
 
 def test_a_relation_and_a_raw_connection_meet_the_same(world: World) -> None:
