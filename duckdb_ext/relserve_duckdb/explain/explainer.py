@@ -16,6 +16,7 @@ from relserve_duckdb.explain.explanation import Explanation
 from relserve_duckdb.explain.plan_tree import plan_tree
 from relserve_duckdb.explain.question_estimate import question_estimate
 from relserve_duckdb.explain.screen import screen_width
+from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.expander import Expander, NotAsked
 from relserve_duckdb.rehearse.probe import Reached, probe
 from relserve_duckdb.rehearse.reading import Reading
@@ -46,6 +47,7 @@ class Explainer:
     indirect_calls: IndirectCalls
     rehearsals: RehearsalBuilder
     expander: Expander
+    late_calls: LateCalls
 
     def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
         """What the llm calls of one statement would ask.
@@ -67,6 +69,7 @@ class Explainer:
             return Explanation((), (str(reason),))
         # raises, as DuckDB does, while an unread result is open: rehearsing would end it
         self.raw.sql("SELECT 1").fetchall()
+        statement = self.late_calls.rewritten(variables, statement, parameters)
         if not self._calls_llm(statement):
             return Explanation(())
         if statement.plans_only:
@@ -108,7 +111,9 @@ class Explainer:
         The plans are DuckDB's, drawn by us; then comes the SQL of text2sql(), then what llm calls would ask.
         """
         body = explained(statement.text)
-        run = partial(variables.call, self.raw.execute, f"{EXPLAINED}{body}", parameters)
+        (runs,) = split(self.raw, body or "")
+        runs = self.late_calls.rewritten(variables, runs, parameters)
+        run = partial(variables.call, self.raw.execute, f"{EXPLAINED}{runs.text}", parameters)
         plans = plan_only(self.state, run).fetchall()
         values = [(key, plan_tree(plan, screen_width())) for key, plan in plans]
         if statement.queries:

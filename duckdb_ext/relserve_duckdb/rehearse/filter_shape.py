@@ -17,6 +17,7 @@ from relserve.errors import RelserveError
 from relserve_duckdb.text.calls import Call, Parameters, constant, constants_of
 from relserve_duckdb.udf.site import sql_type_of
 
+LATE_ROWS = "relserve_late_rows"  # what a query is called around which its llm calls are evaluated
 ANSWER = "v"  # what a condition calls the answer
 _PLAIN = (
     exp.Column, exp.Identifier, exp.Literal, exp.Neg, exp.Paren, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE,
@@ -91,7 +92,8 @@ def find_filter_shape(
         return None
     heads = {(each.function, each.template) for each in filters}
     others = [call for call in calls if not _is_inside(call.node, core.args["where"])]
-    if len(heads) < len(filters) or not all(_is_harmless(call, core, heads, parameters) for call in others):
+    around = (core, *wrappers)
+    if len(heads) < len(filters) or not all(_is_harmless(call, around, heads, parameters) for call in others):
         return None
     limit, offset = _limit_of(core, wrappers, parameters)
     if not filters or any(each.options.on_error == "raise" for each in filters if len(filters) > 1):
@@ -150,14 +152,18 @@ def _has_call(item: exp.Expr, calls: Sequence[Call]) -> bool:
     return any(_is_inside(call.node, item) for call in calls)
 
 
-def _is_harmless(call: Call, core: exp.Select, heads: set[tuple[str, str]], parameters: Parameters) -> bool:
-    """Whether a call outside the WHERE sees only rows that passed, and asks nothing that a filter asks."""
+def _is_harmless(
+    call: Call, around: Sequence[exp.Select], heads: set[tuple[str, str]], parameters: Parameters
+) -> bool:
+    """Whether a call outside the WHERE sees only rows that passed, and asks nothing that a filter asks.
+
+    Args:
+        around: the SELECT with the WHERE, and those around it that keep its rows.
+    """
     item: Any = call.node
-    while item.parent is not None and item.parent is not core:
+    while item.parent is not None and not isinstance(item.parent, exp.Query):
         item = item.parent
-        if isinstance(item, exp.Query):
-            return False
-    if item.parent is not core or item.arg_key not in ("expressions", "order"):
+    if all(item.parent is not each for each in around) or item.arg_key not in ("expressions", "order"):
         return False
     try:
         template = constants_of(call, parameters)[0]
@@ -169,6 +175,8 @@ def _is_harmless(call: Call, core: exp.Select, heads: set[tuple[str, str]], para
 def _wrapped(query: Any, named: dict[str, exp.Expr]) -> Any:
     """The inner query of `SELECT * FROM (..)`, perhaps with a LIMIT, as relations are written; else None.
 
+    Where calls come after a LIMIT (see `late`), the SELECT around it has their items, a row each.
+
     Args:
         named: the queries of a WITH by name; those of this query are put in.
     """
@@ -179,7 +187,8 @@ def _wrapped(query: Any, named: dict[str, exp.Expr]) -> Any:
         return None
     named.update((each.alias, each.this) for each in ctes.expressions)
     inner = query.args["from_"].this if query.args.get("from_") else None
-    if [type(item) is exp.Star and not _used(item) for item in query.expressions] != [True]:
+    is_late = isinstance(inner, exp.Subquery) and inner.alias == LATE_ROWS
+    if not is_late and [type(item) is exp.Star and not _used(item) for item in query.expressions] != [True]:
         return None
     if isinstance(inner, exp.Subquery) and not _used(inner) - {"this", "alias"}:
         return inner.this

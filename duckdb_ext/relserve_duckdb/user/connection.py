@@ -17,6 +17,7 @@ from relserve_duckdb.describe.describer import Describer
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.explain.explainer import Explainer
 from relserve_duckdb.explain.explanation import Explanation
+from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.answer import Text2SqlAnswer
 from relserve_duckdb.questions.asker import Asker, Pipeline
 from relserve_duckdb.questions.expander import Expander
@@ -77,7 +78,8 @@ class Connection:
         self._cursors: Cursors = parent._cursors if parent else Cursors()
         rehearsals = RehearsalBuilder(raw, self._functions, self._indirect_calls)
         expander = Expander(raw, self._state, self._asker)
-        self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals, expander)
+        late = LateCalls(raw, self._state, self._indirect_calls, rehearsals.one_shot_in, prefetch and memo)
+        self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals, expander, late)
         self._describer = Describer(raw, self._state, self._indirect_calls, expander)
         self._runner = Runner(
             raw, self._state, self._indirect_calls, rehearsals, self._explainer, expander, prefetch and memo
@@ -134,8 +136,7 @@ class Connection:
             batch_rows: most rows of a batch.
 
         Returns:
-            The open result; None: there is nothing in the text but a comment. The connection runs nothing
-            else until it has been read to its end, or closed.
+            The open result; nothing else runs before its end or close. None: the text is only a comment.
         """
         kwargs = {"params": parameters} if parameters else {}
         relation: Any = self._sql(self.variables(sys._getframe(1)), query, kwargs)

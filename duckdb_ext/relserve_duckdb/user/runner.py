@@ -70,6 +70,7 @@ class Runner:
             given = parameters if each is statements[-1] else None
             with self._traced(each.text, bool(each.questions)):
                 statement, values = self.expander.expanded(each, given)
+                statement = self._late(variables, statement, values, ends_result=True)
                 self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
             if each is statements[-1] and self.explainer.has_own_rows(statement):
                 self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
@@ -84,9 +85,11 @@ class Runner:
         for each in first:
             with self._traced(each.text, bool(each.questions)):
                 statement, _ = self.expander.expanded(each, None)
+                statement = self._late(variables, statement, None)
                 self._run(variables, statement, None, self.raw.execute)
         with self._traced(last.text, bool(last.questions)):
             last, parameters = self.expander.expanded(last, kwargs.get("params"))
+            last = self._late(variables, last, parameters)
         if last.stand_in is not None and "params" in kwargs:
             kwargs = {**kwargs, "params": parameters}
         if not last.reads:
@@ -204,6 +207,11 @@ class Runner:
         if self.indirect_calls.is_changed_by(statement.text):
             self.indirect_calls.learn(self.raw, statement.text)
         return result
+
+    @property
+    def _late(self) -> Callable[..., Statement]:
+        """What puts a statement's llm calls after its LIMIT; EXPLAIN tells of the same."""
+        return self.explainer.late_calls.rewritten
 
     def _look(self, text: str) -> None:
         """Where text2sql_query() is called, look what questions are about, while nothing runs yet."""

@@ -123,7 +123,7 @@ CASES = [
     Case(
         "SELECT id FROM p QUALIFY row_number() OVER (PARTITION BY llm('w {}', title) ORDER BY id) = 1", 40, 1
     ),
-    Case("SELECT DISTINCT ON (g) g, llm('d {}', body) FROM p ORDER BY g, id", 500, 1),
+    Case("SELECT DISTINCT ON (g) g, llm('d {}', body) FROM p ORDER BY g, id", 7, 1),
     Case(
         "PIVOT (SELECT llm_classify('{}', title, choices := ['a', 'b']) AS k, g FROM p) ON k USING count(*)",
         40,

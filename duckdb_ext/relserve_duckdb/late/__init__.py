@@ -1,0 +1,1 @@
+"""What runs instead of a statement whose LIMIT needs no answer: its llm calls come after the LIMIT."""
