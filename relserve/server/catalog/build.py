@@ -29,7 +29,7 @@ _CONSTANTS = {
 }  # fmt: skip
 _SCHEMAS = ("own", "rows", "info_rows", "cat", "info")
 _SQL = files("relserve.server.catalog").joinpath("sql")
-_KNOWN = "SELECT schema_name, function_name FROM duckdb_functions() WHERE database_name = ?"
+_KNOWN = "SELECT schema_name, function_name FROM system.main.duckdb_functions() WHERE database_name = ?"
 _ZEROS = {"BOOLEAN": "false", "VARCHAR": "''"}
 
 
