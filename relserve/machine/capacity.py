@@ -20,6 +20,19 @@ def num_cores() -> int:
     return max(1, min(len(cores), len(cores) if quota is None else int(quota)))
 
 
+def num_idle_cores() -> int:
+    """Of these cores, those that other programs leave idle by the load of the last minute; at least one.
+
+    The threads of one operation wait for the slowest: where two share a core with something else, both wait
+    at its end, and an engine takes several times as long as with one thread.
+    """
+    try:
+        load = os.getloadavg()[0]  # of the whole machine, also in a container
+    except (AttributeError, OSError):  # no such system
+        return num_cores()
+    return max(1, min(num_cores(), round((os.cpu_count() or 1) - load)))
+
+
 def free_bytes() -> int | None:
     """Memory that can be had without swapping; None where the system does not tell (it is not Linux)."""
     lines = cgroup.read(Path("/proc/meminfo")).splitlines()

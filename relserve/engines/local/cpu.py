@@ -55,7 +55,7 @@ def plan_of(path: str, arguments: Mapping[str, Any]) -> CpuPlan:
     """Threads and KV memory for a model on this machine as it is now."""
     size = size_of_model(path, NUMBER_BYTES.get(str(arguments.get("dtype"))), arguments.get("max_model_len"))
     free = FreeMemory(capacity.free_bytes(), capacity.free_bytes_of_node())
-    return plan(size, capacity.num_cores(), free, arguments.get("max_num_seqs"), workers_of(arguments))
+    return plan(size, capacity.num_idle_cores(), free, arguments.get("max_num_seqs"), workers_of(arguments))
 
 
 def workers_of(engine_args: Mapping[str, Any]) -> Workers:

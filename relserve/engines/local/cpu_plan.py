@@ -51,7 +51,7 @@ def plan(
 
     Args:
         size: of the model; None where it is not known.
-        num_cores: that the process may use.
+        num_cores: that the process may use and other programs leave idle.
         max_rows: rows that run at once, where the user set it.
     """
     if size is None:

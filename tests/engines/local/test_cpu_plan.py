@@ -142,7 +142,16 @@ def test_quantised_weights_are_counted_by_the_config(tmp_path):
 def test_headers_of_weights_go_before_what_a_config_says(tmp_path, config):
     folder = folder_of(tmp_path, config, "model.safetensors", safetensors("F16", 1000, 1000, 100))
     assert size_of_model(folder, None, None).parameters == 100e6
-    assert cpu.plan_of(folder, {}).threads == capacity.num_cores()
+    assert cpu.plan_of(folder, {}).threads == capacity.num_idle_cores()
+
+
+def test_on_a_busy_machine_a_model_gets_the_threads_for_which_cores_are_idle(tmp_path, monkeypatch):
+    folder = folder_of(tmp_path, {}, "model.safetensors", safetensors("F16", 1000, 1000, 100))
+    monkeypatch.setattr(capacity, "num_cores", lambda: 4)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    for load, threads in ((0.0, 4), (3.6, 4), (5.2, 3), (6.6, 1), (40.0, 1)):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0))
+        assert cpu.plan_of(folder, {}).threads == threads
 
 
 @pytest.mark.parametrize(("dtype", "parameters"), [(None, 500), ("float32", 250)])
