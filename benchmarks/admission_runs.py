@@ -23,6 +23,7 @@ import numpy as np
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import Request
+from relserve.policies.admission.saber import DELTA_S
 from relserve.policies.admission.scalability import Fit, Kind, Sample, fit
 from relserve.policies.admission.static import LIMITS
 from relserve.policies.admission.variants import make
@@ -33,7 +34,7 @@ LOADS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20)  # requests a second
 SPREAD = 0.38  # standard deviation of lengths over their mean
 ENGINE = EngineSpec(usl_speed(107.0, 0.0213, 8.3e-5), fixed_tokens=17.0, prompt_share=0.11, noise=0.05)
 PROFILED = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100)  # loads of the offline phase, 100 requests each
-POLLS_S = {"saber": 0.02, "ours": 0.25}  # between looks at who waits, beside arrivals and ends
+POLLS_S = {"saber": DELTA_S, "ours": 0.25}  # between looks at who waits, beside arrivals and ends
 
 
 class Task(NamedTuple):

@@ -225,7 +225,8 @@ class Settings:
     admission: str = _setting(
         ADMISSIONS[0],
         "which requests a local engine or a fleet starts: 'off', all at once; 'ours' and 'saber', so that "
-        "limits on latency are kept; 'static-N', N at a time. What is not started waits, each user's in turn",
+        "limits on latency are kept; 'static-N', N at a time. What is not started waits, each user's in turn "
+        "(under 'saber', in one queue)",
         _admission,
     )
     shares: Mapping[str, float] = _setting(

@@ -28,7 +28,7 @@ from relserve.machine.embedded import FOLDERS, check_embedded
 from relserve.machine.private_files import open_private
 from relserve.policies.admission.request import SloClasses
 from relserve.settings import KV_CACHES, SHARED, STEP_BUDGET, Settings, wants_own
-from relserve.vllm_plugin.settings import KEY
+from relserve.vllm_plugin.settings import KEY, read
 
 if TYPE_CHECKING:
     from relserve.engines.fleet.engine import FleetEngine
@@ -232,7 +232,9 @@ def own_engine(
             api_key=lambda: server_key(url, settings, is_named(url)),
             max_retries=settings.max_retries, max_in_flight=settings.max_in_flight,
         )  # fmt: skip
-    gate = make_gate(settings.admission, settings.shares, SloClasses(classes()), model=name)
+    gate = make_gate(
+        settings.admission, settings.shares, SloClasses(classes()), name, lambda: read(None, path).first_cost
+    )
     return LocalEngine(
         name, path, engine_args=engine_args_of(settings), announce=announce,
         log_path=_log_path(name, settings), forks=forks, gate=gate,

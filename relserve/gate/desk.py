@@ -1,7 +1,8 @@
 """Who stands at the door and who waits behind: of each user and class a few at the door, however many come.
 
 A door looks at all that stand before it each time that somebody starts. So the rows of a relQuery come to it
-in instalments, of one user and class at most `FRONT` at once. No lock and no clock: `Gate` has them.
+in instalments, of one user and class at most `FRONT` at once; where the door has no shares, so that one queue
+has all, at most `FRONT` of each relQuery. No lock and no clock: `Gate` has them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from relserve.policies.admission.request import Admit, Refuse, Request
 
 FRONT = 8  # requests of a user and class at the door; policies look at fewer
 Group = list[tuple[float, int, Party]]  # a heap, by rank and arrival
+Key = tuple[str, str] | Party
 
 
 class DeskStatus(NamedTuple):
@@ -48,8 +50,8 @@ class Desk:
     def __init__(self, door: Door) -> None:
         self.door, self.lengths, self._prompts = door, Lengths(), Means()
         self.num_started, self.num_refused = Counter[str](), Counter[str]()  # by user
-        self._groups: dict[tuple[str, str], Group] = {}
-        self._fronts: Counter[tuple[str, str]] = Counter()
+        self._groups: dict[Key, Group] = {}
+        self._fronts: Counter[Key] = Counter()
         self._aside: set[Party] = set()  # who would be late if they started now
         self._of: dict[str, Party] = {}  # of those at the door and of those that run, by request
         self._numbers = itertools.count(1)
@@ -119,6 +121,15 @@ class Desk:
         self._swept()
         self.settle(now_s)
 
+    @property
+    def every_s(self) -> float:
+        """See `AdmissionPolicy.every_s`."""
+        return self.door.policy.every_s
+
+    def expected(self, kind: str, most: float) -> float:
+        """Tokens of a kind's next answer; the most that it may have before a door that learns nothing."""
+        return self.lengths.expected(kind, most) if self.door.curve.learns else max(most, 1.0)
+
     def of_prompt(self, size: int) -> float:
         """What prompts of that size take, in tokens of an answer, where being in time is promised."""
         return 0.0 if self.door.promise is None else self._prompts.get(str(size)) or 0.0
@@ -138,7 +149,9 @@ class Desk:
             has_started |= self._turn(self.door.poll(now_s), now_s)
 
     def refuse_late(self, party: Party, now_s: float) -> None:
-        """Turn a party away that waits, unless it will probably be in time."""
+        """Turn a party away that waits, unless it will probably be in time, or whoever is late runs last."""
+        if self.door.late == "last":
+            return
         standing = self.standing(party)
         left_s = party.deadline_s - now_s
         if left_s == inf:
@@ -239,8 +252,11 @@ class Desk:
             self._aside.remove(party)
             self._queue(party)
 
+    def _key(self, party: Party) -> Key:
+        return party if self.door.shares is None else (party.user, party.slo_class)
+
     def _queue(self, party: Party) -> None:
-        group = self._groups.setdefault((party.user, party.slo_class), [])
+        group = self._groups.setdefault(self._key(party), [])
         heappush(group, (party.rank, next(self._numbers), party))
 
     def _offer(self, party: Party, now_s: float) -> bool:
@@ -251,7 +267,7 @@ class Desk:
             return False
         party.at_door[request.request_id] = request
         self._of[request.request_id] = party
-        self._fronts[party.user, party.slo_class] += 1
+        self._fronts[self._key(party)] += 1
         if isinstance(decision, Admit):
             self._start(request, now_s)
             return True
@@ -268,7 +284,7 @@ class Desk:
     def _start(self, request: Request, now_s: float) -> None:
         party = self._of[request.request_id]
         del party.at_door[request.request_id]
-        self._fronts[party.user, party.slo_class] -= 1
+        self._fronts[self._key(party)] -= 1
         ticket = party.tickets[request.request_id] = Ticket(request.request_id, now_s - party.arrival_s)
         self.num_started[party.user] += 1
         party.started(ticket)
@@ -289,7 +305,7 @@ class Desk:
     def _forget(self, request_id: str) -> None:
         party = self._of.pop(request_id)
         if party.at_door.pop(request_id, None) is not None:
-            self._fronts[party.user, party.slo_class] -= 1
+            self._fronts[self._key(party)] -= 1
 
     def _swept(self) -> None:
         """Groups without those of whom nothing is left."""

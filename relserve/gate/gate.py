@@ -200,7 +200,7 @@ class Gate:
         size = size_of(prompt_tokens)
         group = f"{kind or slo_class}/{size}"
         kind = f"{user}/{slo_class}" if kind is None else kind
-        tokens = self._desk.lengths.expected(kind, max_tokens)
+        tokens = self._desk.expected(kind, max_tokens)
         came_s, limit_s = self._clock() - age_s, self._limit_s(slo, tokens)
         tokens, ends_s = tokens + self._desk.of_prompt(size), came_s + limit_s
         return Party(
@@ -250,7 +250,7 @@ class Gate:
         assert desk is not None
         told_s = published_s = self._clock()
         while True:
-            time.sleep(LOOK_S)
+            time.sleep(min(desk.every_s or LOOK_S, LOOK_S))
             for meter in list(self.meters):
                 meter()
             with self._lock:

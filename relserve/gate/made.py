@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from relserve.gate.desk import DeskStatus
 from relserve.gate.gate import Gate
 from relserve.machine.gate_status import GateFile, here
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.fair import Shares
+from relserve.policies.admission.offline import profile
+from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make
+from relserve.policies.cost import CostModel
 from relserve.settings import ADMISSIONS
 
 
@@ -20,6 +23,8 @@ def make_gate(
     weights: Mapping[str, float] | None = None,
     classes: SloClasses | None = None,
     model: str = "",
+    cost: Callable[[], CostModel] | None = None,
+    num_engines: int = 1,
 ) -> Gate:
     """The gate of one engine, which tells `relserve top` who waits.
 
@@ -27,9 +32,11 @@ def make_gate(
         admission: as of the setting.
         weights: of users' shares.
         model: of the engine, as users name it.
+        cost: what its steps cost as far as that is known now, from which SABER has its curve of speeds.
+        num_engines: that are behind the gate, where they are a fleet.
 
     Raises:
-        ValueError: there is no such admission.
+        ValueError: there is no such admission, or it is SABER's and there is no `cost`.
     """
     if admission == ADMISSIONS[0]:
         return Gate(None, classes)
@@ -38,6 +45,16 @@ def make_gate(
     def publish(status: DeskStatus) -> None:
         file.write(here(model=model, **status._asdict()))
 
-    promise = Promise() if admission == "ours" else None
-    door = Door(make(admission), late="error", shares=Shares(weights), promise=promise)
+    if admission == "saber":
+        door = _published(cost, num_engines)
+    else:
+        promise = Promise() if admission == "ours" else None
+        door = Door(make(admission), late="error", shares=Shares(weights), promise=promise)
     return Gate(door, classes, publish=publish)
+
+
+def _published(cost: Callable[[], CostModel] | None, num_engines: int) -> Door:
+    """SABER's: a curve of the offline phase that stays, one queue for all users, and nobody is refused."""
+    if cost is None:
+        raise ValueError("SABER's admission needs to know what the engine's steps cost")
+    return Door(make("saber"), OnlineCurve(profile(cost(), num_engines), learns=False), late="last")

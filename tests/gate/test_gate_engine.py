@@ -21,6 +21,7 @@ from relserve.machine.engine_status import state_dir
 from relserve.machine.gate_status import read_gates
 from relserve.session.pending_replies import PendingReplies
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import FIRST_GUESS
 from tests.waiting import act_when, wait_until
 
 pytestmark = [pytest.mark.vllm, pytest.mark.engine_of_its_own]
@@ -39,7 +40,7 @@ def engine() -> Iterator[LocalEngine]:
 
 def behind(engine: LocalEngine, admission: str) -> LocalEngine:
     """The engine with a fresh gate."""
-    engine.gate = make_gate(admission, model="tiny")
+    engine.gate = make_gate(admission, model="tiny", cost=lambda: FIRST_GUESS)
     engine.gate.fits(ROWS_AT_ONCE)
     return engine
 

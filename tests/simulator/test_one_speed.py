@@ -69,7 +69,8 @@ def test_a_static_limit_is_held() -> None:
 
 @pytest.mark.parametrize("name", ["ours", "saber", "static-5"])
 def test_everybody_is_served(name: str) -> None:
-    outcome = simulate(specs(60, 0.02, limit_s=1.5), EXACT, Door(make(name)))
+    known = [m.decoding for m in profile(specs(300, 0.0), EXACT, (1, 10, 40))]
+    outcome = simulate(specs(60, 0.02, limit_s=1.5), EXACT, Door(make(name), OnlineCurve(known)))
     assert all(served.ended_s < inf for served in outcome.served)
 
 

@@ -21,7 +21,9 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.gate.made import make_gate
 from relserve.machine import traces
 from relserve.policies.admission.request import SloClasses
+from relserve.policies.cost import CostModel
 from relserve.settings import Settings
+from relserve.vllm_plugin.settings import read
 
 
 def make_fleet(
@@ -43,12 +45,19 @@ def make_fleet(
     """
     traces.is_on()  # what is wrong with it is told now, and not by each instalment
     file = read_fleet(path)
-    gate = make_gate(settings.admission, settings.shares, SloClasses(classes()), model=name)
+    are_servers = all(member.url for member in file.members)
+
+    def first_cost() -> CostModel:
+        return read(None, file.model if are_servers else folder_of(file.model)).first_cost
+
+    gate = make_gate(
+        settings.admission, settings.shares, SloClasses(classes()), name, first_cost, len(file.members)
+    )
     servers = UrlLauncher(
         file.model, partial(server_key, settings=settings, is_named=True), settings.timeout_s,
         settings.max_in_flight, settings.max_retries,
     )
-    if all(member.url for member in file.members):
+    if are_servers:
         return FleetEngine(name, file, lambda _: servers, announce=announce, gate=gate)
     folder = folder_of(file.model)
     stem = f"{PREFIX}{path.stem}-"

@@ -46,8 +46,8 @@ class Door:
     Args:
         policy: decides.
         curve: the speeds by load, measured before or from nothing.
-        late: what becomes of a request that waits past its deadline: it runs last, or is an error.
-        shares: fair shares between users; None: all are alike.
+        late: what becomes of a request whose deadline is over: it runs last, or is an error.
+        shares: fair shares between users, of whom the policy is shown one after another; None: all are alike.
         fallback: the static limit where the curve is poor; None: what measured speeds allow.
         most: places in the engine, where more would only wait behind the door; None: as many as may start.
         promise: that those who start will be in time; None: as many as can be.
@@ -109,7 +109,7 @@ class Door:
             raise ValueError(f"the request {request.request_id!r} is there already")
         if not request.tokens > 0 or request.tokens == inf:
             return Refuse(f"it expects {request.tokens} tokens; that must be a positive number")
-        if request.deadline_s != request.deadline_s or request.deadline_s <= now_s:
+        if request.deadline_s != request.deadline_s or (self.late == "error" and request.deadline_s <= now_s):
             return Refuse("its limit is over before it begins")
         self._pass(now_s)
         self._comes(request)
@@ -232,7 +232,7 @@ class Door:
     def _line(self, request: Request, now_s: float, estimate_s: float, keeps: bool) -> str:
         if keeps:
             return f"it waits, about {estimate_s:.3g} s to its end"
-        limit_s, curve = request.deadline_s - now_s, self.curve.curve
+        limit_s, curve = max(request.deadline_s - now_s, 0.0), self.curve.curve
         alone_s = self._view(now_s).work(request) / curve.speed(1) if curve else 0.0
         if alone_s > limit_s:
             return f"its limit of {limit_s:.3g} s cannot be kept: it takes {alone_s:.3g} s on an idle engine"
@@ -249,7 +249,7 @@ class Door:
                 return reason or choice.reason
             request, reason = self._waiting.pop(choice.request.request_id), choice.reason
             self._ready.append(request)
-            needed = request.needed_speed(now_s) if request.deadline_s > now_s else 0.0
+            needed = 0.0 if choice.late else request.needed_speed(now_s)
             self._inside[request.request_id] = Running(request, now_s, needed, self._served, self._load_s)
             if self.shares is not None:
                 self.shares.took(request.user, request.tokens)

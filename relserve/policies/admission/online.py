@@ -29,6 +29,7 @@ class OnlineCurve:
         error: median relative error of the latest predictions, each made before its sample was known.
         highest_load: of the samples.
         num_jumps: how often the level was moved.
+        learns: whether it takes more samples than those that it began with.
     """
 
     def __init__(self, samples: Sequence[Sample] = (), kind: Kind = "usl", learns: bool = True) -> None:
@@ -38,7 +39,7 @@ class OnlineCurve:
         self._errors: deque[float] = deque(maxlen=64)
         self._error: float | None = None
         self._kind: Kind = kind
-        self._learns = learns
+        self.learns = learns
         self._new = self.num_jumps = 0
         self.highest_load = max([sample.load for sample in samples], default=0.0)
         self.curve: Fit | None = None
@@ -76,7 +77,7 @@ class OnlineCurve:
 
     def add(self, sample: Sample) -> None:
         """Take one measured speed; what is not finite and positive is left out."""
-        if not (np.isfinite(sample).all() and sample.load > 0 and sample.speed > 0 and self._learns):
+        if not (np.isfinite(sample).all() and sample.load > 0 and sample.speed > 0 and self.learns):
             return
         if self.curve is not None:
             ratio = sample.speed / self.curve.speed(sample.load)

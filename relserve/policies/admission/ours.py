@@ -38,7 +38,7 @@ class Ours:
     """
 
     def __init__(self, name: str, foresees: float = 1.0, late_costs: float = 0.2) -> None:
-        self.name, self.foresees, self.late_costs = name, foresees, late_costs
+        self.name, self.foresees, self.late_costs, self.every_s = name, foresees, late_costs, 0.0
 
     def choose(self, view: View) -> Choice:
         """See `AdmissionPolicy.choose`."""

@@ -20,7 +20,7 @@ class Running:
 
     Attributes:
         admitted_s: when it started.
-        needed_speed: the speed that it needed then, tokens a second.
+        needed_speed: the speed that it needed then, tokens a second; 0 where its limit was lost.
         began, load_s: the door's counters of tokens and of load over time, as of then.
         said: tokens that it has said, as far as the engine has told.
     """
@@ -107,6 +107,10 @@ class AdmissionPolicy(Protocol):
     @property
     def name(self) -> str:
         """The variant's name."""
+
+    @property
+    def every_s(self) -> float:
+        """Seconds from one decision to the next, after which it is asked again; 0 for no such rhythm."""
 
     def choose(self, view: View) -> Choice:
         """Who of those that wait starts now. It is asked again after each that starts, until nobody does."""

@@ -22,7 +22,7 @@ class StaticLimit:
     def __init__(self, name: str, limit: int) -> None:
         if limit < 1:
             raise ValueError(f"a limit of {limit} lets nobody in; it must be at least 1")
-        self.name, self.limit = name, limit
+        self.name, self.limit, self.every_s = name, limit, 0.0
 
     def choose(self, view: View) -> Choice:
         """See `AdmissionPolicy.choose`."""

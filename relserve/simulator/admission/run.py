@@ -12,7 +12,7 @@ from relserve.policies.admission.request import Admit, Request, Wait
 from relserve.policies.admission.scalability import Sample
 from relserve.simulator.admission.engine import EngineSpec, Job, SimEngine
 
-POLL_S = 0.02  # Algorithm 1's delta, which the paper does not give
+POLL_S = 0.02
 
 
 class Spec(NamedTuple):
@@ -196,7 +196,5 @@ def profile(specs: Sequence[Spec], engine: EngineSpec, loads: Sequence[int], see
             for job in running.advance(inf):
                 seconds = running.now_s - job.admitted_s
                 share_s = job.num_output / (job.ends_at - job.begun_at)
-                measured.append(
-                    Measured(inside.pop(job.request_id), job.load_s / seconds, seconds, share_s)
-                )
+                measured.append(Measured(inside.pop(job.request_id), job.load_s / seconds, seconds, share_s))
     return measured
