@@ -16,7 +16,9 @@ from relserve_duckdb.text.indirect_calls import IndirectCalls, is_word
 from relserve_duckdb.text.quoted_errors import EXPLAINED
 from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.client import Variables
+from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.macros import Functions
+from relserve_duckdb.udf.plan_only import plan_only
 
 _DIFFERS_WHEN_READ_AGAIN = re.compile(
     r"(?i)\b(random|uuid|uuidv4|uuidv7|gen_random_uuid|nextval|setval|setseed|currval|sleep_ms|write_log)\s*\("
@@ -32,9 +34,13 @@ class RehearsalBuilder:
     """
 
     def __init__(
-        self, raw: duckdb.DuckDBPyConnection, functions: Functions, indirect_calls: IndirectCalls
+        self,
+        raw: duckdb.DuckDBPyConnection,
+        state: ConnectionState,
+        functions: Functions,
+        indirect_calls: IndirectCalls,
     ) -> None:
-        self.raw, self.functions, self.indirect_calls = raw, functions, indirect_calls
+        self.raw, self.state, self.functions, self.indirect_calls = raw, state, functions, indirect_calls
         self.one_shot: set[str] = set()
         self._second: duckdb.DuckDBPyConnection | None = None
 
@@ -61,7 +67,8 @@ class RehearsalBuilder:
             return str(rows[-1][1])
 
         def batches() -> Iterable[Any]:
-            relation = variables.call(con.sql, text, params=values)
+            # DuckDB binds once more to read it, and binding evaluates constant calls of some types
+            relation = plan_only(self.state, partial(variables.call, con.sql, text, params=values))
             return relation.to_arrow_reader() if relation is not None else ()
 
         def evaluate(query: str, values: list[Any]) -> list[tuple[Any, ...]]:

@@ -76,7 +76,7 @@ class Connection:
         self._functions: Functions = Functions(raw, self._state, parent._functions if parent else None)
         self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
-        rehearsals = RehearsalBuilder(raw, self._functions, self._indirect_calls)
+        rehearsals = RehearsalBuilder(raw, self._state, self._functions, self._indirect_calls)
         expander = Expander(raw, self._state, self._asker)
         late = LateCalls(raw, self._state, self._indirect_calls, rehearsals.one_shot_in, prefetch and memo)
         self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals, expander, late)

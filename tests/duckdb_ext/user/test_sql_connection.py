@@ -282,6 +282,13 @@ def test_attach_twice(made: Made) -> None:
     assert other.num_prompts == 501
 
 
+def test_a_constant_call_of_any_type_is_one_row(made: Made) -> None:
+    made.rows("SELECT llm('one')")
+    made.rows("SELECT llm_int('How many? {}', 'three'), llm_bool('Yes?'), llm_date('When? {}', 'now')")
+    made.con.sql("""SELECT llm_extract('{}', 'a', schema := '{"a": "VARCHAR"}') FROM range(3)""").fetchall()
+    assert made.rows("SELECT rows, distinct_prompts FROM llm_queries()") == [(1, 1)] * 5
+
+
 def test_llm_queries_is_a_table_like_any_other(made: Made) -> None:
     made.rows("SELECT llm('a {}', body), llm_filter('b {}', title) FROM p")
     made.con.execute("CREATE VIEW seen AS SELECT function, rows, started FROM llm_queries()")
