@@ -1,7 +1,8 @@
 """Hostile clients and kill -9 against `relserve serve`: what crashes, what hangs, what of another's is seen.
 
 A real server with TLS and passwords. While each attack runs, another user's short statements run beside it;
-every answer is looked at, and how long the slowest took is in the table.
+every answer is looked at, and how long the slowest took is in the table. The texts of `generated` are looked
+at from the admin's side, too: has anything been done that no plain user may do?
 """
 
 from __future__ import annotations
@@ -16,14 +17,21 @@ from pathlib import Path
 
 from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
-from benchmarks.hostile import deaths, garbage, sockets, statements
+from benchmarks.hostile import deaths, garbage, generated, sockets, statements, strangers
+from benchmarks.hostile.eye import Eye
 from benchmarks.hostile.house import House, watched
 from benchmarks.hostile.outcome import PATIENCE_S, Outcome
 
 ROOMS = ("relserve/server",)
-HEADLINE = {"cases": Untold("a size"), "crashed": Exact(0), "hung": Exact(0), "leaked": Exact(0)}
+HEADLINE = {
+    "cases": Untold("a size"), "crashed": Exact(0), "hung": Exact(0), "leaked": Exact(0), "escaped": Exact(0),
+    "other_user_s": Untold("the longest of thousands of waits, on a machine that others use"),
+}  # fmt: skip
 
+BAD = ("crashed", "hung", "leaked", "escaped")  # counts of an outcome that must be 0
+AIM_S = 1.0  # that another user's statement may wait
 Attack = Callable[[House], Outcome]
+Generated = Callable[[House, Eye], Outcome]
 
 
 def attacks(quick: bool) -> Sequence[Attack]:
@@ -43,6 +51,18 @@ def attacks(quick: bool) -> Sequence[Attack]:
     )
 
 
+def generated_attacks(share: int) -> Sequence[Generated]:
+    """Those that are generated, in their order; so few of their cases that a share of this many are left."""
+    return (
+        partial(generated.made_up, count=12_000 // share, seed=11),
+        partial(generated.unicode, count=6_000 // share, seed=12),
+        partial(generated.growing, count=1_500 // share, seed=13),
+        partial(generated.names, count=3_000 // share, seed=14),
+        partial(generated.columns, count=3_000 // share, seed=15),
+        partial(strangers.names, count=500 // share, seed=16),
+    )
+
+
 def main() -> None:
     """Print the table and the headline."""
     parser = arguments(__doc__ or "")
@@ -54,19 +74,20 @@ def main() -> None:
             outcomes.append(_on_vllm(Path(folder)))
     with tempfile.TemporaryDirectory(prefix="relserve-hostile-") as folder:
         outcomes += _on_scripted(Path(folder), args.quick, args.only)
-    rows = [[o.name, o.cases, o.crashed, o.hung, o.leaked, round(o.longest_s, 3)] for o in outcomes]
-    print(table(["attack", "cases", "crashed", "hung", "leaked", "longest wait of another"], rows))
+    rows = [[o.name, o.cases, *(getattr(o, each) for each in BAD), round(o.longest_s, 3)] for o in outcomes]
+    print(table(["attack", "cases", *BAD, "longest wait of another"], rows))
     for outcome in outcomes:
         for said in outcome.said:
             print(f"  {outcome.name}: {said}")
-    headline = {
-        "cases": sum(o.cases for o in outcomes),
-        "crashed": sum(o.crashed for o in outcomes),
-        "hung": sum(o.hung for o in outcomes),
-        "leaked": sum(o.leaked for o in outcomes),
-    }
-    finish("server_hostile", headline, [asdict(o) for o in outcomes], args.quick or bool(args.only))
-    sys.exit(1 if headline["crashed"] + headline["hung"] + headline["leaked"] else 0)
+    headline = {"cases": sum(o.cases for o in outcomes)}
+    headline |= {each: sum(getattr(o, each) for o in outcomes) for each in BAD}
+    other_user_s = round(max(o.longest_s for o in outcomes), 3)
+    print(f"another user's statement waited {other_user_s} s at most; the aim is {AIM_S:.0f} s")
+    details = [asdict(o) for o in outcomes]
+    finish(
+        "server_hostile", {**headline, "other_user_s": other_user_s}, details, args.quick or bool(args.only)
+    )
+    sys.exit(1 if any(headline[each] for each in BAD) else 0)
 
 
 def _on_scripted(folder: Path, quick: bool, only: str | None) -> list[Outcome]:
@@ -79,6 +100,7 @@ def _on_scripted(folder: Path, quick: bool, only: str | None) -> list[Outcome]:
         for attack in attacks(quick):
             if only is None or only in _name(attack):
                 outcomes.append(_watched(house, attack))
+        outcomes += _on_generated(house, quick, only)
         if only is None or only in "deaths.server":
             outcomes.append(deaths.server(house, 2 if quick else 10, 4))
         outcomes.append(_orderly_end(house))
@@ -86,6 +108,16 @@ def _on_scripted(folder: Path, quick: bool, only: str | None) -> list[Outcome]:
     finally:
         if house.is_up:
             house.kill()
+
+
+def _on_generated(house: House, quick: bool, only: str | None) -> list[Outcome]:
+    wanted = [each for each in generated_attacks(20 if quick else 1) if only is None or only in _name(each)]
+    if not wanted:
+        return []
+    eye = Eye(house)
+    outcomes = [_watched(house, partial(each, eye=eye)) for each in wanted]
+    eye.found()  # which leaves the tables as they were
+    return outcomes
 
 
 def _on_vllm(folder: Path) -> Outcome:
@@ -129,7 +161,7 @@ def _orderly_end(house: House) -> Outcome:
     return outcome
 
 
-def _name(attack: Attack) -> str:
+def _name(attack: Callable[..., Outcome]) -> str:
     function = attack.func if isinstance(attack, partial) else attack
     return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 

@@ -16,7 +16,9 @@ class Outcome:
         crashed: how often the server, or somebody else's session, ended over it.
         hung: how often no answer came, and other clients' statements that took longer than PATIENCE_S.
         leaked: how often something was seen, or done, that is not the attacker's.
-        said: what was seen of the three, a few of them.
+        escaped: how often a generated text got something done that the lock refuses.
+        longest_s: that another user's statement took beside it.
+        said: what was seen of the four, a few of them.
     """
 
     name: str
@@ -24,6 +26,7 @@ class Outcome:
     crashed: int = 0
     hung: int = 0
     leaked: int = 0
+    escaped: int = 0
     longest_s: float = 0.0
     said: list[str] = field(default_factory=list)
 

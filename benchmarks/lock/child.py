@@ -19,16 +19,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from benchmarks.lock.names import DEFINED, TABLES, taken, wrong_ones
 from benchmarks.lock.watched import Watched
 from relserve.server.catalog import Catalog, attach_catalog
-from relserve.server.users.refused import SESSION, SETTINGS
+from relserve.server.users.refused import SETTINGS
 
 LONGEST_S = 5.0  # of a text
+_MODEL = "CREATE TEMP MACRO llm(prompt, a := NULL, model := NULL) AS prompt"
 FORGED = 999  # the connection that a text names which calls a function of the server's
-TABLES = """
-CREATE TABLE t (a INT, b VARCHAR); INSERT INTO t VALUES (1, 'x'), (2, 'y'); CREATE TABLE u (a INT);
-CREATE VIEW v AS FROM t; CREATE MACRO asked() AS current_query()
-"""
 _SETTINGS = "SELECT name, value FROM system.main.duckdb_settings()"
 _PLACES = "SELECT database_name FROM system.main.duckdb_databases()"
 _KEPT = """
@@ -40,17 +38,6 @@ SELECT (SELECT system.main.count(*) FROM system.main.duckdb_functions() WHERE da
     (SELECT system.main.count(*) FROM system.main.duckdb_tables() WHERE database_name = '_pg'),
     (SELECT system.main.bit_xor(system.main.hash(s)) FROM _pg.own.settings s)
 """
-_NAMES = """
-SELECT 'FUNCTION', function_name, macro_definition FROM system.main.duckdb_functions()
-    WHERE database_name = 'shop' AND function_name <> 'asked'
-UNION ALL SELECT 'VIEW', view_name, sql FROM system.main.duckdb_views() WHERE database_name = 'shop'
-UNION ALL SELECT 'TABLE', table_name, sql FROM system.main.duckdb_tables() WHERE database_name = 'shop'
-UNION ALL SELECT 'TYPE', type_name, NULL FROM system.main.duckdb_types()
-    WHERE database_name = 'shop' AND NOT internal
-UNION ALL SELECT 'SCHEMA', schema_name, NULL FROM system.main.duckdb_schemas() WHERE database_name = 'shop'
-UNION ALL SELECT 'INDEX', '', sql FROM system.main.duckdb_indexes() WHERE database_name = 'shop'
-"""
-_ASKS = re.compile(rf"\b({'|'.join(sorted(SESSION))}|asked)\b[`\"]?\s*\(", re.I)
 _DEFINES = re.compile(r"create|alter|drop", re.I)
 # Letters without which no text sets, attaches or loads anything, or gets at `_pg`.
 _SETS = re.compile(r"set|pragma|call|use|able|attach|detach|alter|database|secret|load|install|_pg|'g'", re.I)
@@ -67,7 +54,7 @@ class Runner:
     def run(self, statements: Sequence[str]) -> tuple[int, list[str]]:
         """How many statements of a text ran, and what they did that is not a plain user's to do."""
         con = self._con.cursor()
-        con.execute("USE shop")
+        con.execute(f"USE shop; {_MODEL}")
         self._watched.events()
         alarm = threading.Timer(LONGEST_S, con.interrupt)
         alarm.start()
@@ -89,7 +76,7 @@ class Runner:
             ":memory:",
             config={"threads": 1, "autoinstall_known_extensions": False, "autoload_known_extensions": False},
         )
-        self._taken = _taken(self._con)
+        self._taken = taken(self._con)
         self._con.create_function("__llm_1", self._own, ["VARCHAR"], "VARCHAR")  # type: ignore[list-item,arg-type]
         attach_catalog(self._con)
         self._catalog = Catalog(self._con, lambda: pa.table({}), self._signal)
@@ -154,11 +141,7 @@ class Runner:
             yield "_pg changed"
 
     def _defined(self) -> Iterator[str]:
-        for kind, name, text in self._con.execute(_NAMES).fetchall():
-            if name.lower() in self._taken.get(kind, ()):
-                yield f"{kind} {name}"
-            if text and _ASKS.search(text):
-                yield f"{kind} that asks a session"
+        yield from (each.said for each in wrong_ones(self._con.execute(DEFINED).fetchall(), self._taken))
 
     def _rows(self, asked: str) -> list[Any]:
         return self._con.execute(asked).fetchall()
@@ -187,27 +170,10 @@ def _settings_changed(
     yield from (f"setting {name}" for name, value in now.items() if _differs(name, value, before, allowed))
 
 
-def _differs(
-    name: str, value: str, before: dict[str, str], allowed: Sequence[str] | frozenset[str]
-) -> bool:
+def _differs(name: str, value: str, before: dict[str, str], allowed: Sequence[str] | frozenset[str]) -> bool:
     if name in ("schema", "search_path"):
         return "_pg" in str(value)
     return before.get(name) != value and name.lower() not in allowed
-
-
-def _taken(con: duckdb.DuckDBPyConnection) -> dict[str, frozenset[str]]:
-    """Names that all have, by what they are."""
-    views = "SELECT view_name FROM duckdb_views() WHERE schema_name <> 'information_schema'"
-    return {
-        "FUNCTION": _lower(con, "SELECT function_name FROM duckdb_functions()") | {"llm"},
-        "INDEX": frozenset(), "VIEW": _lower(con, views), "TABLE": _lower(con, views),
-        "TYPE": _lower(con, "SELECT type_name FROM duckdb_types()"),
-        "SCHEMA": frozenset(["system", "temp", "pg_catalog", "information_schema"]),
-    }  # fmt: skip
-
-
-def _lower(con: duckdb.DuckDBPyConnection, asked: str) -> frozenset[str]:
-    return frozenset(str(name).lower() for (name,) in con.execute(asked).fetchall())
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import duckdb
 import pyarrow as pa
 
-from benchmarks.lock.child import TABLES
+from benchmarks.lock.names import TABLES
 from relserve.errors import RelserveError
 from relserve.server.catalog import Catalog, attach_catalog
 from relserve.server.client.executor import Executor

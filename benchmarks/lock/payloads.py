@@ -102,6 +102,15 @@ CREATE FUNCTION x ( ) AS TABLE FROM @duckdb_prepared_statements ( )
 CREATE MACRO x ( a := @current_query ( ) ) AS a
 CREATE MACRO x ( ) AS asked ( )
 CREATE TABLE x ( a INT , q VARCHAR DEFAULT asked ( ) )
+CREATE TABLE x ( a INT , q VARCHAR DEFAULT @llm ( 'Say' ) )
+CREATE TABLE x ( a INT , q VARCHAR DEFAULT upper ( ( 'Say' ) . @llm ( ) ) )
+CREATE TABLE x ( a VARCHAR CHECK ( @llm ( 'Is it?' , a := a , model := 'http://127.0.0.1:9/v1' ) <> '' ) )
+CREATE TABLE x ( a VARCHAR , q VARCHAR AS ( @llm ( a ) ) )
+CREATE TABLE x ( a INT DEFAULT @twice ( 1 ) )
+CREATE TABLE x ( a INT , b INT CHECK ( @main . @twice ( b ) > 0 ) )
+ALTER TABLE t ADD COLUMN q VARCHAR DEFAULT @llm ( 'Say' )
+ALTER TABLE t ALTER b SET DEFAULT @llm ( 'Say' )
+CREATE INDEX i ON t ( ( @twice ( a ) ) )
 CREATE MACRO @sum ( x ) AS 42
 CREATE OR REPLACE MACRO main . @lower ( x ) AS 'x'
 CREATE MACRO IF NOT EXISTS @shop . main . @upper ( x ) AS 'x'

@@ -8,9 +8,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from benchmarks.hostile import garbage, statements
+from benchmarks.hostile import garbage, generated, statements
+from benchmarks.hostile.attempts import Attempts
+from benchmarks.hostile.eye import Eye
 from benchmarks.hostile.house import MARKER, House, watched
 from benchmarks.hostile.outcome import Outcome
+from benchmarks.hostile.wire import RawClient
 
 
 @pytest.fixture
@@ -58,3 +61,34 @@ def test_what_was_committed_before_a_kill_is_there(house: House) -> None:
     with house.connect("ann") as con:
         assert con.execute("SELECT a FROM kept").fetchall() == [(1,)]
     assert house.stop() == 0, house.log.read_text(errors="replace")[-2000:]
+
+
+@pytest.mark.engine_of_its_own
+def test_what_a_generated_text_got_done_is_seen(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An admin may do it all: as one the texts get everything done that they are made for."""
+    eye, outcome = Eye(house), Outcome("")
+    texts = [
+        "CREATE TABLE x (a VARCHAR DEFAULT llm('Say {}', 'x'))",
+        'CREATE MACRO "SUM"(a, b) AS 42',
+        "CREATE VIEW y AS SELECT current_query()",
+        f"SELECT '{MARKER[:9]}' || '{MARKER[9:]}'",
+    ]
+    assert Attempts(house, eye, outcome).send(texts).escaped == 0
+    assert outcome.leaked == 1
+    as_user = RawClient.login
+    monkeypatch.setattr(RawClient, "login", lambda client: as_user(client, "root"))
+    Attempts(house, eye, outcome).send(texts)
+    assert outcome.escaped >= 3
+    assert outcome.cases == 8
+    assert eye.found() == []
+    (house.folder / "out.csv").write_text("")
+    assert [found.said for found in eye.found()] == ["file out.csv ''"]
+
+
+@pytest.mark.engine_of_its_own
+def test_a_few_texts_of_each_generated_kind_get_nothing_done(house: House) -> None:
+    eye = Eye(house)
+    kinds = (generated.made_up, generated.unicode, generated.growing, generated.names, generated.columns)
+    for make in kinds:
+        outcome = make(house, eye, 15, 8)
+        assert (outcome.cases, outcome.said) == (15, [])
