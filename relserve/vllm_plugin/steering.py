@@ -159,9 +159,14 @@ class Steering:
         return step()
 
     def _only_decodes(self) -> bool:
-        """Whether there is no prompt to compute, memory for a token of each row, and no limit on latency."""
+        """Whether there is no prompt to compute, memory for a token of each row, and no limit on latency.
+
+        Rows that wait have nothing to compute where no seat is free.
+        """
         running, budgets = self.scheduler.running, self._budgets
-        if len(self.queue) or not running or self._admission is not None or (budgets and budgets.rows):
+        if not running or self._admission is not None or (budgets and budgets.rows):
+            return False
+        if len(self.queue) and self._num_free_seats() > 0:
             return False
         if len(running) * self.scheduler.block_size > host.num_free_kv_tokens(self.scheduler):
             return False
@@ -184,9 +189,7 @@ class Steering:
         self._choose_type()
         for rel_id in news.gone:
             self._miss_ratios.forget(rel_id)
-        seats = len(self.scheduler.running) + host.num_paused_seats(self.scheduler)
-        slots = host.admission_cap(self.scheduler) - seats
-        free = FreeCapacity(max(slots, 0), self.types.num_free_tokens(self.types.default))
+        free = FreeCapacity(max(self._num_free_seats(), 0), self.types.num_free_tokens(self.types.default))
         step = self.num_steps
         num_steps, self._seen_steps = step - self._seen_steps, step
         return StepView(
@@ -194,6 +197,10 @@ class Steering:
             lambda state: self._miss_ratios.of(state, step), news.cancelled, num_steps,
             self.driver.is_cost_sure,
         )  # fmt: skip
+
+    def _num_free_seats(self) -> int:
+        seats = len(self.scheduler.running) + host.num_paused_seats(self.scheduler)
+        return host.admission_cap(self.scheduler) - seats
 
     def _choose_type(self) -> None:
         """Choose as what rows come in, for the next one that would, by the order of the step before."""

@@ -124,11 +124,39 @@ def steps(scheduler: Any, is_async: bool) -> list[dict[str, int]]:
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_steps_are_decided_while_ordinary_requests_are_about(is_async: bool) -> None:
+def test_ordinary_requests_alone_have_no_step_of_decodes_decided(is_async: bool) -> None:
     arrivals = [replace(arrival, extra_args={}) for arrival in testing.workload(7)]
     scheduler = testing.scheduler_of(MODEL, DEFAULT, is_async, 400)
     check(arrivals, testing.run(scheduler, arrivals, is_async), scheduler)
-    assert not scheduler.steering.driver.reasons[ONLY_DECODES]
+    assert scheduler.steering.driver.reasons[ONLY_DECODES]
+
+
+def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() -> None:
+    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
+    arrivals = [
+        testing.Arrival(0, "ordinary", [1] * 60, 40, {}),
+        testing.Arrival(0, "row", [2] * 60, 20, {"rel_id": "a", "rel_rows": 1}),
+    ]
+    worker, ran, reasons = testing.Worker(), testing.Ran(), scheduler.steering.driver.reasons
+    for arrival in arrivals:
+        scheduler.add_request(arrival.request())
+    while "row" in scheduler.requests:
+        assert not reasons[ONLY_DECODES]
+        output = scheduler.schedule()
+        testing.deliver(scheduler, output, worker.execute(output), ran)
+    while scheduler.requests:
+        output = scheduler.schedule()
+        testing.deliver(scheduler, output, worker.execute(output), ran)
+    assert reasons[ONLY_DECODES] > 10
+
+
+@pytest.mark.parametrize("num_rows", [24, 33])  # of 24 seats
+def test_where_no_seat_is_free_a_step_of_decodes_is_not_decided(num_rows: int) -> None:
+    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
+    tag = {"rel_id": "a", "rel_rows": num_rows}
+    arrivals = [testing.Arrival(0, f"a-{i}", [i + 1] * 10, 40, tag) for i in range(num_rows)]
+    check(arrivals, testing.run(scheduler, arrivals, False), scheduler)
+    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 30
 
 
 @pytest.mark.cells(3)

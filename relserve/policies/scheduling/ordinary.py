@@ -127,9 +127,13 @@ class OrdinaryTraffic:
         """Whether there are ordinary requests, or some are likely to come soon: steps are shorter then."""
         return bool(self._here) or self._traffic.is_expected(now_s)
 
+    def bounds_steps(self, now_s: float) -> bool:
+        """Whether steps are shorter for them: while relQueries are at work, too."""
+        return self._has_others and self.is_about(now_s)
+
     def limits(self, view: StepView) -> StepLimits:
         """What the next step may take."""
-        if not self._has_others or not self.is_about(view.now_s):
+        if not self.bounds_steps(view.now_s):
             return UNLIMITED
         cost, traffic, share = view.cost.linear, self._traffic, int(SHARE * view.limits.max_num_seqs)
         missing = max(min(traffic.most_at_once(), share) - len(self._here), 0)

@@ -52,7 +52,7 @@ class SchedulingPolicy:
 
     def decodes_all(self, now_s: float) -> bool:
         """Whether the next step decodes every row if there is no prompt to compute and memory for all."""
-        return self.ordinary is None or not self.ordinary.is_about(now_s)
+        return self.ordinary is None or not self.ordinary.bounds_steps(now_s)
 
     def order(self, view: StepView) -> Order[RelState]:
         """All relQueries by urgency; to be called once with every view, for it takes note of what changed."""

@@ -1,0 +1,108 @@
+"""What our scheduler costs a step beside other traffic: CPU time over that of vLLM's own, a made-up worker.
+
+Asynchronous scheduling, 256 rows that decode: of one relQuery, of eight, each of a relQuery of its own, of
+nobody's (single requests without a tag), and of eight with 500 more that wait. Both schedulers do the same
+steps in turns, 20 at a time; counted is what schedule() and update_from_output() take for each row that runs.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from typing import Any
+
+from benchmarks.claims import Lower, Untold
+from benchmarks.common import arguments, finish, table
+from relserve.policies.scheduling.variants import DEFAULT
+from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, scheduler_of
+
+ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling")
+HEADLINE = {
+    "worst_over_stock": Lower(0.1),
+    "over_stock": Untold("of each regime"), "stock_us_a_row": Untold("a machine's"),
+    "ours_us_a_row": Untold("a machine's"),
+}  # fmt: skip
+
+NUM_ROWS, NUM_WAITING, NUM_BLOCKS = 256, 500, 9000
+PROMPT, OUTPUT, A_TURN = 60, 400, 20
+STOCK = "vllm"
+REGIMES = ("one relQuery", "8 relQueries", "256 of one row", "256 anonymous", "8, and 500 rows wait")
+
+
+def tag_of(regime: str, number: int) -> dict[str, Any]:
+    """The tag of a row of a regime."""
+    if regime == "256 anonymous":
+        return {}
+    num_rels = {"one relQuery": 1, "256 of one row": NUM_ROWS}.get(regime, 8)
+    num_rows = (NUM_ROWS + (NUM_WAITING if "wait" in regime else 0)) // num_rels
+    return {"rel_id": f"q{number % num_rels}", "rel_rows": num_rows, "rel_ol": OUTPUT, "rel_kind": "k"}
+
+
+class Side:
+    """A scheduler with its rows, which is timed."""
+
+    def __init__(self, variant: str, regime: str) -> None:
+        config = config_of(str(MODEL_DIR))
+        config.scheduler_config.max_num_seqs = NUM_ROWS
+        if hasattr(config.scheduler_config, "max_num_active_seqs"):
+            config.scheduler_config.max_num_active_seqs = NUM_ROWS
+        config.scheduler_config.max_num_batched_tokens = NUM_ROWS * PROMPT  # all begin at once
+        self.scheduler = scheduler_of(str(MODEL_DIR), variant, True, NUM_BLOCKS)
+        self._worker, self._ran = Worker(), Ran()
+        self._in_flight: deque[tuple[Any, Any]] = deque()
+        num_rows = NUM_ROWS + (NUM_WAITING if "wait" in regime else 0)
+        for number in range(num_rows):
+            prompt = [number % 900 + 1] * PROMPT
+            arrival = Arrival(0, f"r{number}", prompt, OUTPUT, tag_of(regime, number))
+            self.scheduler.add_request(arrival.request())
+        self.turn()
+
+    def step(self) -> float:
+        """CPU seconds of a step, for each row that runs: ours may keep some relQueries waiting."""
+        began_s = time.thread_time()
+        output = self.scheduler.schedule()
+        taken_s = time.thread_time() - began_s
+        self._in_flight.appendleft((output, self._worker.execute(output)))
+        if len(self._in_flight) > 1:
+            done = self._in_flight.pop()
+            began_s = time.thread_time()
+            deliver(self.scheduler, *done, self._ran)
+            taken_s += time.thread_time() - began_s
+        return taken_s / len(self.scheduler.running)
+
+    def turn(self) -> list[float]:
+        """Of each of some steps, the CPU microseconds a row."""
+        return [1e6 * self.step() for _ in range(A_TURN)]
+
+
+def measured(regime: str, num_turns: int) -> tuple[float, float]:
+    """CPU microseconds of a step and row with vLLM's scheduler and with ours: the median of the turns."""
+    sides = {variant: Side(variant, regime) for variant in (STOCK, DEFAULT)}
+    taken: dict[str, list[float]] = {variant: [] for variant in sides}
+    for _ in range(num_turns):
+        for variant, side in sides.items():
+            taken[variant].append(statistics.mean(side.turn()))
+    for side in sides.values():
+        side.scheduler.shutdown()
+    return statistics.median(taken[STOCK]), statistics.median(taken[DEFAULT])
+
+
+def main() -> None:
+    """Run, print and save."""
+    args = arguments(__doc__ or "").parse_args()
+    found = {regime: measured(regime, 4 if args.quick else 16) for regime in REGIMES}
+    rows = [(regime, stock, ours, ours / stock) for regime, (stock, ours) in found.items()]
+    print(table(("256 rows", "vLLM's, µs a row", "ours, µs a row", "over vLLM's"), rows))
+    headline = {
+        "worst_over_stock": round(max(row[3] for row in rows), 3),
+        "over_stock": {row[0]: round(row[3], 3) for row in rows},
+        "stock_us_a_row": {row[0]: round(row[1], 3) for row in rows},
+        "ours_us_a_row": {row[0]: round(row[2], 3) for row in rows},
+    }
+    finish("scheduler_shared", headline, rows, args.quick)
+
+
+if __name__ == "__main__":
+    main()
