@@ -62,6 +62,7 @@ def test_sql_from_stdin_with_llm_and_stats() -> None:
     assert "llm" in done.stderr.decode()
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize(("sql", "message"), [
     ("SELECT llm('rate {x', 'a')", "'{' is never closed"),
     ("SELECT llm('rate {}', 'a', max_token := 3)", "max_tokens"),
@@ -148,6 +149,7 @@ def test_models_shows_the_forms_as_they_are_written() -> None:
     assert "URL[#NAME]" in relserve("models").stdout.decode()
 
 
+@pytest.mark.cells(1)
 @pytest.mark.parametrize("option", ["--port", "--http"])
 def test_a_port_that_is_taken_is_told_in_one_line(option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -82,6 +82,7 @@ def test_the_example_statements_run(con: Connection, text: str) -> None:
     assert con.execute("SELECT count(*) FROM llm_errors()").fetchall() == [(0,)]
 
 
+@pytest.mark.long
 @pytest.mark.vllm
 @pytest.mark.skipif(not (MODEL_DIR / "model.safetensors").exists(), reason="tiny-sql has no weights here")
 def test_the_embedded_model_answers_the_demos_questions() -> None:

@@ -64,6 +64,7 @@ READS: dict[str, Read] = {
 }
 
 
+@pytest.mark.cells(8)
 @pytest.mark.parametrize("question", ["Endless?", "Never?"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_what_does_not_end_is_ended(asked: Asking, read: Read, question: str) -> None:
@@ -74,6 +75,7 @@ def test_what_does_not_end_is_ended(asked: Asking, read: Read, question: str) ->
     assert asked.rows("SELECT count(*) FROM beers") == [(3,)]
 
 
+@pytest.mark.cells(4)
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_too_many_rows_are_an_error(asked: Asking, read: Read) -> None:
     with pytest.raises(LimitError, match=r"more than 10,000 rows; .*limits := \{'rows'") as caught:
