@@ -169,19 +169,31 @@ class Telemetry:
         scheduler, cost = self._scheduler, self._cost.model
         running, waiting = self._running(), self._waiting()
         num_running = len(scheduler.running)
-        step, is_idle = self._clock.latest, not len(scheduler.ledger)
+        is_idle = not len(scheduler.ledger)
         free = scheduler.types.num_free_tokens(scheduler.types.default)
         tells_cost = now_s >= self._cost_next_s
         if tells_cost:
             self._cost_next_s = now_s + COST_EVERY_S
         return Report(
-            step_s=0.0 if is_idle else cost.seconds(step), prompt_tokens=running.prompt + waiting.prompt,
+            step_s=0.0 if is_idle else self._step_s(cost), prompt_tokens=running.prompt + waiting.prompt,
             num_running=num_running, num_waiting=len(scheduler.ledger) - num_running,
             free_tokens=free - waiting.prompt - waiting.output,
-            peak_tokens_per_s=1.0 / cost.prefill_per_token_s, waiting_tokens=waiting.prompt,
+            peak_tokens_per_s=self._peak_tokens_per_s(cost), waiting_tokens=waiting.prompt,
             output_tokens=running.output + waiting.output, budget_tokens=self._budget_tokens(),
             seen=self._seen, yours=len(self._yours), cost=cost if tells_cost else None,
         )  # fmt: skip
+
+    def _step_s(self, cost: CostModel) -> float:
+        """L_e: by the step budgets' model, LENS's of Eq. 1 or ours; else by what was learnt here."""
+        budgets = self._scheduler.budgets
+        known = None if budgets is None else budgets.step_s
+        return cost.seconds(self._clock.latest) if known is None else known
+
+    def _peak_tokens_per_s(self, cost: CostModel) -> float:
+        """P_max, of the same model."""
+        budgets = self._scheduler.budgets
+        known = None if budgets is None else budgets.peak_tokens_per_s
+        return 1.0 / cost.prefill_per_token_s if known is None else known
 
     def _budget_tokens(self) -> float:
         """Tokens of the latest step at most."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from relserve.engines.fleet.watch import SILENT_S
@@ -18,8 +19,10 @@ from relserve.policies.dispatch.board import TRUST_S
 from relserve.policies.dispatch.state import Report
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.state_sender import ALIVE_S, EVERY_S, STUCK_S, StateSender
+from relserve.vllm_plugin.step_features import work_of
 from relserve.vllm_plugin.telemetry import LOOKS, Telemetry
 from tests.modules import later
+from tests.policies.budget.seen import seconds_of, works
 from tests.waiting import Limit, wait_until
 
 request = later("vllm.v1.request")
@@ -69,6 +72,31 @@ def report_of(scheduler: Any) -> Report:
     """What would be reported now."""
     found: Report = scheduler.telemetry.report(time.monotonic())
     return found
+
+
+@pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
+@pytest.mark.parametrize("budget", ["lens", "ours"])
+def test_prism_is_told_what_the_model_of_the_step_budgets_says(ear: Ear, variant: str, budget: str) -> None:
+    """L_e and P_max of Eq. 8; what was learnt beside it counts where nobody bounds steps, or before."""
+    scheduler = testing.scheduler_of(MODEL, variant, False, 400, step_budget=budget)
+    cost, model = scheduler.telemetry._cost.model, scheduler.budgets.policy.model
+    first = report_of(scheduler)
+    assert first.peak_tokens_per_s == pytest.approx(1.0 / cost.prefill_per_token_s)
+    for work in works(64):
+        model.add(work, 10.0 * seconds_of(work))
+    for arrival in arrivals_of(4, rel_tbt_slo_s=5.0):
+        scheduler.add_request(arrival.request())
+    output, found = scheduler.schedule(), report_of(scheduler)
+    work = np.array([work_of(output, scheduler.requests)], dtype=float)
+    assert found.step_s == pytest.approx(float(model.predict(work)[0]))
+    assert found.peak_tokens_per_s == model.peak_tokens_per_s != first.peak_tokens_per_s
+    scheduler.finish_requests(None, request.RequestStatus.FINISHED_ABORTED)
+    for arrival in arrivals_of(4, rel_id="free"):
+        scheduler.add_request(arrival.request())
+    scheduler.schedule()
+    assert report_of(scheduler).step_s == cost.seconds(scheduler.telemetry._clock.latest)
+    assert report_of(scheduler).peak_tokens_per_s == model.peak_tokens_per_s
+    scheduler.shutdown()
 
 
 def test_an_engine_of_no_fleet_tells_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ class Form(NamedTuple):
         columns: what the coefficients stand before, of a table of works.
         shapes: those that are searched.
         quick: columns whose coefficients follow the latest steps.
+        per_token: columns that grow by one for each further token where a step has many already.
         is_robust: whether outliers are held back, errors are relative, and a lasting change is recognised.
         doubts: by column, as much as a step of usual length would have if that column were its only reason: a
             single such step of no length at all is added to the measured ones. None for no such doubts.
@@ -42,6 +43,7 @@ class Form(NamedTuple):
     columns: Callable[[Table, Shape], Table]
     shapes: Sequence[Shape]
     quick: tuple[int, ...]
+    per_token: tuple[int, ...]
     is_robust: bool
     doubts: tuple[float, ...] | None = None
 
@@ -74,11 +76,12 @@ def _ours(works: Table, shape: Shape) -> Table:
 TOKENS = (16, 32, 64, 96, 128, 192, 256, 384, 512, 1024)
 BENDS = tuple(16 * 1.2**i for i in range(24))
 PUBLISHED = Form(
-    _published, [(1.0 / b, 1.0 / s) for b, s in product((0.25, 1, 4, 16, 64), TOKENS)], (2, 3, 4), False
-)
+    _published, [(1.0 / b, 1.0 / s) for b, s in product((0.25, 1, 4, 16, 64), TOKENS)], (2, 3, 4), (2, 4),
+    False,
+)  # fmt: skip
 MANY_PREFILLS, MANY_PAIRS = 16.0, 2e6
 OURS = Form(
-    _ours, list(product(BENDS, (0.0, 1.0))), (0, 1, 2, 3, 4, 5), True,
+    _ours, list(product(BENDS, (0.0, 1.0))), (0, 1, 2, 3, 4, 5), (1,), True,
     (0.0, 0.0, MANY_PREFILLS, 0.0, 0.0, MANY_PAIRS),
 )  # fmt: skip
 
@@ -110,6 +113,17 @@ class StepModel:
     def most_prefill_tokens(self) -> float:
         """Of the largest step that was measured."""
         return float(self._most[0])
+
+    @property
+    def peak_tokens_per_s(self) -> float:
+        """P_max of Eq. 2: it changes only where all steps are looked at again. Infinite where none is known.
+
+        Eq. 1 holds P_max only in w_0 / P_max and w_s / P_max: here work is counted in tokens, so w_s is 1.
+        Nor can w_s / P_max be told from tau_S where the throughput is saturated. So P_max is what the tokens
+        a second of a step go to as it has more and more of them, `1 / (w_s / P_max + tau_S)`.
+        """
+        token_s = float(self._slow[list(self.form.per_token)].sum()) if self.is_ready else 0.0
+        return 1.0 / token_s if token_s > 0 else float("inf")
 
     def predict(self, works: Table) -> Column:
         """Seconds of steps, a row of `Work` each."""

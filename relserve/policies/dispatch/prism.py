@@ -1,7 +1,9 @@
 """PRISM as published (NexusSched, section 5): a product of four scores over what members report.
 
 The paper gives the state (Eq. 8), the product (Eq. 9), and what each S_i looks at; it gives no S_i. Chosen
-here, all with weight w_i = 1 as it says:
+here, all with weight w_i = 1 as it says. L_e and P_e,max come from LENS's step model in the member, as in the
+paper (section 5.1; `StepModel.predict` for Eq. 1 of the batch that runs, `StepModel.peak_tokens_per_s`); of a
+member without such a model from its cost model (section 7.3's "limited, non-predictive state signals").
 
 * S_latency: logistic in L_e over the request's limit, one half at the limit. The limit is that on the first
   token, for L_e is "the enqueueing delay"; where there is none it is that on the others, else 1 s.

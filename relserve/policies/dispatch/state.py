@@ -56,11 +56,12 @@ class Report(NamedTuple):
     """What a member says of itself; the first six are those of Eq. 8, or what they are made of.
 
     Attributes:
-        step_s: predicted seconds of the step that runs, L_e of Eq. 8.
+        step_s: L_e of Eq. 8: seconds of the step that runs, as predicted by the step model of the member's
+            budget policy (LENS's Eq. 1), or by `cost` where it has none, or it has learnt nothing yet.
         prompt_tokens: still to be computed, of all that it has; with the numbers of requests it makes W_e.
         num_running, num_waiting: requests that hold memory, and that do not yet.
         free_tokens: memory left after what those that wait will need, M_e; may be below 0.
-        peak_tokens_per_s: P_e,max.
+        peak_tokens_per_s: P_e,max, of the same model.
         waiting_tokens: of `prompt_tokens`, those of requests that wait.
         output_tokens: expected to be said by all that it has.
         budget_tokens: tokens of its latest step that could have had more.

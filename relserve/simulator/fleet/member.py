@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -50,11 +51,16 @@ class MemberSpec(NamedTuple):
 
 @dataclass
 class Learning:
-    """A budget policy whose measured steps a cost model learns from, too."""
+    """A budget policy whose measured steps a cost model learns from, too.
+
+    Attributes:
+        foreseen_s: what was predicted of the latest measured step, before it was measured.
+    """
 
     inner: BudgetPolicy
     cost: LocalCost
     budget_tokens: float
+    foreseen_s: float = 0.0
 
     @property
     def name(self) -> str:
@@ -77,8 +83,21 @@ class Learning:
         self.budget_tokens = float(found.tokens)
         return found
 
+    @property
+    def peak_tokens_per_s(self) -> float:
+        """P_max of the budget policy's model; by the cost model where it has none, or has learnt nothing."""
+        peak = inf if self.model is None else self.model.peak_tokens_per_s
+        return peak if peak < inf else 1.0 / self.cost.model.prefill_per_token_s
+
+    def foresee(self, work: Work) -> float:
+        """L_e of a step, of the same model."""
+        if self.model is None or not self.model.is_ready:
+            return self.cost.model.step(work.prefill_tokens, work.num_decodes)
+        return float(self.model.predict(np.array([work], dtype=float))[0])
+
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
+        self.foreseen_s = self.foresee(work)
         self.inner.measured(work, seconds)
         self.cost.add(StepSample(work.prefill_tokens, work.num_decodes, seconds), self.budget_tokens)
 
@@ -120,7 +139,6 @@ class SimMember:
     seen: dict[int, int] = field(default_factory=dict)
     yours: Counter[int] = field(default_factory=Counter)
     step: Step | None = None
-    step_s: float = 0.0
     _ends_s: Floats | None = None  # of steps that decode the same rows
     _decoding: list[SimRequest] = field(default_factory=list)  # the rows of such steps, or of one before them
     _sequence: int = 0
@@ -136,7 +154,7 @@ class SimMember:
         its = self.spec.engine
         self.incarnation += 1
         self.turn += 1
-        self.step, self.step_s, self._ends_s = None, 0.0, None
+        self.step, self._ends_s = None, None
         self._decoding = []
         self._asked.clear()
         self.yours.clear()
@@ -172,17 +190,17 @@ class SimMember:
         """
         self.turn += 1
         if not self.engine.live:
-            self.step, self.step_s = None, 0.0
+            self.step = None
             return None
         if len(self._decoding) == len(self.engine.live) and self._go_on(now_s):
             return self._end_s
         self.step = self.engine.begin(self.budgeted.plan(self.engine.view(now_s)))
         if not self.step.size.tokens:
             raise RuntimeError(f"{self.spec.name} runs none of its {len(self.engine.live)} requests")
-        self.step_s = self.budgeted.seconds(self.step.size)
+        step_s = self.budgeted.seconds(self.step.size)
         if self.step.num_prompts:
             self._budget = self.learning.budget_tokens
-        return now_s + self.step_s
+        return now_s + step_s
 
     def _go_on(self, now_s: float) -> bool:
         """Begin steps that decode the rows of the one before; false where there is no memory for one."""
@@ -191,7 +209,6 @@ class SimMember:
         if not len(ends_s):
             return False
         self.step, self._ends_s = Step(self._decoding), ends_s
-        self.step_s = float(ends_s[0]) - now_s
         return True
 
     @property
@@ -247,6 +264,15 @@ class SimMember:
             while sum(self._held.values()) > self.spec.cache_tokens:
                 self._held.popitem(last=False)
 
+    def _foreseen_s(self) -> float:
+        """L_e: of the step that runs, or of one in a series of which the budget policy is not told."""
+        if self.step is None:
+            return 0.0
+        if self._ends_s is None:
+            return self.learning.foreseen_s
+        context = float(self.engine.table.num_computed.sum())
+        return self.learning.foresee(Work(num_decodes=len(self._decoding), context_tokens=context))
+
     def reports(self, owners: Sequence[int]) -> list[Report]:
         """What it says of itself to each of these owners, while a step runs or none."""
         report = self._report()
@@ -265,9 +291,10 @@ class SimMember:
         self._sequence += 1
         outputs = self._mean_output * len(table)
         return Report(
-            step_s=self.step_s, prompt_tokens=float(prompts.sum()), num_running=len(table) - num_waiting,
-            num_waiting=num_waiting, free_tokens=16.0 * blocks - promised,
-            peak_tokens_per_s=1.0 / its.times.roofline.token_s, waiting_tokens=waiting,
+            step_s=self._foreseen_s(), prompt_tokens=float(prompts.sum()),
+            num_running=len(table) - num_waiting, num_waiting=num_waiting,
+            free_tokens=16.0 * blocks - promised,
+            peak_tokens_per_s=self.learning.peak_tokens_per_s, waiting_tokens=waiting,
             output_tokens=max(outputs - said, 0.25 * outputs),
             budget_tokens=self._budget if len(table) else float(its.max_num_batched_tokens),
             incarnation=self.incarnation, sequence=self._sequence, cost=self.learning.cost.model,

@@ -53,6 +53,8 @@ class StepBudgets:
         policy: decides.
         rows: the requests with limits, by id.
         latest: the budget of the latest step that had one.
+        step_s: what the policy's model says of the latest scheduled step; None where nobody bounds steps
+            now, or nothing is learnt yet.
         decisions_s: what the latest decisions took.
         num_decisions: all of them.
     """
@@ -72,6 +74,7 @@ class StepBudgets:
         self._rels: Counter[str] = Counter()
         self._num_ttft, self._num_late, self._looked_s = 0, 0, 0.0
         self.latest: Budget | None = None
+        self.step_s: float | None = None
         self.decisions_s: deque[float] = deque(maxlen=LATEST)
         self.num_decisions = 0
         self._in_flight: dict[int, Work] = {}
@@ -86,6 +89,13 @@ class StepBudgets:
     def is_active(self) -> bool:
         """Whether steps have budgets now."""
         return bool(self.rows) or not self._only_limits
+
+    @property
+    def peak_tokens_per_s(self) -> float | None:
+        """See `StepModel`; None where nothing is learnt yet."""
+        model = self.policy.model
+        peak = math.inf if model is None else model.peak_tokens_per_s
+        return _finite(peak)
 
     def arrive(self, request: Request) -> None:
         """A request that the ledger knows is about to be queued."""
@@ -190,13 +200,17 @@ class StepBudgets:
         """A step was scheduled."""
         num_tokens = output.total_num_scheduled_tokens
         self._is_stalled = self._is_bound and not num_tokens
-        if not num_tokens or not self.is_active:
+        if not num_tokens:
+            return
+        self.step_s = None
+        if not self.is_active:
             return
         work = self._in_flight[id(output)] = work_of(output, self._scheduler.requests)
         model = self.policy.model
         if model is not None and model.is_ready:
             began_s = max(self._ends_s, self._since_s) if len(self._in_flight) > 1 else time.monotonic()
-            self._ends_s = began_s + float(model.predict(np.array([work], dtype=float))[0])
+            self.step_s = float(model.predict(np.array([work], dtype=float))[0])
+            self._ends_s = began_s + self.step_s
 
     def step_done(self, output: StepOutput) -> None:
         """A step's result is in."""

@@ -111,6 +111,36 @@ def test_it_is_right_of_nearly_all_steps_from_the_first_prediction_on() -> None:
 
 
 @FORMS
+def test_the_peak_is_what_tokens_a_second_go_to(form: Form) -> None:
+    """P_max of Eq. 2: a token takes 27 us, and the published form counts attention and reading with it."""
+    model = learnt(form)
+    assert 0.5 / 2.7e-5 < model.peak_tokens_per_s < 1.1 / 2.7e-5
+    many = np.array([Work(1e7, 1, 0, 0, 0)], dtype=float)
+    assert model.peak_tokens_per_s == pytest.approx(1e7 / float(model.predict(many)[0]), rel=0.1)
+
+
+@FORMS
+def test_an_engine_that_is_four_times_as_fast_has_four_times_the_peak(form: Form) -> None:
+    fast, slow = StepModel(form), StepModel(form)
+    for work in works(600):
+        fast.add(work, seconds_of(work))
+        slow.add(work, seconds_of(work, 4.0))
+    assert fast.peak_tokens_per_s == pytest.approx(4.0 * slow.peak_tokens_per_s, rel=1e-3)
+
+
+@FORMS
+def test_the_peak_is_static_between_two_fits_and_none_before_the_first(form: Form) -> None:
+    assert StepModel(form).peak_tokens_per_s == inf
+    model = learnt(form, 1000)
+    before, work = model.peak_tokens_per_s, works(1)[0]
+    predicted = model.predict(np.array([work], dtype=float))[0]
+    for _ in range(5):  # quick coefficients follow
+        model.add(work, 1.3 * predicted)
+    assert model.predict(np.array([work], dtype=float))[0] > predicted
+    assert model.peak_tokens_per_s == before
+
+
+@FORMS
 def test_a_time_that_is_none_is_not_taken(form: Form) -> None:
     model = StepModel(form)
     for seconds in (0.0, -1.0, nan, inf):
