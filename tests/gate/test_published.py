@@ -18,6 +18,7 @@ from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.machine.cost_file import cost_path
 from relserve.policies.admission.offline import profile
+from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.saber import DELTA_S
 from relserve.policies.cost import CostModel
@@ -82,18 +83,32 @@ def test_one_row_starts_in_delta() -> None:
 
 
 def test_what_can_be_in_time_goes_before_all_that_cannot_whoever_asks() -> None:
-    """Line 17 looks at everybody's queue, however few of a user's stand at the door."""
+    """Line 17 looks at one queue: while bob's row waits for more speed, nobody's lost limit is served."""
+    rows = Rows(gate())
+    rows.desk.door.curve = OnlineCurve(profile(COST), learns=False)  # 195 tokens a second alone, 113 at 31
+    rows.comes("ann", 30)
+    rows.passes(31 * STEP_S)
+    able = rows.comes("bob", 1, tokens=900, limit_s=6.0)
+    hopeless = rows.comes("ann", 1, tokens=5000, limit_s=1.0)
+    rows.passes(0.5)
+    assert (len(rows.running), able.num_waiting, hopeless.num_waiting) == (30, 1, 1)
+    rows.desk.leave(able, rows.now_s)
+    rows.passes(2 * STEP_S)
+    assert hopeless.num_waiting == 0
+
+
+def test_the_high_queue_is_seen_however_many_of_the_low_one_came_before() -> None:
     rows = Rows(gate())
     rows.desk.door.most = 1
     rows.comes("ann", 1)
     for _ in range(30):
         rows.comes("ann", 1, tokens=5000, limit_s=0.5)
         rows.now_s += 0.001
-    rows.comes("bob", 1, tokens=5, limit_s=60)
+    rows.comes("ann", 1, tokens=5, limit_s=60)
     rows.passes(1.0)
     rows.ends(1)
     rows.passes(STEP_S)
-    assert [party.user for party, _ in rows.running] == ["bob"]
+    assert [party.tokens for party, _ in rows.running] == [5]
 
 
 def test_who_is_late_waits_for_room_and_runs() -> None:

@@ -1,6 +1,6 @@
 """LENS as published (NexusSched, section 4): the target of Eq. 7, and Algorithm 1's search.
 
-What the paper leaves open is chosen here: t_d,min is half of the TPOT limit; with limits per request the
+What the paper leaves open is chosen here: t_d,min is 0.9 of the TPOT limit; with limits per request the
 tightest counts; epsilon is 5 %; while somebody waits the target goes a tenth of the way to the TPOT limit in
 each step, and back when nobody does; before the model has learnt, a step has the engine's own budget.
 """
