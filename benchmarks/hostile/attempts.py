@@ -12,6 +12,7 @@ from benchmarks.hostile.outcome import PATIENCE_S, Outcome
 from benchmarks.hostile.wire import RawClient, message
 
 BETWEEN_LOOKS = 25  # texts: what one defines may be in the way of the next
+_ENDS_S = 2.0  # in which a server's process is gone whose sockets are
 _LISTED = 3  # texts that are named beside what was found
 
 
@@ -32,9 +33,6 @@ class Attempts:
             self._send(batch)
             for found in self._eye.found():
                 self._outcome.tell("escaped", f"{found.said}: {_suspects(found, batch)}")
-            if not self._house.is_up:
-                self._outcome.tell("crashed", f"the server ended over one of {batch}")
-                self._house.start()
         return self._outcome
 
     def _send(self, batch: list[str]) -> None:
@@ -49,8 +47,11 @@ class Attempts:
                 self._outcome.tell("hung", f"no answer to {text[:200]!r}")
                 client = self._client()
             except ConnectionError as error:
-                if not _ends_itself(text):
-                    self._outcome.tell("crashed", f"{text[:200]!r}: {error}")
+                has_ended = self._house.has_ended(_ENDS_S)
+                if has_ended or not _ends_itself(text):
+                    self._outcome.tell("crashed", f"{text[:200]!r}, {len(text):,} characters: {error}")
+                if has_ended:
+                    self._house.start()
                 client = self._client()
             if time.monotonic() - began > PATIENCE_S:
                 self._outcome.tell("hung", f"{text[:200]!r} took {time.monotonic() - began:.0f} s")

@@ -77,6 +77,14 @@ class House:
         """Whether its process runs."""
         return self.process.poll() is None
 
+    def has_ended(self, within_s: float) -> bool:
+        """Whether its process ends in this time."""
+        try:
+            self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def kill(self) -> None:
         """kill -9."""
         self.process.kill()

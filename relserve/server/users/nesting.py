@@ -7,9 +7,11 @@ for minutes.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from relserve.errors import ComplexSqlError, ProtocolError
 from relserve.server.users.long_texts import LONG, Odd, statements_of_long
+from relserve.server.users.prefixes import check_prefixes, may_have_many
 from relserve.text2sql.guard.brackets import (
     OPENING,
     TooDeepError,
@@ -24,12 +26,15 @@ _WORDS = re.compile(r'"[^"]*+"|\bwith\b|[()\[\]{}]')
 
 
 def check_nesting(text: str) -> None:
-    """Refuse a text on which DuckDB's parser would work for long, before anything reads it.
+    """Refuse a text on which DuckDB's parser would work for long, or end, before anything reads it.
 
     Raises:
         ComplexSqlError: it is nested too deep.
         ProtocolError: its brackets do not match.
     """
+    if may_have_many(text):
+        for part, is_stripped in _parts(text):
+            check_prefixes(part, is_stripped)
     if sum(map(text.count, OPENING)) <= FEW:
         return
     try:
@@ -43,6 +48,14 @@ def check_nesting(text: str) -> None:
         ) from None
     except UnmatchedError as error:
         raise ProtocolError(f"syntax error: the statement {error}", "42601") from None
+
+
+def _parts(text: str) -> list[tuple[str, bool]]:
+    """A text, or the statements of a long one, and whether comments and what is in strings are left out."""
+    if len(text) > LONG:
+        with suppress(Odd):
+            return [(statement, True) for statement in statements_of_long(text)]
+    return [(text, False)]
 
 
 def _check_long(text: str) -> None:

@@ -44,6 +44,42 @@ def test_texts_that_are_nested_too_deep_are_refused(before: str, text: str) -> N
 
 
 @pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "@ ",
+        "!\n",
+        "-@ ",
+        "+ @ ",
+        "=> ",
+        "/ ",
+        "|| ",
+        "% ",
+        "@ 1 + ",
+        "@ NOT ",
+        "@ 'a' || ",
+        "- %--x\n",
+        "^/**/",
+    ],
+)
+def test_signs_before_what_they_are_about_are_few(before: str, piece: str) -> None:
+    """DuckDB does not count them, and 10,000 end its process."""
+    for text in (f"SELECT {piece * 1_100}1", f"INSERT INTO t VALUES (1, {piece * 40_000}'x')"):
+        with pytest.raises(ComplexSqlError, match="may have 1,000 signs before what they are about"):
+            check_nesting(before + text)
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "item",
+    ["-1", "a || 'b'", "year || 'b'", "'@ @ @ @ @'", "x @> y", "count(*)", "t.* -- @ @ @\n", "- 5 * x % 2",
+     '"@ @ @"', "'http://x/?a=b&c=d'", "NULL = NULL", "CASE WHEN a THEN b END <> (1) ^ 2"],
+)  # fmt: skip
+def test_signs_between_what_they_are_about_may_be_many(before: str, item: str) -> None:
+    check_nesting(before + f"SELECT {', '.join([item] * 1_500)}")
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
 @pytest.mark.parametrize(("text", "said"), UNMATCHED.items())
 def test_brackets_that_do_not_match_are_refused(before: str, text: str, said: str) -> None:
     with pytest.raises(ProtocolError, match=said) as refused:
