@@ -230,17 +230,14 @@ class LearntLengths:
         if num_new <= RENEW_AFTER * self._num_known and top == self._top and not self.is_outdated:
             return
         self._top = top
-        alive = list(given()) if most >= 0 else []
-        # One row that goes on tells nobody anything, where it is of no kind.
-        is_alone = self._kind is None and most < self._limit and sum(rows for _, rows in alive) == 1
-        if self._own is None and (not alive or is_alone):
+        if self._own is None and most < 0:  # nothing of it has run
             self._num_known = 0 if self._kind is None else self._kind.num_ended
             self._num_general, self._table = self._general.num_ended, self._beginning(self._limit)
             return
         own, kind = self._levels()
         kind.alive -= own.alive
         own.alive[:] = 0.0
-        for tokens, num_rows in alive:
+        for tokens, num_rows in given():
             own.alive[bin_of(tokens + 1)] += num_rows
         kind.alive += own.alive
         if most >= self._limit:
