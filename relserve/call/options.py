@@ -16,6 +16,7 @@ from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
 from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
 from relserve.call.slo import Slo, slo_of
 from relserve.call.thinking import HIGH, LOW, TOKENS_OF
+from relserve.call.turns import SHOWN, Example, examples_of
 from relserve.errors import OptionError
 
 
@@ -42,6 +43,7 @@ class Options:
     grammar: str = ""
     deadline: float | None = None  # seconds
     slo: Slo | None = None
+    examples: tuple[Example, ...] = ()
 
 
 class OptionSpec(NamedTuple):
@@ -152,13 +154,14 @@ OPTIONS: Mapping[str, OptionSpec] = {
         seconds_of,
     ),
     "slo": OptionSpec("ANY", f"limits of each row's tokens: a class by name, or {SLO_EXAMPLE}", slo_of),
+    "examples": OptionSpec("ANY", f"rows with their answers, told before each row: {SHOWN}", examples_of),
 }
 
 _COMMON = (
     "max_tokens", "temperature", "top_p", "seed", "stop", "system", "model", "on_error", "thinking",
-    "deadline", "slo", "field_order",
+    "deadline", "slo", "field_order", "examples",
 )  # fmt: skip
-_GROUPS = tuple(name for name in _COMMON if name != "field_order")
+_GROUPS = tuple(name for name in _COMMON if name not in ("field_order", "examples"))
 _TYPED = tuple(name for name in _COMMON if name != "stop")
 
 

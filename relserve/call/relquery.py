@@ -18,6 +18,7 @@ from relserve.call.rel_tag import RelTag, Step
 from relserve.call.slo import Slo
 from relserve.call.standing import Standing
 from relserve.call.template import Binding
+from relserve.call.turns import Turn, turns_of
 from relserve.errors import Failure
 
 _numbers = itertools.count(1)
@@ -72,6 +73,11 @@ class CallSite:
         )
         text = repr((self.function, self.binding.template.text, shaping))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """The examples, as turns before each row's own; raises as `turns_of` does."""
+        return turns_of(self.binding.template, self.answer_type, self.options.examples)
 
     def prompts(self, rows: Sequence[Sequence[Any]]) -> list[str | None]:
         """The user message of each row of values, in order; None where a NULL makes the answer NULL."""
@@ -190,6 +196,7 @@ class Submission:
         dispatch: of the latest dispatch in it, where a fleet's router sent it; see `Report.seen`.
         trace: headers of W3C's trace context, by which spans of other threads and processes come below the
             one in which it was asked; None: nobody traces.
+        turns: of a chat before each prompt: examples of what is asked and answered.
         told: told now and then, from any thread, where it stands while rows wait to be admitted; in this
             process alone.
     """
@@ -210,6 +217,13 @@ class Submission:
     dispatch: int | None = None
     trace: Mapping[str, str] | None = None
     told: Callable[[Standing], None] | None = field(default=None, compare=False, repr=False)
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def lead(self) -> str:
+        """What stands before each prompt, as one text: the system message and the turns."""
+        said = [self.system or "", *(text for turn in self.turns for text in turn)]
+        return "".join(f"{text}\n" for text in said if text)
 
     @property
     def has_grammars(self) -> bool:

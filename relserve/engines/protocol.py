@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from relserve.call.relquery import Reply, Submission
+from relserve.call.turns import Turn
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 
@@ -60,7 +61,9 @@ class Startable(Protocol):
 class Encoder(Protocol):
     """A model's tokenizer behind its chat template."""
 
-    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
+    def encode(
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+    ) -> list[list[int]]:
         """Token ids of each prompt as the model gets it, which may think for so many tokens."""
 
     def num_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import wait
 from dataclasses import asdict, replace
 from functools import lru_cache, partial
+from typing import Any
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import Entry, Found
@@ -137,7 +138,8 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     sampling = asdict(replace(submission.sampling, grammar=grammar))
     if grammar is not None and not grammar.ebnf:
         del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
-    own = [] if submission.cache_salt is None else [submission.cache_salt]
+    own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]
+    own += [{"turns": submission.turns}] if submission.turns else []
     shape = json.dumps([fingerprint, submission.system, sampling, *own])
     # JSON has no line break in it, so no other shape and prompt give the same bytes.
     return hashlib.blake2b(shape.encode() + b"\n", digest_size=KEY_BYTES)

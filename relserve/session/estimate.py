@@ -116,14 +116,14 @@ def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK)
     cap = sampling.output_cap
     if encoder is not None:
         try:
-            rows = [tuple(ids) for ids in encoder.encode(prompts, submission.system, sampling.thinking)]
+            found = encoder.encode(prompts, submission.system, sampling.thinking, submission.turns)
+            rows = [tuple(ids) for ids in found]
             likely = expected_output(sampling, encoder)
         except Exception:  # a chat template that refuses these prompts; asking them will say so
             return measure(submission, None, block)
         is_counted = len(prompts) == len(submission.prompts)
         return Sizes(_mean(rows), is_counted, prefix_share(rows, block), cap, likely)
-    lead = f"{submission.system}\n" if submission.system else ""
-    texts = [lead + prompt for prompt in prompts]
+    texts = [submission.lead + prompt for prompt in prompts]
     shared = prefix_share(texts, block * CHARS_A_TOKEN)
     return Sizes(_mean(texts) / CHARS_A_TOKEN, False, shared, cap, expected_output(sampling))
 

@@ -185,7 +185,7 @@ def submission_of(
     """Distinct prompts of a call as an engine gets them."""
     return Submission(
         rel_id, folded.prompts, site.sampling, site.options.system, kind=site.kind, grammars=folded.grammars,
-        slo=site.options.slo, cache_salt=cache_salt,
+        slo=site.options.slo, cache_salt=cache_salt, turns=site.turns,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from relserve.call.answer_types import Grammar
 from relserve.call.relquery import Phases, Sampling, Submission, Usage
+from relserve.call.turns import Turn
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
@@ -26,7 +27,9 @@ class Words:
     def __init__(self) -> None:
         self.num_seen = 0
 
-    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
+    def encode(
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+    ) -> list[list[int]]:
         self.num_seen += len(prompts)
         return [[0, 1, *map(hash, (system or "").split()), *map(hash, p.split())] for p in prompts]
 
@@ -64,7 +67,9 @@ def test_huge_prompts_are_sampled_by_characters() -> None:
 
 def test_a_tokenizer_that_fails_leaves_the_estimate_by_characters() -> None:
     class Broken(Words):
-        def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
+        def encode(
+            self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+        ) -> list[list[int]]:
             raise ValueError("template")
 
     assert measure(submission(["x" * 40]), Broken()) == measure(submission(["x" * 40]), None)

@@ -9,6 +9,7 @@ import pytest
 from relserve.call.answer_types import Grammar
 from relserve.call.options import Options
 from relserve.call.relquery import Sampling, sampling_of
+from relserve.call.turns import Turn
 from relserve.policies.cost import CostModel
 from relserve.session.prompt_price import ExpectedWork, expected_output, expected_work, price, slopes_s
 
@@ -18,7 +19,9 @@ COST = CostModel(0.001, 0.1, 0.02, 0.2)
 class Words:
     """A tokenizer of which a word is a token."""
 
-    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
+    def encode(
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+    ) -> list[list[int]]:
         return [[0] * len(prompt.split()) for prompt in prompts]
 
     def num_tokens(self, texts: Sequence[str]) -> list[int]:

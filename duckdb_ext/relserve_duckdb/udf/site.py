@@ -120,7 +120,9 @@ def find_site(
 ) -> CallSite:
     """The site of a call with these constants; `fields` are those of a whole row given as the only value."""
     binding = Template.parse(template).bind(num_values, fields)
-    return CallSite(function, binding, parse_options(function, json.loads(options)))
+    site = CallSite(function, binding, parse_options(function, json.loads(options)))
+    _ = site.turns  # a wrong example is told before anything is asked
+    return site
 
 
 def _prompts(binding: Binding, columns: list[list[Any]], num_rows: int) -> list[str | None]:

@@ -75,9 +75,9 @@ def as_asked(submission: Submission, row: int, serial: int, num_shared: int) -> 
     tpot_s = inf if slo is None or slo.tpot_s is None else slo.tpot_s
     return Asked(
         f"{submission.rel_id}.{serial}.{row}",
-        max((len(submission.prompts[row]) + len(submission.system or "")) / CHARS_A_TOKEN, 1.0),
+        max((len(submission.prompts[row]) + len(submission.lead)) / CHARS_A_TOKEN, 1.0),
         submission.sampling.output_cap, ttft_s, tpot_s, submission.kind or "", submission.rel_id,
-        (num_shared + len(submission.system or "")) / CHARS_A_TOKEN,
+        (num_shared + len(submission.lead)) / CHARS_A_TOKEN,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from relserve.call.grammar_size import num_listed
 from relserve.call.relquery import Sampling, Submission
 from relserve.call.structured import structured_outputs_of
 from relserve.call.thinking import effort_of, template_fields
+from relserve.call.turns import messages_of
 from relserve.engines.http.gbnf import gbnf_of
 
 MAX_ENUM = 500  # hosted servers take no more allowed values in a schema, and llama.cpp gets slow
@@ -91,7 +92,7 @@ class Dialect:
     def body(self, model: str, prompt: str, submission: Submission) -> dict[str, Any]:
         """The request of one row."""
         sampling = submission.sampling
-        body: dict[str, Any] = {"model": model, **self._text(prompt, submission.system)}
+        body: dict[str, Any] = {"model": model, **self._text(prompt, submission)}
         body |= {k: v for k, v in _sampling(sampling).items() if k not in self.omitted}
         body[self.max_tokens_field] = sampling.max_tokens
         if sampling.thinking:
@@ -158,14 +159,11 @@ class Dialect:
         refused = status in (400, 422) and any(field in said for field in (EFFORT, THINKING, "chat_template"))
         return said if refused else ""
 
-    def _text(self, prompt: str, system: str | None) -> dict[str, Any]:
-        prompt = encodable(prompt)
-        if self.chat:
-            before = [{"role": "system", "content": encodable(system)}] if system else []
-            if system and not self.system_role:
-                before, prompt = [], f"{encodable(system)}\n\n{prompt}"
-            return {"messages": [*before, {"role": "user", "content": prompt}]}
-        return {"prompt": f"{encodable(system)}\n{prompt}" if system else prompt}
+    def _text(self, prompt: str, submission: Submission) -> dict[str, Any]:
+        if not self.chat:
+            return {"prompt": encodable(submission.lead + prompt)}
+        said = messages_of(prompt, submission.system, submission.turns, self.system_role)
+        return {"messages": [{"role": role, "content": encodable(text)} for role, text in said]}
 
     def after_refusal(self, status: int, said: str, sampling: Sampling) -> Dialect | None:
         """What to try after the server refused a request; None when the refusal is about the row itself."""

@@ -75,6 +75,7 @@ def cpu_dtype(path: str) -> str:
     size = size_of_model(path, None, None)
     return "float32" if size is not None and size.parameters < FLOAT32_BELOW else "auto"
 
+
 def is_cpu_build() -> bool:
     """Whether the installed vLLM computes on a CPU, as its package tells; importing it takes seconds."""
     try:

@@ -174,7 +174,9 @@ class Flight:
         def encode() -> list[list[int]] | Exception:
             try:
                 thinking = self._submission.sampling.thinking
-                return self._engine.encoder.encode(prompts, self._submission.system, thinking)
+                return self._engine.encoder.encode(
+                    prompts, self._submission.system, thinking, self._submission.turns
+                )
             except Exception as error:
                 return error
 

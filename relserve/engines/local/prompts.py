@@ -6,9 +6,11 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from relserve.call.thinking import template_fields
+from relserve.call.turns import Turn, messages_of
 from relserve.engines.local.thoughts import PLAIN, SWITCHES, Marks, marks_of, switches_of, template_of
 
 log = logging.getLogger(__name__)
@@ -39,23 +41,28 @@ class PromptEncoder:
             return f"its files do not show how it marks thoughts (known marks: {known}, and gpt-oss's)"
         return ""
 
-    def encode(self, prompts: Sequence[str], system: str | None, thinking: int = 0) -> list[list[int]]:
+    def encode(
+        self, prompts: Sequence[str], system: str | None, thinking: int = 0, turns: Sequence[Turn] = ()
+    ) -> list[list[int]]:
         """Token ids of each prompt; none at all for an empty prompt without a chat template.
 
         Args:
             thinking: most tokens of thoughts, for which the prompt then ends; at 0 it ends for the answer,
                 also where the template opens thoughts whatever it is told.
+            turns: of the chat, before each prompt.
         """
         prompts = [speakable(p) for p in prompts]
         system = speakable(system) if system else None
+        turns = [Turn(speakable(turn.user), speakable(turn.assistant)) for turn in turns]
         if self.has_template:
             # The template writes the special tokens itself; adding them again would double BOS.
-            rendered = self._render(prompts, system, thinking)
+            rendered = self._render(prompts, system, thinking, turns)
             if (marks := self.marks) is not None:
                 finish = marks.thinking if thinking else marks.answering
                 rendered = [finish(text) for text in rendered]
             return self._ids(rendered, special=False)
-        texts = [f"{system}\n{p}" if system else p for p in prompts]
+        lead = "".join(f"{text}\n" for text in (system, *chain.from_iterable(turns)) if text)
+        texts = [lead + p for p in prompts]
         ids = self._ids(texts, special=True)
         return [row if text else [] for row, text in zip(ids, texts, strict=True)]
 
@@ -77,24 +84,25 @@ class PromptEncoder:
         return ids
 
     def _opens_thoughts(self) -> bool:
-        return self.marks is not None and self.marks.opens(self._render(["?"], None, 0)[0])
+        return self.marks is not None and self.marks.opens(self._render(["?"], None, 0, ())[0])
 
-    def _render(self, prompts: list[str], system: str | None, thinking: int) -> list[str]:
+    def _render(
+        self, prompts: list[str], system: str | None, thinking: int, turns: Sequence[Turn]
+    ) -> list[str]:
         if system and prompts and self._system_role:
             # Some templates (Gemma, old Mistral) refuse a system role, others (the first of Phi-3) leave it
             # out without a word: then it goes before the prompt.
             with contextlib.suppress(Exception):
-                both = [[_message("system", system), _message("user", p)] for p in prompts]
-                rendered = self._apply(both, thinking)
+                rendered = self._apply([messages_of(p, system, turns, True) for p in prompts], thinking)
                 if system.strip() in rendered[0]:
                     return rendered
             self._system_role = False
-        lead = f"{system}\n\n" if system else ""
-        return self._apply([[_message("user", lead + p)] for p in prompts], thinking)
+        return self._apply([messages_of(p, system, turns, False) for p in prompts], thinking)
 
-    def _apply(self, conversations: list[list[dict[str, str]]], thinking: int) -> list[str]:
+    def _apply(self, conversations: list[list[tuple[str, str]]], thinking: int) -> list[str]:
+        messages = [[{"role": role, "content": text} for role, text in each] for each in conversations]
         rendered: list[str] = self._tokenizer.apply_chat_template(
-            conversations, tokenize=False, add_generation_prompt=True, **template_fields(thinking)
+            messages, tokenize=False, add_generation_prompt=True, **template_fields(thinking)
         )
         return rendered
 
@@ -106,10 +114,6 @@ def speakable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
-
-
-def _message(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
 
 
 def load_encoder(path: str) -> PromptEncoder | None:

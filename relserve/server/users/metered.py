@@ -182,7 +182,8 @@ def _tokens(replies: Iterable[Reply]) -> int:
 
 def _most_tokens(submission: Submission) -> list[int]:
     """The most tokens that each row may take, its prompt's as far as its length tells."""
-    same = _most_of(submission.system or "") + OVERHEAD + submission.sampling.output_cap
+    overhead = OVERHEAD * (1 + 2 * len(submission.turns))
+    same = _most_of(submission.lead) + overhead + submission.sampling.output_cap
     return [same + _most_of(prompt) for prompt in submission.prompts]
 
 
