@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from relserve.call.answer_types import Grammar
+
 BATCH = 64
 
 
@@ -27,8 +29,14 @@ class BruteForce:
         self._model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
         self._texts = self._plain_tokens()
         self._paths = [
-            [path for text in (choice, f" {choice}") for path in self._spellings(text)] for choice in choices
-        ]
+            [
+                path
+                for text, meant in Grammar(choices=tuple(choices)).written.items() if meant == choice
+                for lead in ("", " ")
+                for path in (self._spellings(lead + text) if text == choice else self._own(lead + text))
+            ]
+            for choice in choices
+        ]  # fmt: skip
 
     @property
     def num_spellings(self) -> int:
@@ -48,6 +56,10 @@ class BruteForce:
             if token not in special and text.isascii() and text:
                 texts.setdefault(text, []).append(token)
         return texts
+
+    def _own(self, text: str) -> list[tuple[int, ...]]:
+        """As the tokenizer itself cuts it, which alone counts with a capital letter."""
+        return [tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])]
 
     def _spellings(self, text: str, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
         if not text:

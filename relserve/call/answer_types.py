@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +18,7 @@ from relserve.errors import Failure, FailureKind
 
 MAX_LISTED_NUMBERS = 1001  # a score with at most so many possible values is decoded as a choice
 SCORE_STEP = 0.01  # between the values of a score whose bounds are not whole
+MAX_CAPITALISED = 64  # choices that may begin with a capital letter, too; more would make large grammars
 ROOM = 2  # tokens besides an answer's own: for a space before it, and to tell that it ends
 MAX_EXTRACT_TOKENS = 1024  # of a reply with values found, unless max_tokens says more
 
@@ -53,6 +55,37 @@ class Grammar:
         """A reply without the space that was allowed before it."""
         return text.removeprefix(" ") if self.takes_space else text
 
+    @cached_property
+    def written(self) -> dict[str, str]:
+        """Each way to write a choice, with the choice that it is: as given, and with a capital first letter.
+
+        Models that would begin a sentence are not made to write what they would not, such as `yes` for `Yes`.
+        Not where choices differ in their letters' case alone.
+        """
+        found = {choice: choice for choice in self.choices}
+        folded = Counter(choice.casefold() for choice in self.choices)
+        for choice in self.choices if len(self.choices) <= MAX_CAPITALISED else ():
+            capital = choice[:1].upper() + choice[1:]
+            if len(capital) == len(choice) and folded[choice.casefold()] == 1:
+                found.setdefault(capital, choice)
+        return found
+
+    def choice_alternatives(self, literal: Callable[[str], str]) -> str:
+        """The choices as alternatives of a rule in EBNF; `literal` quotes a text."""
+        capitals = {choice: capital for capital, choice in self.written.items() if capital != choice}
+        parts = []
+        for choice in self.choices:
+            if (capital := capitals.get(choice)) is None:
+                parts.append(literal(choice))
+            else:
+                rest = f" {literal(choice[1:])}" if choice[1:] else ""
+                parts.append(f"({literal(choice[:1])} | {literal(capital[:1])}){rest}")
+        return " | ".join(parts)
+
+    def choice_of(self, text: str) -> str:
+        """The choice that a reply writes; the reply itself where it writes none."""
+        return self.written.get(text, text)
+
     @property
     def max_bytes(self) -> int:
         """UTF-8 length of the longest allowed reply; no tokenizer needs more tokens than that.
@@ -61,7 +94,7 @@ class Grammar:
         """
         if self.shape is not None:
             return 4 * self.shape.max_chars
-        return max((len(c.encode()) for c in self.choices), default=32)
+        return max((len(c.encode()) for c in self.written), default=32)
 
     @cached_property
     def longest(self) -> tuple[str, ...]:
@@ -69,7 +102,7 @@ class Grammar:
         if self.shape is not None:
             return () if self.shape.longest is None else (self.shape.longest,)
         decimals = 2 if "." in self.regex else 0
-        return self.choices or tuple(f"{bound:.{decimals}f}" for bound in self.bounds or ())
+        return tuple(self.written) or tuple(f"{bound:.{decimals}f}" for bound in self.bounds or ())
 
     def most_tokens(self, num_tokens: Callable[[Sequence[str]], Sequence[int]]) -> int | None:
         """Tokens of the longest reply, the space before it and its end included; None without a bound.

@@ -141,6 +141,7 @@ class Sampling:
     stop: tuple[str, ...] = ()
     grammar: Grammar | None = None
     with_confidence: bool = False  # replies are to tell their probability
+    sure_at: float = 1.0  # from which on the probability may be told as less than it is, but not below this
     thinking: int = 0  # most tokens of thoughts, which come before the answer and do not count for max_tokens
 
     @property
@@ -173,10 +174,11 @@ class Sampling:
 
 def sampling_of(function: str, options: Options) -> Sampling:
     """How the engine decodes the answers of a function under these options."""
-    kind = FUNCTIONS[function].answer_type(options)
+    kind, least = FUNCTIONS[function].answer_type(options), options.min_confidence
     return Sampling(
         options.max_tokens or kind.default_max_tokens, options.temperature, options.top_p,
-        options.seed, options.stop, kind.grammar, options.min_confidence is not None, options.thinking,
+        options.seed, options.stop, kind.grammar, least is not None, 1.0 if least is None else least,
+        options.thinking,
     )  # fmt: skip
 
 

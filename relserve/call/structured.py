@@ -17,7 +17,7 @@ def structured_outputs_of(grammar: Grammar, clean: Callable[[str], str]) -> dict
         clean: makes a text that UTF-8 can carry.
     """
     if grammar.choices:
-        choices = " | ".join(json.dumps(clean(choice), ensure_ascii=False) for choice in grammar.choices)
+        choices = grammar.choice_alternatives(lambda text: json.dumps(clean(text), ensure_ascii=False))
         return {"grammar": f"""root ::= {'" "? ' if grammar.takes_space else ""}({choices})"""}
     if grammar.ebnf:
         return {"grammar": clean(grammar.ebnf)}

@@ -136,6 +136,7 @@ def _start_of(fingerprint: str, submission: Submission, grammar: Grammar | None)
     """The hash of all but the prompt; `grammar`: the reply's own."""
     grammar = grammar or submission.sampling.grammar
     sampling = asdict(replace(submission.sampling, grammar=grammar))
+    del sampling["sure_at"]  # answers whose probability was asked for are not kept
     if grammar is not None and not grammar.ebnf:
         del sampling["grammar"]["ebnf"]  # there was none once: what was kept then is still found
     own: list[Any] = [] if submission.cache_salt is None else [submission.cache_salt]

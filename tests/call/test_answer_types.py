@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from relserve.call.answer_types import AnswerType, Choice, Number, Text, YesNo
+from relserve.call.answer_types import AnswerType, Choice, Grammar, Number, Text, YesNo
 from relserve.errors import FailureKind
 
 words = st.text(st.characters(categories=("L", "N"), exclude_characters=""), min_size=1, max_size=8)
@@ -87,3 +87,24 @@ def test_whole_bounds_give_whole_numbers() -> None:
 
 def test_free_text_is_stripped() -> None:
     assert Text().parse(" hello \n").value == "hello"
+
+
+@pytest.mark.parametrize(
+    ("choices", "written"),
+    [
+        (("yes", "no"), {"Yes": "yes", "No": "no"}),
+        (("Good", "bad"), {"Bad": "bad"}),
+        (("us", "US", "it"), {"It": "it"}),  # the first two differ in their case alone
+        (("ßa", "1", "", "ǆ"), {"Ǆ": "ǆ"}),  # SS has another length
+        (tuple(f"a{i}" for i in range(65)), {}),
+    ],
+)
+def test_choices_are_read_with_a_capital_letter_too(choices, written):
+    grammar = Grammar(choices=choices)
+    assert grammar.written == {**{choice: choice for choice in choices}, **written}
+    assert all(grammar.choice_of(text) == choice for text, choice in written.items())
+
+
+def test_the_grammar_of_choices_has_both_cases():
+    rule = Grammar(choices=("yes", "a", "No")).choice_alternatives(repr)
+    assert rule == "('y' | 'Y') 'es' | ('a' | 'A') | 'No'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ def share_of(grammar: Grammar, answer: str, tokens: Sequence[Token], start: int)
     """
     if answer not in grammar.choices or not any(len(token.likeliest) > 1 for token in tokens):
         return None
-    spread = _spread(grammar.choices)
+    spread = _spread(grammar)
     found: list[tuple[float, float]] = []  # log probabilities, and the answer's part of each
     said, reached = "", 0.0
     for token in tokens:
@@ -45,7 +45,7 @@ def share_of(grammar: Grammar, answer: str, tokens: Sequence[Token], start: int)
                         found.append((reached + logprob, part))
             reached += token.logprob
         said += token.text
-        if grammar.without_space(said[start:]) == answer and not grammar.may_go_on(answer):
+        if grammar.choice_of(grammar.without_space(said[start:])) == answer and not grammar.may_go_on(answer):
             break
     return _in_proportion([*found, (reached, 1.0)])
 
@@ -60,24 +60,25 @@ def _in_proportion(found: Sequence[tuple[float, float]]) -> float | None:
 
 
 class _Spread:
-    """Choices sorted, to find those that a text begins."""
+    """The ways to write choices sorted, to find those that a text begins."""
 
-    def __init__(self, choices: Sequence[str]) -> None:
-        self._sorted, self._all = sorted(set(choices)), frozenset(choices)
-        self._longest = max(map(len, choices))
+    def __init__(self, written: Mapping[str, str]) -> None:
+        self._sorted, self._written = sorted(written), written
+        self._longest = max(map(len, written))
 
     def part_of(self, answer: str, begun: str) -> float | None:
         """The part of a text's probability that is the answer's; None where the text begins no choice."""
         first = bisect_left(self._sorted, begun)
         end = bisect_right(self._sorted, begun, lo=first, key=lambda choice: choice[: len(begun)])
         if end > first:
-            return 1 / (end - first) if answer.startswith(begun) else 0.0
+            meant = [self._written[text] for text in self._sorted[first:end]]
+            return meant.count(answer) / len(meant)
         # perhaps one of them and then something else, such as a quotation mark
         lengths = range(min(len(begun), self._longest), 0, -1)
-        meant = next((begun[:length] for length in lengths if begun[:length] in self._all), None)
-        return None if meant is None else float(meant == answer)
+        whole = next((begun[:length] for length in lengths if begun[:length] in self._written), None)
+        return None if whole is None else float(self._written[whole] == answer)
 
 
 @lru_cache(maxsize=16)
-def _spread(choices: tuple[str, ...]) -> _Spread:
-    return _Spread(choices)
+def _spread(grammar: Grammar) -> _Spread:
+    return _Spread(grammar.written)

@@ -33,7 +33,7 @@ def gbnf_of(grammar: Grammar) -> str | None:
     if grammar.ebnf:
         return _of_rules(read_ebnf(grammar.ebnf))
     if grammar.choices:
-        choices = " | ".join(_literal(choice) for choice in grammar.choices)
+        choices = grammar.choice_alternatives(_literal)
         return f"""root ::= {'" "? ' if grammar.takes_space else ""}({choices})"""
     return _of_regex(f" ?({grammar.shape.regex() if grammar.shape is not None else grammar.regex})")
 

@@ -61,13 +61,15 @@ def read_reply(data: object, index: int, wrapped: bool, grammar: Grammar | None 
         said = "the reply has thoughts and no answer after them"
         return _failed(index, FailureKind.UNPARSABLE, said, usage)
     confidence = _confidence(choice, text, wrapped, grammar)
-    answer = _unwrapped(text) if wrapped else _without_space(text, grammar)
-    # What was unwrapped is whole, though not a token was left after it.
-    return Reply(index, answer, usage=usage, confidence=confidence, cut=cut and answer is text)
+    answer = _unwrapped(text) if wrapped else text
+    cut = cut and answer is text  # what was unwrapped is whole, though not a token was left after it
+    if grammar is not None:
+        answer = grammar.choice_of(answer if wrapped else grammar.without_space(answer))
+    return Reply(index, answer, usage=usage, confidence=confidence, cut=cut)
 
 
 def _without_space(text: str, grammar: Grammar | None) -> str:
-    return text if grammar is None else grammar.without_space(text)
+    return text if grammar is None else grammar.choice_of(grammar.without_space(text))
 
 
 def shows_thoughts(data: object) -> bool:
@@ -111,7 +113,7 @@ def _confidence(choice: dict[str, Any], text: str, wrapped: bool, grammar: Gramm
         return None
     if grammar is not None and grammar.choices:
         answer = _unwrapped(text) if wrapped else text
-        share = share_of(grammar, grammar.without_space(answer).strip(), tokens, start)
+        share = share_of(grammar, grammar.choice_of(grammar.without_space(answer).strip()), tokens, start)
         if share is not None:
             return share
     total, place = 0.0, 0

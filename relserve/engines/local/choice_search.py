@@ -10,6 +10,7 @@ from typing import NamedTuple
 from relserve.engines.local.spellings import Spellings
 
 DOUBT = 5e-4  # share of the probability that may be left unseen
+DOUBT_BELOW = 0.02  # the same where no choice can have the probability that suffices
 WAVE = 0.01  # share of what is open that waits until more is known
 MOST_LOOKS = 512  # positions of one row that are looked at; what is open then counts against every choice
 BEAM = 4  # positions that are looked at together until the first choice is reached, however many it takes
@@ -46,16 +47,24 @@ class ChoiceSearch:
     The search looks first where the tokenizer itself would go, which has most of a choice's probability, then
     everywhere, the most probable positions first. One that is not looked at can add no more than its own
     probability, so that the search ends when all these together no longer matter.
+
+    Args:
+        sure_at: a probability of which only matters whether the choice has it: the search ends when that is
+            sure, wherever all that was not looked at leads, and tells no more than about how probable it is
+            (see `DOUBT_BELOW`). At 1 every search goes on to the end.
+        about: the choice that is asked about, by its index; None: the most probable one.
     """
 
-    def __init__(self, spellings: Spellings) -> None:
-        self._spellings = spellings
+    def __init__(self, spellings: Spellings, sure_at: float = 1.0, about: int | None = None) -> None:
+        self._spellings, self._sure_at, self._about = spellings, sure_at, about
         self._open = [Position(0.0)]
         self._found: list[_Found] = []
         self._num_looks = 0
 
     def wave(self) -> list[Position]:
         """The positions whose next tokens are to be looked at now; none when the answer is known."""
+        if self._sure_at < 1 and self._found and self._is_sure():
+            return []
         straight = [each for each in self._open if self._spellings.is_straight(each.path)]
         taken = self._wave_of(straight) or self._wave_of(self._open)
         looked = {each.path for each in taken}
@@ -70,7 +79,7 @@ class ChoiceSearch:
             return sorted(positions, key=_logprob_a_byte)[-BEAM:]
         scale = self._scale
         rest = sum(math.exp(each.logprob - scale) for each in positions)
-        enough = DOUBT * sum(self._masses(scale))
+        enough = self._doubt(rest) * sum(self._masses(scale))
         if rest <= enough or self._num_looks >= MOST_LOOKS:
             return []
         may_wait = max(enough / 2, WAVE * rest)
@@ -87,7 +96,7 @@ class ChoiceSearch:
         """The log probabilities of the tokens that may come next at a position of a wave."""
         for token, spelled in self._spellings.steps(position.spelled):
             logprob = position.logprob + logprobs[token]
-            if logprob == -math.inf:
+            if logprob == -math.inf or not self._spellings.counts((*position.path, token), spelled):
                 continue
             within = position.within
             choice = self._spellings.end_of(spelled)
@@ -96,6 +105,26 @@ class ChoiceSearch:
                 within = choice
             if self._spellings.goes_on(spelled):
                 self._open.append(Position(logprob, (*position.path, token), spelled, within))
+
+    def _doubt(self, rest: float) -> float:
+        """The share of the probability that may be left unseen, where so much is open."""
+        masses = self._masses(self._scale)
+        most = max(masses) if self._about is None else masses[self._about]
+        is_below = self._sure_at < 1 and most + rest < self._sure_at * (sum(masses) + rest)
+        return DOUBT_BELOW if is_below else DOUBT
+
+    def _is_sure(self) -> bool:
+        """Whether the choice has the probability that suffices, and is the best where none is asked about."""
+        scale = self._scale
+        masses = self._masses(scale)
+        best = max(range(len(masses)), key=masses.__getitem__) if self._about is None else self._about
+        left = [(each.within, math.exp(each.logprob - scale)) for each in self._open]
+        num_open = sum(mass for _, mass in left)
+        least = masses[best] - sum(mass for within, mass in left if within == best)
+        others = max((mass for i, mass in enumerate(masses) if i != best), default=0.0)
+        if self._about is None and least < others + num_open:
+            return False
+        return least >= self._sure_at * (sum(masses) + num_open) and least > 0
 
     def probabilities(self) -> list[float] | None:
         """Of each choice; they sum to 1, less what was left open. None where no choice can be spelled."""

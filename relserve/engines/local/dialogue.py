@@ -33,7 +33,7 @@ def decode(index: int, ids: list[int], params: Any, grammar: Grammar | None) -> 
     """The reply that the model writes after the prompt `ids`, without the space that a grammar allows."""
     (output,) = yield [Ask(ids, params)]
     completion = output.outputs[0]
-    text = completion.text if grammar is None else grammar.without_space(completion.text)
+    text = completion.text if grammar is None else grammar.choice_of(grammar.without_space(completion.text))
     return Reply(
         index, text, None, usage_of([output]), times_of([output]),
         cut=completion.finish_reason == "length",
@@ -45,10 +45,17 @@ class Scoring:
 
     Args:
         params_of: sampling parameters of a request for the probabilities of these next tokens.
+        sure_at: see `ChoiceSearch`.
     """
 
-    def __init__(self, grammar: Grammar, spellings: Spellings, params_of: Callable[[list[int]], Any]) -> None:
-        self.grammar, self.spellings = grammar, spellings
+    def __init__(
+        self,
+        grammar: Grammar,
+        spellings: Spellings,
+        params_of: Callable[[list[int]], Any],
+        sure_at: float = 1.0,
+    ) -> None:
+        self.grammar, self.spellings, self.sure_at = grammar, spellings, sure_at
         self._params_of = params_of
         self._params: dict[bytes, list[Any]] = {}
 
@@ -64,7 +71,9 @@ class Scoring:
 
 def choose(index: int, ids: list[int], scoring: Scoring, text: str | None = None) -> Dialogue:
     """The most probable choice, or the one that `text` is, and its probability; see `ChoiceSearch`."""
-    search, outputs = ChoiceSearch(scoring.spellings), list[RequestOutput]()
+    about = None if text is None else scoring.spellings.choices.index(text)
+    search = ChoiceSearch(scoring.spellings, scoring.sure_at, about)
+    outputs: list[RequestOutput] = []
     while wave := search.wave():
         asks = [scoring.asks(ids, position) for position in wave]
         told = yield [ask for each in asks for ask in each]

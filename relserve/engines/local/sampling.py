@@ -68,14 +68,15 @@ def _draw(index: int, ids: list[int], params: Any, scoring: Scoring) -> Dialogue
 def _scoring(engine: RunningEngine, submission: Submission, num_rows: int) -> Scoring:
     assert submission.sampling.grammar is not None
     grammar = submission.sampling.grammar
-    choices = [speakable(choice) for choice in grammar.choices]
+    written = {speakable(text): speakable(choice) for text, choice in grammar.written.items()}
     tag = _tag_of(submission, num_rows, 1).args()
     return Scoring(
         grammar,
-        Spellings(choices, grammar.takes_space, engine.tokens_of, engine.encoder.ids_of),
+        Spellings(written, grammar.takes_space, engine.tokens_of, engine.encoder.ids_of),
         lambda tokens: host.shared_sampling_params(
             max_tokens=1, temperature=0.0, detokenize=False, logprob_token_ids=tokens, extra_args=tag
         ),
+        submission.sampling.sure_at,
     )
 
 

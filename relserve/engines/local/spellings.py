@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import islice
@@ -20,7 +20,7 @@ class Spellings:
     """The spellings of some choices.
 
     Args:
-        choices: texts that differ.
+        written: ways to write choices, each with the choice that it is; see `Grammar.written`.
         takes_space: whether one space may stand before them; see `Grammar.takes_space`.
         tokens_of: the ids of the tokens that stand for these bytes; see `vocabulary_of`.
         encode: how the tokenizer itself cuts a text, in token ids.
@@ -28,16 +28,19 @@ class Spellings:
 
     def __init__(
         self,
-        choices: Sequence[str],
+        written: Mapping[str, str],
         takes_space: bool,
         tokens_of: Mapping[bytes, Sequence[int]],
         encode: Callable[[str], Sequence[int]],
     ) -> None:
-        self.choices = tuple(choices)
+        self.choices = tuple(dict.fromkeys(written.values()))
         self._tokens_of = tokens_of
-        texts = {lead + c: i for i, c in enumerate(self.choices) for lead in ("", " ")[: 1 + takes_space]}
+        numbers = {choice: i for i, choice in enumerate(self.choices)}
+        leads = ("", " ")[: 1 + takes_space]
+        texts = {lead + text: numbers[choice] for text, choice in written.items() for lead in leads}
         self._ends = {text.encode(): i for text, i in texts.items()}
         self._sorted = sorted(self._ends)
+        self._as_given = sorted((lead + choice).encode() for choice in self.choices for lead in leads)
         paths = [tuple(encode(text)) for text in texts]
         self._straight = {path[:i] for path in paths for i in range(len(path) + 1)}
         self.steps = cache(self._steps)
@@ -50,6 +53,15 @@ class Spellings:
         """Whether these bytes begin a longer choice."""
         after = bisect_right(self._sorted, spelled)
         return after < len(self._sorted) and self._sorted[after].startswith(spelled)
+
+    def counts(self, path: tuple[int, ...], spelled: bytes) -> bool:
+        """Whether tokens that spell these bytes count: any of a choice as given, else the tokenizer's own.
+
+        With a capital letter a model writes a word as it is cut, or not at all: no other way is worth a look.
+        """
+        first = bisect_left(self._as_given, spelled)
+        begins = first < len(self._as_given) and self._as_given[first].startswith(spelled)
+        return begins or self.is_straight(path)
 
     def is_straight(self, path: tuple[int, ...]) -> bool:
         """Whether tokens are the beginning of a choice as the tokenizer itself would cut it."""

@@ -94,7 +94,8 @@ def test_vllm_gets_the_grammar_and_the_relquery(fake):
     server = fake(yes, models=VLLM)
     engine = HttpEngine(server.url)
     ask(engine, ["a", "b", "c"], grammar=YES_NO, max_tokens=100)
-    assert last(server)["structured_outputs"] == {"grammar": 'root ::= " "? ("yes" | "no")'}
+    rule = 'root ::= " "? (("y" | "Y") "es" | ("n" | "N") "o")'
+    assert last(server)["structured_outputs"] == {"grammar": rule}
     xargs = last(server)["vllm_xargs"]
     assert (xargs["rel_rows"], xargs["rel_ol"], xargs["rel_likely"]) == (3, 4, 4)
     assert len({body["vllm_xargs"]["rel_id"] for _, body in server.requests}) == 1

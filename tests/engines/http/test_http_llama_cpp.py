@@ -40,7 +40,7 @@ def test_it_gets_a_grammar_in_gbnf_and_no_sampling_of_its_own(fake, models):
     ask(HttpEngine(server.url), ["a"], grammar=YES_NO, with_confidence=True, max_tokens=4)
     ((_, body),) = server.requests
     assert "response_format" not in body
-    assert body["grammar"] == 'root ::= " "? ("yes" | "no")'
+    assert body["grammar"] == 'root ::= " "? (("y" | "Y") "es" | ("n" | "N") "o")'
     assert body["max_tokens"] == 4
     assert (body["top_p"], body["top_k"], body["min_p"], body["repeat_penalty"]) == (1.0, 0, 0.0, 1.0)
     assert body["logprobs"] is True

@@ -121,17 +121,27 @@ def test_odd_probabilities_fail_nothing(fake, text, tokens, confidence):
     assert reply.confidence == (confidence if confidence is None else pytest.approx(confidence))
 
 
+def test_a_choice_counts_in_both_cases(fake):
+    async def handler(request):
+        return chat("Yes", ("Yes", math.log(0.6), {"No": math.log(0.2), "yes": math.log(0.1), "A": -0.1}))
+
+    (reply,) = ask(HttpEngine(fake(handler).url), ["a"], grammar=YES_NO, with_confidence=True)
+    assert reply.text == "yes"
+    assert reply.confidence == pytest.approx(0.7 / 0.9)
+
+
 def plainly(grammar, answer, token):
     """The share as its definition has it, choice by choice, for an answer of one token."""
     masses = dict.fromkeys(grammar.choices, 0.0)
+    written = grammar.written  # each choice, and with a capital letter
     for text, logprob in token.likeliest.items():
         if text == token.text:
             continue
         begun = grammar.without_space(text)
-        meant = [choice for choice in masses if choice.startswith(begun)]
-        meant = meant or sorted((c for c in masses if begun.startswith(c)), key=len)[-1:]
-        for choice in meant:
-            masses[choice] += math.exp(logprob) / len(meant)
+        meant = [text for text in written if text.startswith(begun)]
+        meant = meant or sorted((text for text in written if begun.startswith(text)), key=len)[-1:]
+        for text in meant:
+            masses[written[text]] += math.exp(logprob) / len(meant)
     masses[answer] += math.exp(token.logprob)
     return masses[answer] / sum(masses.values())
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from asking import ask
 
+from relserve.call.answer_types import Grammar
 from relserve.engines.local.choice_search import DOUBT, MOST_LOOKS, ChoiceSearch
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.local.spellings import Spellings, vocabulary_of
@@ -57,6 +58,11 @@ class MadeUpModel:
         return math.exp(sum(self.logprobs(path[:i])[token] for i, token in enumerate(path)))
 
 
+def plainly(choices: Sequence[str]) -> dict[str, str]:
+    """The choices, each written as it is."""
+    return {choice: choice for choice in choices}
+
+
 def no_encoder(text: str) -> tuple[int, ...]:
     """Of a tokenizer that cuts texts in no way that spells them."""
     return ()
@@ -78,7 +84,7 @@ def by_brute_force(model: MadeUpModel, choices: Sequence[str]) -> list[float]:
 
 
 def searched(model: MadeUpModel, choices: Sequence[str]) -> tuple[list[float], int]:
-    spellings = Spellings(choices, True, model.tokens_of, model.encode)
+    spellings = Spellings(plainly(choices), True, model.tokens_of, model.encode)
     search, num_looks = ChoiceSearch(spellings), 0
     while wave := search.wave():
         for position in wave:
@@ -125,7 +131,7 @@ def test_long_choices_are_found_among_all_their_spellings() -> None:
         return [ids[piece][0] for piece in pieces]
 
     likely = {token for choice in LONG for token in encode(choice)}
-    spellings = Spellings(LONG, True, ids, encode)
+    spellings = Spellings(plainly(LONG), True, ids, encode)
     search, num_looks = ChoiceSearch(spellings), 0
     while wave := search.wave():
         for position in wave:
@@ -142,7 +148,9 @@ def test_long_choices_are_found_among_all_their_spellings() -> None:
 
 def test_what_is_not_looked_at_counts_against_every_choice() -> None:
     search = ChoiceSearch(
-        Spellings(("a" * 40, "b" * 40), True, {b"a": [0], b"aa": [1], b"b": [2], b"bb": [3]}, no_encoder)
+        Spellings(
+            plainly(("a" * 40, "b" * 40)), True, {b"a": [0], b"aa": [1], b"b": [2], b"bb": [3]}, no_encoder
+        )
     )
     num_looks = 0
     while wave := search.wave():
@@ -155,13 +163,13 @@ def test_what_is_not_looked_at_counts_against_every_choice() -> None:
 
 
 def test_a_choice_that_no_tokens_spell_has_no_probability() -> None:
-    spellings = Spellings(("ab", "c"), True, {b"a": [0], b"b": [1]}, no_encoder)
+    spellings = Spellings(plainly(("ab", "c")), True, {b"a": [0], b"b": [1]}, no_encoder)
     search = ChoiceSearch(spellings)
     while wave := search.wave():
         for position in wave:
             search.learn(position, {0: -1.0, 1: -1.0})
     assert search.probabilities() == [1.0, 0.0]
-    nothing = ChoiceSearch(Spellings(("c",), True, {b"a": [0]}, no_encoder))
+    nothing = ChoiceSearch(Spellings(plainly(("c",)), True, {b"a": [0]}, no_encoder))
     (start,) = nothing.wave()
     nothing.learn(start, {})
     assert nothing.wave() == []
@@ -170,8 +178,71 @@ def test_a_choice_that_no_tokens_spell_has_no_probability() -> None:
 
 def test_a_choice_that_begins_with_white_space_takes_no_other() -> None:
     tokens_of = {b" ": [0], b"a": [1], b"b": [2], b" a": [3]}
-    spellings = Spellings((" a", "b"), False, tokens_of, no_encoder)
+    spellings = Spellings(plainly((" a", "b")), False, tokens_of, no_encoder)
     assert {step.token for step in spellings.steps(b"")} == {0, 2, 3}
+
+
+CAPITALS = {
+    b"yes": [0],
+    b"Yes": [1],
+    b"no": [2],
+    b"No": [3],
+    b"y": [4],
+    b"es": [5],
+    b"n": [6],
+    b"o": [7],
+    b"Y": [8],
+}
+SAYS = {1: 0.8, 3: 0.1, 0: 0.002, 2: 0.001, 4: 0.004, 6: 0.003, 8: 0.003}  # a model that begins a sentence
+
+
+def looks(search: ChoiceSearch, says: dict[int, float]) -> int:
+    """How often a search looks, where each place is as the first."""
+    num_looks = 0
+    while wave := search.wave():
+        num_looks += len(wave)
+        for position in wave:
+            search.learn(position, {token: math.log(says.get(token, 1e-4)) for token in range(9)})
+    return num_looks
+
+
+def test_a_model_that_begins_a_sentence_is_understood_at_once() -> None:
+    grammar = Grammar(choices=("yes", "no"))
+    assert grammar.written == {"yes": "yes", "no": "no", "Yes": "yes", "No": "no"}
+    spellings = Spellings(grammar.written, True, CAPITALS, lambda text: CAPITALS.get(text.encode(), []))
+    search = ChoiceSearch(spellings, sure_at=0.8)
+    assert looks(search, SAYS) == 1
+    found = search.probabilities()
+    assert found == pytest.approx([0.802 / 0.903, 0.101 / 0.903])
+    assert not spellings.counts((8,), b"Y")  # no way to write `Yes` but the tokenizer's own
+    assert spellings.counts((4,), b"y")
+    before = ChoiceSearch(Spellings(plainly(("yes", "no")), True, CAPITALS, no_encoder))
+    assert looks(before, SAYS) >= 3  # it was lost among the ways to spell what it would not say
+
+
+@pytest.mark.parametrize("sharpness", [0.3, 2, 6])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_probability_is_known_well_enough_to_be_compared(seed: int, sharpness: float) -> None:
+    model = MadeUpModel(seed, sharpness)
+    for choices in (TWO_WAY, WITH_LONGER):
+        spellings = Spellings(plainly(choices), True, model.tokens_of, model.encode)
+
+        def found_by(sure_at: float, spellings: Spellings = spellings) -> tuple[list[float], int]:
+            search, num_looks = ChoiceSearch(spellings, sure_at), 0
+            while wave := search.wave():
+                num_looks += len(wave)
+                for position in wave:
+                    search.learn(position, model.logprobs(position.path))
+            return search.probabilities() or [], num_looks
+
+        exact, most = found_by(1.0)
+        for sure_at in (0.0, 0.3, 0.6, 0.9, 0.99):
+            found, num_looks = found_by(sure_at)
+            assert num_looks <= most
+            if abs(max(exact) - sure_at) > 2 * DOUBT:
+                assert (max(found) >= sure_at) == (max(exact) >= sure_at)
+            if max(exact) >= sure_at:
+                assert exact[found.index(max(found))] >= max(exact) - 2 * DOUBT
 
 
 @pytest.mark.vllm
