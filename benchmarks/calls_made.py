@@ -1,7 +1,8 @@
-"""Prompts asked against the least possible: LIMIT over llm filters, and several filters in any order.
+"""Prompts asked against the least possible: LIMIT over llm filters or a sorted list, filters in any order.
 
-Shows that relserve stops at a LIMIT and orders llm filters by itself. The engine is scripted, so that the
-least is known: for a LIMIT the rows up to the last one needed, for several filters the best fixed order.
+Shows that relserve stops at a LIMIT, asks only the rows of a sorted list that come out, and orders llm filters
+by itself. The engine is scripted, so that the least is known: for a LIMIT the rows up to the last one needed, for
+several filters the best fixed order.
 """
 
 from __future__ import annotations
@@ -23,12 +24,17 @@ ROOMS = (
 )  # fmt: skip
 HEADLINE = {
     "limit_worst_ratio": Lower(0.02), "order_worst_ratio": Lower(0.02),
-    "order_and_limit_worst_ratio": Lower(0.02), "cheap_predicate_asked": Lower(),
-    "cheap_predicate_least": Untold("a size"), "explain_asked": Exact(0),
+    "order_and_limit_worst_ratio": Lower(0.02), "sorted_limit_worst_ratio": Lower(),
+    "cheap_predicate_asked": Lower(), "cheap_predicate_least": Untold("a size"), "explain_asked": Exact(0),
 }  # fmt: skip
 
 TABLE = "CREATE TABLE reviews AS SELECT i AS id, 'review ' || i AS body FROM range({}) t(i)"
 
+SORTED = (  # no answer decides which rows come first
+    "SELECT id, {call} FROM reviews WHERE body IS NOT NULL ORDER BY id LIMIT 60",
+    "SELECT r.id, {call} FROM reviews r JOIN range(100) o(n) ON r.id = o.n ORDER BY o.n DESC LIMIT 60",
+    "WITH m AS (SELECT id, {call} AS mood FROM reviews) SELECT * FROM m ORDER BY id DESC LIMIT 60",
+)
 ORDERS = ((80, 10), (10, 80), (50, 50), (90, 50, 10), (10, 50, 90))  # percentages that pass, as written
 
 
@@ -115,6 +121,12 @@ def cheap_first(num_rows: int) -> Asked:
     return Asked("WHERE id % 97 = 5 AND a(50 %)", (50,), least, *asked)
 
 
+def sorted_list(num_rows: int, sql: str) -> Asked:
+    """A call in the SELECT list of sorted rows, of which 60 come out."""
+    text = sql.format(call="llm_filter('a 50 {}', body)")
+    return Asked(sql.format(call="a(50 %)"), (50,), 60, *(count(text, num_rows, p) for p in (True, False)))
+
+
 def explain(num_rows: int) -> Asked:
     """A plan asks nothing."""
     sql = "EXPLAIN SELECT id FROM reviews WHERE llm_filter('a 10 {}', body) LIMIT 10"
@@ -129,7 +141,8 @@ def main() -> None:
     ordered = [measure(num_rows, shares) for shares in ORDERS]
     both = [measure(num_rows, shares, " LIMIT 10", 10) for shares in ((80, 10), (10, 80), (90, 50, 30))]
     cheap, plan = cheap_first(num_rows), explain(num_rows)
-    lines = [*limited, *ordered, *both, cheap, plan]
+    lists = [sorted_list(num_rows, sql) for sql in SORTED]
+    lines = [*limited, *ordered, *both, *lists, cheap, plan]
     columns = ["query", "rows", "least", "asked", "ratio", "without prefetch"]
     rows: list[list[Any]] = [
         [each.query, num_rows, each.least, each.asked, each.ratio, each.plain] for each in lines
@@ -137,7 +150,8 @@ def main() -> None:
     print(table(columns, rows))
     headline = {
         "limit_worst_ratio": _worst(limited), "order_worst_ratio": _worst(ordered),
-        "order_and_limit_worst_ratio": _worst(both), "cheap_predicate_asked": cheap.asked,
+        "order_and_limit_worst_ratio": _worst(both), "sorted_limit_worst_ratio": _worst(lists),
+        "cheap_predicate_asked": cheap.asked,
         "cheap_predicate_least": cheap.least, "explain_asked": plan.asked,
     }  # fmt: skip
     details = [dict(zip(columns, row, strict=True)) for row in rows]
