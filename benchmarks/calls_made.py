@@ -1,8 +1,8 @@
 """Prompts asked against the least possible: LIMIT over llm filters or a sorted list, filters in any order.
 
-Shows that relserve stops at a LIMIT, asks only the rows of a sorted list that come out, and orders llm filters
-by itself. The engine is scripted, so that the least is known: for a LIMIT the rows up to the last one needed, for
-several filters the best fixed order.
+Shows that relserve stops at a LIMIT, asks only the rows of a sorted list that come out, and orders llm
+filters by itself. The engine is scripted, so that the least is known: for a LIMIT the rows up to the last one
+needed, for several filters the best fixed order.
 """
 
 from __future__ import annotations
