@@ -187,7 +187,8 @@ def _savepoint(statement: str) -> Command | None:
 
 def _set(statement: str) -> Command | None:
     rest = re.match(r"(?is)set\s++(?:(session|local)\s++(?!characteristics|authorization))?(.*)", statement)
-    assert rest is not None
+    if rest is None:  # nothing is set, as in SET;
+        return None
     is_local, body = (rest[1] or "").lower() == "local", rest[2]
     if re.match(r"(?i)constraints\b", body):
         return Nothing("SET CONSTRAINTS")

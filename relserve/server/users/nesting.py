@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import partial
 
 from relserve.errors import ComplexSqlError, ProtocolError
+from relserve.server.users.chains import check_chains
 from relserve.server.users.long_texts import LONG, Odd, statements_of_long
-from relserve.server.users.prefixes import check_prefixes, may_have_many
 from relserve.text2sql.guard.brackets import (
     OPENING,
     TooDeepError,
@@ -32,9 +33,7 @@ def check_nesting(text: str) -> None:
         ComplexSqlError: it is nested too deep.
         ProtocolError: its brackets do not match.
     """
-    if may_have_many(text):
-        for part, is_stripped in _parts(text):
-            check_prefixes(part, is_stripped)
+    check_chains(text, partial(_parts, text))
     if sum(map(text.count, OPENING)) <= FEW:
         return
     try:

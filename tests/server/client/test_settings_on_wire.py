@@ -204,3 +204,9 @@ def test_a_long_name_of_a_program_is_cut(serve: Serve) -> None:
     con = connect(serve(), autocommit=True, cursor_factory=psycopg.ClientCursor)
     con.execute(f"SET application_name = '{'é' * 100_000}'")
     assert con.execute("SHOW application_name").fetchone() == ("?" * 63,)
+
+
+@pytest.mark.parametrize("statement", ["SET", "SET -- x = 1", "SET /* x */;", "SET SESSION", "SET LOCAL --"])
+def test_a_set_of_nothing_is_a_syntax_error(con: psycopg.Connection[Any], statement: str) -> None:
+    with pytest.raises(psycopg.errors.SyntaxError):
+        con.execute(statement)

@@ -71,12 +71,37 @@ def test_signs_before_what_they_are_about_are_few(before: str, piece: str) -> No
 
 @pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT " + "CASE WHEN " * 4_000 + "1)", "CASE in CASE 250 deep"),
+        ("SELECT " + "case a when 1 then " * 300 + "1" + " end" * 300, "CASE in CASE 250 deep"),
+        ("SELECT " + "a." * 200 + "a FROM t", "fewer than 100 parts"),
+        ("SELECT " + '"a b"  . ' * 40_000 + "a", "fewer than 100 parts"),
+        ("SELECT a" + "\n.\nf" * 200 + "()", "fewer than 100 parts"),
+        ("SELECT a" + "--x\n.f()" * 3 + ".--'\nf" * 200, "fewer than 100 parts"),
+    ],
+    ids=["cases", "closed cases", "names", "quoted names", "in lines", "behind comments"],
+)
+def test_what_is_deep_without_brackets_is_refused(before: str, text: str, said: str) -> None:
+    if before and "--" in text:
+        text = text.replace("--'", "--")  # a quote makes a long text odd, which the short one tries
+    with pytest.raises(ComplexSqlError, match=said):
+        check_nesting(before + text)
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize(
     "item",
     ["-1", "a || 'b'", "year || 'b'", "'@ @ @ @ @'", "x @> y", "count(*)", "t.* -- @ @ @\n", "- 5 * x % 2",
-     '"@ @ @"', "'http://x/?a=b&c=d'", "NULL = NULL", "CASE WHEN a THEN b END <> (1) ^ 2"],
+     '"@ @ @"', "'http://x/?a=b&c=d'", "NULL = NULL", "CASE WHEN a THEN b END <> (1) ^ 2", "1.5", "a.b.c",
+     "'a.b'", "f.g(h.i).j", "'A. B. C. D.'"],
 )  # fmt: skip
 def test_signs_between_what_they_are_about_may_be_many(before: str, item: str) -> None:
     check_nesting(before + f"SELECT {', '.join([item] * 1_500)}")
+
+
+def test_a_string_is_no_name_of_many_parts() -> None:
+    check_nesting(f"SELECT '{'a. ' * 300}', $$ {'a.' * 300} $$ -- {'a.' * 300}")
 
 
 @pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])

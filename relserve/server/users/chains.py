@@ -1,0 +1,104 @@
+"""What makes an expression deep without brackets: signs before what they are about, CASE in CASE, long names.
+
+DuckDB counts how deep an expression is, but not the signs in `@ @ @ x`: 10,000 of them end the process that
+plans it. CASE in CASE, 40,000 deep, holds up all clients for two seconds before it is refused; on a name of
+10,000 parts, a.a.a.a, DuckDB works for half a minute, and nothing interrupts it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+import duckdb
+from duckdb import token_type as Kind
+
+from relserve.errors import ComplexSqlError
+from relserve.server.users.tree import parser
+
+MOST = 1000  # signs: DuckDB's own limit for what it counts
+DEEPEST_CASE = 250
+MOST_PARTS = 100  # of a name
+_SIGNS = "!%&*/<=>@^|~"
+_COUNTED = frozenset(["+", "-", "*", "~"])  # by DuckDB, and what stands before numbers
+_SIGN = re.compile(rf"[-+?#`{re.escape(_SIGNS)}]++")
+_WORD = re.compile(rf"""\w++|'|"[^"]*+"|{_SIGN.pattern}|[^\w\s]""")
+_BEGINS = frozenset("([{,;:")
+_RESERVED = "SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+_NAME = re.compile(rf"""(?<![\w"])(?>(?:\w++|"[^"]*+")\s*+\.\s*+){{{MOST_PARTS}}}""")
+_FEW_COMMENTS = 20  # which may stand within a name
+_AT_ONCE = 1 << 20  # characters that are searched before other threads have a turn
+
+
+def check_chains(text: str, parts: Callable[[], Iterable[tuple[str, bool]]]) -> None:
+    """Refuse a text with an expression that is too deep without brackets.
+
+    Args:
+        parts: the text as a whole, or statement by statement; and whether comments and what is in strings
+            are left out. It is asked for where the text may be refused.
+
+    Raises:
+        ComplexSqlError: it is too deep.
+    """
+    has_signs = sum(map(text.count, _SIGNS)) > MOST
+    has_cases = text.lower().count("case") > DEEPEST_CASE
+    has_names = text.count(".") >= MOST_PARTS
+    if not (has_signs or has_cases or has_names):
+        return
+    for part, is_stripped in parts():
+        if has_signs or has_cases or (has_names and _may_have_long_name(part)):
+            _check_words(_WORD.findall(part.lower()) if is_stripped else list(_words(part)))
+
+
+def _may_have_long_name(text: str) -> bool:
+    """Whether there is one, in a string or between comments, too."""
+    if text.count("--") > _FEW_COMMENTS:
+        return True
+    return any(_NAME.search(text, at, at + _AT_ONCE) for at in range(0, len(text), _AT_ONCE))
+
+
+def _check_words(words: list[str]) -> None:
+    if sum(_prefixes(words)) > MOST:
+        raise ComplexSqlError(
+            f"a statement may have {MOST:,} signs before what they are about, as in @x, and this has more"
+        )
+    depth = num_parts = 0
+    for before, word in pairwise(["", *words]):
+        num_parts = num_parts + 1 if word == "." else num_parts if before == "." else 0
+        if num_parts >= MOST_PARTS:
+            raise ComplexSqlError(
+                f"a name may have fewer than {MOST_PARTS} parts, and one in this statement has more"
+            )
+        depth = depth + 1 if word == "case" else max(0, depth - 1) if word == "end" else depth
+        if depth > DEEPEST_CASE:
+            raise ComplexSqlError(
+                f"a statement may have CASE in CASE {DEEPEST_CASE} deep, and this has more: put inner "
+                "ones into views"
+            )
+
+
+def _prefixes(words: Iterable[str]) -> Iterator[bool]:
+    begins = _BEGINS | _begin_words()
+    for before, word in pairwise(["(", *words]):
+        is_sign = word not in _COUNTED and _SIGN.fullmatch(word) is not None
+        yield is_sign and (before in begins or _SIGN.fullmatch(before) is not None)
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words in small letters as DuckDB's tokenizer cuts a text; strings and quoted names are a quote."""
+    data = text.encode()
+    for (start, kind), (end, _) in pairwise([*duckdb.tokenize(text), (len(data), Kind.comment)]):
+        if kind == Kind.string_const:
+            yield "'"
+        elif kind != Kind.comment:
+            word = data[start:end].decode(errors="replace").strip()
+            yield word.lower() if word[:1] != '"' else '"'
+
+
+@lru_cache(maxsize=1)
+def _begin_words() -> frozenset[str]:
+    """Keywords, behind which an expression may begin; no name is among them."""
+    words = frozenset(name for (name,) in parser().execute(_RESERVED).fetchall())
+    return words - {"null", "true", "false", "end", "default"}
