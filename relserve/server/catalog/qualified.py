@@ -38,7 +38,7 @@ def _statement(con: duckdb.DuckDBPyConnection, text: str) -> str:
     query = body if head["table"] else f"SELECT {body}"
     (told,) = con.execute("SELECT system.main.json_serialize_sql($1)", [query]).fetchall()[0]
     named = json.dumps(_named(json.loads(told)))
-    (query,) = con.execute("SELECT json_deserialize_sql($1)", [named]).fetchall()[0]
+    (query,) = con.execute("SELECT system.main.json_deserialize_sql($1)", [named]).fetchall()[0]
     return f"{head[0]}{query if head['table'] else query.removeprefix('SELECT ')};\n"
 
 
