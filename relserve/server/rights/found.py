@@ -23,7 +23,7 @@ _KINDS = {
     "schema": "SELECT database_name, schema_name, '', NULL FROM system.main.duckdb_schemas() "
     "WHERE database_name NOT IN ('_pg', 'system') AND NOT (internal AND schema_name <> 'main')",
 }
-_SCHEMAS = "SELECT unnest(system.main.current_schemas(true))"
+_SCHEMAS = "SELECT system.main.unnest(system.main.current_schemas(true))"
 _HERE = "SELECT system.main.current_database(), system.main.current_schema()"
 
 
