@@ -14,9 +14,12 @@ def in_duckdbs_words(sql: str, asked: Asked) -> str | None:
     tree = read_postgresql(sql)
     if tree is None:
         return None
-    for rule in RULES:
-        tree = rule(tree, asked)
-    said = tree.sql(dialect="duckdb", normalize_functions=False)
+    try:
+        for rule in RULES:
+            tree = rule(tree, asked)
+        said = tree.sql(dialect="duckdb", normalize_functions=False)
+    except UNREAD:  # what sqlglot reads and cannot write, as b'x'
+        return None
     return None if said == _as_duckdb(sql) and "jsonb" not in sql.lower() else said
 
 
