@@ -268,8 +268,11 @@ def chats_go_to_those_that_are_here(fleet: FleetEngine, said: list[str]) -> None
         for _ in range(4):
             answer = client.completions.create(model="tiny", prompt="hi", max_tokens=4)
             assert answer.model == fleet.model
-        long: dict[str, Any] = {"max_tokens": 400, "extra_body": {"ignore_eos": True}}  # not sent in one piece
-        assert len(list(client.completions.create(model="tiny", prompt="hi", stream=True, **long))) > 1
+        # So many tokens are not sent in one piece, however busy the machine.
+        pieces = client.completions.create(
+            model="tiny", prompt="hi", stream=True, max_tokens=400, extra_body={"ignore_eos": True}
+        )
+        assert len(list(pieces)) > 1
         wait_until(lambda: not fleet.roster.holders)
     # Counted a moment after the place is free; one that a busy machine had restarted is here again, too.
     wait_until(lambda: here.num_answered + away.num_answered == before + 5)
