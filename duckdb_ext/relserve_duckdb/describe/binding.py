@@ -13,6 +13,7 @@ from relserve_duckdb.describe.guesses import guesses
 from relserve_duckdb.describe.prepared import Prepared
 from relserve_duckdb.text.parameters import find_parameters, numbered, with_parameters
 
+MOST = 65_535  # parameters: as many values PostgreSQL's protocol carries
 TEXT = "VARCHAR"  # of a parameter about which nothing is known, as in PostgreSQL
 _OTHERWISE = (TEXT, "BIGINT", "INTEGER", "DOUBLE", "TIMESTAMP", "VARCHAR[]")  # where a guess does not do
 
@@ -107,8 +108,17 @@ class Binding:
 
 
 def _in_order(names: list[str]) -> list[str]:
-    """The names of parameters, numbers in their order without gaps."""
+    """The names of parameters, numbers in their order without gaps.
+
+    Raises:
+        duckdb.BinderException: a number is so large that nobody gives so many values.
+    """
     if all(name.isdigit() for name in names):
+        for name in names:
+            if len(name) > len(str(MOST)) or int(name) > MOST:
+                raise duckdb.BinderException(
+                    f"Binder Error: there is no parameter ${name[:20]}: a statement takes at most {MOST:,}"
+                )
         return [str(i) for i in range(1, max(map(int, names), default=0) + 1)]
     return names
 

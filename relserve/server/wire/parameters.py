@@ -60,13 +60,11 @@ def _untyped(value: Any) -> Any:
 
 
 def _text(text: str, oid: int) -> Any:
-    if oid in TEXT_WORDS:
-        return _typed(TEXT_WORDS[oid](text), oid)
-    read = _TEXTS.get(oid)
+    read = TEXT_WORDS.get(oid) or _TEXTS.get(oid)
     if read is None:
         return _typed(text, oid) if oid in _TYPED else text
     try:
-        return read(text)
+        return _typed(read(text), oid) if oid in TEXT_WORDS else read(text)
     except (ValueError, InvalidOperation) as error:
         name = KNOWN[oid].name
         raise ProtocolError(f'invalid input syntax for type {name}: "{text[:80]}"', "22P02") from error

@@ -47,6 +47,13 @@ FOUND = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("number", ["65536", "2147483648"])
+def test_a_number_of_a_parameter_makes_no_list_of_so_many(made: Made, number: str) -> None:
+    with pytest.raises(duckdb.BinderException, match="takes at most 65,535"):
+        made.con.describe(f"SELECT ${number}")
+    assert len(made.con.describe("SELECT $65535").parameters) == 65_535
+
+
 @pytest.mark.parametrize("text", FOUND)
 def test_types_are_found(made: Made, text: str) -> None:
     assert made.con.describe(text).parameters == FOUND[text]

@@ -126,6 +126,7 @@ def test_words_of_no_interval(text: str) -> None:
         (b"2147483648", TEXT, types.INT4, "22003", "from -2147483648 to 2147483647"),
         (b"-1", TEXT, types.OID, "22003", "out of range"),
         (b"maybe", TEXT, types.BOOL, "22P02", "type bool"),
+        (b"1" * 5_000, TEXT, types.INTERVAL, "22P02", "type interval"),
         (b"1,5", TEXT, types.NUMERIC, "22P02", "type numeric"),
         (b"\\xzz", TEXT, types.BYTEA, "22P02", "type bytea"),
         (b"\\9", TEXT, types.BYTEA, "22P02", "type bytea"),
