@@ -1,8 +1,9 @@
-"""What makes an expression deep without brackets: signs before what they are about, CASE in CASE, long names.
+"""What is too much in a short text without brackets: signs, CASE in CASE, parts of a name, parameters.
 
 DuckDB counts how deep an expression is, but not the signs in `@ @ @ x`: 10,000 of them end the process that
 plans it. CASE in CASE, 40,000 deep, holds up all clients for two seconds before it is refused; on a name of
-10,000 parts, a.a.a.a, DuckDB works for half a minute, and nothing interrupts it.
+10,000 parts, a.a.a.a, DuckDB works for half a minute, and nothing interrupts it. For $1000000000 its Python
+package makes a list of so many values.
 """
 
 from __future__ import annotations
@@ -15,25 +16,28 @@ from itertools import pairwise
 import duckdb
 from duckdb import token_type as Kind
 
-from relserve.errors import ComplexSqlError
+from relserve.errors import ComplexSqlError, ProtocolError
 from relserve.server.users.tree import parser
 
 MOST = 1000  # signs: DuckDB's own limit for what it counts
 DEEPEST_CASE = 250
 MOST_PARTS = 100  # of a name
+MOST_PARAMETERS = 65_535  # as many values the protocol carries
 _SIGNS = "!%&*/<=>@^|~"
 _COUNTED = frozenset(["+", "-", "*", "~"])  # by DuckDB, and what stands before numbers
 _SIGN = re.compile(rf"[-+?#`{re.escape(_SIGNS)}]++")
 _WORD = re.compile(rf"""\w++|'|"[^"]*+"|{_SIGN.pattern}|[^\w\s]""")
+_DIGITS = re.compile(r"[\d_]++")
 _BEGINS = frozenset("([{,;:")
 _RESERVED = "SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'"
 _NAME = re.compile(rf"""(?<![\w"])(?>(?:\w++|"[^"]*+")\s*+\.\s*+){{{MOST_PARTS}}}""")
+_PARAMETER = re.compile(r"[$?]\s*+(?:--|[\d_]{5})")  # its number may be too large, or stand in the next line
 _FEW_COMMENTS = 20  # which may stand within a name
 _AT_ONCE = 1 << 20  # characters that are searched before other threads have a turn
 
 
 def check_chains(text: str, parts: Callable[[], Iterable[tuple[str, bool]]]) -> None:
-    """Refuse a text with an expression that is too deep without brackets.
+    """Refuse a text that would take DuckDB too long, or too much memory, without brackets.
 
     Args:
         parts: the text as a whole, or statement by statement; and whether comments and what is in strings
@@ -41,14 +45,16 @@ def check_chains(text: str, parts: Callable[[], Iterable[tuple[str, bool]]]) -> 
 
     Raises:
         ComplexSqlError: it is too deep.
+        ProtocolError: it names a parameter that there cannot be.
     """
     has_signs = sum(map(text.count, _SIGNS)) > MOST
     has_cases = text.lower().count("case") > DEEPEST_CASE
     has_names = text.count(".") >= MOST_PARTS
-    if not (has_signs or has_cases or has_names):
+    has_parameters = _PARAMETER.search(text) is not None
+    if not (has_signs or has_cases or has_names or has_parameters):
         return
     for part, is_stripped in parts():
-        if has_signs or has_cases or (has_names and _may_have_long_name(part)):
+        if has_signs or has_cases or has_parameters or (has_names and _may_have_long_name(part)):
             _check_words(_WORD.findall(part.lower()) if is_stripped else list(_words(part)))
 
 
@@ -65,7 +71,9 @@ def _check_words(words: list[str]) -> None:
             f"a statement may have {MOST:,} signs before what they are about, as in @x, and this has more"
         )
     depth = num_parts = 0
-    for before, word in pairwise(["", *words]):
+    for before, word in pairwise(["(", *words]):
+        if (not before or before[-1] in "$?") and _number(word) > MOST_PARAMETERS:
+            raise ProtocolError(f"there is no parameter ${word[:20]}", "42P02")
         num_parts = num_parts + 1 if word == "." else num_parts if before == "." else 0
         if num_parts >= MOST_PARTS:
             raise ComplexSqlError(
@@ -77,6 +85,12 @@ def _check_words(words: list[str]) -> None:
                 f"a statement may have CASE in CASE {DEEPEST_CASE} deep, and this has more: put inner "
                 "ones into views"
             )
+
+
+def _number(word: str) -> int:
+    """The number with which a word begins, as far as it matters; 0: with none."""
+    digits = _DIGITS.match(word)
+    return int(digits[0].replace("_", "").lstrip("0")[:9] or 0) if digits else 0
 
 
 def _prefixes(words: Iterable[str]) -> Iterator[bool]:

@@ -123,3 +123,21 @@ def test_of_few_brackets_duckdb_says_what_is_wrong() -> None:
     check_nesting("SELECT " + "(" * FEW)
     with pytest.raises(ProtocolError):
         check_nesting("SELECT " + "(" * (FEW + 1))
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "number", ["$65536", "$1000000000", "$ 99999", "?070000", "$1_000_000", "$--x\n70000"]
+)
+def test_a_parameters_number_is_no_size_of_a_list(before: str, number: str) -> None:
+    with pytest.raises(ProtocolError, match=r"there is no parameter \$") as refused:
+        check_nesting(f"{before}SELECT {number} + 1")
+    assert refused.value.sqlstate == "42P02"
+
+
+@pytest.mark.parametrize("before", ["", PAD], ids=["short", "long"])
+@pytest.mark.parametrize(
+    "text", ["$65535", "$1, 1000000", "'$1000000', $1", '"$1000000"', "'?123456'", "$a1000000"]
+)
+def test_large_numbers_of_no_parameter(before: str, text: str) -> None:
+    check_nesting(f"{before}SELECT {text}")
