@@ -17,6 +17,7 @@ import numpy as np
 Kind = Literal["usl", "logistic", "linear"]
 Array = np.ndarray[tuple[int], np.dtype[np.float64]]
 SLOWEST = 1e-3  # tokens a second: no speed is predicted below it, so that whatever divides by one may
+FASTEST = 1e9  # tokens a second; more is a clock's mistake, and its square would be no number
 MOST = 1024  # loads that a table of speeds covers
 
 
@@ -113,7 +114,7 @@ def fit(
     data, weight = data[usable], weight[usable]
     if len(data) < 3:
         raise ValueError(f"a curve needs at least 3 measured speeds, there are {len(data)}")
-    load, speed = np.maximum(data[:, 0], 1.0), data[:, 1]
+    load, speed = np.maximum(data[:, 0], 1.0), np.minimum(data[:, 1], FASTEST)
     weight = weight / weight.sum()
     starts, low = _starts(kind, load, speed, weight)
     held = np.zeros_like(low)

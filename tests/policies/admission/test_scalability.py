@@ -93,3 +93,9 @@ def test_too_few_samples_and_unknown_forms_are_errors() -> None:
 
 def test_one_speed_at_one_load_is_no_poor_fit() -> None:
     assert fit([Sample(5, 50)] * 4).r2 == 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_speed_that_no_clock_can_tell_is_no_overflow(kind: str) -> None:
+    found = fit([Sample(1.0, 50.0), Sample(2.0, 40.0), Sample(3.0, 30.0), Sample(2.0, 1.7e158)], kind)
+    assert all(math.isfinite(each) for each in found.parameters)
