@@ -35,8 +35,8 @@ PIECES = (
     "\\'", '"', '""', "`", " ",
     "\t", "\n", "\r", "\u00a0", "\u200b", "(", "()", "[", "{", "{#", ";", ",", ".", "a.", '"a".', "::",
     ":", "?",
-    "$1,", "-", "+ ", "NOT ", "1e", "0x", "9", "a ", "é", "\nLINE 1: ", "^ ", "SELECT ", "SELECT 1;", "SELECT (",
-    "WITH a AS (", "CASE WHEN ", "a IN (", "[1,", "x -> ", "|| 'a' ", "UNION ALL SELECT 1 ", "BEGIN;", "SET ",
+    "$1,", "-", "+ ", "NOT ", "1e", "0x", "9", "a ", "é", "\nLINE 1: ", "^ ", "SELECT ", "SELECT 1;",
+    "SELECT (", "WITH a AS (", "CASE WHEN ", "a IN (", "[1,", "x -> ", "|| 'a' ", "UNION ALL SELECT 1 ", "BEGIN;", "SET ",
     "AS ", "FROM t ", ", t", "llm(", "llm('{}', ", "text2sql('", "COPY ", "E''", "U&'",
 )  # fmt: skip
 AROUND = (
@@ -47,7 +47,8 @@ AROUND = (
     ("PREPARE p AS ", " SELECT 1"), ("EXPLAIN ", " SELECT 1"), ("CREATE TABLE x (a INT DEFAULT ", "1)"),
     ("INSERT INTO t VALUES (1, ", "'x')"), ("SELECT llm('Say {}', ", "1)"),
     ("SELECT * FROM pg_class WHERE ", "1"),
-    ("SELECT $a$", "$b$"), ("SELECT $", "1"), ("GRANT SELECT ON ", " t TO ann"), ("CREATE MACRO x() AS ", "1"),
+    ("SELECT $a$", "$b$"), ("SELECT $", "1"),
+    ("GRANT SELECT ON ", " t TO ann"), ("CREATE MACRO x() AS ", "1"),
 )  # fmt: skip
 SIZES = (24, 300, 4_000, 40_000)
 FORMS = (
