@@ -73,6 +73,21 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     return run
 
 
+def test_ctrl_c_before_the_prompt_is_there_ends_nothing(
+    typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompts = iter([KeyboardInterrupt(), "SELECT 1 AS a;", EOFError()])
+
+    def prompt(editor: Editor) -> str:
+        told = next(prompts)
+        if isinstance(told, str):
+            return told
+        raise told
+
+    monkeypatch.setattr("prompt_toolkit.PromptSession.prompt", prompt)
+    assert typed() == '"a"\n1\nCtrl-C once more, or Ctrl-D, leaves the shell.\n'
+
+
 def test_a_statement_takes_several_lines(typed: Typed) -> None:
     assert typed("SELECT 1 AS a,\r", "';' AS b\r", ";\r", CTRL_D) == '"a","b"\n1,";"\n'
 
