@@ -36,7 +36,8 @@ PIECES = (
     "\t", "\n", "\r", "\u00a0", "\u200b", "(", "()", "[", "{", "{#", ";", ",", ".", "a.", '"a".', "::",
     ":", "?",
     "$1,", "-", "+ ", "NOT ", "1e", "0x", "9", "a ", "é", "\nLINE 1: ", "^ ", "SELECT ", "SELECT 1;",
-    "SELECT (", "WITH a AS (", "CASE WHEN ", "a IN (", "[1,", "x -> ", "|| 'a' ", "UNION ALL SELECT 1 ", "BEGIN;", "SET ",
+    "SELECT (", "WITH a AS (", "CASE WHEN ", "a IN (", "[1,", "x -> ", "|| 'a' ", "UNION ALL SELECT 1 ",
+    "BEGIN;", "SET ",
     "AS ", "FROM t ", ", t", "llm(", "llm('{}', ", "text2sql('", "COPY ", "E''", "U&'",
 )  # fmt: skip
 AROUND = (

@@ -192,7 +192,7 @@ LOAD 'auto_explain'
 ALTER SYSTEM SET x = 1
 SET ROLE root
 SET SESSION AUTHORIZATION root
-GRANT ALL ON copied TO mallory
+CREATE ROLE root2 SUPERUSER
 FROM hidden
 SELECT * FROM temp.main.hidden
 EXECUTE hidden_statement

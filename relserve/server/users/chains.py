@@ -1,9 +1,9 @@
-"""What is too much in a short text without brackets: signs, CASE in CASE, parts of a name, parameters.
+"""What is too much in a short text without brackets: signs, CASE in CASE, names, parameters, unions.
 
 DuckDB counts how deep an expression is, but not the signs in `@ @ @ x`: 10,000 of them end the process that
 plans it. CASE in CASE, 40,000 deep, holds up all clients for two seconds before it is refused; on a name of
-10,000 parts, a.a.a.a, DuckDB works for half a minute, and nothing interrupts it. For $1000000000 its Python
-package makes a list of so many values.
+10,000 parts, a.a.a.a, DuckDB works for half a minute, and on 4,000 unions for minutes; nothing interrupts it.
+For $1000000000 its Python package makes a list of so many values.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from relserve.server.users.tree import parser
 MOST = 1000  # signs: DuckDB's own limit for what it counts
 DEEPEST_CASE = 250
 MOST_PARTS = 100  # of a name
+MOST_SETS = 2000  # UNION, EXCEPT and INTERSECT
 MOST_PARAMETERS = 65_535  # as many values the protocol carries
 _SIGNS = "!%&*/<=>@^|~"
 _COUNTED = frozenset(["+", "-", "*", "~"])  # by DuckDB, and what stands before numbers
 _SIGN = re.compile(rf"[-+?#`{re.escape(_SIGNS)}]++")
 _WORD = re.compile(rf"""\w++|'|"[^"]*+"|{_SIGN.pattern}|[^\w\s]""")
 _DIGITS = re.compile(r"[\d_]++")
+_SETS = frozenset(["union", "except", "intersect"])
 _BEGINS = frozenset("([{,;:")
 _RESERVED = "SELECT keyword_name FROM system.main.duckdb_keywords() WHERE keyword_category <> 'unreserved'"
 _NAME = re.compile(rf"""(?<![\w"])(?>(?:\w++|"[^"]*+")\s*+\.\s*+){{{MOST_PARTS}}}""")
@@ -48,13 +50,14 @@ def check_chains(text: str, parts: Callable[[], Iterable[tuple[str, bool]]]) -> 
         ProtocolError: it names a parameter that there cannot be.
     """
     has_signs = sum(map(text.count, _SIGNS)) > MOST
-    has_cases = text.lower().count("case") > DEEPEST_CASE
+    lower = text.lower()
+    has_words = lower.count("case") > DEEPEST_CASE or sum(map(lower.count, _SETS)) > MOST_SETS
     has_names = text.count(".") >= MOST_PARTS
     has_parameters = _PARAMETER.search(text) is not None
-    if not (has_signs or has_cases or has_names or has_parameters):
+    if not (has_signs or has_words or has_names or has_parameters):
         return
     for part, is_stripped in parts():
-        if has_signs or has_cases or has_parameters or (has_names and _may_have_long_name(part)):
+        if has_signs or has_words or has_parameters or (has_names and _may_have_long_name(part)):
             _check_words(_WORD.findall(part.lower()) if is_stripped else list(_words(part)))
 
 
@@ -69,6 +72,11 @@ def _check_words(words: list[str]) -> None:
     if sum(_prefixes(words)) > MOST:
         raise ComplexSqlError(
             f"a statement may have {MOST:,} signs before what they are about, as in @x, and this has more"
+        )
+    if sum(word in _SETS for word in words) > MOST_SETS:
+        raise ComplexSqlError(
+            f"a statement may have {MOST_SETS:,} times UNION, EXCEPT and INTERSECT, and this has more: put "
+            "rows into VALUES, or into a table"
         )
     depth = num_parts = 0
     for before, word in pairwise(["(", *words]):

@@ -75,12 +75,23 @@ def test_signs_before_what_they_are_about_are_few(before: str, piece: str) -> No
     [
         ("SELECT " + "CASE WHEN " * 4_000 + "1)", "CASE in CASE 250 deep"),
         ("SELECT " + "case a when 1 then " * 300 + "1" + " end" * 300, "CASE in CASE 250 deep"),
+        ("SELECT 1 " + "UNION ALL SELECT 1 " * 2_001, "2,000 times UNION"),
+        ("SELECT 1 " + "except SELECT 1 INTERSECT SELECT 2 " * 1_001, "2,000 times UNION"),
         ("SELECT " + "a." * 200 + "a FROM t", "fewer than 100 parts"),
         ("SELECT " + '"a b"  . ' * 40_000 + "a", "fewer than 100 parts"),
         ("SELECT a" + "\n.\nf" * 200 + "()", "fewer than 100 parts"),
         ("SELECT a" + "--x\n.f()" * 3 + ".--'\nf" * 200, "fewer than 100 parts"),
     ],
-    ids=["cases", "closed cases", "names", "quoted names", "in lines", "behind comments"],
+    ids=[
+        "cases",
+        "closed cases",
+        "unions",
+        "other sets",
+        "names",
+        "quoted names",
+        "in lines",
+        "behind comments",
+    ],
 )
 def test_what_is_deep_without_brackets_is_refused(before: str, text: str, said: str) -> None:
     if before and "--" in text:
@@ -98,6 +109,10 @@ def test_what_is_deep_without_brackets_is_refused(before: str, text: str, said: 
 )  # fmt: skip
 def test_signs_between_what_they_are_about_may_be_many(before: str, item: str) -> None:
     check_nesting(before + f"SELECT {', '.join([item] * 1_500)}")
+
+
+def test_many_unions_of_few_words() -> None:
+    check_nesting("SELECT 'union' AS a " + "UNION ALL SELECT 'union except' " * 1_500)
 
 
 def test_a_string_is_no_name_of_many_parts() -> None:
