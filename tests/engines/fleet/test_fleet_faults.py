@@ -134,15 +134,6 @@ def test_a_row_that_kills_is_found_though_a_frozen_member_has_it_too() -> None:
     assert sum(each.deaths for each in members.values()) <= 5
 
 
-def test_a_member_that_does_not_come_up_is_told_of_once_however_often_it_is_tried() -> None:
-    said: list[str] = []
-    fleet = fleet_of(said, a=Machine(SHORT_S), b=Machine(SHORT_S, down="no room"))
-    up(fleet, "a")
-    wait_until(lambda: fleet.roster.members["b"].num_failed >= 2)
-    [line] = [line for line in said if "did not come up" in line]
-    assert "member b did not come up: no room" in line
-
-
 def test_members_of_another_model_are_left_out_until_they_are_mended() -> None:
     said: list[str] = []
     a, b = Machine(SHORT_S), Machine(SHORT_S, start_s=0.1, identity="other")

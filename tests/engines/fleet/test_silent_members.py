@@ -77,3 +77,12 @@ def test_with_nobody_who_says_anything_nothing_is_asked_twice() -> None:
     for member in fleet.roster.members.values():
         on_loop(lambda member=member: fleet.roster.hear(member, True))
     assert len(asked.result(timeout=TIMEOUT_S)) == 100
+
+
+def test_a_member_that_does_not_come_up_is_told_of_once_however_often_it_is_tried() -> None:
+    said: list[str] = []
+    fleet = fleet_of(said, a=Machine(), b=Machine(down="no room"))
+    on_loop(fleet.roster.start)
+    wait_until(lambda: fleet.roster.members["b"].num_failed >= 2)
+    [line] = [line for line in said if "did not come up" in line]
+    assert "member b did not come up: no room" in line
