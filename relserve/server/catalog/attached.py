@@ -1,4 +1,4 @@
-"""The file of `_pg`: built once a process, and read by every database that is served."""
+"""The file of `_pg`: built once a process, and attached to every database that is served."""
 
 import tempfile
 import threading
@@ -17,19 +17,23 @@ _building = threading.Lock()
 def attach_catalog(con: duckdb.DuckDBPyConnection) -> None:
     """Attach `_pg`, which nothing can change, to the instance; it must still be allowed to read files."""
     with _building:
-        path = _path(_folder().name)
-    con.execute(f"ATTACH '{path}' AS {DATABASE} (READ_ONLY)")
+        image = _image()
+    # DuckDB has the file open from then on. Without a name it goes with the process, even one that is killed.
+    with tempfile.TemporaryDirectory(prefix="relserve-catalog-") as folder:
+        path = _path(folder)
+        path.write_bytes(image)
+        con.execute(f"ATTACH '{path}' AS {DATABASE} (READ_ONLY)")
 
 
 @lru_cache(maxsize=1)
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder with the file, which nobody else may enter; it goes with the process."""
-    folder = tempfile.TemporaryDirectory(prefix="relserve-catalog-")
-    with duckdb.connect() as con:
-        register_activity(con, lambda: pa.table({}))  # DuckDB binds a macro when it is made
-        register_signal(con, lambda connection, pid, how: False)
-        build(con, _path(folder.name))
-    return folder
+def _image() -> bytes:
+    """What the file holds."""
+    with tempfile.TemporaryDirectory(prefix="relserve-catalog-") as folder:
+        with duckdb.connect() as con:
+            register_activity(con, lambda: pa.table({}))  # DuckDB binds a macro when it is made
+            register_signal(con, lambda connection, pid, how: False)
+            build(con, _path(folder))
+        return _path(folder).read_bytes()
 
 
 def _path(folder: str) -> Path:
