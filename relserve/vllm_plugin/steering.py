@@ -87,7 +87,7 @@ class Steering:
             self.clock = clock = CacheClock(first_costs(scheduler, settings, types), types.held)
             self._admission = AdmissionType(scheduler, types, clock)
         self.policy_s, self.num_steps, self._seen_steps = 0.0, 0, 0
-        self._has_failed = False
+        self._has_failed = self._has_arrivals = False
         self._miss_ratios = MissRatios(
             self.queue, types.num_cached_tokens, host.hash_block_size(scheduler), settings.sample_size,
             of_each_other=policy.learns,
@@ -118,6 +118,7 @@ class Steering:
         """A request that the ledger knows is about to be queued."""
         if not self.scheduler.requests:
             self.clock.rested()
+        self._has_arrivals = True
         rel_id = self.ledger.rel_of(request).rel_id
         rel = self.ledger.active[rel_id]
         if rel.waiting_row_tokens is None:
@@ -146,6 +147,7 @@ class Steering:
         """What the policy decides for the next step; None where there is nothing to decide."""
         if self._only_decodes() and self.driver.has_no_choice(time.monotonic()):
             return None
+        self._has_arrivals = False
         decision = self.driver.decide(self._view())
         if self._budgets is not None:
             decision = self._budgets.freed(decision)
@@ -161,12 +163,12 @@ class Steering:
     def _only_decodes(self) -> bool:
         """Whether there is no prompt to compute, memory for a token of each row, and no limit on latency.
 
-        Rows that wait have nothing to compute where no seat is free.
+        Rows that wait have nothing to compute where no seat is free; those that come are looked at once.
         """
         running, budgets = self.scheduler.running, self._budgets
         if not running or self._admission is not None or (budgets and budgets.rows):
             return False
-        if len(self.queue) and self._num_free_seats() > 0:
+        if len(self.queue) and (self._has_arrivals or self._num_free_seats() > 0):
             return False
         if len(running) * self.scheduler.block_size > host.num_free_kv_tokens(self.scheduler):
             return False

@@ -159,6 +159,23 @@ def test_where_no_seat_is_free_a_step_of_decodes_is_not_decided(num_rows: int) -
     assert scheduler.steering.driver.reasons[ONLY_DECODES] > 30
 
 
+def test_a_relquery_that_finds_no_seat_is_known_at_the_next_step() -> None:
+    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
+    worker, ran = testing.Worker(), testing.Ran()
+    for number in range(testing.MAX_SEQS):
+        tag = {"rel_id": "long", "rel_rows": testing.MAX_SEQS}
+        scheduler.add_request(testing.Arrival(0, f"long-{number}", [number + 1] * 5, 50, tag).request())
+    for step in range(20):
+        if step == 15:
+            late = testing.Arrival(0, "late-0", [9] * 5, 5, {"rel_id": "late", "rel_rows": 1})
+            scheduler.add_request(late.request())
+        output = scheduler.schedule()
+        testing.deliver(scheduler, output, worker.execute(output), ran)
+        known = [rel.rel_id for rel in scheduler.publisher.snapshot(scheduler, time.monotonic()).rels]
+        assert ("late" in known) == (step >= 15)
+    assert scheduler.steering.driver.reasons[ONLY_DECODES] > 10
+
+
 @pytest.mark.cells(3)
 @pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])
 @pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+mixed", "dpu+marginal"])
