@@ -209,9 +209,12 @@ def serve_command(
 
     serve.run(
         Options(
-            file, host, port, users, tls_cert, tls_key, read_only, allow_files, max_connections, model,
-            examples, cache, statement_timeout, idle_timeout, log_statements, log_texts, http, http_token,
-            openai, share_cache, only_granted, reserved_connections, longest_statement or None,
+            database=file, host=host, port=port, users=users, tls_cert=tls_cert, tls_key=tls_key,
+            read_only=read_only, allow_files=allow_files, max_connections=max_connections, model=model,
+            examples=examples, cache=cache, statement_timeout_s=statement_timeout,
+            idle_timeout_s=idle_timeout, log_statements=log_statements, log_texts=log_texts, http_port=http,
+            http_token=http_token, openai_port=openai, share_cache=share_cache, only_granted=only_granted,
+            reserved_connections=reserved_connections, longest_statement_s=longest_statement or None,
         )
     )  # fmt: skip
 

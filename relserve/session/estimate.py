@@ -131,7 +131,7 @@ def measure(submission: Submission, encoder: Encoder | None, block: int = BLOCK)
 def by_cost(
     work: ExpectedWork, cost: CostModel, max_num_seqs: int | None, longest_output: float | None = None
 ) -> Pace:
-    """Seconds by a calibrated cost model, steps as full as they can be.
+    """Seconds by step times that were calibrated or learnt on this machine, steps as full as they can be.
 
     Args:
         longest_output: tokens of the answer that is waited for at the end; None: as of any.
@@ -140,7 +140,7 @@ def by_cost(
     longest = work.output_tokens if longest_output is None else longest_output
     decode_steps = (work.num_prompts / wave - 1) * work.output_tokens + longest
     steps = max(decode_steps, ceil(work.prompt_tokens / STEP_TOKENS))
-    return Pace(slopes_s(work, cost) + steps * cost.shared_base_s, "relserve calibrate")
+    return Pace(slopes_s(work, cost) + steps * cost.shared_base_s, "step times measured here")
 
 
 def _by_history(work: ExpectedWork, is_learnt: bool, record: QueryRecord, history: History) -> Pace:

@@ -12,7 +12,7 @@ from relserve.call.turns import Turn
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Estimable
 from relserve.engines.scripted import ScriptedEngine
-from relserve.machine.cost_file import cost_path
+from relserve.machine.cost_file import cost_path, learnt_cost_path
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.session.estimate import SAMPLE, by_cost, estimate, measure
@@ -177,7 +177,21 @@ def test_a_local_engine_tells_without_being_started(monkeypatch: pytest.MonkeyPa
     asked = QueryRecord("rel", "llm", "t {}", "tiny", 1, 1)
     found = estimate(engine, submission(["A fine beer."], cap=3), asked, History(), None)
     assert found.seconds == pytest.approx(len(ids) * 0.001 + 3 * (0.01 + 0.2))
-    assert (found.basis, found.is_counted, engine.pid) == ("relserve calibrate", True, None)
+    assert (found.basis, found.is_counted, engine.pid) == ("step times measured here", True, None)
+
+
+def test_step_times_that_an_engine_has_learnt_are_a_basis_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("RELSERVE_KEEP_LEARNT", "1")
+    engine = LocalEngine("tiny", str(MODEL_DIR))
+    asked = QueryRecord("rel", "llm", "t {}", "tiny", 1, 1)
+    before = estimate(engine, submission(["A fine beer."], cap=3), asked, History(), None)
+    CostModel(0.001, 0.1, 0.01, 0.2).save(learnt_cost_path(str(MODEL_DIR)))
+    after = estimate(engine, submission(["A fine beer."], cap=3), asked, History(), None)
+    assert (before.seconds, after.basis) == (None, "step times measured here")
+    assert after.seconds
 
 
 def test_a_model_whose_files_are_not_here_has_no_encoder(tmp_path: Path) -> None:

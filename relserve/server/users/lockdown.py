@@ -57,12 +57,16 @@ def open_locked(
     if not allow_files:
         config |= _NO_EXTENSIONS
     con = duckdb.connect(path, config=config)
-    if prepare is not None:
-        prepare(con)
-    if not allow_files:
-        con.execute("SET GLOBAL enable_external_access = false")
-        con.execute(f"SET GLOBAL allowed_configs = {sorted(SETTINGS)}")
-        con.execute("SET GLOBAL lock_configuration = true")
+    try:
+        if prepare is not None:
+            prepare(con)
+        if not allow_files:
+            con.execute("SET GLOBAL enable_external_access = false")
+            con.execute(f"SET GLOBAL allowed_configs = {sorted(SETTINGS)}")
+            con.execute("SET GLOBAL lock_configuration = true")
+    except BaseException:
+        con.close()  # nobody gets it half locked
+        raise
     return con
 
 

@@ -269,3 +269,16 @@ def test_memory_and_temporary_files_are_limited(con, tmp_path):
     with open_locked(tmp_path / "small.duckdb", memory_limit="300MB") as limited:
         with pytest.raises(duckdb.OutOfMemoryException):
             limited.execute("SELECT list(range) FROM range(10000000000)").fetchall()
+
+
+def test_a_database_that_cannot_be_prepared_is_closed(tmp_path):
+    seen = []
+
+    def fails(con):
+        seen.append(con)
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        open_locked(tmp_path / "shop.duckdb", prepare=fails)
+    with pytest.raises(duckdb.ConnectionException):
+        seen[0].execute("SELECT 1")
