@@ -26,6 +26,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from relserve.linking.schema import quoted
 from relserve_duckdb.late.flow import levels, numbers_in, reaches_output
 from relserve_duckdb.late.items import Item, Kinds, NotLate, function_names, read_item
 from relserve_duckdb.late.queries import ctes_before, limited_queries
@@ -164,7 +165,7 @@ class LateCalls:
         if not items or not places:
             return []
         outputs = [
-            f"{_value(place, places, items, text)} AS {_quoted(name)}"
+            f"{_value(place, places, items, text)} AS {quoted(name)}"
             for place, name in enumerate(wanted.names)
         ]
         names = ", ".join(f"{_PREFIX}c{place}" for place in range(len(wanted.names)))
@@ -264,7 +265,3 @@ def _value(place: int, places: Mapping[int, int], items: Mapping[int, Item], tex
         for e in item.leaves
     ]
     return replaced(text[: item.end], parts).text[item.start :]  # what is before the item stays as it is
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
