@@ -45,6 +45,12 @@ def latencies(model: Path, variant: str, num_big: int, seed: int) -> dict[str, f
     Raises:
         RuntimeError: the large query was done before the small one came.
     """
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["RELSERVE_CACHE_DIR"] = folder  # in which nothing is kept of an engine before
+        return _latencies(model, variant, num_big, seed)
+
+
+def _latencies(model: Path, variant: str, num_big: int, seed: int) -> dict[str, float]:
     settings = {"relserve": {"variant": variant}}
     engine = LocalEngine("made-up", str(model), engine_args={"additional_config": settings})
     big, small = (connect(engine=engine, progress=False) for _ in range(2))
@@ -84,15 +90,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
     found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["RELSERVE_CACHE_DIR"] = folder  # in which there is no calibration
-        for millions in [5] if args.quick else BIG_ROWS:
-            model = MODEL_DIR if millions == 5 else folder_of(millions)
-            for seed in range(1 if args.quick else args.seeds):
-                by = {name: latencies(model, v, BIG_ROWS[millions], seed) for name, v in ENGINES.items()}
-                ratios = {rel: by["ours"][rel] / by["stock"][rel] for rel in ("small", "big")}
-                found.append({"millions": millions, "seed": seed, **ratios, **by})
-                print(found[-1], flush=True)
+    for millions in [5] if args.quick else BIG_ROWS:
+        model = MODEL_DIR if millions == 5 else folder_of(millions)
+        for seed in range(1 if args.quick else args.seeds):
+            by = {name: latencies(model, v, BIG_ROWS[millions], seed) for name, v in ENGINES.items()}
+            ratios = {rel: by["ours"][rel] / by["stock"][rel] for rel in ("small", "big")}
+            found.append({"millions": millions, "seed": seed, **ratios, **by})
+            print(found[-1], flush=True)
     sizes = list(dict.fromkeys(each["millions"] for each in found))
     medians = {
         size: {

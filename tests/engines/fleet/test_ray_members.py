@@ -186,15 +186,18 @@ class TestTwoMembers:
             spawn(texts(fleet.member("a"), asked)).result(PATIENCE_S)
 
     def test_closing_midway_aborts_in_the_engine(self, fleet: Fleet) -> None:
+        def under_way() -> int:
+            return fleet.reports["a"][-1].num_running + fleet.reports["a"][-1].num_waiting
+
         async def first() -> None:
             stream = fleet.member("a").answer(submission("closed", 2000, 200))
             async for _ in stream:
                 break
-            assert fleet.reports["a"][-1].num_running + fleet.reports["a"][-1].num_waiting > 100
+            await asyncio.to_thread(wait_until, lambda: under_way() > 100)
             await stream.aclose()
 
         spawn(first()).result(PATIENCE_S)
-        wait_until(lambda: not fleet.reports["a"][-1].num_running + fleet.reports["a"][-1].num_waiting, 10)
+        wait_until(lambda: not under_way())
 
     @pytest.mark.parametrize("which", ["actor", "engine"])
     def test_a_killed_process_ends_the_query_at_once(self, fleet: Fleet, which: str) -> None:
