@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from relserve.vllm_plugin import stop_strings
 from relserve.vllm_plugin.host import Client
 
 GRAMMARS = "structured_outputs_config"  # vLLM's argument that says which library holds to them
@@ -37,6 +38,7 @@ def start_client(arguments: Mapping[str, Any], stat_logger: type, forks: bool) -
         )  # fmt: skip
     finally:
         os.environ[METHOD] = before
+    stop_strings.tell(client)
     # Its traceback when the engine dies says less than the line that LocalEngine announces.
     logging.getLogger(AsyncLLM.__module__).setLevel(logging.CRITICAL)
     return client  # type: ignore[no-any-return]

@@ -23,6 +23,7 @@ from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.settings import OFF, SchedulerSettings, read
 from relserve.vllm_plugin.status import Publisher
 from relserve.vllm_plugin.steering import Steering
+from relserve.vllm_plugin.stop_strings import told_apart
 from relserve.vllm_plugin.telemetry import Telemetry
 from relserve.vllm_plugin.version import check_version
 
@@ -130,15 +131,14 @@ class RelQueryScheduling(_Base):
             self.telemetry.ended(request_id)
 
     def finish_requests(self, request_ids: str | Iterable[str] | None, *args: Any, **kwargs: Any) -> Any:
-        """Aborts, and errors found by others than the scheduler."""
+        """Aborts, stop strings (which vLLM's client finds) and errors found by others than the scheduler."""
         if request_ids is None:
-            ended = list(self.requests)
-        else:
-            ended = [request_ids] if isinstance(request_ids, str) else list(request_ids)
-        result = super().finish_requests(request_ids if request_ids is None else ended, *args, **kwargs)
+            request_ids = list(self.requests)
+        ended, answered = told_apart([request_ids] if isinstance(request_ids, str) else request_ids)
+        result = super().finish_requests(ended, *args, **kwargs)
         now_s = time.monotonic()
         for request_id in ended:
-            self._left(request_id, now_s, aborted=True)
+            self._left(request_id, now_s, aborted=request_id not in answered)
         self._tick()
         return result
 
