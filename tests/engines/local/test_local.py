@@ -146,12 +146,6 @@ def test_a_hopeless_regex_fails_its_rows_only(engine):
     assert engine.num_unfinished == 0
 
 
-def test_stop_strings_end_a_reply(engine):
-    free = ask(engine, PROMPTS[:1], max_tokens=40)[0].text
-    stop = free[len(free) // 2 :][:4]
-    assert ask(engine, PROMPTS[:1], max_tokens=40, stop=(stop,))[0].text == free[: free.index(stop)]
-
-
 def test_odd_prompts_fail_alone_or_not_at_all(engine):
     odd = ["\ud83d", "a\udc00b", "\0", "🦆" * 50, "", "x " * 500_000, "fine"]
     replies = ask(engine, odd, system="\ud83d system")
