@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from relserve.call.schema import Misfit, Shape
-from relserve.call.schema.leaves import json_number
 from relserve.call.schema.nested import NullableShape
+from relserve.call.schema.numbers import json_number
 from relserve.errors import Failure, FailureKind
 
 MAX_LISTED_NUMBERS = 1001  # a score with at most so many possible values is decoded as a choice

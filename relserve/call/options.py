@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from relserve.call.checks import number, text, texts, whole
 from relserve.call.durations import seconds_of
 from relserve.call.ebnf import EbnfError, read_ebnf
 from relserve.call.grammar_size import MAX_CHARS, check_choices, check_schema
-from relserve.call.schema import SCHEMA_EXAMPLE, schema_text_of, shape_of
+from relserve.call.schema import SCHEMA_EXAMPLE, number_of, schema_text_of, shape_of
 from relserve.call.slo import EXAMPLE as SLO_EXAMPLE
 from relserve.call.slo import Slo, slo_of
 from relserve.call.thinking import HIGH, LOW, TOKENS_OF
@@ -33,8 +33,8 @@ class Options:
     model: str | None = None
     on_error: str = "null"
     choices: tuple[str, ...] = ()
-    lo: float = field(default=0.0)
-    hi: float = field(default=10.0)
+    lo: float | None = None
+    hi: float | None = None
     schema: str = ""
     min_confidence: float | None = None
     max_chars: int = 8000
@@ -44,6 +44,11 @@ class Options:
     deadline: float | None = None  # seconds
     slo: Slo | None = None
     examples: tuple[Example, ...] = ()
+
+    @property
+    def score_bounds(self) -> tuple[float, float]:
+        """The lowest and the highest score."""
+        return 0.0 if self.lo is None else self.lo, 10.0 if self.hi is None else self.hi
 
 
 class OptionSpec(NamedTuple):
@@ -135,8 +140,8 @@ OPTIONS: Mapping[str, OptionSpec] = {
     "on_error": OptionSpec("VARCHAR", "'null' (default) or 'raise'", _on_error),
     "choices": OptionSpec("VARCHAR[]", "the only answers allowed", _visible_texts),
     "grammar": OptionSpec("VARCHAR", "rules that an answer keeps to, in EBNF", _grammar),
-    "lo": OptionSpec("DOUBLE", "lowest score (0)", number(-1e9, 1e9)),
-    "hi": OptionSpec("DOUBLE", "highest score (10)", number(-1e9, 1e9)),
+    "lo": OptionSpec("DOUBLE", "lowest score (0), or least number", number(-1e9, 1e9)),
+    "hi": OptionSpec("DOUBLE", "highest score (10), or greatest number", number(-1e9, 1e9)),
     "schema": OptionSpec("VARCHAR", "fields to find and their types, as JSON text", _schema),
     "min_confidence": OptionSpec("DOUBLE", "answers less probable than this are NULL", number(0, 1)),
     "max_chars": OptionSpec("BIGINT", "most characters of values in one prompt (8000)", whole(1, 10**9)),
@@ -175,6 +180,12 @@ def _single(kind: str) -> FunctionSpec:
     return FunctionSpec(_TYPED, (), lambda o: Extract(shape_of(schema)), schema=schema)
 
 
+def _single_number(kind: str) -> FunctionSpec:
+    """Likewise of a type of numbers, from lo to hi."""
+    answer_type = lambda o: Extract(number_of(kind.lower(), o.lo, o.hi))  # noqa: E731
+    return _single(kind)._replace(options=(*_TYPED, "lo", "hi"), answer_type=answer_type)
+
+
 FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm": FunctionSpec(
         (*_COMMON, "choices", "grammar", "min_confidence"),
@@ -185,11 +196,11 @@ FUNCTIONS: Mapping[str, FunctionSpec] = {
     "llm_classify": FunctionSpec(
         (*_TYPED, "choices", "min_confidence"), ("choices",), lambda o: Choice(o.choices)
     ),
-    "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(o.lo, o.hi)),
+    "llm_score": FunctionSpec((*_TYPED, "lo", "hi"), (), lambda o: Number(*o.score_bounds)),
     "llm_extract": FunctionSpec((*_TYPED, "schema"), ("schema",), lambda o: Extract(shape_of(o.schema))),
     "llm_agg": FunctionSpec((*_GROUPS, "max_chars"), (), lambda o: Text(), aggregate=True),
-    "llm_int": _single("BIGINT"),
-    "llm_double": _single("DOUBLE"),
+    "llm_int": _single_number("BIGINT"),
+    "llm_double": _single_number("DOUBLE"),
     "llm_bool": _single("BOOLEAN"),
     "llm_date": _single("DATE"),
 }
@@ -225,11 +236,21 @@ def parse_options(function: str, given: Mapping[str, Any]) -> Options:
         raise OptionError("min_confidence needs choices := [..]: free text has no one probability to compare")
     if options.grammar and options.choices:
         raise OptionError("choices and grammar both say what an answer may be; leave one out")
-    if options.lo >= options.hi:
-        raise OptionError(f"lo must be below hi, not {options.lo:g} and {options.hi:g}")
-    if options.hi - options.lo < SCORE_STEP - 1e-9:
-        raise OptionError(f"lo and hi must be at least {SCORE_STEP} apart, the step of a score")
+    _check_bounds(function, options)
     return options
+
+
+def _check_bounds(function: str, options: Options) -> None:
+    """See that there are numbers from lo to hi."""
+    lo, hi = options.score_bounds if function == "llm_score" else (options.lo, options.hi)
+    if lo is not None and hi is not None:
+        if lo >= hi:
+            raise OptionError(f"lo must be below hi, not {lo:g} and {hi:g}")
+        if function == "llm_score" and hi - lo < SCORE_STEP - 1e-9:
+            raise OptionError(f"lo and hi must be at least {SCORE_STEP} apart, the step of a score")
+    for name, bound in (("lo", lo), ("hi", hi)) if function == "llm_int" else ():
+        if bound is not None and bound != int(bound):
+            raise OptionError(f"{name} of llm_int() must be a whole number, not {bound:g}")
 
 
 def _example(name: str) -> str:

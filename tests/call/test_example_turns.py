@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from relserve.call.answer_types import Choice, Extract, Number, Text, YesNo
-from relserve.call.options import FUNCTIONS, parse_options
+from relserve.call.options import FUNCTIONS, Options, parse_options
 from relserve.call.relquery import CallSite, Submission, sampling_of
 from relserve.call.schema import shape_of
 from relserve.call.template import Template
@@ -37,9 +37,10 @@ def turns(template: str, kind: Any, value: Any) -> list[tuple[str, str]]:
         ("{}?", Choice(("good", "bad")), [["a", "bad"]], [("L\na?", "bad")]),
         ("{}?", Number(1, 5), [["a", 4]], [("L\na?", "4")]),
         ("{}?", Extract(shape_of('{"a": "INTEGER"}')), [["a", {"a": 3}]], [("L\na?", '{"a": 3}')]),
-        ("{}?", FUNCTIONS["llm_int"].answer_type(None), [["a", 3]], [("L\na?", "3")]),  # type: ignore[arg-type]
-        ("{}?", FUNCTIONS["llm_bool"].answer_type(None), [["a", True]], [("L\na?", "true")]),  # type: ignore[arg-type]
-        ("{}?", FUNCTIONS["llm_date"].answer_type(None), [["a", "2024-02-29"]], [("L\na?", '"2024-02-29"')]),  # type: ignore[arg-type]
+        ("{}?", FUNCTIONS["llm_int"].answer_type(Options()), [["a", 3]], [("L\na?", "3")]),
+        ("{}?", FUNCTIONS["llm_bool"].answer_type(Options()), [["a", True]], [("L\na?", "true")]),
+        ("{}?", FUNCTIONS["llm_date"].answer_type(Options()), [["a", "2024-02-29"]],
+         [("L\na?", '"2024-02-29"')]),
     ],
 )  # fmt: skip
 def test_an_example_is_asked_as_a_row_is(template: str, kind: Any, value: Any, expected: Any) -> None:

@@ -53,9 +53,9 @@ class Filter:
         if sql_type_of(self.function) == "BOOLEAN":
             return [True, False]
         if sql_type_of(self.function) == "DOUBLE":
-            middle = (self.options.lo + self.options.hi) / 2
+            lo, hi = self.options.score_bounds
             numbers = [each for each in self.literals if isinstance(each, (int, float))]
-            return [float(each) for each in (self.options.lo, self.options.hi, middle, *numbers)]
+            return [float(each) for each in (lo, hi, (lo + hi) / 2, *numbers)]
         texts = [each for each in self.literals if isinstance(each, str)]
         return [*self.options.choices, *texts, "", "x" * 1000]
 

@@ -1,22 +1,15 @@
-"""Types that hold no others. Numbers that are not whole are JSON strings under a pattern, which bounds their
-digits and keeps them exact; a JSON number would do neither.
-"""
+"""Types that hold no others and are no numbers."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
-from relserve.call.schema.shape import TEXT_CHARS, JsonSchema, literal, misfit
-
-MAX_DIGITS = 18  # of whole numbers under a grammar; more fit a HUGEINT, but nobody extracts them
-EXACT_IN_JSON = 2**53  # JSON readers may take numbers for doubles
+from relserve.call.schema.shape import TEXT_CHARS, JsonSchema, literal, matching, misfit
 
 # A text has no bound here: with one, xgrammar compiles for 30 s over a vocabulary of 262,144 tokens. `read`
 # and max_tokens bound it. Escapes stand apart from plain characters, which makes masks cheap.
@@ -26,13 +19,6 @@ _DAY = (
     r"|02-(0[1-9]|[12][0-9]))"
 )
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_FLOAT = r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,6})?(e-?[0-9]{1,2})?"
-_NUMBER = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][-+]?[0-9]{1,3})?", re.ASCII)
-
-
-def json_number(text: str) -> Decimal | float:
-    """A JSON number that is not whole; infinity for one out of all bounds."""
-    return Decimal(text) if _NUMBER.fullmatch(text) else math.inf
 
 
 @dataclass(frozen=True)
@@ -79,108 +65,6 @@ class BoolShape:
 
     def sample(self, random: Random) -> bool:
         return random.random() < 0.5
-
-
-@dataclass(frozen=True)
-class WholeShape:
-    """A type of whole numbers from `lo` to `hi`."""
-
-    sql_type: str
-    lo: int
-    hi: int
-    words: str = "whole number"
-
-    @property
-    def max_chars(self) -> int:
-        return min(MAX_DIGITS, len(str(self.hi))) + 1
-
-    @property
-    def longest(self) -> str:
-        return ("-" if self.lo < 0 else "") + str(min(self.hi, 10**MAX_DIGITS - 1))
-
-    def regex(self) -> str:
-        return ("-?" if self.lo < 0 else "") + up_to(min(self.hi, 10**MAX_DIGITS - 1))
-
-    def json_schema(self) -> JsonSchema:
-        most = 10**MAX_DIGITS - 1
-        return {"type": "integer", "minimum": max(self.lo, -most), "maximum": min(self.hi, most)}
-
-    def read(self, value: Any, where: str) -> int | str:
-        number = _number(value)
-        if number is None or _num_decimals(number) or not self.lo <= number <= self.hi:
-            raise misfit(value, where, f"a whole number that fits {self.sql_type}")
-        whole = int(number)
-        return whole if abs(whole) < EXACT_IN_JSON else str(whole)
-
-    def sample(self, random: Random) -> int:
-        return random.randint(max(self.lo, 0), min(self.hi, 100))
-
-
-@dataclass(frozen=True)
-class DecimalShape:
-    """DECIMAL(width, scale)."""
-
-    width: int
-    scale: int
-    words: str = "decimal number"
-
-    @property
-    def max_chars(self) -> int:
-        return self.width + 5
-
-    @property
-    def longest(self) -> str:
-        whole = "9" * (self.width - self.scale) or "0"
-        return f'"-{whole}{"." if self.scale else ""}{"9" * self.scale}"'
-
-    @property
-    def _pattern(self) -> str:
-        before = self.width - self.scale
-        whole = f"(0|[1-9][0-9]{{0,{before - 1}}})" if before else "0"
-        return f"-?{whole}" + (rf"(\.[0-9]{{1,{self.scale}}})?" if self.scale else "")
-
-    def regex(self) -> str:
-        return f'"{self._pattern}"'
-
-    def json_schema(self) -> JsonSchema:
-        return _matching(self._pattern)
-
-    def read(self, value: Any, where: str) -> str:
-        number = _number(value)
-        limit = Decimal(10) ** (self.width - self.scale)
-        if number is None or not -limit < number < limit or _num_decimals(number) > self.scale:
-            raise misfit(value, where, f"a number that fits DECIMAL({self.width},{self.scale})")
-        return f"{number:.{self.scale}f}"
-
-    def sample(self, random: Random) -> str:
-        digits = random.randrange(10 ** min(self.width, self.scale + 2))
-        return f"{Decimal(digits).scaleb(-self.scale):.{self.scale}f}"
-
-
-@dataclass(frozen=True)
-class FloatShape:
-    """DOUBLE or FLOAT, whose largest number is `most`."""
-
-    sql_type: str
-    most: float
-    words: str = "number"
-    max_chars: int = 30
-    longest: str = '"-999999999999999.999999e-99"'
-
-    def regex(self) -> str:
-        return f'"{_FLOAT}"'
-
-    def json_schema(self) -> JsonSchema:
-        return _matching(_FLOAT)
-
-    def read(self, value: Any, where: str) -> float:
-        number = _number(value)
-        if number is None or not -self.most <= float(number) <= self.most:
-            raise misfit(value, where, f"a number that fits {self.sql_type}")
-        return float(number)
-
-    def sample(self, random: Random) -> str:
-        return f"{random.randrange(1000) / 10}"
 
 
 @dataclass(frozen=True)
@@ -260,7 +144,7 @@ class ClockShape:
         return f'"{_CLOCKS[self.sql_type].pattern}"'
 
     def json_schema(self) -> JsonSchema:
-        return _matching(_CLOCKS[self.sql_type].pattern)
+        return matching(_CLOCKS[self.sql_type].pattern)
 
     def read(self, value: Any, where: str) -> str:
         clock = _CLOCKS[self.sql_type]
@@ -274,35 +158,3 @@ class ClockShape:
     def sample(self, random: Random) -> str:
         sample = _CLOCKS[self.sql_type].sample
         return str(sample + timedelta(random.randrange(366)) if isinstance(sample, date) else sample)
-
-
-def up_to(most: int) -> str:
-    """A regex for the whole numbers from 0 to `most`, which has at least two digits."""
-    digits = str(most)
-    num = len(digits)
-    shorter = rf"[1-9][0-9]{{0,{num - 2}}}"
-    # as long as `most`, the same up to one digit and smaller there
-    smaller = [
-        f"{digits[:i]}[{1 if i == 0 else 0}-{int(digit) - 1}]" + (f"[0-9]{{{rest}}}" if rest else "")
-        for i, (digit, rest) in enumerate(zip(digits, reversed(range(num)), strict=True))
-        if int(digit) > (1 if i == 0 else 0)
-    ]
-    return f"({'|'.join(['0', shorter, *smaller, digits])})"
-
-
-def _matching(regex: str) -> JsonSchema:
-    return {"type": "string", "pattern": f"^{regex}$"}
-
-
-def _number(value: Any) -> Decimal | None:
-    """A number as JSON or as a text spells it; None for what is none."""
-    if isinstance(value, str):
-        return Decimal(value) if _NUMBER.fullmatch(value) else None
-    return Decimal(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
-
-
-def _num_decimals(number: Decimal) -> int:
-    """How many digits it needs after the point."""
-    _, digits, exponent = number.as_tuple()
-    spelled = "".join(map(str, digits)).lstrip("0")
-    return max(0, -int(exponent) - (len(spelled) - len(spelled.rstrip("0")))) if spelled else 0

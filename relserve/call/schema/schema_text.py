@@ -12,16 +12,9 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from relserve.call.schema.leaves import (
-    BoolShape,
-    ClockShape,
-    DecimalShape,
-    EnumShape,
-    FloatShape,
-    TextShape,
-    WholeShape,
-)
+from relserve.call.schema.leaves import BoolShape, ClockShape, EnumShape, TextShape
 from relserve.call.schema.nested import ListShape, NullableShape, StructShape
+from relserve.call.schema.numbers import DecimalShape, FloatShape, WholeShape
 from relserve.call.schema.shape import Shape
 from relserve.errors import OptionError
 
@@ -38,8 +31,8 @@ MAX_DEPTH = 16
 _LEAVES: dict[str, Shape] = {
     "varchar": TextShape(),
     "boolean": BoolShape(),
-    "float": FloatShape("FLOAT", 3.4028234663852886e38),
-    "double": FloatShape("DOUBLE", 1.7976931348623157e308),
+    "float": FloatShape("FLOAT", -3.4028234663852886e38, 3.4028234663852886e38),
+    "double": FloatShape("DOUBLE", -1.7976931348623157e308, 1.7976931348623157e308),
     "date": ClockShape("DATE"),
     "time": ClockShape("TIME"),
     "timestamp": ClockShape("TIMESTAMP"),
@@ -81,6 +74,17 @@ def shape_of(schema: str) -> Shape:
     except RecursionError as error:
         raise _refused("", "is nested too deeply") from error
     return shape if isinstance(shape, (ListShape, StructShape)) else NullableShape(shape)
+
+
+def number_of(kind: str, lo: float | None, hi: float | None) -> Shape:
+    """A number from `lo` to `hi`, or null; None leaves the bound of the type.
+
+    Args:
+        kind: "bigint" or "double".
+    """
+    shape = _LEAVES[kind]
+    assert isinstance(shape, (WholeShape, FloatShape))
+    return NullableShape(shape.within(lo, hi))
 
 
 class _Pairs(list[tuple[str, Any]]):

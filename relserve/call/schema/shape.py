@@ -65,6 +65,11 @@ def literal(text: str) -> str:
     return _META.sub(r"\\\g<0>", json.dumps(text, ensure_ascii=False))
 
 
+def matching(regex: str) -> JsonSchema:
+    """The schema of a JSON string that matches a regex."""
+    return {"type": "string", "pattern": f"^{regex}$"}
+
+
 def misfit(value: Any, where: str, wanted: str) -> Misfit:
     """What to raise for a value that is not what was wanted."""
     shown = str(value) if isinstance(value, Decimal) else repr(value)

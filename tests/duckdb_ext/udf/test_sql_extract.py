@@ -196,6 +196,13 @@ def test_what_is_not_of_the_type_is_a_failure(function: str, reply: str) -> None
     assert made.rows("SELECT kind FROM llm_errors()") == [("unparsable",)]
 
 
+def test_numbers_out_of_their_range_are_null_on_record() -> None:
+    made = make(script=reading("9"))
+    calls = "llm_int('{}', 'x', lo := 0, hi := 5), llm_int('{}', 'x', lo := 9), llm_double('{}', 'x', hi := 10)"
+    assert made.rows(f"SELECT {calls}") == [(None, 9, 9.0)]
+    assert "not a whole number from 0 to 5" in made.rows("SELECT message FROM llm_errors()")[0][0]
+
+
 def test_functions_of_one_type_have_it_at_bind_time(made: Made) -> None:
     sql = "DESCRIBE SELECT llm_int('a'), llm_double('a'), llm_bool('a'), llm_date('a')"
     assert [row[1] for row in made.rows(sql)] == ["BIGINT", "DOUBLE", "BOOLEAN", "DATE"]
