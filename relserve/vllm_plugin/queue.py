@@ -107,6 +107,10 @@ class RelQueue(RequestQueue):
         for rel_id in dict.fromkeys([*in_order, *self._rows]):
             yield from list(self._rows[rel_id])
 
+    def __getitem__(self, index: int) -> Request:
+        """The row in this place of the order, as vLLM's own queue has it; takes as long as there are rows."""
+        return list(self)[index]
+
     def _first(self) -> tuple[str, Request]:
         found = self._find()
         if found is None:

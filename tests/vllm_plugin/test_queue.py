@@ -44,6 +44,9 @@ class Waiting:
 def test_all_rows_come_in_order_of_urgency() -> None:
     waiting = Waiting()
     waiting.show(None)
+    assert [waiting.queue[place].request_id for place in (0, 1, -1)] == ["c-0", "b-0", "a-1"]
+    with pytest.raises(IndexError):
+        waiting.queue[5]
     assert waiting.popped() == ["c-0", "b-0", "b-1", "a-0", "a-1"]
     assert len(waiting.queue) == 0
 

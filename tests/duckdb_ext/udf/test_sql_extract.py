@@ -198,7 +198,7 @@ def test_what_is_not_of_the_type_is_a_failure(function: str, reply: str) -> None
 
 def test_numbers_out_of_their_range_are_null_on_record() -> None:
     made = make(script=reading("9"))
-    calls = "llm_int('{}', 'x', lo := 0, hi := 5), llm_int('{}', 'x', lo := 9), llm_double('{}', 'x', hi := 10)"
+    calls = "llm_int('{}', 1, lo := 0, hi := 5), llm_int('{}', 1, lo := 9), llm_double('{}', 1, hi := 10)"
     assert made.rows(f"SELECT {calls}") == [(None, 9, 9.0)]
     assert "not a whole number from 0 to 5" in made.rows("SELECT message FROM llm_errors()")[0][0]
 
