@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         RelserveWarning,
         RowError,
         RowsFailedWarning,
+        SameAnswerWarning,
         TemplateError,
         Text2SqlError,
         UsageError,
@@ -57,7 +58,7 @@ _HOMES = {
     "relserve.errors": (
         "Cancelled", "ConstantPromptWarning", "EngineDeadError", "EngineError", "EngineStartError",
         "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning",
-        "TemplateError", "Text2SqlError", "UsageError",
+        "SameAnswerWarning", "TemplateError", "Text2SqlError", "UsageError",
     ),
     "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
 }  # fmt: skip
@@ -67,7 +68,7 @@ __version__ = VERSION
 __all__ = [
     "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
     "EngineStartError", "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError",
-    "RowsFailedWarning", "TemplateError", "Text2SqlError", "UsageError", "allm",
+    "RowsFailedWarning", "SameAnswerWarning", "TemplateError", "Text2SqlError", "UsageError", "allm",
     "allm_classify", "allm_filter", "allm_score", "attach", "close_engines", "connect", "llm",
     "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip

@@ -164,6 +164,10 @@ class RowsFailedWarning(RelserveWarning):
     """Rows of a statement failed and are NULL, under `on_error := 'null'`; issued once, at its end."""
 
 
+class SameAnswerWarning(RelserveWarning):
+    """Every prompt of a call got the same label, which may be the model's habit; issued once a call."""
+
+
 class FailureKind(StrEnum):
     """Why a row has no answer."""
 

@@ -20,12 +20,13 @@ from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.call.values import to_arrow
 from relserve.engines.protocol import Engine
-from relserve.errors import FailureKind, RowsFailedWarning, UsageError
+from relserve.errors import FailureKind, RelserveWarning, RowsFailedWarning, SameAnswerWarning, UsageError
 from relserve.frames.fold import Coded, Folded, encode, fold
 from relserve.frames.picking import pick
 from relserve.frames.typed import typed
 from relserve.session.failures_text import failures_text
 from relserve.session.history import History
+from relserve.session.notices import same_answers
 from relserve.session.progress import bar
 from relserve.settings import Settings
 
@@ -51,10 +52,10 @@ class Source(Protocol):
 
 
 class Answered(NamedTuple):
-    """A result, and what to warn of ("" for nothing)."""
+    """A result, and what to warn of."""
 
     value: Any
-    warning: str
+    warnings: Sequence[RelserveWarning]
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,17 @@ class Call:
         """
         picked = self.picked(source.names)
         folded = fold([_encoded(source, i) for i in picked])
-        answers = self._answers(folded, source.num_rows, cancel) if folded.rows else []
+        statement = HISTORY.new_statement()
+        answers = self._answers(folded, source.num_rows, statement, cancel) if folded.rows else []
         column = folded.spread(self.column_of([answer.value for answer in answers]))
         text = failures_text(source.num_rows, _failed(answers, folded.counts), "relserve.llm_errors()")
-        return Answered(source.wrap(column, self.name), text)
+        failed = [RowsFailedWarning(text)] if text else []
+        same = [SameAnswerWarning(line) for line in same_answers(HISTORY, statement)]
+        return Answered(source.wrap(column, self.name), [*same, *failed])
 
-    def _answers(self, folded: Folded, num_rows: int, cancel: threading.Event | None) -> list[Answer]:
+    def _answers(
+        self, folded: Folded, num_rows: int, statement: int, cancel: threading.Event | None
+    ) -> list[Answer]:
         template = Template.parse(self.template)
         rows, counts = folded.rows, folded.counts
         if nulls := num_rows - sum(counts):  # for the record: they are asked nothing
@@ -123,7 +129,8 @@ class Call:
         )
         shown = self.settings.progress if self.progress is None else self.progress
         with bar(shown) as progress:
-            return session.run(relquery, cancel, progress).answers[: len(folded.rows)]
+            answers = session.run(relquery, cancel, progress, statement=statement).answers
+        return answers[: len(folded.rows)]
 
 
 def _failed(answers: Sequence[Answer], counts: Sequence[int]) -> Counter[FailureKind]:
@@ -135,10 +142,10 @@ def _failed(answers: Sequence[Answer], counts: Sequence[int]) -> Counter[Failure
     return failed
 
 
-def warn(text: str, stacklevel: int) -> None:
-    """Warn of failed rows, if there are any; `stacklevel` as for warnings.warn in the caller."""
-    if text:
-        warnings.warn(text, RowsFailedWarning, stacklevel=stacklevel + 1)
+def warn(told: Sequence[RelserveWarning], stacklevel: int) -> None:
+    """Issue warnings; `stacklevel` as for warnings.warn in the caller."""
+    for each in told:
+        warnings.warn(each, stacklevel=stacklevel + 1)
 
 
 def _encoded(source: Source, i: int) -> Coded:

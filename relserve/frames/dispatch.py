@@ -27,11 +27,11 @@ def answer(call: Call, cancel: threading.Event | None = None) -> Answered:
     """
     data = call.data
     if isinstance(data, Relation):
-        return Answered(relations.add_in_sql(data, call), "")
+        return Answered(relations.add_in_sql(data, call), [])
     if isinstance(data, duckdb.DuckDBPyRelation):
         return relations.add_at_once(data, call, cancel)
     if _is_of("polars", ("LazyFrame",), data):
-        return Answered(_lazily(call, cancel), "")
+        return Answered(_lazily(call, cancel), [])
     return call.ask(_source(data, call.function), cancel)
 
 
@@ -62,8 +62,8 @@ def _lazily(call: Call, cancel: threading.Event | None) -> Any:
     call.picked(call.data.collect_schema().names())  # a mistake is told now, not when it is collected
 
     def ask(frame: Any) -> Any:
-        column, warning = call.ask(polars_frames.PolarsFrame(frame), cancel)
-        warn(warning, stacklevel=2)
+        column, told = call.ask(polars_frames.PolarsFrame(frame), cancel)
+        warn(told, stacklevel=2)
         return column
 
     return polars_frames.add_lazily(call.data, call.name, call.kind, ask)

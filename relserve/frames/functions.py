@@ -47,8 +47,8 @@ def synchronous(function: str) -> FrameFunction:
     """relserve.llm and so on."""
 
     def run(data: Any, template: str, **given: Any) -> Any:
-        value, warning = answer(_call(function, data, template, given))
-        warn(warning, stacklevel=2)
+        value, told = answer(_call(function, data, template, given))
+        warn(told, stacklevel=2)
         return value
 
     return _dressed(run, function, function)
@@ -59,8 +59,8 @@ def asynchronous(function: str) -> FrameFunction:
 
     async def run(data: Any, template: str, **given: Any) -> Any:
         call = _call(function, data, template, given)
-        value, warning = await in_thread(lambda cancel: answer(call, cancel))
-        warn(warning, stacklevel=2)
+        value, told = await in_thread(lambda cancel: answer(call, cancel))
+        warn(told, stacklevel=2)
         return value
 
     return _dressed(run, function, f"a{function}")

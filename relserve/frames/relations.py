@@ -46,9 +46,9 @@ def add_at_once(relation: duckdb.DuckDBPyRelation, call: Call, cancel: threading
     _refuse_taken(call.name, relation.columns)
     call.picked(relation.columns)  # a mistake is told before the relation is read
     table = relation.to_arrow_table()
-    column, warning = call.ask(ArrowFrame(table), cancel)
+    column, told = call.ask(ArrowFrame(table), cancel)
     answered = table.append_column(call.name, column)  # noqa: F841 (DuckDB finds it by name)
-    return Answered(relation.query("relation", "SELECT * FROM answered"), warning)
+    return Answered(relation.query("relation", "SELECT * FROM answered"), told)
 
 
 def _refuse_taken(name: str, names: Sequence[str]) -> None:

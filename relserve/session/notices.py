@@ -1,4 +1,4 @@
-"""Warnings at the user's own line: that rows of a statement failed, and that a call has no column."""
+"""Warnings at the user's own line: rows failed, all answers are the same, a call has no column."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from types import FrameType
 
-from relserve.errors import ConstantPromptWarning, FailureKind, RowsFailedWarning
+from relserve.errors import ConstantPromptWarning, FailureKind, RowsFailedWarning, SameAnswerWarning
 from relserve.session.failures_text import failures_text
 from relserve.session.history import History
 
@@ -32,12 +32,24 @@ def summary(history: History, statement: int) -> str:
     return failures_text(sum(q.num_rows for q in queries), kinds, where, noun)
 
 
+def same_answers(history: History, statement: int) -> list[str]:
+    """A line of each call of a statement that gave all prompts one label; once for a history."""
+    found = [
+        (q, q.same_answer.text(q.function))
+        for q in history.queries()
+        if q.statement == statement and q.same_answer is not None
+    ]
+    return [text for q, text in found if text and history.is_first(f"{q.function} {q.template} {q.model}")]
+
+
 def warn(history: History, statement: int) -> bool:
-    """Warn with `summary`, at the line outside relserve that led here; whether there was anything to say.
+    """Warn with `same_answers` and `summary` at the line outside relserve that led here; whether rows failed.
 
     Raises:
-        RowsFailedWarning: the user's filters turn warnings into errors.
+        RowsFailedWarning, SameAnswerWarning: the user's filters turn warnings into errors.
     """
+    for line in same_answers(history, statement):
+        warnings.warn(line, SameAnswerWarning, stacklevel=_depth(sys._getframe(0)))
     text = summary(history, statement)
     if text:
         warnings.warn(text, RowsFailedWarning, stacklevel=_depth(sys._getframe(0)))

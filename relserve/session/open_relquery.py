@@ -22,6 +22,7 @@ from relserve.session.history import History, QueryRecord
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
 from relserve.session.round import Enough, Round, Watch
+from relserve.session.same_answer import counted_of
 
 NULL = Answer(None)  # of a row without a prompt
 
@@ -63,8 +64,9 @@ class OpenRelQuery:
         self._num_sent = 0  # prompts of all rounds that reached the engine
         self._lock = threading.Lock()
         self.record = QueryRecord(
-            rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement
-        )
+            rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement,
+            same_answer=counted_of(site.answer_type, engine.model),
+        )  # fmt: skip
         self._recorder = Recorder(history, self.record)
 
     def ask(

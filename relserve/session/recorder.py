@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from relserve.call.answer_types import Answer
 from relserve.call.relquery import Phases, Usage
 from relserve.call.standing import Standing
 from relserve.errors import Cancelled, Failure
@@ -68,6 +69,12 @@ class Recorder:
             record.num_cached += num_cached
             record.num_rows_done += num_rows
             record.usage = Usage(*map(sum, zip(record.usage, usage, strict=True)))
+
+    def saw(self, answers: Sequence[Answer]) -> None:
+        """A batch of answers, of which is counted whether they are all the same."""
+        if self.record.same_answer is not None:
+            with self._lock:
+                self.record.same_answer.add(answers)
 
     def stands(self, standing: Standing | None) -> None:
         """Where rows stand that wait to be admitted; None: none waits."""

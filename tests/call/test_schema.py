@@ -110,7 +110,7 @@ def test_values_that_fit(kind: str, value: Any, read: Any) -> None:
         ("ENUM('a', 'b')", "A", r"v is 'A', not one of \['a', 'b'\]"),
         ("ENUM('a', 'b')", ["a"], "not one of"),
         ("VARCHAR[]", "a", "v is 'a', not a list"),
-        ("VARCHAR[]", ["a"] * 33, "v has more than 32 items"),
+        ("VARCHAR[]", [str(i) for i in range(33)], "v has more than 32 items"),
         ("INTEGER[3]", [1, 2], "v has 2 items, not 3"),
         ("DATE[]", ["2024-01-01", "soon"], r"v\[1\] is 'soon', not a DATE"),
         ("STRUCT(a DATE)", {}, "v.a is missing"),
@@ -177,6 +177,28 @@ def test_samples_fit_their_schema_and_duckdb(seed: int) -> None:
     assert {name for name, value in struct.items() if value is None} == {
         name for name, value in sample.items() if value is None
     }
+
+
+@pytest.mark.parametrize(
+    ("items", "kept"),
+    [
+        (["100"] * 33, ["100"]),
+        (["5", "7"] + ["100"] * 31, ["5", "7", "100"]),
+        (["1", *["2", "3", "4"] * 10, "2", "3"], ["1", "2", "3", "4"]),
+        (["9"] * 32, ["9"] * 32),  # a list that has ended is as it is
+    ],
+)
+def test_a_list_that_repeats_itself_to_the_bound_ends_where_it_begins_to(items: Any, kept: Any) -> None:
+    assert json.loads(extract(["VARCHAR"]).parse(json.dumps(items)).value) == kept
+    inside = extract({"d": ["VARCHAR"]}).parse(json.dumps({"d": items}))
+    assert json.loads(inside.value) == {"d": kept}
+
+
+def test_a_long_list_that_only_ends_alike_is_a_failure() -> None:
+    items = [str(i) for i in range(25)] + ["25"] * 8
+    failure = extract(["VARCHAR"]).parse(json.dumps(items)).failure
+    assert failure is not None
+    assert "more than 32 items" in failure.message
 
 
 def test_the_longest_reply_fits_the_default_max_tokens_of_small_schemas() -> None:

@@ -28,7 +28,7 @@ class Teller(Protocol):
         """What shows how far one relQuery is; None: nobody looks."""
 
     def warn_of_failures(self, history: History, statement: int) -> bool:
-        """Tell that rows of a statement failed; whether any did."""
+        """Tell that rows of a statement failed, or all got one answer; whether any failed."""
 
 
 class Client(Teller, Protocol):
