@@ -9,7 +9,7 @@ from relserve.engines.local.model_files import ModelSize
 
 GIB = 2**30
 ONE_THREAD_BELOW = 40e6  # parameters; smaller models lose more at the end of each operation than they gain
-ROW_TOKENS = 1024  # of prompt and answer, that a row is expected to have at most
+ROW_TOKENS = 512  # of prompt and answer, that a row is expected to have at most
 MAX_ROWS = 256  # that vLLM runs at once where nothing else is said
 KV_SHARE = 0.5  # of the memory that the weights leave free
 KV_GIB = 2  # where nothing is known

@@ -78,12 +78,12 @@ def test_kv_memory_leaves_half_of_what_is_free():
 
 def test_each_part_of_a_split_model_keeps_its_part_of_a_token():
     """vLLM gives every worker as much as the variable says."""
-    assert (kv_of(), kv_of(workers=Workers(2)), kv_of(workers=Workers(4))) == (15, 8, 4)
+    assert (kv_of(), kv_of(workers=Workers(2)), kv_of(workers=Workers(4))) == (8, 4, 2)
     assert kv_of(free=9 * GIB, workers=Workers(2)) == 2  # 4 in all
 
 
 def test_each_copy_of_a_model_has_weights_and_rows_of_its_own():
-    assert kv_of(workers=Workers(1, 2)) == 15
+    assert kv_of(workers=Workers(1, 2)) == 8
     assert kv_of(free=9 * GIB, workers=Workers(1, 2)) == 2  # 9 - 2 x 0.5 are left: 4 in all
     assert kv_of(free=21 * GIB, workers=Workers(2, 2)) == 2
 
