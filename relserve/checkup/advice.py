@@ -36,7 +36,10 @@ def advise(
         )
     if not logprobs.ok:
         found.append("no probabilities are told: leave min_confidence out")
-    if speed.prefill is not None and speed.prefill < SLOW_PREFILL:
+    if speed.busy_cores:
+        cores = "a core" if speed.busy_cores == 1 else f"{speed.busy_cores} cores"
+        found.append(f"other programs kept {cores} busy, so the speeds are too low: measure when it is quiet")
+    elif speed.prefill is not None and speed.prefill < SLOW_PREFILL:
         found.append(
             f"{speed.prefill:.0f} tokens of prompts a second is slow for tables: take a smaller model, one "
             "with 4-bit weights behind llama.cpp or ollama by its URL, or a machine with a GPU"

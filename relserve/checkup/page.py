@@ -76,11 +76,15 @@ class Speed:
     """Tokens a second: of prompts that nobody asked before, and of answers to several rows at once.
 
     None where the engine counts no tokens.
+
+    Attributes:
+        busy_cores: of this machine, that other programs kept busy just before.
     """
 
     prefill: float | None
     decode: float | None
     decode_rows: int
+    busy_cores: int = 0
 
 
 @dataclass(frozen=True)

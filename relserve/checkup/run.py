@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from relserve.api import Connection, connect, find_engine
 from relserve.call.relquery import Reply, Sampling, Submission, new_rel_id
@@ -15,6 +16,7 @@ from relserve.engines.http.engine import HttpEngine
 from relserve.engines.local.engine import LocalEngine
 from relserve.engines.protocol import Engine
 from relserve.errors import EngineError, EngineStartError
+from relserve.machine import capacity
 
 Tell = Callable[[str], None]
 
@@ -30,7 +32,7 @@ def check(name: str, tell: Tell) -> Page:
         ModelError: the name leads to no model, or to a folder that lacks something.
         EngineError: it does not come up, or dies.
     """
-    engine = find_engine(name)
+    engine, busy_cores = find_engine(name), capacity.num_cores() - capacity.num_idle_cores()
     if isinstance(engine, LocalEngine):
         check_folder(name, engine.path)
     with connect(model=name, cache=False, progress=False) as con:
@@ -44,6 +46,7 @@ def check(name: str, tell: Tell) -> Page:
         asked = list(samples.ask_all(con))
         tell("measuring its speed ...")
         speed = probes.measure_speed(con.session, local.context if local else None)
+        speed = replace(speed, busy_cores=busy_cores if local else 0)
     served = _served(engine, start_s)  # the last, for it tells what was refused until now
     if first.failure is not None and all(sample.problem for sample in asked):
         raise EngineError(f"{name} answers nothing: {first.failure.message}")

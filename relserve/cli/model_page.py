@@ -99,7 +99,8 @@ def _speed(speed: Speed) -> str:
     def rate(value: float | None) -> str:
         return "not told" if value is None else f"{value:,.0f} tokens/s"
 
-    return f"prefill {rate(speed.prefill)}, decode {rate(speed.decode)} ({speed.decode_rows} rows at once)"
+    decode = f"decode {rate(speed.decode)} ({speed.decode_rows} rows at once)"
+    return f"prefill {rate(speed.prefill)}, {decode}{', on a busy machine' if speed.busy_cores else ''}"
 
 
 def _probe(probe: Probe) -> str:

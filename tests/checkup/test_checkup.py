@@ -165,6 +165,12 @@ def test_advice_of_what_was_tried() -> None:
     assert len(found) == 4
 
 
+def test_a_busy_machine_is_told_and_no_reason_for_another_model() -> None:
+    (line,) = advised(speed=Speed(50.0, 5.0, 16, busy_cores=1))
+    assert "other programs kept a core busy" in line
+    assert "GPU" not in line
+
+
 @pytest.fixture
 def plain_server() -> Iterator[FakeServer]:
     """A server that knows no JSON schemas and tells no probabilities; its answers are all the same."""
