@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         EngineDeadError,
         EngineError,
         EngineStartError,
+        HabitWarning,
         ModelError,
         OptionError,
         RelserveError,
         RelserveWarning,
         RowError,
         RowsFailedWarning,
-        SameAnswerWarning,
         TemplateError,
         Text2SqlError,
         UsageError,
@@ -58,7 +58,7 @@ _HOMES = {
     "relserve.errors": (
         "Cancelled", "ConstantPromptWarning", "EngineDeadError", "EngineError", "EngineStartError",
         "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError", "RowsFailedWarning",
-        "SameAnswerWarning", "TemplateError", "Text2SqlError", "UsageError",
+        "HabitWarning", "TemplateError", "Text2SqlError", "UsageError",
     ),
     "relserve.frames": (*_FUNCTIONS, *_AWAITED, "llm_errors", "llm_queries"),
 }  # fmt: skip
@@ -67,8 +67,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __version__ = VERSION
 __all__ = [
     "Cancelled", "Connection", "ConstantPromptWarning", "EngineDeadError", "EngineError",
-    "EngineStartError", "ModelError", "OptionError", "RelserveError", "RelserveWarning", "RowError",
-    "RowsFailedWarning", "SameAnswerWarning", "TemplateError", "Text2SqlError", "UsageError", "allm",
+    "EngineStartError", "HabitWarning", "ModelError", "OptionError", "RelserveError", "RelserveWarning",
+    "RowError", "RowsFailedWarning", "TemplateError", "Text2SqlError", "UsageError", "allm",
     "allm_classify", "allm_filter", "allm_score", "attach", "close_engines", "connect", "llm",
     "llm_classify", "llm_errors", "llm_filter", "llm_queries", "llm_score",
 ]  # fmt: skip

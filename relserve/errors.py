@@ -164,8 +164,8 @@ class RowsFailedWarning(RelserveWarning):
     """Rows of a statement failed and are NULL, under `on_error := 'null'`; issued once, at its end."""
 
 
-class SameAnswerWarning(RelserveWarning):
-    """Every prompt of a call got the same label, which may be the model's habit; issued once a call."""
+class HabitWarning(RelserveWarning):
+    """Answers look like a model's habit: one label for all prompts, texts that loop; issued once a call."""
 
 
 class FailureKind(StrEnum):

@@ -20,13 +20,13 @@ from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
 from relserve.call.values import to_arrow
 from relserve.engines.protocol import Engine
-from relserve.errors import FailureKind, RelserveWarning, RowsFailedWarning, SameAnswerWarning, UsageError
+from relserve.errors import FailureKind, HabitWarning, RelserveWarning, RowsFailedWarning, UsageError
 from relserve.frames.fold import Coded, Folded, encode, fold
 from relserve.frames.picking import pick
 from relserve.frames.typed import typed
 from relserve.session.failures_text import failures_text
 from relserve.session.history import History
-from relserve.session.notices import same_answers
+from relserve.session.notices import habits
 from relserve.session.progress import bar
 from relserve.settings import Settings
 
@@ -113,7 +113,7 @@ class Call:
         column = folded.spread(self.column_of([answer.value for answer in answers]))
         text = failures_text(source.num_rows, _failed(answers, folded.counts), "relserve.llm_errors()")
         failed = [RowsFailedWarning(text)] if text else []
-        same = [SameAnswerWarning(line) for line in same_answers(HISTORY, statement)]
+        same = [HabitWarning(line) for line in habits(HISTORY, statement)]
         return Answered(source.wrap(column, self.name), [*same, *failed])
 
     def _answers(

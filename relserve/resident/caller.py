@@ -23,7 +23,7 @@ from relserve.resident.columns import column_bytes
 from relserve.resident.request import Request
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import ERROR_SCHEMA, QUERY_SCHEMA, History
-from relserve.session.notices import same_answers, summary
+from relserve.session.notices import habits, summary
 from relserve.session.progress import Progress
 from relserve.session.session import Session
 
@@ -53,7 +53,7 @@ class _Teller:
 
     def warn_of_failures(self, history: History, statement: int) -> bool:
         """See `Teller.warn_of_failures`."""
-        for line in same_answers(history, statement):
+        for line in habits(history, statement):
             self.say(line)
         text = summary(history, statement)
         if text and self.asking.request is not None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from relserve.call.relquery import Phases, Usage
 from relserve.call.standing import Standing
 from relserve.errors import Failure
-from relserve.session.same_answer import SameAnswer
+from relserve.session.habits import Habit
 from relserve.session.workflows import Workflows
 
 MAX_QUERIES, MAX_ERRORS = 10_000, 100_000
@@ -43,7 +43,7 @@ class QueryRecord:
     statement: int = 0
     num_rows_done: int = 0  # table rows whose prompt has its reply; NULL rows need none
     standing: Standing | None = None  # of those that wait to be admitted; None: nobody does
-    same_answer: SameAnswer | None = None  # None: its answers are no labels
+    habit: Habit | None = None  # None: its answers show none
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from types import FrameType
 
-from relserve.errors import ConstantPromptWarning, FailureKind, RowsFailedWarning, SameAnswerWarning
+from relserve.errors import ConstantPromptWarning, FailureKind, HabitWarning, RowsFailedWarning
 from relserve.session.failures_text import failures_text
 from relserve.session.history import History
 
@@ -32,24 +32,24 @@ def summary(history: History, statement: int) -> str:
     return failures_text(sum(q.num_rows for q in queries), kinds, where, noun)
 
 
-def same_answers(history: History, statement: int) -> list[str]:
+def habits(history: History, statement: int) -> list[str]:
     """A line of each call of a statement that gave all prompts one label; once for a history."""
     found = [
-        (q, q.same_answer.text(q.function))
+        (q, q.habit.text(q.function))
         for q in history.queries()
-        if q.statement == statement and q.same_answer is not None
+        if q.statement == statement and q.habit is not None
     ]
     return [text for q, text in found if text and history.is_first(f"{q.function} {q.template} {q.model}")]
 
 
 def warn(history: History, statement: int) -> bool:
-    """Warn with `same_answers` and `summary` at the line outside relserve that led here; whether rows failed.
+    """Warn with `habits` and `summary` at the line outside relserve that led here; whether rows failed.
 
     Raises:
-        RowsFailedWarning, SameAnswerWarning: the user's filters turn warnings into errors.
+        RowsFailedWarning, HabitWarning: the user's filters turn warnings into errors.
     """
-    for line in same_answers(history, statement):
-        warnings.warn(line, SameAnswerWarning, stacklevel=_depth(sys._getframe(0)))
+    for line in habits(history, statement):
+        warnings.warn(line, HabitWarning, stacklevel=_depth(sys._getframe(0)))
     text = summary(history, statement)
     if text:
         warnings.warn(text, RowsFailedWarning, stacklevel=_depth(sys._getframe(0)))

@@ -18,11 +18,11 @@ from relserve.machine import traces
 from relserve.session.cached_answers import CachedAnswers
 from relserve.session.folding import FoldedRows, Grammars, Key, fold_rows
 from relserve.session.foreign_tables import ForeignTables
+from relserve.session.habits import habit_of
 from relserve.session.history import History, QueryRecord
 from relserve.session.progress import Progress
 from relserve.session.recorder import Recorder
 from relserve.session.round import Enough, Round, Watch
-from relserve.session.same_answer import counted_of
 
 NULL = Answer(None)  # of a row without a prompt
 
@@ -65,7 +65,7 @@ class OpenRelQuery:
         self._lock = threading.Lock()
         self.record = QueryRecord(
             rel_id, site.function, site.binding.template.text, engine.model, 0, statement=statement,
-            same_answer=counted_of(site.answer_type, engine.model),
+            habit=habit_of(site.answer_type, engine.model),
         )  # fmt: skip
         self._recorder = Recorder(history, self.record)
 

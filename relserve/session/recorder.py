@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from relserve.call.answer_types import Answer
-from relserve.call.relquery import Phases, Usage
+from relserve.call.relquery import Phases, Reply, Usage
 from relserve.call.standing import Standing
 from relserve.errors import Cancelled, Failure
 from relserve.session.history import ErrorRecord, History, QueryRecord
@@ -70,11 +70,11 @@ class Recorder:
             record.num_rows_done += num_rows
             record.usage = Usage(*map(sum, zip(record.usage, usage, strict=True)))
 
-    def saw(self, answers: Sequence[Answer]) -> None:
-        """A batch of answers, of which is counted whether they are all the same."""
-        if self.record.same_answer is not None:
+    def saw(self, replies: Sequence[Reply], answers: Sequence[Answer]) -> None:
+        """A batch of replies, and the answers that they are, which may show a habit of the model's."""
+        if self.record.habit is not None:
             with self._lock:
-                self.record.same_answer.add(answers)
+                self.record.habit.add(replies, answers)
 
     def stands(self, standing: Standing | None) -> None:
         """Where rows stand that wait to be admitted; None: none waits."""

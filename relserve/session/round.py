@@ -154,7 +154,7 @@ class Round:
             self._known.update(zip(keys, read.answers, strict=True))
         usage = Usage(*map(sum, zip(*(reply.usage for reply in read.replies), strict=True)))
         self._recorder.add_replies(len(read.numbers), num_cached, self._num_rows(read.numbers), usage)
-        self._recorder.saw(read.answers)
+        self._recorder.saw(read.replies, read.answers)
         both = zip(read.numbers, read.answers, strict=True)
         if failed := [(number, answer) for number, answer in both if answer.failure is not None]:
             self.num_over_context += sum(_is_over_context(answer) for _, answer in failed)

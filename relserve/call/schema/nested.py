@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from relserve.call.loops import loop_start
 from relserve.call.schema.shape import MAX_ITEMS, JsonSchema, Misfit, Shape, literal, misfit
 
 NULL_SHARE = 0.125  # of sampled fields
@@ -51,7 +52,8 @@ class ListShape:
         if self.size is not None and len(value) != self.size:
             raise Misfit(f"{where or 'it'} has {len(value)} items, not {self.size}")
         if self.size is None and len(value) > MAX_ITEMS:
-            value = _before_loop(value)
+            # Small models write the same items on and on, and only the grammar's bound ends their list.
+            value = value[: loop_start(value, LONGEST_LOOP, LEAST_LOOPED)]
         if self.size is None and len(value) > MAX_ITEMS:
             raise Misfit(
                 f"{where or 'it'} has more than {MAX_ITEMS} items, the most that llm_extract() reads"
@@ -61,20 +63,6 @@ class ListShape:
     def sample(self, random: Random) -> list[Any]:
         num_items = random.randrange(4) if self.size is None else self.size
         return [self.item.sample(random) for _ in range(num_items)]
-
-
-def _before_loop(items: list[Any]) -> list[Any]:
-    """A list up to where it begins to repeat itself to its end; all of it where it does not.
-
-    Small models write the same items on and on, and only the bound of the grammar ends their list.
-    """
-    for period in range(1, LONGEST_LOOP + 1):
-        start = len(items)
-        while start > period and items[start - 1] == items[start - 1 - period]:
-            start -= 1
-        if len(items) - start >= LEAST_LOOPED:
-            return items[:start]
-    return items
 
 
 @dataclass(frozen=True)

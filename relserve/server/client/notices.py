@@ -10,7 +10,7 @@ from types import FrameType
 from relserve_duckdb import NoVariables
 
 from relserve.session.history import History, QueryRecord
-from relserve.session.notices import constant_text, same_answers, summary
+from relserve.session.notices import constant_text, habits, summary
 from relserve.session.progress import Pace, Progress, words
 
 FIRST_S, EVERY_S = 3.0, 10.0  # until the first line about a relQuery, and between two
@@ -47,7 +47,7 @@ class WireClient:
 
     def warn_of_failures(self, history: History, statement: int) -> bool:
         """A warning; see `Teller`."""
-        for line in same_answers(history, statement):
+        for line in habits(history, statement):
             self._say("NOTICE", line)
         text = summary(history, statement)
         if text:

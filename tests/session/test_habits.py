@@ -1,21 +1,22 @@
-"""One label for all prompts of a call is told of: once, and only where it may be the model's habit."""
+"""One label for all prompts, and texts that loop, are told of: once, and not of made-up answers."""
 
 from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pandas as pd
 import pytest
 
 import relserve
+from relserve.call.relquery import Reply, Submission
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import SameAnswerWarning
+from relserve.errors import HabitWarning
 from relserve.server.client.notices import WireClient
+from relserve.session.habits import FEWEST, SameLabel, loops
 from relserve.session.history import History, QueryRecord
-from relserve.session.notices import same_answers
-from relserve.session.same_answer import FEWEST, SameAnswer
+from relserve.session.notices import habits
 
 Ask = Callable[[str, int, str], list[str]]
 
@@ -33,7 +34,7 @@ def ask() -> Ask:
             warnings.simplefilter("always")
             con.execute(f"SELECT {call} FROM range({num_rows}) t(i)").fetchall()
         assert all(each.filename == __file__ for each in caught)
-        return [str(each.message) for each in caught if each.category is SameAnswerWarning]
+        return [str(each.message) for each in caught if each.category is HabitWarning]
 
     return run
 
@@ -79,16 +80,45 @@ def test_answers_that_differ_and_made_up_ones_are_not_told() -> None:
             con.execute("SELECT llm_filter('x {}', i) FROM range(100) t(i)").fetchall()
 
 
+@pytest.mark.parametrize(
+    ("text", "is_loop"),
+    [
+        ("It is " + "very " * 14 + "ver", True),
+        ("One. " + "The beer is good and the beer is cold. " * 4 + "The b", True),
+        ("the beer is good and cold, and nobody knows why they closed it in the end, " + "so sad", False),
+        ("no no no no no", False),  # too short to tell
+        ("", False),
+    ],
+)
+def test_a_text_that_loops_is_known_by_its_end(text: str, is_loop: bool) -> None:
+    assert loops(text) == is_loop
+
+
+def test_texts_that_loop_until_max_tokens_ends_them_are_told() -> None:
+    said = "very " * 30
+
+    async def cut(submission: Submission) -> AsyncIterator[list[Reply]]:
+        for index, prompt in enumerate(submission.prompts):
+            yield [Reply(index, said, cut=prompt.endswith(("1", "2")))]
+
+    engine = ScriptedEngine(model="small")
+    engine.answer = cut  # type: ignore[method-assign, assignment]
+    con = relserve.connect(engine=engine, progress=False)
+    with pytest.warns(HabitWarning, match=r"^2 of 10 answers of llm\(\) repeat themselves until max_tokens"):
+        rows = con.execute("SELECT llm('tell {}', i) FROM range(10) t(i)").fetchall()
+    assert rows == [(said.strip(),)] * 10
+
+
 def test_frames_warn_at_the_users_line() -> None:
     engine = ScriptedEngine(lambda prompt, submission: "yes", model="small")
-    with pytest.warns(SameAnswerWarning, match=r"gave true to all 40 prompts") as told:
+    with pytest.warns(HabitWarning, match=r"gave true to all 40 prompts") as told:
         relserve.llm_filter(pd.DataFrame({"n": range(40)}), "frames {n}", engine=engine)
-    assert [each.filename for each in told if each.category is SameAnswerWarning] == [__file__]
+    assert [each.filename for each in told if each.category is HabitWarning] == [__file__]
 
 
 def test_a_server_says_it_in_a_notice() -> None:
     history = History()
-    record = QueryRecord("r", "llm_filter", "t {}", "m", 50, statement=1, same_answer=SameAnswer(50, True))
+    record = QueryRecord("r", "llm_filter", "t {}", "m", 50, statement=1, habit=SameLabel(50, True))
     history.begin(record)
     said: list[tuple[str, str]] = []
     client = WireClient(lambda severity, text: said.append((severity, text)))
@@ -100,8 +130,8 @@ def test_a_server_says_it_in_a_notice() -> None:
 
 def test_several_threads_hear_it_once() -> None:
     history, told = History(), list[str]()
-    history.begin(QueryRecord("r", "llm", "t {}", "m", 50, statement=1, same_answer=SameAnswer(50, "a")))
-    threads = [threading.Thread(target=lambda: told.extend(same_answers(history, 1))) for _ in range(8)]
+    history.begin(QueryRecord("r", "llm", "t {}", "m", 50, statement=1, habit=SameLabel(50, "a")))
+    threads = [threading.Thread(target=lambda: told.extend(habits(history, 1))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
