@@ -13,7 +13,7 @@ from relserve.policies.scheduling.state import NOBODY, RelState, StepDecision
 class Candidate(NamedTuple):
     """A prefill batch of one relQuery: its uncached tokens, and how many rows it admits.
 
-    `held_up` tells that slots or memory keep more of its waiting rows out, not only the step's budget.
+    `held_up` tells that slots or memory have no room for all of its waiting rows, now or in later steps.
     """
 
     state: RelState

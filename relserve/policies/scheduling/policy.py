@@ -145,8 +145,9 @@ class SchedulingPolicy:
                 uncached = max(state.waiting_tokens / state.num_waiting * ratio, 1.0)
                 need = uncached + limits.block_size / 2 + share * state.row_output
                 wanted = min(int((budget - tokens) / uncached) or 1, state.num_waiting)
-                rows = max(min(int(free / need), slots, wanted), 1 if must_take_one and not found else 0)
-                held_up = rows < wanted
+                room = min(int(free / need), slots)
+                rows = max(min(room, wanted), 1 if must_take_one and not found else 0)
+                held_up = room < state.num_waiting
                 tokens += min(rows * uncached, budget - tokens)
                 free, slots = free - rows * need, slots - rows
             if tokens:

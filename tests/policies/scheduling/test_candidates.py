@@ -33,6 +33,8 @@ def waiting(num_rows: int) -> RelState:
     [
         (PLENTY, 4, 4, False),
         (PLENTY, 40, 10, False),  # by the step's budget alone
+        (FreeCapacity(30, 100_000), 40, 10, True),  # in this step by the budget, later by slots
+        (FreeCapacity(64, 3000), 40, 10, True),
         (FreeCapacity(3, 100_000), 40, 3, True),
         (FreeCapacity(64, 500), 40, 4, True),
         (FreeCapacity(3, 100_000), 3, 3, False),
