@@ -18,6 +18,7 @@ _MACROS = (
     "AND NOT system.main.starts_with(function_name, 'llm')"
 )
 _WORD = re.compile(r"\w+")
+FEW = 20  # names that are looked for one by one
 _PREPARE = re.compile(LEAD + r"prepare\s++(\w++)(.*)")
 _CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+"
 _CHANGES = re.compile(LEAD + rf"(?:{_CREATE}(view|macro|function)|prepare|attach)\b")
@@ -90,6 +91,8 @@ def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
 
 def names_in(text: str, names: Collection[str]) -> list[str]:
     """Those of some names, mostly plain words, that stand in a text, which is read once for all."""
+    if len(names) <= FEW:
+        names = [name for name in names if name in text]  # much quicker than its words, and mostly enough
     if not names:
         return []
     words = {found[0] for found in _WORD.finditer(text)}

@@ -34,7 +34,7 @@ def check_nesting(text: str) -> None:
         ProtocolError: its brackets do not match.
     """
     check_chains(text, partial(_parts, text))
-    if sum(map(text.count, OPENING)) <= FEW:
+    if sum([text.count(bracket) for bracket in OPENING]) <= FEW:
         return
     try:
         if len(text) > LONG:

@@ -26,7 +26,8 @@ _PART = re.compile(
     re.S | re.X,
 )
 _COMMENT = re.compile(r"/\*|\*/")
-_RARE = re.compile(r"`|/\*|\r|\{[#%{]|\d[a-zA-Z]'")
+_RARE = ("`", "/*", "\r", "{#", "{%", "{{")
+_NUMBER_AND_LETTER = re.compile(r"\d[a-zA-Z]")
 _BACKTICKS = re.compile(r"`((?:[^`]++|``)*+)`")
 
 
@@ -37,9 +38,21 @@ def plain_text(text: str) -> str:
     """
     if not text.isascii() and _SPACE.search(text):
         text = _with_plain_spaces(text)
-    if not _RARE.search(text) or (len(text) > LONG and _is_plain(text)):
+    if not _has_rare_forms(text) or (len(text) > LONG and _is_plain(text)):
         return text
     return _without_rare_forms(text)
+
+
+def _has_rare_forms(text: str) -> bool:
+    """Whether one may be in it; a pattern over all of a text of 100 MB would hold up other clients."""
+    if any(form in text for form in _RARE):
+        return True
+    quote = text.find("'", 2)
+    while quote >= 0:
+        if _NUMBER_AND_LETTER.match(text, quote - 2):
+            return True
+        quote = text.find("'", quote + 1)
+    return False
 
 
 def _is_plain(text: str) -> bool:
