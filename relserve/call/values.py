@@ -12,6 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
+from relserve.call.value_ranges import check_ranges
+from relserve.errors import UsageError
+
 _local = threading.local()
 
 
@@ -22,6 +25,9 @@ def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     else (dates, decimals, floats of 32 bits, intervals, maps ..) is the text that DuckDB prints for it,
     because Python prints many of those otherwise or cannot hold them (the year 20000, infinity). Inside
     lists and structs they are what DuckDB's JSON makes of them.
+
+    Raises:
+        UsageError: a time zone that DuckDB does not know, a value out of range, or a type it cannot read.
     """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = array.type
@@ -98,14 +104,30 @@ def _zone_of(kind: pa.DataType) -> str | None:
 
 
 def _in_duckdb(array: pa.Array, expression: str) -> list[Any]:
+    check_ranges(array)
     con = getattr(_local, "con", None)
     if con is None:
         con = _local.con = duckdb.connect(config={"threads": 1})
-    if zone := _zone_of(array.type):
-        name = f"GMT{zone}" if zone[0] in "+-" else zone  # Arrow's +05:30 is no zone that DuckDB knows
-        con.execute(f"SET TimeZone = '{name}'")
-    con.register("chunk", pa.table({"v": array}))
     try:
-        return [text for (text,) in con.execute(f"SELECT {expression} FROM chunk").fetchall()]
-    finally:
+        _set_zone(con, _zone_of(array.type))
+        con.register("chunk", pa.table({"v": array}))
+        texts = con.execute(f"SELECT {expression} FROM chunk").fetchall()
         con.unregister("chunk")
+    except duckdb.Error as error:
+        _local.con = None  # an internal error of DuckDB ends its database for good
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"values of the type {array.type} cannot be printed by DuckDB: {reason}") from error
+    return [text for (text,) in texts]
+
+
+def _set_zone(con: duckdb.DuckDBPyConnection, zone: str | None) -> None:
+    """Let times be printed in a column's zone, whose name is data and never a part of SQL."""
+    if not zone:
+        return
+    try:  # Arrow's +05:30 is no zone that DuckDB knows
+        con.execute("SET TimeZone = ?", [f"GMT{zone}" if zone[0] in "+-" else zone])
+    except duckdb.Error as error:
+        raise UsageError(
+            f"the times are in the zone {zone[:80]!r}, which DuckDB does not know; "
+            "convert them to one that it knows, such as 'UTC', 'Europe/Berlin' or '+05:30'"
+        ) from error

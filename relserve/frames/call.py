@@ -154,3 +154,5 @@ def _encoded(source: Source, i: int) -> Coded:
     except UnicodeEncodeError as error:
         what = f"column {source.names[i]!r} holds half a surrogate pair"
         raise UsageError(f"{what}, which UTF-8 cannot hold: {error.object[:80]!r}") from error
+    except UsageError as error:
+        raise UsageError(f"column {source.names[i]!r}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timezone
 from typing import Any
 
 import duckdb
@@ -59,6 +60,8 @@ def arrow_of(series: pd.Series) -> pa.Array | pa.ChunkedArray:
         return _texts(series)
     if kind.kind == "m" and not isinstance(kind, pd.ArrowDtype):
         return _typed_by_duckdb(series)  # its days and hours would read otherwise from Arrow
+    if isinstance(kind, pd.DatetimeTZDtype) and (offset := kind.tz.utcoffset(None)) is not None:
+        series = series.dt.tz_convert(timezone(offset))  # of dateutil's, Arrow would keep the name alone
     try:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
