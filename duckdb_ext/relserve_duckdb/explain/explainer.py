@@ -148,6 +148,8 @@ class Explainer:
             return Explanation((), (f"the llm calls cannot be told in advance: {reason}",))
         notes = []
         with self.state.handled_by(Planning()):
+            if not rehearsal.may_call():
+                return Explanation(())
             is_cut = stops_early(rehearsal.plan())
         if is_cut:
             notes.append("A LIMIT may end the statement early; the numbers are without that.")

@@ -37,6 +37,9 @@ def prefetch(state: ConnectionState, rehearsal: Rehearsal) -> None:
     run = state.run
     try:
         with state.handled_by(Planning()):
+            if not rehearsal.may_call():
+                log.debug("no prefetch: the name of a view or macro stands in the text, and none is called")
+                return
             plan = rehearsal.plan()
         filter_plan = _begin_filter_plan(state, rehearsal, plan)
         if filter_plan is None and stops_early(plan):

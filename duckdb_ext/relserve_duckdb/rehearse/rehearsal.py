@@ -25,6 +25,7 @@ class Rehearsal:
         independent: known to be such that no call's inputs depend on another call's answers.
         shape: the llm filters for which fewer prompts may do; None where the text shows none.
         evaluate: runs a SELECT without llm calls on the same connection.
+        may_call: whether it may make llm calls, by its text or else by DuckDB's bound plan.
     """
 
     plan: Callable[[], str]
@@ -32,3 +33,4 @@ class Rehearsal:
     independent: bool
     shape: FilterShape | None
     evaluate: Evaluate
+    may_call: Callable[[], bool]

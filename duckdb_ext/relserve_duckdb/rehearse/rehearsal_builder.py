@@ -13,6 +13,7 @@ from relserve_duckdb.rehearse.filter_shape import FilterShape, find_filter_shape
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.text.calls import are_independent, by_name, look_alike_behind_guards
 from relserve_duckdb.text.indirect_calls import IndirectCalls, is_word
+from relserve_duckdb.text.plans import BOUND_PLAN, may_call
 from relserve_duckdb.text.quoted_errors import EXPLAINED
 from relserve_duckdb.text.statements import Statement
 from relserve_duckdb.udf.client import Variables
@@ -62,6 +63,10 @@ class RehearsalBuilder:
         except (duckdb.Error, LookupError) as error:
             raise CannotRehearse(str(error)) from error
 
+        def calls() -> bool:
+            bound = partial(variables.call, con.execute, BOUND_PLAN, [text])
+            return bool(statement.calls) or may_call(*bound().fetchone())
+
         def plan() -> str:
             rows = variables.call(con.execute, f"{EXPLAINED}{text}", values).fetchall()
             return str(rows[-1][1])
@@ -74,7 +79,7 @@ class RehearsalBuilder:
         def evaluate(query: str, values: list[Any]) -> list[tuple[Any, ...]]:
             return list(con.execute(query, [values]).fetchall())
 
-        return Rehearsal(plan, batches, self._is_independent(statement), shape, evaluate)
+        return Rehearsal(plan, batches, self._is_independent(statement), shape, evaluate, calls)
 
     def of_relation(self, relation: duckdb.DuckDBPyRelation, statement: Statement) -> Rehearsal:
         """How to rehearse a relation, whose text is `statement`.
@@ -88,7 +93,12 @@ class RehearsalBuilder:
         plan = partial(relation.explain, format="json")
         shape = self._shape(statement, None)
         independent = self._is_independent(statement)
-        return Rehearsal(plan, relation.to_arrow_reader, independent, shape, self._evaluate)
+
+        def calls() -> bool:
+            bound = partial(self.raw.sql, BOUND_PLAN, params=[statement.text])
+            return bool(statement.calls) or may_call(*bound().fetchall()[0])
+
+        return Rehearsal(plan, relation.to_arrow_reader, independent, shape, self._evaluate, calls)
 
     def one_shot_in(self, variables: Variables, text: str) -> list[str]:
         """What the text reads that can be read only once."""

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 import duckdb
 
-from relserve_duckdb.text.lexical import LEAD
+from relserve_duckdb.text.lexical import LEAD, NAME
 from relserve_duckdb.text.question_calls import TEXT2SQL
 
 _VIEWS = "SELECT view_name, sql FROM system.main.duckdb_views() WHERE NOT internal"
@@ -19,9 +19,10 @@ _MACROS = (
 )
 _WORD = re.compile(r"\w+")
 FEW = 20  # names that are looked for one by one
-_PREPARE = re.compile(LEAD + r"prepare\s++(\w++)(.*)")
+_PREPARE = re.compile(LEAD + rf"prepare\s++({NAME}|\w++)(.*)")
+_DEALLOCATE = re.compile(LEAD + rf"deallocate\s++(?:prepare\s++)?+({NAME}|\w++)")
 _CREATE = r"create\s++(?:or\s++replace\s++)?+(?:temp(?:orary)?+\s++)?+"
-_CHANGES = re.compile(LEAD + rf"(?:{_CREATE}(view|macro|function)|prepare|attach)\b")
+_CHANGES = re.compile(LEAD + rf"(?:{_CREATE}(view|macro|function)|prepare|deallocate|attach)\b")
 
 
 class IndirectCalls:
@@ -36,22 +37,30 @@ class IndirectCalls:
         self._calling: dict[str, str] = {}  # definitions that may call, by name
         self._views: dict[str, str] = {}  # of every view
         self._macros: dict[str, str] = {}  # and macro
+        self._prepared: dict[str, str] = {}  # prepared statements that may call
         self._learning = threading.Lock()
         self._learn(con, has_macros=True)
+
+    @property
+    def _callers(self) -> dict[str, str]:
+        """What may call, by name."""
+        prepared = self._prepared
+        return {**self._calling, **prepared} if prepared else self._calling
 
     def mentions(self, text: str) -> bool:
         """Whether the text may make an llm call."""
         lower = text.lower()
-        return "llm" in lower or TEXT2SQL in lower or bool(names_in(lower, self._calling))
+        return "llm" in lower or TEXT2SQL in lower or bool(names_in(lower, self._callers))
 
     def calling_definitions(self, text: str) -> str:
         """The definitions of the views and macros that the text mentions and that call; "" for none."""
         lower = text.lower()
-        return "\n".join(self._calling[name] for name in names_in(lower, self._calling))
+        callers = self._callers
+        return "\n".join(callers[name] for name in names_in(lower, callers))
 
     def with_definitions(self, text: str) -> str:
         """The text, and the definitions of all views and macros that it reaches, whether they call or not."""
-        left, parts = {**self._views, **self._macros, **self._calling}, [text]
+        left, parts = {**self._views, **self._macros, **self._callers}, [text]
         for part in parts:
             lower = part.lower()
             parts += [left.pop(name) for name in names_in(lower, left)]
@@ -62,12 +71,17 @@ class IndirectCalls:
         return _CHANGES.match(text) is not None
 
     def learn(self, con: duckdb.DuckDBPyConnection, text: str) -> None:
-        """Learn what a text that has just run made."""
-        if match := _PREPARE.match(text):
-            with self._learning:
-                self._calling = {**self._calling, match[1].lower(): match[2]}
+        """Learn what a text that has just run made; its result stays to be read."""
+        if match := _PREPARE.match(text) or _DEALLOCATE.match(text):
+            self._learn_prepared(_unquoted(match[1]), match[2] if match.re is _PREPARE else "")
         elif match := _CHANGES.match(text):
             self._learn(con, has_macros=(match[1] or "").lower() != "view")
+
+    def _learn_prepared(self, name: str, body: str) -> None:
+        """A prepared statement has this body now; "" for none. A view or macro of its name stays known."""
+        with self._learning:
+            left = {each: sql for each, sql in self._prepared.items() if each != name}
+            self._prepared = {**left, name: body} if self.mentions(body) else left
 
     def _learn(self, con: duckdb.DuckDBPyConnection, has_macros: bool) -> None:
         """Read the views, and the macros, which takes DuckDB ten times as long."""
@@ -86,7 +100,12 @@ class IndirectCalls:
 
 
 def _read(con: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
-    return {name.lower(): sql or "" for name, sql in con.execute(query).fetchall()}
+    return {name.lower(): sql or "" for name, sql in con.sql(query).fetchall()}
+
+
+def _unquoted(name: str) -> str:
+    """A name as DuckDB looks it up."""
+    return (name[1:-1].replace('""', '"') if name.startswith('"') else name).lower()
 
 
 def names_in(text: str, names: Collection[str]) -> list[str]:

@@ -13,6 +13,9 @@ from relserve_duckdb.text.call_limits import CALLED
 _BLOCKING = ("ORDER_BY", "TOP_N", "HASH_GROUP_BY", "PERFECT_HASH_GROUP_BY", "UNGROUPED_AGGREGATE", "WINDOW")
 _MARKS = tuple(f"__{function}_" for function in CALLED)
 CALL = re.compile(rf"__({'|'.join(CALLED)})_\d+\(")
+BOUND_PLAN = "SELECT system.main.json_serialize_plan($1)"  # of a SELECT without parameters
+_IS_BOUND = '{"error":false'
+_BOUND_CALL = re.compile(rf'"__({"|".join(CALLED)})_\d+"')
 _DROPPING = ("PROJECTION", "FILTER", "HASH_JOIN", "NESTED_LOOP_JOIN", "CROSS_PRODUCT")
 
 Node = dict[str, Any]
@@ -26,6 +29,17 @@ def read_plans(text: str) -> list[list[Node]]:
         plans.append(plan)
         rest = rest[end:].lstrip()
     return plans
+
+
+def may_call(bound: str) -> bool:
+    """Whether a SELECT may make llm calls: no, if DuckDB's bound plan is there and holds none.
+
+    EXPLAIN would not do: it shows an item of a SELECT list by its alias.
+
+    Args:
+        bound: what BOUND_PLAN gives.
+    """
+    return not bound.startswith(_IS_BOUND) or _BOUND_CALL.search(bound) is not None
 
 
 def stops_early(plan: str) -> bool:

@@ -46,6 +46,7 @@ class Statement:
         text: the text of that.
         plans_only: it is planned or stored, not run: its calls must ask nothing.
         reads: it only reads, so that DuckDB makes a lazy relation of it.
+        gives_rows: its rows are the result of a text in which no other statement that gives rows follows.
         rehearsal: a SELECT that makes the statement's llm calls, "" when there is none.
         is_verbatim: the rehearsal stands so in the user's own text.
         root: the parsed statement, None when sqlglot cannot read it.
@@ -66,6 +67,7 @@ class Statement:
     stand_in: StandIn | None = None
     questions: tuple[QuestionCall, ...] = ()
     queries: tuple[str, ...] = ()
+    gives_rows: bool = True
 
 
 def split(con: duckdb.DuckDBPyConnection, query: Any) -> list[Statement]:
@@ -134,7 +136,10 @@ def _read(parsed: duckdb.Statement, runnable: Any) -> Statement:
     reads = parsed.type in (Type.SELECT, Type.EXPLAIN)
     names = frozenset(parsed.named_parameters)
     is_verbatim = rehearsal != "" and rehearsal in body
-    return Statement(runnable, text, plans_only, reads, rehearsal, is_verbatim, root, calls, names)
+    gives_rows = parsed.expected_result_type == [duckdb.ExpectedResultType.QUERY_RESULT] or _returns(root)
+    return Statement(
+        runnable, text, plans_only, reads, rehearsal, is_verbatim, root, calls, names, gives_rows=gives_rows
+    )
 
 
 def only_explains(statement: Statement) -> bool:
@@ -155,6 +160,11 @@ def explained(text: str) -> str | None:
     if match is None or not _PLAIN_EXPLAIN.fullmatch(match[1]):
         return None
     return match[2]
+
+
+def _returns(root: exp.Expr | None) -> bool:
+    """Whether a statement that writes has a RETURNING."""
+    return root is not None and root.args.get("returning") is not None
 
 
 def _body(kind: Type, text: str) -> tuple[bool, str]:

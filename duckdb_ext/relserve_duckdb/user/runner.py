@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -66,15 +66,22 @@ class Runner:
         """
         statements = self.parse(query, parameters)
         self.only_reads = all(statement.reads for statement in statements)
-        for each in statements:
-            given = parameters if each is statements[-1] else None
-            with self._traced(each.text, bool(each.questions)):
-                statement, values = self.expander.expanded(each, given)
-                statement = self._late(variables, statement, values, ends_result=True)
-                self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
-            if each is statements[-1] and self.explainer.has_own_rows(statement):
-                self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
-                self.raw.execute(*self.explainer.rows(variables, statement, values))
+        if not statements:  # nothing but a comment
+            return
+        *first, last = statements
+        if first:
+            with suppress(duckdb.Error):
+                self.raw.abort()  # an unread result, beside which no relation is made
+        kept = self._run_first(variables, first, is_wanted=not last.gives_rows)
+        with self._traced(last.text, bool(last.questions)):
+            statement, values = self.expander.expanded(last, parameters)
+            statement = self._late(variables, statement, values, ends_result=True)
+            self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
+        if self.explainer.has_own_rows(statement):
+            self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
+            self.raw.execute(*self.explainer.rows(variables, statement, values))
+        if kept is not None:
+            self._give_rows_of(kept)
 
     def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, Reading]:
         """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and how to read it."""
@@ -82,11 +89,7 @@ class Runner:
         if not statements:  # nothing but a comment
             return variables.call(self.raw.sql, query, **kwargs), Reading.PREFETCH
         *first, last = statements
-        for each in first:
-            with self._traced(each.text, bool(each.questions)):
-                statement, _ = self.expander.expanded(each, None)
-                statement = self._late(variables, statement, None)
-                self._run(variables, statement, None, self.raw.execute)
+        kept = self._run_first(variables, first, is_wanted=not last.gives_rows)
         with self._traced(last.text, bool(last.questions)):
             last, parameters = self.expander.expanded(last, kwargs.get("params"))
             last = self._late(variables, last, parameters)
@@ -96,13 +99,38 @@ class Runner:
             self.raw.sql("SELECT 1").fetchall()  # raises, as DuckDB does, while an unread result is open
             run = partial(self.raw.sql, **kwargs)
             with self._traced(last.text):
-                return self._run(variables, last, parameters, run), Reading.PREFETCH
+                result = self._run(variables, last, parameters, run)
+            return (result, Reading.PREFETCH) if kept is None else (kept, Reading.ONCE)
         relation = plan_only(self.state, partial(variables.call, self.raw.sql, last.runnable, **kwargs))
         if self.explainer.has_own_rows(last):
             relation.fetchall()
             text, values = self.explainer.rows(variables, last, parameters)
             relation = self.raw.sql(text, **{**kwargs, "params": values})
         return relation, Reading.PLAN if last.plans_only else self.reading_of(variables, last.text)
+
+    def _run_first(self, variables: Variables, statements: Sequence[Statement], is_wanted: bool) -> Any:
+        """Run the statements before a text's last one, each to its end.
+
+        Args:
+            is_wanted: whether the last statement gives no rows, so that those of one before are the text's.
+
+        Returns:
+            The rows of the last one here that gives any, as a relation over them; None: they are not wanted.
+        """
+        kept = None
+        for each in statements:
+            with self._traced(each.text, bool(each.questions)):
+                statement, _ = self.expander.expanded(each, None)
+                statement = self._late(variables, statement, None)
+                rows = self._run(variables, statement, None, self.raw.sql, _at_once)
+            kept = rows if is_wanted and each.gives_rows else kept
+        return kept
+
+    def _give_rows_of(self, kept: duckdb.DuckDBPyRelation) -> None:
+        """Let the connection's result be rows that are in memory."""
+        relserve_kept_rows = kept  # noqa: F841 (DuckDB finds it by name)
+        with suppress(duckdb.CatalogException):  # variables are not looked at: python_enable_replacements
+            self.raw.execute("FROM relserve_kept_rows")
 
     def parse(self, query: Any, parameters: Any = None) -> list[Statement]:
         """The statements of a text, their calls checked; raises as `parse_checked` does."""
@@ -191,19 +219,33 @@ class Runner:
         return isinstance(error, interrupts) or isinstance(behind(error, self.state), interrupts)
 
     def _run(
-        self, variables: Variables, statement: Statement, parameters: Any, run: Callable[..., Any]
+        self,
+        variables: Variables,
+        statement: Statement,
+        parameters: Any,
+        run: Callable[..., Any],
+        ended: Callable[[Any], Any] = lambda result: result,
     ) -> Any:
+        """Run one statement, what it will ask being asked first.
+
+        Args:
+            run: takes what is to run, and gives DuckDB's result.
+            ended: brings that result to its end.
+        """
         self.start(statement.text)
         self._look(statement.text)
         with self.watching():
             if statement.plans_only:
-                only = partial(variables.call, run, statement.runnable)
-                result = plan_only(self.state, only, kept=not statement.reads)
+                result = plan_only(
+                    self.state,
+                    lambda: ended(variables.call(run, statement.runnable)),
+                    kept=not statement.reads,
+                )
             else:
                 self._prefetch_text(variables, statement, parameters)
                 self.state.run.check_cancel()
                 with self.state.changing(statement.text):
-                    result = variables.call(run, statement.runnable)
+                    result = ended(variables.call(run, statement.runnable))
         if self.indirect_calls.is_changed_by(statement.text):
             self.indirect_calls.learn(self.raw, statement.text)
         return result
@@ -218,20 +260,22 @@ class Runner:
         if TEXT2SQL_QUERY in f"{text}\n{self.indirect_calls.calling_definitions(text)}".lower():
             self.expander.asker.look()
 
-    def _may_ask(self, text: str) -> bool:
-        """Whether running a text may ask; SQL that has taken the place of a question asks nothing more."""
-        whole = without_words(f"{text}\n{self.indirect_calls.calling_definitions(text)}").lower()
+    def _may_ask(self, statement: Statement) -> bool:
+        """Whether running a statement may ask; SQL that has taken a question's place asks nothing more."""
+        definitions = self.indirect_calls.calling_definitions(statement.text)
+        if statement.root is not None and not statement.calls and not definitions:
+            return False  # the word stands in a name, a comment or a literal
+        whole = without_words(f"{statement.text}\n{definitions}").lower()
         return "llm" in whole or TEXT2SQL in whole
 
     def _prefetch_text(self, variables: Variables, statement: Statement, parameters: Any) -> None:
-        text = statement.rehearsal
-        if text and self.prefetches and self._may_ask(text):
+        if statement.rehearsal and self.prefetches and self._may_ask(statement):
             self._prefetch(partial(self.rehearsals.of_statement, variables, statement, parameters))
 
     def _prefetch_relation(self, relation: duckdb.DuckDBPyRelation) -> None:
-        text = relation.sql_query()
-        if self._may_ask(text):
-            self._prefetch(partial(self.rehearsals.of_relation, relation, read_select(text)))
+        statement = read_select(relation.sql_query())
+        if self._may_ask(statement):
+            self._prefetch(partial(self.rehearsals.of_relation, relation, statement))
 
     def _prefetch(self, build: Callable[[], Rehearsal]) -> None:
         try:
@@ -240,6 +284,11 @@ class Runner:
             log.debug("no prefetch: %s", reason)
         else:
             prefetch(self.state, rehearsal)
+
+
+def _at_once(result: Any) -> Any:
+    """A relation with its rows, which are made now."""
+    return result.materialize() if isinstance(result, duckdb.DuckDBPyRelation) else result
 
 
 def _watched_batches(reader: pa.RecordBatchReader, watchdog: Watchdog) -> Iterator[pa.RecordBatch]:
