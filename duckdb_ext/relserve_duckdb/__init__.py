@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import duckdb
 
+from relserve.errors import UsageError
 from relserve.session.session import Session
 from relserve_duckdb.describe.description import Description
 from relserve_duckdb.questions.asker import Pipeline
+from relserve_duckdb.rehearse.rehearsal_builder import in_transaction
 from relserve_duckdb.udf.client import Client
 from relserve_duckdb.user.connection import Connection
 from relserve_duckdb.user.python_client import PythonClient
@@ -35,6 +37,22 @@ def attach(
         memo: keep the answers of a statement; off, each chunk asks its own again, and nothing is prefetched.
         pipeline: turns text2sql()'s questions into SQL; None: that of `relserve.text2sql`.
         client: who runs the statements, instead of this Python program; shows progress in its own way.
+
+    Raises:
+        UsageError: a transaction is open, to which the functions would belong: ROLLBACK would end them.
     """
     raw = con.raw if isinstance(con, Connection) else con
+    _refuse_transaction(raw)
     return Connection(raw, session, client or PythonClient(progress), prefetch, memo, None, pipeline)
+
+
+def _refuse_transaction(raw: duckdb.DuckDBPyConnection) -> None:
+    try:
+        is_open = in_transaction(raw.execute)
+    except duckdb.TransactionException:  # aborted, and not yet rolled back
+        is_open = True
+    if is_open:
+        raise UsageError(
+            "attach() takes a connection without an open transaction: ROLLBACK would take the llm functions "
+            "with it. COMMIT or ROLLBACK first, then attach"
+        )

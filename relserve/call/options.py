@@ -77,7 +77,12 @@ class FunctionSpec(NamedTuple):
 
 
 def _visible_texts(name: str, value: Any) -> tuple[str, ...]:
-    """Texts of which something is seen: white space around an answer does not count."""
+    """A list of texts of which something is seen: white space around an answer does not count."""
+    if isinstance(value, str):  # as one choice, it would be the answer of every row
+        example = [each.strip() for each in value.split(",") if each.strip()] or ["yes", "no"]
+        raise OptionError(
+            f"{name} must be a list of texts, e.g. {example[:3]!r}, not the text {value[:80]!r}"
+        )
     values = texts(name, value)
     for v in values:
         if not v.strip():

@@ -50,6 +50,13 @@ def test_white_space_ends_an_answer_too(stop: Any) -> None:
         ("llm_classify", {"choices": ["a", "b", "a"]}, "choices holds 'a' more than once"),
         ("llm_classify", {"choices": ["a", ""]}, "choices holds ''; each must be a text"),
         ("llm_classify", {"choices": ["a", None]}, "choices holds None"),
+        (
+            "llm_classify",
+            {"choices": "positive, negative"},
+            r"choices must be a list of texts, e.g. \['positive', 'negative'\], not the text 'positive, neg",
+        ),
+        ("llm", {"choices": "yes"}, r"choices must be a list of texts, e.g. \['yes'\], not the text 'yes'"),
+        ("llm", {"choices": ""}, r"choices must be a list of texts, e.g. \['yes', 'no'\], not the text ''"),
         ("llm_score", {"lo": 5, "hi": 1}, "lo must be below hi, not 5 and 1"),
         ("llm_score", {"lo": 0.001, "hi": 0.004}, "lo and hi must be at least 0.01 apart"),
         ("llm_score", {"hi": float("inf")}, "hi must be a number"),

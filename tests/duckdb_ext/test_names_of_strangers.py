@@ -29,7 +29,7 @@ TABLES = "CREATE TABLE t AS SELECT * FROM (VALUES (1, 'a fine beer'), (2, 'flat'
 STATEMENTS = (
     "SELECT llm('Say {}', body, max_tokens := 9) FROM t",
     "SELECT llm_filter('Is {body} good?', body) FROM t",
-    "SELECT llm_classify('Which is {}?', body, choices := 'a') FROM t",
+    "SELECT llm_classify('Which is {}?', body, choices := '[a]'::VARCHAR[]) FROM t",
     "SELECT llm_extract('Of {}', body, schema := '{\"brand\": \"VARCHAR\"}') FROM t",
     "SELECT llm_int('How many {} {}?', i, body) FROM t",
     "SELECT i FROM t WHERE llm_filter('Is {} good?', body) LIMIT 1",

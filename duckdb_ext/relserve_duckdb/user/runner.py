@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from relserve.errors import Cancelled
+from relserve.errors import Cancelled, UsageError
 from relserve.machine import traces
 from relserve.text2sql.guard.limits import limits_in, without_words
 from relserve.text2sql.guard.watchdog import Watchdog
@@ -25,6 +25,7 @@ from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
 from relserve_duckdb.text.call_limits import TEXT2SQL_QUERY
+from relserve_duckdb.text.index_calls import REFUSED, indexes_calls
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.question_calls import TEXT2SQL
 from relserve_duckdb.text.statements import Statement, read_select
@@ -234,6 +235,8 @@ class Runner:
         """
         self.start(statement.text)
         self._look(statement.text)
+        if indexes_calls(statement.text, self.indirect_calls.calling_definitions(statement.text)):
+            raise UsageError(REFUSED)
         with self.watching():
             if statement.plans_only:
                 result = plan_only(
