@@ -2,8 +2,8 @@
 
 Python's interface binds a statement only by running it, or, where it only reads, as a relation. The C
 interface prepares any statement on the same connection, with its TEMP tables, macros and open transaction.
-Where a Python object keeps its connection is documented nowhere. So only tested releases are trusted, and
-those after one try in a child process, which may crash. Run as a program, this file is that try.
+Where a Python object keeps its connection is documented nowhere. So a release is trusted only after a try of
+all that is needed of it, in a child process, which may crash. Run as a program, this file is that try.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import lru_cache
 
 import duckdb
 
-TESTED = ("2.0.0",)
 TRY_S = 30  # longest that the child process may take
 # nanobind's instance: Python's head, then offset and flags of the C++ object
 _AFTER_HEAD = object.__basicsize__
@@ -68,7 +67,7 @@ def is_reachable(con: duckdb.DuckDBPyConnection) -> bool:
 @lru_cache(maxsize=1)
 def is_trusted() -> bool:
     """Whether the place is known in this process; the first time this starts the child process."""
-    if duckdb.__version__ not in TESTED or sys.implementation.name != "cpython" or not sys.executable:
+    if sys.implementation.name != "cpython" or not sys.executable:
         return False
     try:
         tried = subprocess.run([sys.executable, __file__], capture_output=True, timeout=TRY_S, check=False)
@@ -98,13 +97,25 @@ def _pointer_at(address: int) -> int:
 
 
 def _try() -> int:
-    """Prepare a statement that only this very connection understands; status 0 if it did."""
-    con = duckdb.connect()
+    """Prepare a statement that only this very connection understands; status 0 if all is as it has to be."""
+    c, con, statement = library(), duckdb.connect(), c_void_p()
+    other = con.cursor()
     con.execute("CREATE TEMP TABLE tried (a INTEGER)")
-    statement = c_void_p()
-    text = b"SELECT a FROM tried WHERE a = $1"
-    failed = library().duckdb_prepare(connection_of(con), text, ctypes.byref(statement))
-    return int(failed or library().duckdb_nparams(statement) != 1)
+    text = b"SELECT a, a::DATE[] AS d FROM tried WHERE a = $1"
+    if c.duckdb_prepare(connection_of(other), text, ctypes.byref(statement)) == 0:
+        return 1  # TEMP tables belong to one connection
+    c.duckdb_destroy_prepare(ctypes.byref(statement))
+    if c.duckdb_prepare(connection_of(con), text, ctypes.byref(statement)):
+        return 1
+    kinds = [c.duckdb_prepared_statement_column_logical_type(statement, i) for i in range(2)]
+    kinds += [c.duckdb_param_logical_type(statement, 1), c.duckdb_list_type_child_type(kinds[1])]
+    name = ctypes.string_at(c.duckdb_prepared_statement_column_name(statement, 1))
+    con.close()
+    try:
+        connection_of(con)
+    except duckdb.ConnectionException:
+        return int([c.duckdb_get_type_id(kind) for kind in kinds] != [4, 24, 4, 13] or name != b"d")
+    return 1
 
 
 if __name__ == "__main__":
