@@ -91,6 +91,8 @@ def _encodable(array: pa.Array) -> pa.Array:
         return array.cast(pa.large_string())
     if kinds.is_binary_view(kind) or kinds.is_fixed_size_binary(kind):
         return array.cast(pa.large_binary())
+    if kinds.is_decimal32(kind) or kinds.is_decimal64(kind):
+        return array.cast(pa.decimal128(kind.precision, kind.scale))
     if kinds.is_nested(kind) or isinstance(kind, pa.BaseExtensionType):
         texts = [None if value is None else text_of(value) for value in values_of(array)]
         return to_arrow(texts, pa.string())

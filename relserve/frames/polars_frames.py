@@ -11,6 +11,8 @@ from relserve.call.template import text_of
 from relserve.call.values import to_arrow
 from relserve.errors import UsageError
 
+_WIDE = ("Int128", "UInt128")  # whole numbers, for which Arrow has no type
+
 
 class PolarsFrame:
     """A polars DataFrame or Series; answers are a Series."""
@@ -25,7 +27,12 @@ class PolarsFrame:
         if series.dtype == pl.Object:  # in Arrow these would be addresses
             texts = [None if value is None else text_of(value) for value in series.to_list()]
             return to_arrow(texts, pa.string())
-        return series.to_arrow()
+        if str(series.dtype) in _WIDE:
+            series = series.cast(pl.String)
+        try:
+            return series.to_arrow()
+        except pa.ArrowException as error:
+            raise UsageError(f"Arrow cannot read values of {series.dtype}; cast them to pl.String") from error
 
     def wrap(self, answers: pa.Array, name: str) -> pl.Series:
         return _series(answers, name)

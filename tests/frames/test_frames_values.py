@@ -113,6 +113,9 @@ ARROW: dict[str, pa.Array] = {
     ),
     "dictionary of numbers": pa.array([5, 6, None, 5]).dictionary_encode(),
     "decimal": pa.array([Decimal("1.50"), None], pa.decimal128(20, 2)),
+    "decimal of 32 bits": pa.array([Decimal("1.50"), None, Decimal("-0.05")], pa.decimal32(5, 2)),
+    "decimal of 64 bits": pa.array([Decimal("1.50"), None], pa.decimal64(10, 2)),
+    "struct without a field": pa.array([{}, None], pa.struct([])),
     "date64": pa.array([dt.date(2024, 2, 29), None], pa.date64()),
     "time32": pa.array([dt.time(12, 30), None], pa.time32("s")),
     "timestamp": pa.array([WHEN, None], pa.timestamp("us")),
@@ -176,6 +179,19 @@ def test_numpy_arrays_in_a_column() -> None:
 )
 def test_what_sql_does_not_know_reads_as_pandas_prints_it(values: Any, texts: list[str | None]) -> None:
     assert listed(relserve.llm(pd.DataFrame({"v": values}), "{v}", engine=echoing())) == texts
+
+
+def test_whole_numbers_of_128_bits_in_polars() -> None:
+    numbers = pl.Series([2**100, None, -(2**126)], dtype=pl.Int128)
+    assert listed(relserve.llm(numbers, "{}", engine=echoing())) == [str(2**100), None, str(-(2**126))]
+
+
+def test_types_that_arrow_or_duckdb_cannot_read_are_named() -> None:
+    wide = pl.DataFrame({"v": pl.Series([[2**100]], dtype=pl.List(pl.Int128))})
+    with pytest.raises(UsageError, match=r"column 'v': .* List\(Int128\); cast them to pl.String"):
+        relserve.llm(wide, "{v}", engine=echoing())
+    with pytest.raises(UsageError, match=r"column 'v': values of the type decimal256\(50, 2\) cannot be"):
+        relserve.llm(pa.table({"v": pa.nulls(1, pa.decimal256(50, 2))}), "{v}", engine=echoing())
 
 
 def test_python_objects_in_polars_read_as_their_text() -> None:

@@ -34,7 +34,22 @@ class Slots(NamedTuple):
 
 # One more than allowed, so that a ninth value meets an error of ours and not an option.
 _VALUES = [f"a{i}" for i in range(MAX_VALUES + 1)]
-ROW = Slots([f"{slot} := system.main.struct_pack({UNSET} := true)" for slot in _VALUES], _VALUES)
+# Types that DuckDB hands to a UDF as their bytes, or without their offset from UTC; inside lists and structs
+# the first two come whole. All values are looked at in one CASE, for each takes time to bind. DuckDB knows
+# the types by then: its plan keeps of the CASE the value alone.
+_UNREADABLE = r"__relserve_\d (VARIANT|GEOMETRY(\([^()]*\))?)[,)]|[ (](BIT|TIME WITH TIME ZONE)(\[\d*\])*[,)]"
+_KINDS = "system.main.typeof(system.main.struct_pack({}))".format(
+    ", ".join(f"__relserve_{i} := {value}" for i, value in enumerate(_VALUES))
+)
+_REFUSED = "an llm function cannot read values of this type; give them as text, value::VARCHAR: "
+_FOUND = f"system.main.regexp_extract({_KINDS}, '(VARIANT|GEOMETRY|BIT|TIME WITH TIME ZONE)')"
+_CHECKED = (
+    f"CASE WHEN system.main.regexp_matches({_KINDS}, '{_UNREADABLE}') "
+    f"THEN system.main.error(system.main.concat('{_REFUSED}', {_FOUND})) ELSE {_VALUES[0]} END"
+)
+ROW = Slots(
+    [f"{slot} := system.main.struct_pack({UNSET} := true)" for slot in _VALUES], [_CHECKED, *_VALUES[1:]]
+)
 # In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
 GROUP = Slots(
     ["value"],
