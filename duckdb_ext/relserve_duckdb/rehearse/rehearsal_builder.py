@@ -65,7 +65,7 @@ class RehearsalBuilder:
 
         def calls() -> bool:
             bound = partial(variables.call, con.execute, BOUND_PLAN, [text])
-            return bool(statement.calls) or may_call(*bound().fetchone())
+            return bool(statement.calls) or may_call(*bound().fetchall()[0])
 
         def plan() -> str:
             rows = variables.call(con.execute, f"{EXPLAINED}{text}", values).fetchall()

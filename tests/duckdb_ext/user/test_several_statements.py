@@ -45,6 +45,7 @@ TEXTS = [
     f"CREATE TABLE b AS {SELECT}; INSERT INTO b {SELECT}",
     "SELECT 5 AS five; INSERT INTO t SELECT llm('{}', i)::INT FROM t; FROM t",
     f"PREPARE p AS {SELECT}; EXECUTE p; DEALLOCATE p",
+    f"CREATE VIEW v AS {SELECT}; CREATE TABLE b AS SELECT v.i FROM t AS v; CREATE TABLE d AS FROM b",
     f"{SELECT} WHERE false; BEGIN; ROLLBACK",
     "CREATE MACRO m(x) AS llm('m {}', x); SELECT m(i) FROM t; DROP MACRO m",
 ]  # fmt: skip
