@@ -19,37 +19,35 @@ from relserve_duckdb.text.call_limits import AGGREGATE, AGGREGATE_LIST, ASCENDIN
 from relserve_duckdb.text.question_calls import QUESTION
 from relserve_duckdb.text.question_options import ROW_NAMES
 from relserve_duckdb.udf.connection_state import ConnectionState
-from relserve_duckdb.udf.site import UNSET
+from relserve_duckdb.udf.site import UNREADABLE, UNSET
 from relserve_duckdb.udf.udfs import TABLES, Udfs
 
 KEY = "temp.main.__llm_connection()"  # the macro that holds a connection's key
 
 
 class Slots(NamedTuple):
-    """What a macro takes between its template and its options, and what it gives its UDF for that."""
+    """What a macro takes between template and options, and what it gives its UDF for both."""
 
     taken: Sequence[str]
     given: Sequence[str]
+    template: str = "prompt"
 
 
 # One more than allowed, so that a ninth value meets an error of ours and not an option.
 _VALUES = [f"a{i}" for i in range(MAX_VALUES + 1)]
 # Types that DuckDB hands to a UDF as their bytes, or without their offset from UTC; inside lists and structs
 # the first two come whole. All values are looked at in one CASE, for each takes time to bind. DuckDB knows
-# the types by then: its plan keeps of the CASE the value alone.
+# the types by then: its plan keeps of the CASE the template alone.
 _UNREADABLE = r"__relserve_\d (VARIANT|GEOMETRY(\([^()]*\))?)[,)]|[ (](BIT|TIME WITH TIME ZONE)(\[\d*\])*[,)]"
 _KINDS = "system.main.typeof(system.main.struct_pack({}))".format(
     ", ".join(f"__relserve_{i} := {value}" for i, value in enumerate(_VALUES))
 )
-_REFUSED = "an llm function cannot read values of this type; give them as text, value::VARCHAR: "
 _FOUND = f"system.main.regexp_extract({_KINDS}, '(VARIANT|GEOMETRY|BIT|TIME WITH TIME ZONE)')"
-_CHECKED = (
+_CHECKED = (  # no error(), which is volatile and may stand in no PARTITION BY
     f"CASE WHEN system.main.regexp_matches({_KINDS}, '{_UNREADABLE}') "
-    f"THEN system.main.error(system.main.concat('{_REFUSED}', {_FOUND})) ELSE {_VALUES[0]} END"
+    f"THEN system.main.concat('{UNREADABLE}', {_FOUND}) ELSE prompt END"
 )
-ROW = Slots(
-    [f"{slot} := system.main.struct_pack({UNSET} := true)" for slot in _VALUES], [_CHECKED, *_VALUES[1:]]
-)
+ROW = Slots([f"{slot} := system.main.struct_pack({UNSET} := true)" for slot in _VALUES], _VALUES, _CHECKED)
 # In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
 GROUP = Slots(
     ["value"],
@@ -143,7 +141,7 @@ def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = 
         hidden: arguments before the values that have nothing to do with them.
     """
     spec = FUNCTIONS[function]
-    call = f"{udf_name}(prompt, {_json_of(spec.options)}, {', '.join([*hidden, *slots.given])})"
+    call = f"{udf_name}({slots.template}, {_json_of(spec.options)}, {', '.join([*hidden, *slots.given])})"
     schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
     return f"system.main.from_json({call}, {schema})" if schema else call
 
