@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
+from relserve.call.fences import unfenced
 from relserve.call.schema import Misfit, Shape
 from relserve.call.schema.nested import NullableShape
 from relserve.call.schema.numbers import json_number
@@ -21,8 +22,6 @@ SCORE_STEP = 0.01  # between the values of a score whose bounds are not whole
 MAX_CAPITALISED = 64  # choices that may begin with a capital letter, too; more would make large grammars
 ROOM = 2  # tokens besides an answer's own: for a space before it, and to tell that it ends
 MAX_EXTRACT_TOKENS = 1024  # of a reply with values found, unless max_tokens says more
-
-_FENCE = re.compile(r"```(?:json)?[^\S\n]*+\n(.*)```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -273,13 +272,19 @@ class Extract:
         return min(MAX_EXTRACT_TOKENS, self.shape.max_chars + ROOM)
 
     def parse(self, text: str) -> Answer:
-        fenced = _FENCE.fullmatch(text.strip())
         try:
-            found = json.loads(fenced[1] if fenced else text, parse_float=json_number)
-        except (ValueError, RecursionError) as error:
+            return self._read(unfenced(text), text)
+        except RecursionError:
+            return _unparsable(text, "JSON that is not nested too deeply")
+
+    def _read(self, bare: str, text: str) -> Answer:
+        """The answer; `text` is the reply as it came, for messages."""
+        try:
+            found = json.loads(bare, parse_float=json_number)
+        except ValueError as error:
             if not isinstance(self.shape, NullableShape):
                 return _unparsable(text, f"JSON ({error})")
-            found = text.strip()  # a single value may come without quotes where a server takes no schema
+            found = bare.strip()  # a single value may come without quotes where a server takes no schema
         try:
             return Answer(json.dumps(self.shape.read(found, ""), ensure_ascii=False))
         except Misfit as misfit:

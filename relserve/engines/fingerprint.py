@@ -14,6 +14,7 @@ from typing import Any
 from relserve.machine.hardware import gpus, number_formats
 
 FORMAT = 2  # to be raised when relserve renders prompts or reads replies in another way
+SERVER_FORMAT = 3  # the same of servers' replies alone
 READ_BELOW = 64 * 2**20  # bytes; of larger files only size and time of change are looked at
 # Arguments of vLLM that say how fast and in how much memory, not what is answered; a query that ran out of
 # memory may go on with less of it.
@@ -27,7 +28,7 @@ WITHOUT_EFFECT = frozenset(
 
 def of_server(base_url: str, model: str) -> str:
     """Of a model behind a URL: these two are all that is known of it."""
-    return _hash(["server", FORMAT, base_url, model])
+    return _hash(["server", SERVER_FORMAT, base_url, model])
 
 
 def of_local(path: str, engine_args: Mapping[str, Any]) -> str | None:

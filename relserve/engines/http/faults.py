@@ -25,7 +25,12 @@ _OVER_CONTEXT = re.compile(
 _NO_ROOM = "max_tokens must be at least 1, got 0"  # vLLM, of a prompt as long as the context
 _NOT_TAKEN = re.compile(r"validation error|not supported")  # llama-cpp-python says so with a 500
 _COMPILE_TIMEOUT = "compilation timed out"  # vLLM from 0.33 on, of a grammar; before, it says HTTP 500
-_OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+_OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_NO_QUOTA = re.compile(
+    r"\b(?:quota|billing|credits?|balance|payment|prepaid|subscription|spending|usage limit|plan limit)\b",
+    re.IGNORECASE,
+)
+_OF_THE_ROW = re.compile(r"moderat|flagged|content policy|safety|unsafe|inappropriate", re.IGNORECASE)
 
 
 class RetryAction(Enum):
@@ -37,6 +42,7 @@ class RetryAction(Enum):
     CHECK_SERVER = "the connection failed: see whether the server is there"
     GIVE_UP = "it will not pass soon"
     FAIL_ROW = "the row itself is refused"
+    LOSE_ROW = "the row is refused, and perhaps every other"
     STOP = "nothing will be answered"
 
 
@@ -53,7 +59,11 @@ class Fault(NamedTuple):
 def fault_of(error: Exception) -> Fault:
     """What an error of the openai package, or an unreadable reply, means."""
     if isinstance(error, openai.APIStatusError):
-        return _of_status(error)
+        names = (str(error.code), str(error.type))
+        after_s = _retry_after_s(error.response.headers)
+        return _of_status(error.status_code, what_it_said(error), names, after_s)
+    if isinstance(error, UnreadableReply) and error.status:
+        return _of_status(error.status, f"HTTP 200: {error}")
     if isinstance(error, openai.APITimeoutError) and type(error.__cause__).__name__ != "ConnectTimeout":
         return Fault(RetryAction.RETRY_ONCE, "the server did not answer in time")
     if isinstance(error, openai.APIConnectionError):
@@ -63,11 +73,15 @@ def fault_of(error: Exception) -> Fault:
     return Fault(RetryAction.FAIL_ROW, _roots(error))
 
 
-def _of_status(error: openai.APIStatusError) -> Fault:
-    status, said = error.status_code, what_it_said(error)
-    after_s = _retry_after_s(error.response.headers)
-    if status == 401 or error.code in _OUT_OF_MONEY:
+def _of_status(
+    status: int, said: str, names: tuple[str, ...] = (), after_s: float | None = None
+) -> Fault:
+    """What an HTTP status means; `names` are the server's own for the error."""
+    out_of_money = not _OUT_OF_MONEY.isdisjoint(names)
+    if status in (401, 402) or out_of_money or (status == 403 and _NO_QUOTA.search(said)):
         return Fault(RetryAction.STOP, said, status)
+    if status == 403 and not _OF_THE_ROW.search(said):
+        return Fault(RetryAction.LOSE_ROW, said, status, None, FailureKind.REFUSED)
     if after_s is not None and after_s > LONGEST_RETRY_AFTER_S:
         return Fault(RetryAction.GIVE_UP, f"{said} (it asks to wait {after_s:.0f} s)", status)
     if status in (429, 503, 529):
@@ -80,7 +94,7 @@ def _of_status(error: openai.APIStatusError) -> Fault:
     if _NO_ROOM in said:
         said = f"the prompt fills the model's context and leaves no room for a reply ({said})"
         return Fault(RetryAction.FAIL_ROW, said, status, None, FailureKind.OVER_CONTEXT)
-    too_long = status == 413 or error.code == "context_length_exceeded" or _OVER_CONTEXT.search(said)
+    too_long = status == 413 or "context_length_exceeded" in names or _OVER_CONTEXT.search(said)
     kind = FailureKind.OVER_CONTEXT if too_long else FailureKind.REFUSED
     return Fault(RetryAction.FAIL_ROW, said, status, None, kind)
 
@@ -92,7 +106,10 @@ def what_it_said(error: openai.APIStatusError) -> str:
         words = body.get("message") or body.get("detail") or body.get("error") or body
     else:
         words = body or error.message
-    said = " ".join(str(words).split())
+    try:
+        said = " ".join(str(words).split())
+    except RecursionError:
+        said = "an error that is nested too deeply"
     return f"HTTP {error.status_code}: {said[:500]}"
 
 
@@ -107,7 +124,7 @@ def _retry_after_s(headers: object) -> float | None:
         if re.fullmatch(r"[0-9.]+", value):
             return float(value)
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, OSError):
         return None
 
 

@@ -3,175 +3,178 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 from typing import Any
 
-from relserve.call.answer_types import Grammar
-from relserve.call.relquery import Reply, Usage
-from relserve.engines.http.choice_share import Token, share_of
+from relserve.call.fences import unfenced
+from relserve.call.relquery import Reply, Sampling, Usage
+from relserve.call.token_counts import count_of
+from relserve.engines.http.confidence import confidence_of
 from relserve.engines.http.dialect import encodable
+from relserve.engines.http.thoughts import Content, thoughts_apart, without_thoughts
+from relserve.engines.http.wrapping import unwrapped
 from relserve.errors import Failure, FailureKind
 
-# Some templates open the thoughts, and then the reply has only their end.
-_THOUGHTS = re.compile(r"\s*+(?:<think>)?+(?:[^<]++|<(?!/?think>))*+</think>\s*+")
-_WRAPPING = re.compile(r'\s*\{\s*"answer"\s*:\s*')
+# Why a reply ended, in small letters: OpenAI's words and those of servers that pass on others'.
+CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+GIVEN_UP = frozenset({"abort", "error", "cancelled", "canceled", "timeout", "insufficient_system_resource"})
+FILTERED = frozenset(
+    {"content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii", "refusal"}
+)
+CALLS = frozenset({"tool_calls", "tool_use", "function_call", "malformed_function_call"})
 
 
 class UnreadableReply(Exception):
-    """The server's reply is not what the protocol says."""
+    """The server's reply is not what the protocol says.
+
+    Attributes:
+        status: the HTTP status that the body of a 200 response tells of; 0: none.
+    """
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
-def read_reply(data: object, index: int, wrapped: bool, grammar: Grammar | None = None) -> Reply:
+class _NoAnswer(Exception):
+    """The server replied, but with no answer."""
+
+    def __init__(self, kind: FailureKind, message: str) -> None:
+        super().__init__(message)
+        self.failure = Failure(kind, message)
+
+
+def read_reply(data: object, index: int, wrapped: bool, sampling: Sampling) -> Reply:
     """The reply in the body of a 200 response.
 
     Args:
         wrapped: whether the answer was asked for as {"answer": ..}.
-        grammar: that the server was told to keep to.
+        sampling: what the server was asked for.
 
     Raises:
         UnreadableReply: the body is not a (chat) completion, or one that the server did not finish.
+        RecursionError: it is nested too deeply to be read.
     """
+    choice, usage = _choice(data), _usage(data)
     try:
-        choice = data["choices"][0]  # type: ignore[index]
-        usage = _usage(data.get("usage"))  # type: ignore[attr-defined]
-        ending = choice.get("finish_reason")
-        cut = ending == "length"
-        if ending in ("abort", "error"):
-            raise UnreadableReply(f"the server gave the request up ({ending})")
-        if ending == "content_filter":
-            return _failed(index, FailureKind.REFUSED, "the server's content filter stopped the reply", usage)
-        if "message" not in choice:
-            text = encodable(choice["text"])
-            confidence = _confidence(choice, text, False, grammar)
-            return Reply(index, _without_space(text, grammar), usage=usage, confidence=confidence, cut=cut)
-        message = choice["message"]
-        if message.get("refusal"):
-            return _failed(index, FailureKind.REFUSED, f"the model refused: {message['refusal']}", usage)
-        content = encodable(message.get("content") or "")
-    except (TypeError, LookupError, AttributeError, ValueError) as error:
-        shown = str(data)[:200]
-        raise UnreadableReply(f"the server's reply is not a completion: {shown!r}") from error
-    text = content[match.end() :] if (match := _THOUGHTS.match(content)) else content
-    # Unfinished thoughts must not pass for the answer, nor nothing where a server does not show them.
-    if cut and (not text.strip() or text.lstrip().startswith("<think>")):
-        said = "max_tokens ended before the answer began; raise max_tokens"
-        return _failed(index, FailureKind.UNPARSABLE, said, usage)
-    if not text.strip() and _thoughts_apart(message).strip():
-        said = "the reply has thoughts and no answer after them"
-        return _failed(index, FailureKind.UNPARSABLE, said, usage)
-    confidence = _confidence(choice, text, wrapped, grammar)
-    answer = _unwrapped(text) if wrapped else text
+        return _read(choice, index, wrapped, sampling, usage)
+    except _NoAnswer as error:
+        return Reply(index, None, error.failure, usage)
+
+
+def in_json(data: object) -> object:
+    """The body of a response; one that came under another name than JSON's is read as such if it is."""
+    if isinstance(data, str):
+        try:
+            return json.loads(data.removeprefix("\ufeff"))
+        except ValueError:
+            pass
+    return data
+
+
+def shown(data: object, most: int = 200) -> str:
+    """The beginning of what a server sent, for a message."""
+    try:
+        return repr(str(data)[:most])
+    except RecursionError:
+        return "something that is nested too deeply"
+
+
+def _choice(data: object) -> dict[str, Any]:
+    """The first of the reply's choices."""
+    choices = data.get("choices") if isinstance(data, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(choice, dict) and (isinstance(choice.get("message"), dict) or "text" in choice):
+        return choice
+    error = data.get("error") if isinstance(data, dict) else None
+    status = error.get("code") if isinstance(error, dict) else None
+    is_status = isinstance(status, int) and 400 <= status < 600
+    said = f"the server's reply is not a completion: {shown(data)}"
+    raise UnreadableReply(said, status if is_status else 0)
+
+
+def _read(choice: dict[str, Any], index: int, wrapped: bool, sampling: Sampling, usage: Usage) -> Reply:
+    message, grammar = choice.get("message"), sampling.grammar
+    cut = _is_cut(choice, message or {})
+    told = choice.get("text") if message is None else message.get("content")
+    content = without_thoughts(_text_of(told))
+    apart = thoughts_apart(message or {})
+    # Where it ended at one of the call's own stop strings, nothing may be all that it says.
+    may_be_empty = bool(sampling.stop) and isinstance(told, str) and not content.has_thoughts
+    _check(content, cut, apart, may_be_empty)
+    text = content.text if grammar is None or grammar.ebnf else unfenced(content.text)
+    confidence = confidence_of(choice, text, wrapped, grammar)
+    answer = unwrapped(text) if wrapped else text
     cut = cut and answer is text  # what was unwrapped is whole, though not a token was left after it
     if grammar is not None:
         answer = grammar.choice_of(answer if wrapped else grammar.without_space(answer))
     return Reply(index, answer, usage=usage, confidence=confidence, cut=cut)
 
 
-def _without_space(text: str, grammar: Grammar | None) -> str:
-    return text if grammar is None else grammar.choice_of(grammar.without_space(text))
+def _is_cut(choice: dict[str, Any], message: dict[str, Any]) -> bool:
+    """Whether the limit on tokens ended a reply.
 
-
-def shows_thoughts(data: object) -> bool:
-    """Whether the body of a 200 response holds thoughts, apart or marked, or counts them."""
-    try:
-        message, usage = data["choices"][0]["message"], data.get("usage") or {}  # type: ignore[index,attr-defined]
-        marked = "think>" in (message.get("content") or "")
-        return bool(_thoughts_apart(message)) or marked or usage.get("completion_tokens_details") is not None
-    except (TypeError, LookupError, AttributeError):
-        return False
-
-
-def _thoughts_apart(message: dict[str, Any]) -> str:
-    """The thoughts that a server took out of the content; "" where it showed none."""
-    return str(message.get("reasoning") or message.get("reasoning_content") or "")
-
-
-def _unwrapped(text: str) -> str:
-    """The answer in {"answer": ..}; the text itself where a server took the schema but did not keep to it."""
-    try:
-        answer = json.loads(text)["answer"]
-    except (ValueError, TypeError, LookupError):
-        return text
-    if isinstance(answer, str):
-        return encodable(answer)
-    # JSON as llm_extract asks for it: cut out rather than written anew, which would round its numbers
-    return text.rstrip()[match.end() : -1] if (match := _WRAPPING.match(text)) else text
-
-
-def _confidence(choice: dict[str, Any], text: str, wrapped: bool, grammar: Grammar | None) -> float | None:
-    """The probability of the answer; None where the server tells none.
-
-    In proportion to that of all choices where it tells what else was likely, else that of the answer alone.
+    Raises:
+        UnreadableReply: the server did not finish it.
+        _NoAnswer: it was stopped, or is no answer.
     """
-    try:
-        tokens = _tokens(choice["logprobs"])
-        start, end = _span("".join(token.text for token in tokens), text, wrapped)
-    except (TypeError, LookupError, AttributeError, ValueError):
-        return None
-    if not tokens or not text:
-        return None
-    if grammar is not None and grammar.choices:
-        answer = _unwrapped(text) if wrapped else text
-        share = share_of(grammar, grammar.choice_of(grammar.without_space(answer).strip()), tokens, start)
-        if share is not None:
-            return share
-    total, place = 0.0, 0
-    for token in tokens:
-        if place < end and place + len(token.text) > start:
-            total += token.logprob
-        place += len(token.text)
-    return math.exp(min(0.0, total))
+    ending = str(choice.get("finish_reason") or "").lower()
+    if ending in GIVEN_UP:
+        raise UnreadableReply(f"the server gave the request up ({ending})")
+    if ending in FILTERED:
+        raise _NoAnswer(FailureKind.REFUSED, f"the server's content filter stopped the reply ({ending})")
+    if message.get("refusal"):
+        raise _NoAnswer(FailureKind.REFUSED, f"the model refused: {message['refusal']}")
+    if ending in CALLS or message.get("tool_calls") or message.get("function_call"):
+        said = "the model called a tool in place of an answer, though it was given none"
+        raise _NoAnswer(FailureKind.UNPARSABLE, said)
+    return ending in CUT
 
 
-def _tokens(told: dict[str, Any]) -> list[Token]:
-    """The tokens in a chat's logprobs, or in a completion's."""
-    if told.get("content"):
-        return [
-            Token(
-                each["token"],
-                _logprob(each["logprob"]),
-                {other["token"]: _logprob(other["logprob"]) for other in each.get("top_logprobs") or ()},
-            )
-            for each in told["content"]
-        ]
-    texts, logprobs = told["tokens"], told["token_logprobs"]
-    likeliest = told.get("top_logprobs") or [None] * len(texts)
-    return [
-        Token(text, _logprob(logprob), {other: _logprob(its) for other, its in (others or {}).items()})
-        for text, logprob, others in zip(texts, logprobs, likeliest, strict=True)
-    ]
+def _text_of(told: Any) -> str:
+    """The text in a message's content, which some servers send in parts; "" for none.
+
+    Raises:
+        _NoAnswer: it is no text.
+    """
+    if isinstance(told, list) and all(isinstance(part, dict) for part in told):
+        if refusal := next((part["refusal"] for part in told if part.get("refusal")), None):
+            raise _NoAnswer(FailureKind.REFUSED, f"the model refused: {refusal}")
+        texts = [part.get("text") for part in told if part.get("type", "text") in ("text", "output_text")]
+        told = "".join(texts) if all(isinstance(text, str) for text in texts) else texts
+    if told is None or isinstance(told, str):
+        return encodable(told or "")
+    raise _NoAnswer(FailureKind.UNPARSABLE, f"the reply's content is {shown(told, 60)}, which is no text")
 
 
-def _logprob(told: Any) -> float:
-    """Raises ValueError or TypeError where it is none."""
-    logprob = float(told)
-    if not logprob < math.inf:
-        raise ValueError(f"no log probability: {told!r}")
-    return logprob
+def _check(content: Content, cut: bool, thoughts: str, may_be_empty: bool) -> None:
+    """Refuse what must not pass for an answer: thoughts without an end, and nothing at all.
+
+    Args:
+        thoughts: that the server told apart.
+    """
+    is_empty = not content.text.strip()
+    if cut and (is_empty or content.thinks_on):
+        said = "max_tokens ended before the answer began; raise max_tokens"
+    elif content.thinks_on or (is_empty and (content.has_thoughts or thoughts.strip())):
+        said = "the reply has thoughts and no answer after them"
+    elif is_empty and not may_be_empty:
+        said = "the reply is empty"
+    else:
+        return
+    raise _NoAnswer(FailureKind.UNPARSABLE, said)
 
 
-def _span(said: str, text: str, wrapped: bool) -> tuple[int, int]:
-    """Where the answer stands in all that was said: without thoughts and without {"answer": ..} around it."""
-    start = max(0, said.rfind(text))
-    if wrapped and (match := _WRAPPING.match(said, start)) and said[match.end() : match.end() + 1] == '"':
-        # with the closing quote: until then it might have been a longer answer
-        return match.end() + 1, json.JSONDecoder().raw_decode(said, match.end())[1]
-    return start, len(said) + 1
-
-
-def _usage(usage: dict[str, Any] | None) -> Usage:
-    if not usage:
-        return Usage()
-    prompt = usage.get("prompt_tokens_details") or {}
-    completion = usage.get("completion_tokens_details") or {}
+def _usage(data: object) -> Usage:
+    """The tokens that a server tells of; 0 where it tells none, or what can be no number of them."""
+    usage = _dict_in(data, "usage")
     return Usage(
-        int(usage.get("prompt_tokens") or 0),
-        int(prompt.get("cached_tokens") or 0),
-        int(usage.get("completion_tokens") or 0),
-        int(completion.get("reasoning_tokens") or 0),
+        count_of(usage.get("prompt_tokens")) or 0,
+        count_of(_dict_in(usage, "prompt_tokens_details").get("cached_tokens")) or 0,
+        count_of(usage.get("completion_tokens")) or 0,
+        count_of(_dict_in(usage, "completion_tokens_details").get("reasoning_tokens")) or 0,
     )
 
 
-def _failed(index: int, kind: FailureKind, message: str, usage: Usage) -> Reply:
-    return Reply(index, None, Failure(kind, message), usage)
+def _dict_in(data: object, name: str) -> dict[str, Any]:
+    found = data.get(name) if isinstance(data, dict) else None
+    return found if isinstance(found, dict) else {}

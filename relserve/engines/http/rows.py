@@ -16,8 +16,9 @@ from relserve.call.ebnf import EbnfError
 from relserve.call.relquery import Reply, Sampling, Submission
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import Fault, RetryAction, fault_of
-from relserve.engines.http.reply import UnreadableReply, read_reply, shows_thoughts
+from relserve.engines.http.reply import UnreadableReply, in_json, read_reply
 from relserve.engines.http.server import Server, list_models
+from relserve.engines.http.thoughts import shows_thoughts
 from relserve.errors import EngineDeadError, EngineStartError, Failure, FailureKind, ModelError, OptionError
 
 MAX_LOST_IN_A_ROW = 16  # so many rows given up with no answer in between: the server is of no use
@@ -122,6 +123,8 @@ class Rows:
                     return self._lost(index, fault)
                 self._leave(index)
                 await self._enter(index)
+            elif fault.action is RetryAction.LOSE_ROW:
+                return self._lost(index, fault)
             elif fault.action is RetryAction.GIVE_UP or not self._may_retry(tries, fault):
                 return await self._given_up(index, fault)
             else:
@@ -132,13 +135,14 @@ class Rows:
         try:
             body = dialect.body(self.server.model, submission.prompts[index], submission)
             options: Any = {"headers": self.submission.trace} if self.submission.trace else {}
-            data = await self.server.client(index).post(
-                dialect.path, cast_to=object, body=body, options=options
+            data = in_json(
+                await self.server.client(index).post(dialect.path, cast_to=object, body=body, options=options)
             )
-            grammar = submission.sampling.grammar
-            reply = read_reply(data, index, dialect.wraps(grammar), grammar)
+            reply = read_reply(data, index, dialect.wraps(submission.sampling.grammar), submission.sampling)
         except EbnfError as error:
             return Reply(index, None, Failure(FailureKind.REFUSED, str(error)))
+        except RecursionError:
+            return Reply(index, None, Failure(FailureKind.UNPARSABLE, "the reply is nested too deeply"))
         except (openai.OpenAIError, UnreadableReply, ValueError) as error:
             return fault_of(error)
         by_grammar = dialect.is_vllm or dialect.is_llama_cpp  # from the first token on: it leaves no thoughts
@@ -174,7 +178,8 @@ class Rows:
         name, unproven = self.server.name, not self.server.concurrency.num_answered
         if self.submission.sampling.thinking and (why := dialect.why_no_thoughts(fault.status, fault.said)):
             self._refuse_thinking(why)
-        if fault.status == 401 or (fault.status == 403 and unproven):
+        no_entry = fault.status == 403 and unproven and fault.action is RetryAction.LOSE_ROW
+        if fault.status == 401 or no_entry:
             raise EngineStartError(self.server.key.refused(name, fault.said))
         if fault.status == 404 and _NO_SUCH_MODEL.match(fault.said):
             raise ModelError(f"{name} does not serve {self.server.model!r} ({fault.said})")
@@ -221,7 +226,8 @@ class Rows:
 
 
 def _failed(index: int, fault: Fault) -> Reply:
-    kind = fault.row_failure if fault.action is RetryAction.FAIL_ROW else FailureKind.ENGINE
+    refused = fault.action in (RetryAction.FAIL_ROW, RetryAction.LOSE_ROW)
+    kind = fault.row_failure if refused else FailureKind.ENGINE
     return Reply(index, None, Failure(kind, fault.said))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import openai
@@ -12,6 +12,7 @@ import openai
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.dialect import Dialect
 from relserve.engines.http.faults import RetryAction, fault_of
+from relserve.engines.http.reply import in_json, shown
 from relserve.engines.keys import ServerKey
 from relserve.errors import EngineStartError, ModelError, RelserveError
 
@@ -129,9 +130,13 @@ async def find_served(
 
 
 async def list_models(client: openai.AsyncOpenAI) -> object:
-    """The body of GET /models."""
+    """The body of GET /models; ValueError where it is nested too deeply to be read."""
     timeout = client.timeout.read if isinstance(client.timeout, openai.Timeout) else None
-    return await client.get("/models", cast_to=object, options={"timeout": min(LIST_S, timeout or LIST_S)})
+    options: Any = {"timeout": min(LIST_S, timeout or LIST_S)}
+    try:
+        return in_json(await client.get("/models", cast_to=object, options=options))
+    except RecursionError:
+        raise ValueError("GET /models gave JSON that is nested too deeply") from None
 
 
 def start_error(error: Exception, url: str, key: ServerKey) -> RelserveError:
@@ -156,7 +161,7 @@ def start_error(error: Exception, url: str, key: ServerKey) -> RelserveError:
 def _cards(data: object, url: str) -> list[dict[str, object]]:
     cards = data.get("data") if isinstance(data, dict) else None
     if not isinstance(cards, list) or not all(isinstance(c, dict) and "id" in c for c in cards):
-        raise _not_a_server(url, f"GET /models gave {str(data)[:80]!r}")
+        raise _not_a_server(url, f"GET /models gave {shown(data, 80)}")
     return cards
 
 

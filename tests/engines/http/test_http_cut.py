@@ -38,13 +38,6 @@ def test_thoughts_that_used_up_max_tokens_and_are_not_shown(fake, content):
     assert "before the answer began; raise max_tokens" in reply.failure.message
 
 
-def test_an_empty_answer_that_ended_by_itself_stays(fake):
-    async def handler(body):
-        return said("")
-
-    assert texts(ask(HttpEngine(fake(handler).url), ["a"])) == [""]
-
-
 def test_a_typed_function_may_give_a_model_room_to_think(fake):
     async def handler(body):
         return said("yes") if body["max_tokens"] >= 1000 else said(None, "length")

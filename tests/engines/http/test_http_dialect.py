@@ -213,7 +213,13 @@ def test_a_value_out_of_range_is_refused_and_not_dropped(fake):
         ({"content": "two and two</think>\n\n4"}, "stop", "4"),  # the template opened them
         ({"content": "4 <think>or not</think>"}, "stop", "4 <think>or not</think>"),
         ({"content": "a <b"}, "length", "a <b"),
-        ({"content": ""}, "stop", ""),
+        ({"content": "two. So, in short.</think>4"}, "stop", "4"),
+        ({"content": "The tag </think> ends thoughts."}, "stop", "The tag </think> ends thoughts."),
+        ({"content": "Write `</think>`, then 4"}, "stop", "Write `</think>`, then 4"),
+        ({"content": "I write </think> soon.\n</think>\n\n4"}, "stop", "4"),
+        ({"content": "<think>The user asks."}, "stop", None),  # at a stop string
+        ({"content": "<think>two and two</think>\n"}, "stop", None),
+        ({"content": ""}, "stop", None),
         ({"content": ""}, "length", None),
         ({"content": "", "reasoning": "two and"}, "length", None),
         ({"content": "<think>two and"}, "length", None),

@@ -102,7 +102,6 @@ def test_a_refusal_where_none_were_asked_for_is_told(fake):
 @pytest.mark.parametrize(
     ("text", "tokens", "confidence"),
     [
-        ("", [("<|im_end|>", math.log(0.5), {})], None),  # nothing was said
         ("yes", [("yes", -9999.0, {"the": -0.1, "a": -2.0})], 0.0),  # the server tells nothing of it
         ("yes", [("yes", -9999.0, {"the": -0.1, "no": -2.0})], 0.0),
         ("yes", [("yes", -800.0, {"the": 0.0, "no": -800.0})], 0.5),

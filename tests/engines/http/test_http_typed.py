@@ -58,7 +58,7 @@ def test_other_servers_get_it_wrapped_and_numbers_stay_exact(fake):
         return said('{"answer": {"n": 0.1000000000000000000001, "tags": ["}"]} }')
 
     replies = ask(HttpEngine(fake(handler).url), ["a"], grammar=Grammar(shape=SHAPE))
-    assert texts(replies) == ['{"n": 0.1000000000000000000001, "tags": ["}"]} ']
+    assert texts(replies) == ['{"n": 0.1000000000000000000001, "tags": ["}"]}']
 
 
 def test_a_refused_bound_is_left_out_and_fields_of_its_name_stay(fake):

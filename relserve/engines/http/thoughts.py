@@ -1,0 +1,64 @@
+"""Thoughts in and beside the content of a server's reply."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+OPENING, END = "<think>", "</think>"
+
+_QUOTES = "\"'`("
+
+
+class Content(NamedTuple):
+    """A reply's content without the thoughts before it.
+
+    Attributes:
+        text: the answer.
+        thinks_on: it is thoughts that have no end.
+        has_thoughts: thoughts were taken off.
+    """
+
+    text: str
+    thinks_on: bool = False
+    has_thoughts: bool = False
+
+
+def without_thoughts(content: str) -> Content:
+    """The content without thoughts that are marked in it."""
+    if content.lstrip().startswith(OPENING):
+        _, end, text = content.partition(END)
+        return Content(text.lstrip(), has_thoughts=True) if end else Content(content, thinks_on=True)
+    text = _after_end_alone(content)
+    return Content(content) if text is None else Content(text.lstrip(), has_thoughts=True)
+
+
+def _after_end_alone(content: str) -> str | None:
+    """What follows thoughts whose beginning the model's template has written; None: there are none."""
+    end = content.find(END)
+    while end >= 0 and OPENING not in content[:end]:
+        after = end + len(END)
+        if not _speaks_of(content[end - 1 : end], content[after : after + 1]):
+            return content[after:]
+        end = content.find(END, after)
+    return None
+
+
+def _speaks_of(before: str, after: str) -> bool:
+    """Whether an answer speaks of the mark between two characters, as in "the tag </think> ends them"."""
+    begins = before in (" ", "\t") or (before and before in _QUOTES)
+    return bool(begins and after and after != "\n" and not after.isalnum())
+
+
+def thoughts_apart(message: dict[str, Any]) -> str:
+    """The thoughts that a server took out of the content; "" where it showed none."""
+    return str(message.get("reasoning") or message.get("reasoning_content") or "")
+
+
+def shows_thoughts(data: object) -> bool:
+    """Whether the body of a 200 response holds thoughts, apart or marked, or counts them."""
+    try:
+        message, usage = data["choices"][0]["message"], data.get("usage") or {}  # type: ignore[index,attr-defined]
+        marked = "think>" in (message.get("content") or "")
+        return bool(thoughts_apart(message)) or marked or usage.get("completion_tokens_details") is not None
+    except (TypeError, LookupError, AttributeError):
+        return False
