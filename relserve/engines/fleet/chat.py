@@ -256,7 +256,7 @@ def _message(body: bytes) -> str:
     """What an error says."""
     try:
         return str(json.loads(body.removeprefix(b"data:").split(b"\n\n")[0])["error"]["message"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return body[:200].decode(errors="replace")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from relserve.call.token_counts import count_of
 from relserve.engines.fleet.member import ApiPlace, FleetMember, Launched
 from relserve.errors import EngineDeadError, EngineError
 
@@ -142,7 +144,15 @@ async def _listed(
             raise EngineError(f"its OpenAI server does not answer: {(await answer.text())[:500]}")
         if answer.status != HTTPStatus.OK:
             return None
-        cards = (await answer.json(content_type=None)).get("data") or []
+        cards = _cards(await answer.text())
     card = next((each for each in cards if each.get("id") == place.model), cards[0] if cards else {})
-    context = card.get("max_model_len")
-    return context if isinstance(context, int) else None
+    return count_of(card.get("max_model_len"))
+
+
+def _cards(text: str) -> list[dict[str, Any]]:
+    """The models that a server lists; none where what it sent is no list of models."""
+    try:
+        listed = json.loads(text)["data"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []

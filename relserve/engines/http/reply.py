@@ -87,9 +87,9 @@ def _choice(data: object) -> dict[str, Any]:
         return choice
     error = data.get("error") if isinstance(data, dict) else None
     status = error.get("code") if isinstance(error, dict) else None
-    is_status = isinstance(status, int) and 400 <= status < 600
+    status = status if isinstance(status, int) and 400 <= status < 600 else 0
     said = f"the server's reply is not a completion: {shown(data)}"
-    raise UnreadableReply(said, status if is_status else 0)
+    raise UnreadableReply(said, status)
 
 
 def _read(choice: dict[str, Any], index: int, wrapped: bool, sampling: Sampling, usage: Usage) -> Reply:

@@ -28,8 +28,8 @@ def without_thoughts(content: str) -> Content:
     if content.lstrip().startswith(OPENING):
         _, end, text = content.partition(END)
         return Content(text.lstrip(), has_thoughts=True) if end else Content(content, thinks_on=True)
-    text = _after_end_alone(content)
-    return Content(content) if text is None else Content(text.lstrip(), has_thoughts=True)
+    rest = _after_end_alone(content)
+    return Content(content) if rest is None else Content(rest.lstrip(), has_thoughts=True)
 
 
 def _after_end_alone(content: str) -> str | None:

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from math import ceil
 from typing import Any, TypeVar
 
+from relserve.call.token_counts import count_of
 from relserve.engines.local.asgi_socket import send_error
 from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
@@ -20,7 +21,7 @@ from relserve.gate.ticket import Ticket
 
 ENTERS = "x-relserve-enters"  # a header, which only who reaches the socket can send
 REQUEST_ID = "x-request-id"  # what vLLM's own ids are made of
-_SAID = re.compile(rb'"completion_tokens": ?(\d+)')  # in a text of the model's, quotes are escaped
+_SAID = re.compile(rb'"completion_tokens": ?(\d{1,13})\b')  # in a text of the model's, quotes are escaped
 Send = Callable[[Any], Awaitable[None]]
 Receive = Callable[[], Awaitable[Any]]
 T = TypeVar("T")
@@ -103,7 +104,7 @@ class Entering:
             elif is_good and not message.get("more_body"):
                 caller.is_answered = not caller.has_left
             if said := _SAID.findall(message.get("body", b"")):
-                ticket.progress(max(int(said[-1]), ticket.said))
+                ticket.progress(max(count_of(int(said[-1])) or 0, ticket.said))
             await send(message)
 
         return sending

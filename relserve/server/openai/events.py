@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
+from relserve.call.token_counts import count_of
 from relserve.server.openai.asked import Asked
 from relserve.server.openai.refusal import of_engine
 
@@ -21,10 +22,20 @@ class Tokens(NamedTuple):
 
 
 def tokens_of(usage: Any) -> Tokens | None:
-    """What a `usage` tells; None where there is none."""
+    """What a `usage` tells; None where there is none, or none of its numbers is one of tokens."""
     if not isinstance(usage, dict):
         return None
-    return Tokens(int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+    prompt, output = count_of(usage.get("prompt_tokens")), count_of(usage.get("completion_tokens"))
+    return None if prompt is None and output is None else Tokens(prompt or 0, output or 0)
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """The JSON object that an engine sent; an empty one where it is none, as from a fleet's member."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -58,18 +69,18 @@ class Stream:
         """An event of the engine's as the client gets it; None for not at all.
 
         Raises:
-            Refusal: it tells of an error, and is the last.
+            Refusal: it tells of an error, or is no JSON object, and is the last.
         """
         if data == DONE:
             return data
-        event, asked = json.loads(data), self._asked
-        if "error" in event:
-            status = event["error"].get("code")
+        event, asked = json_object(data), self._asked
+        if (error := event.get("error")) or not event:
+            status = error.get("code") if isinstance(error, dict) else None
             raise of_engine(status if isinstance(status, int) else 500, data)
         choices, tokens = event.get("choices"), tokens_of(event.get("usage"))
         if tokens is not None:
             self._count(choices, tokens)
-        if not choices and tokens is not None and not asked.wants_usage:
+        if not choices and event.get("usage") is not None and not asked.wants_usage:
             return None
         if not asked.wants_usage_throughout and (choices or not asked.wants_usage):
             event.pop("usage", None)
@@ -79,6 +90,12 @@ class Stream:
 
     def _count(self, choices: Any, tokens: Tokens) -> None:
         if choices:
-            self._outputs[choices[0].get("index", 0)] = tokens.output
+            self._outputs[_index_of(choices)] = tokens.output
             tokens = Tokens(tokens.prompt, sum(self._outputs.values()))
         self.tokens = tokens
+
+
+def _index_of(choices: Any) -> int:
+    """Of which of a request's answers an event tells."""
+    first = choices[0] if isinstance(choices, list) else None
+    return (count_of(first.get("index")) or 0) if isinstance(first, dict) else 0

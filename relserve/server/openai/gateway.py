@@ -19,7 +19,7 @@ from relserve.errors import EngineError, UsageError
 from relserve.gate.lengths import CHARS
 from relserve.machine.traces import trace_of
 from relserve.server.openai.asked import CHAT, COMPLETIONS, Asked, read_asked
-from relserve.server.openai.events import Stream, Tokens, events, tokens_of
+from relserve.server.openai.events import Stream, Tokens, events, json_object, tokens_of
 from relserve.server.openai.exchange import LEFT, Exchange, Left
 from relserve.server.openai.limits import Limits, Spending
 from relserve.server.openai.refusal import DEADLINE, Refusal, no_model, of_engine, unavailable
@@ -224,7 +224,7 @@ class Gateway:
                     raise TimeoutError  # the gate alone may take a moment more
                 if not response.headers.get("content-type", "").startswith("text/event-stream"):
                     answer = await response.read()
-                    spending.spent(tokens_of(json.loads(answer).get("usage")) or spending.tokens)
+                    spending.spent(tokens_of(json_object(answer).get("usage")) or spending.tokens)
                     self._learn(asked, spending)
                     await exchange.whole(200, answer)
                     return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from math import ceil, inf
@@ -75,7 +76,7 @@ def error_of(body: bytes) -> tuple[str, str | None]:
     try:
         error = json.loads(body)["error"]
         message, param = str(error["message"]), error.get("param")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return body.decode(errors="replace")[:500] or "the engine gave no reason", None
     return message, param if isinstance(param, str) else None
 
@@ -92,5 +93,11 @@ def of_engine(status: int, body: bytes, headers: Mapping[str, str] | None = None
     if status == HTTPStatus.GATEWAY_TIMEOUT:
         return Refusal(status, message, DEADLINE)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return Refusal(status, message, LIMIT, retry_s=float((headers or {}).get("retry-after", RETRY_S)))
+        return Refusal(status, message, LIMIT, retry_s=_retry_s(headers or {}))
     return Refusal(status, message, param=param)
+
+
+def _retry_s(headers: Mapping[str, str]) -> float:
+    """Seconds that the client is asked to wait; RETRY_S where the engine told none, or a date."""
+    told = headers.get("retry-after", "")
+    return float(told) if re.fullmatch(r"[0-9]{1,6}(?:\.[0-9]{1,9})?", told) else RETRY_S

@@ -143,7 +143,17 @@ def test_a_server_that_refuses_top_logprobs_still_tells_those_of_the_answer(fake
     assert reply.confidence == pytest.approx(0.9)
 
 
-@pytest.mark.parametrize("logprobs", [None, {}, {"content": []}, {"content": [{"odd": 1}]}, [1], "x"])
+NO_TEXT = [{"token": 5, "logprob": -1}, {"token": "no", "logprob": -2}]
+
+
+@pytest.mark.parametrize(
+    "logprobs",
+    [
+        None, {}, {"content": []}, {"content": [{"odd": 1}]}, [1], "x",
+        {"content": [{"token": "yes", "logprob": 10**400}]},
+        {"content": [{"token": "yes", "logprob": -0.1, "top_logprobs": NO_TEXT}]},
+    ],
+)  # fmt: skip
 def test_no_or_odd_logprobs_are_no_probability(fake, logprobs):
     async def handler(body):
         return with_logprobs("yes", logprobs)

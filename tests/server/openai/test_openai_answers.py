@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import threading
 import time
@@ -12,7 +13,8 @@ import openai
 import pytest
 
 from relserve.server.openai.asked import CHAT, read_asked
-from relserve.server.openai.events import Stream
+from relserve.server.openai.events import Stream, tokens_of
+from relserve.server.openai.refusal import RETRY_S, Refusal, of_engine
 from relserve.server.users.salts import Salts
 from relserve.server.users.users import User
 from tests.server.openai.chatting import HI, chat
@@ -212,3 +214,23 @@ def test_tokens_of_several_streamed_answers_are_added_up():
     last = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}}
     assert stream.for_client(json.dumps(last).encode()) is None
     assert stream.tokens == (7, 5)
+
+
+@pytest.mark.parametrize("told", [math.inf, 10**25, -5, 2.5, "7", True, [1], None])
+def test_what_is_no_number_of_tokens_is_not_counted(told):
+    assert tokens_of({"prompt_tokens": told, "completion_tokens": 3}) == (0, 3)
+    assert tokens_of({"prompt_tokens": told, "completion_tokens": told}) is None
+
+
+@pytest.mark.parametrize("event", [b"no JSON", b"[" * 5000, b"[1]", b'{"error": "oops"}'])
+def test_an_event_that_is_none_of_the_protocol_is_an_error_of_the_engine(event):
+    body = b'{"model": "m", "stream": true, "messages": []}'
+    stream = Stream(read_asked(CHAT, body, "m", User("ann"), Salts(None)))
+    with pytest.raises(Refusal, match="the engine failed"):
+        stream.for_client(event)
+
+
+def test_an_engine_that_tells_a_date_to_ask_again_at_is_asked_again_soon():
+    headers = {"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"}
+    refusal = of_engine(429, b'{"error": {"message": "busy"}}', headers)
+    assert refusal.retry_s == RETRY_S
