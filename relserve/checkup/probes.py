@@ -84,7 +84,7 @@ def _try(session: Session, name: str, grammar: Grammar, fits: Callable[[str], bo
 def _has_fields(text: str) -> bool:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(value, dict) and set(value) == set(FIELDS)
 

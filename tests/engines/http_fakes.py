@@ -41,6 +41,7 @@ class FakeServer:
     handler: Handler
     models: Any = field(default_factory=lambda: {"data": [{"id": "fake", "owned_by": "somebody"}]})
     models_status: int = 200
+    models_type: str = "application/json"
     models_pause_s: float = 0.0
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
@@ -86,7 +87,7 @@ class FakeServer:
         if method == "GET":
             self.num_gets += 1
             await asyncio.sleep(self.models_pause_s)
-            reply = Answered(self.models_status, self.models)
+            reply = Answered(self.models_status, self.models, content_type=self.models_type)
         else:
             self.requests.append((path, json.loads(body)))
             self.headers.append(headers)

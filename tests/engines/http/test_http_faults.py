@@ -226,7 +226,9 @@ def test_filtered_and_refused_replies_are_failures(fake):
     [
         (401, {}, EngineStartError),
         (403, {}, EngineStartError),
+        (402, {}, EngineDeadError),
         (429, {"code": "insufficient_quota"}, EngineDeadError),
+        (429, {"type": "insufficient_quota"}, EngineDeadError),
     ],
 )
 def test_what_concerns_every_row_ends_the_query(fake, status, fields, error):
