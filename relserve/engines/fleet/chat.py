@@ -27,7 +27,7 @@ AGAIN_S = 0.1  # after which a member that could not be reached is asked again
 LOOK_S = 0.05  # how often members are looked for where none is there
 TAGS = "vllm_xargs"
 BUSY = (429, 502, 503, 504)  # of a server: another may have room, or live
-OURS = (401, 403, 404)  # the key, the URL and the model's name are the fleet's, not the client's
+OURS = (401, 402, 403, 404)  # the key, the bill, the URL and the model's name are not the client's
 BAD_GATEWAY = 502
 
 Send = Callable[[Any], Awaitable[None]]

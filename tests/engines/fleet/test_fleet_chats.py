@@ -48,6 +48,10 @@ def fails(status: int) -> Any:
     return handler
 
 
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
 @contextmanager
 def gateway_to(folder: Path, *servers: FakeServer) -> Iterator[tuple[Running, FleetEngine]]:
     """A gateway to a fleet of these servers, all of which are up; they are asked in turn."""
@@ -100,7 +104,7 @@ def test_a_server_that_is_busy_is_left_for_one_that_is_not(fake: Fake, tmp_path:
         assert not any(each.num_deaths for each in fleet.roster.members.values())
 
 
-@pytest.mark.parametrize(("status", "deaths"), [(401, 1), (403, 0), (404, 0), (500, 0)])
+@pytest.mark.parametrize(("status", "deaths"), [(401, 1), (402, 0), (403, 0), (404, 0), (500, 0)])
 def test_one_bad_server_fails_no_request(fake: Fake, tmp_path: Path, status: int, deaths: int) -> None:
     """Its key, its model or it itself is wrong: others answer, and it is not said to have answered."""
     with gateway_to(tmp_path, fake(fails(status)), fake(answers("o"))) as (gateway, fleet):
@@ -110,13 +114,26 @@ def test_one_bad_server_fails_no_request(fake: Fake, tmp_path: Path, status: int
         assert (bad.num_answered, bad.num_deaths >= deaths, good.num_answered) == (0, True, 5)
 
 
+@pytest.mark.parametrize("told", [10**25, -7, "12", [1]])
+def test_a_number_of_tokens_that_is_none_costs_no_answer(fake: Fake, tmp_path: Path, told: Any) -> None:
+    async def handler(body: dict[str, Any]) -> Answered:
+        usage = {"prompt_tokens": told, "completion_tokens": told}
+        return Answered(200, b'{"choices": [{"message": {"content": "o"}}], "usage": %s}' % _json(usage))
+
+    card = {"id": "served", "owned_by": "vllm", "max_model_len": told}
+    with gateway_to(tmp_path, fake(handler, models={"data": [card]})) as (gateway, _):
+        response = gateway.client().chat.completions.with_raw_response.create(model="fleet", messages=HI)
+        assert response.http_response.json()["choices"][0]["message"]["content"] == "o"
+        assert gateway.codes == {("anybody", 200): 1}
+
+
 def test_where_all_are_busy_the_client_hears_it(fake: Fake, tmp_path: Path) -> None:
     with gateway_to(tmp_path, fake(fails(429)), fake(fails(429))) as (gateway, _):
         with pytest.raises(openai.RateLimitError):
             ask(gateway)
 
 
-@pytest.mark.parametrize(("status", "seen"), [(400, 400), (401, 502), (404, 502)])
+@pytest.mark.parametrize(("status", "seen"), [(400, 400), (401, 502), (402, 502), (404, 502)])
 def test_what_is_the_clients_fault_is_told_and_what_is_the_fleets_is_not(
     fake: Fake, tmp_path: Path, status: int, seen: int
 ) -> None:

@@ -94,6 +94,28 @@ def test_the_rows_of_a_server_that_hangs_are_asked_elsewhere(fake: Fake, tmp_pat
     spawn(fleet.close()).result(timeout=TIMEOUT_S)
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Answered(402, {"error": {"message": "Insufficient credits"}}),
+        Answered(403, {"error": {"message": "quota exceeded"}}),
+    ],
+)
+def test_the_rows_of_a_server_without_credits_are_asked_elsewhere(
+    fake: Fake, tmp_path: Path, refusal: Answered
+) -> None:
+    async def handler(body: dict[str, Any]) -> Answered:
+        return refusal if bad.num_running > 1 or len(bad.requests) > 5 else said("m")
+
+    bad, good = fake(handler), fake(served())
+    fleet = fleet_over(tmp_path, bad, good)
+    replies = ask(fleet, PROMPTS)
+    assert all(reply.text in (prompt, "m") for reply, prompt in zip(replies, PROMPTS, strict=True))
+    assert fleet.roster.members["m0"].num_deaths >= 1
+    assert len(bad.requests) < len(PROMPTS)
+    spawn(fleet.close()).result(timeout=TIMEOUT_S)
+
+
 def test_servers_that_are_busy_are_asked_again_and_not_dead(fake: Fake, tmp_path: Path) -> None:
     async def busy(body: dict[str, Any]) -> Answered:
         return Answered(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.3"})
