@@ -98,8 +98,9 @@ def _read(choice: dict[str, Any], index: int, wrapped: bool, sampling: Sampling,
     told = choice.get("text") if message is None else message.get("content")
     content = without_thoughts(_text_of(told))
     apart = thoughts_apart(message or {})
-    # Where it ended at one of the call's own stop strings, nothing may be all that it says.
-    may_be_empty = bool(sampling.stop) and isinstance(told, str) and not content.has_thoughts
+    # Before one of the call's own stop strings, or under its own grammar, nothing may be all that is said.
+    of_the_call = bool(sampling.stop) or bool(grammar is not None and grammar.ebnf)
+    may_be_empty = of_the_call and isinstance(told, str) and not content.has_thoughts
     _check(content, cut, apart, may_be_empty)
     text = content.text if grammar is None or grammar.ebnf else unfenced(content.text)
     confidence = confidence_of(choice, text, wrapped, grammar)

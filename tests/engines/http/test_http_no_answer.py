@@ -10,6 +10,7 @@ from http_fakes import Answered, said
 
 from relserve.cache.cache import AnswerCache
 from relserve.cache.store import FILE_NAME
+from relserve.call.answer_types import Grammar
 from relserve.call.options import parse_options
 from relserve.call.relquery import RelQuery
 from relserve.call.template import Template
@@ -59,11 +60,13 @@ def test_no_answer_is_null_on_record_and_is_not_kept(fake, tmp_path, case):
     cache.close()
 
 
-def test_nothing_before_a_stop_string_of_the_call_is_an_answer(fake):
+@pytest.mark.parametrize("sampling", [{"stop": ("\n",)}, {"grammar": Grammar(ebnf='root ::= "a"*')}])
+def test_nothing_before_a_stop_string_or_under_a_grammar_of_the_call_is_an_answer(fake, sampling):
     async def handler(body):
         return said("")
 
-    assert texts(ask(HttpEngine(fake(handler).url), ["a"], stop=("\n",))) == [""]
+    server = fake(handler, models={"data": [{"id": "m", "owned_by": "vllm"}]})
+    assert texts(ask(HttpEngine(server.url), ["a"], **sampling)) == [""]
 
 
 def test_a_text_in_parts_is_an_answer_without_its_thoughts(fake):
