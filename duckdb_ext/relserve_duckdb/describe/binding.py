@@ -92,16 +92,21 @@ class Binding:
             columns = self.prepare(runnable).columns
             if columns is not None:
                 plain = [(without_casts(name, casts), kind) for name, kind in columns]
-                is_same = bare.columns is not None and plain == list(bare.columns)
-                return self._description(plain, every, self.text if is_same else runnable)
+                if bare.columns is not None and plain == list(bare.columns):
+                    return self._description(plain, every, self.text)
+                return self._description(plain, every, runnable, casts)
         # a table function wants values before it tells its columns; a NULL of their type does for most
         columns = self.prepare(self._with({name: null(name, kind) for name, kind in every.items()})).columns
         plain = [(without_casts(name, every), kind) for name, kind in columns or ()]
-        return self._description(plain, every, runnable)
+        return self._description(plain, every, runnable, every)
 
-    def _description(self, columns: Sequence[tuple[str, str]], told: Types, runnable: str) -> Description:
+    def _description(
+        self, columns: Sequence[tuple[str, str]], told: Types, runnable: str, casts: Types | None = None
+    ) -> Description:
         types = {**told, **self.given}
-        return Description(list(columns), [types.get(name) for name in self.names], runnable)
+        return Description(
+            list(columns), [types.get(name) for name in self.names], runnable, self.text, casts or {}
+        )
 
     def _with(self, forms: Mapping[str, str]) -> str:
         return with_parameters(self.text, self.places, forms)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, NamedTuple
+
+import duckdb
+from relserve_duckdb import Description
 
 from relserve.errors import ProtocolError
 from relserve.server.client.changes import CATALOG
@@ -14,7 +19,8 @@ from relserve.server.client.executor import Executor, Outcome
 from relserve.server.client.results import Rows
 from relserve.server.client.variables import Variables, spelled
 from relserve.server.wire.copying import read_copy
-from relserve.server.wire.types import NUMERIC, TEXT, Column, PgType, duckdb_type
+from relserve.server.wire.parameters import is_beyond_decimal
+from relserve.server.wire.types import KNOWN, NUMERIC, NUMERICS, TEXT, Column, PgType, duckdb_type
 
 ALL_SETTINGS = [
     Column("name", PgType(TEXT)),
@@ -22,7 +28,7 @@ ALL_SETTINGS = [
     Column("description", PgType(TEXT)),
 ]
 
-_SOME_NUMERIC = "DECIMAL(18,3)"
+_SOME_NUMERIC, _OTHER_NUMERIC = "DECIMAL(18,3)", "DECIMAL(19,5)"
 
 
 class Described(NamedTuple):
@@ -30,7 +36,15 @@ class Described(NamedTuple):
 
     oids: Sequence[int]
     columns: Sequence[Column]
-    runnable: str | None = None  # what DuckDB runs for it; None: what the server does by itself
+    description: Description | None = None  # of what DuckDB runs for it; None: the server does it by itself
+
+    def runnable(self, values: Sequence[Any]) -> str | None:
+        """What DuckDB runs with these values; numerics among them keep the digits that they came with."""
+        if self.description is None:
+            return None
+        given = enumerate(zip(self.oids, values, strict=False), 1)
+        own = [str(i) for i, (oid, value) in given if oid in NUMERICS and value is not None]
+        return self.description.without_casts(own)
 
 
 @dataclass
@@ -200,17 +214,17 @@ class Portals:
             prepared.described, prepared.stamp = now, stamp
         return prepared.described
 
-    def check_told(self, prepared: Prepared, outcome: Outcome) -> None:
+    def check_told(self, portal: Portal, outcome: Outcome) -> None:
         """See that the rows are those that were told, for another client may just have changed a table.
 
         Raises:
             ProtocolError: they are not.
         """
-        told = prepared.described
+        told = portal.prepared.described
         if told is None or outcome.rows is None or _kinds(told.columns) == _kinds(outcome.rows.columns):
             return
         self._executor.drop(outcome.rows)
-        raise _changed()
+        raise _no_decimal(told.oids, portal.values) or _changed()
 
     def _describe(self, prepared: Prepared) -> Described:
         if not prepared.text or read_copy(prepared.text) is not None:
@@ -224,13 +238,26 @@ class Portals:
 
     def _described_by_duckdb(self, text: str, given_oids: Sequence[int]) -> Described:
         # its value decides a numeric's width later; without any type, $1 alone would be told as a text
-        given = [_SOME_NUMERIC if oid == NUMERIC else duckdb_type(oid) if oid else None for oid in given_oids]
-        found = self._executor.describe(text, given)
+        found = self._executor.describe(text, _kinds_of(given_oids, _SOME_NUMERIC))
         oids = oids_of(found.parameters, found.runnable)
         known = [oid or other for oid, other in zip(given_oids, oids, strict=False)]
-        return Described(
-            (*known, *oids[len(known) :]), columns_of(found.columns, found.runnable), found.runnable
-        )
+        columns = columns_of(found.columns, found.runnable)
+        if any(oid in NUMERICS for oid in given_oids):
+            columns = self._without_widths(text, given_oids, columns)
+        return Described((*known, *oids[len(known) :]), columns, found)
+
+    def _without_widths(self, text: str, given_oids: Sequence[int], columns: list[Column]) -> list[Column]:
+        """The columns, without the width of a numeric that follows from a parameter's."""
+        if not any(column.type.typmod >= 0 for column in columns):
+            return columns
+        others: list[Column] = []
+        with suppress(duckdb.Error):
+            found = self._executor.describe(text, _kinds_of(given_oids, _OTHER_NUMERIC))
+            others = columns_of(found.columns, found.runnable)
+        pairs = zip_longest(columns, others)
+        return [
+            one if one == other else one._replace(type=one.type._replace(typmod=-1)) for one, other in pairs
+        ]
 
     def _columns_of(self, command: Command) -> Sequence[Column] | None:
         """The columns of what the server does by itself; None: DuckDB does it."""
@@ -250,8 +277,26 @@ class Portals:
         return ()
 
 
+def _kinds_of(oids: Sequence[int], numeric: str) -> list[str | None]:
+    """DuckDB's types of parameters; of a numeric this one."""
+    own = {NUMERIC: numeric, KNOWN[NUMERIC].array: f"{numeric}[]"}
+    return [own.get(oid) or duckdb_type(oid) if oid else None for oid in oids]
+
+
 def _kinds(columns: Sequence[Column]) -> list[int]:
     return [column.type.oid for column in columns]
+
+
+def _no_decimal(oids: Sequence[int], values: Sequence[Any]) -> ProtocolError | None:
+    """The refusal where a numeric parameter is none that DuckDB's DECIMAL has; None: all are."""
+    for i, (oid, value) in enumerate(zip(oids, values, strict=False), 1):
+        if oid in NUMERICS and is_beyond_decimal(value):
+            return ProtocolError(
+                f"${i} is {value}, which no DECIMAL holds, so that the statement gives no numeric",
+                "22003",
+                f"Ask for double precision: ${i}::float8.",
+            )
+    return None
 
 
 def _changed() -> ProtocolError:

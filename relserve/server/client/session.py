@@ -244,12 +244,13 @@ class Session:
         self._transaction.check(prepared.text)
         self._state.prepares(prepared.text)
         described = self._portals.describe(prepared) if prepared.described is not None else None
-        if described is None or described.runnable is None:
+        runnable = described.runnable(portal.values) if described is not None else None
+        if runnable is None:
             outcome = self._run(prepared.text, portal.values)
         else:
             self._state.starts(prepared.text)
-            outcome = self._executor.run_described(described.runnable, portal.values)
-        self._portals.check_told(prepared, outcome)
+            outcome = self._executor.run_described(runnable, portal.values)
+        self._portals.check_told(portal, outcome)
         return outcome
 
     def _close(self, kind: str, name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -46,7 +46,7 @@ def _array(raw: bytes, format_code: int, oid: int) -> Any:
     else:
         read = read_array_binary(raw, element, lambda each: _binary(each, element))
     dimensions, values = read
-    kind = duckdb_type(element)
+    kind = _decimal_of(values) if element == types.NUMERIC else duckdb_type(element)
     if kind is None:
         return values
     return _valued(_untyped(values), kind + "[]" * max(dimensions, 1))
@@ -135,16 +135,56 @@ def _numeric(text: str) -> Any:
 
 def _fitting(number: Decimal) -> Any:
     """In the type of DuckDB's that holds all its digits, for with too many of them it takes a DOUBLE."""
-    scale = -min(int(number.as_tuple().exponent), 0)
-    if max(number.adjusted() + 1 + scale, scale) <= _DECIMAL_DIGITS:
+    digits, scale = _width(number)
+    if digits + scale < _DECIMAL_DIGITS:
         return number
+    if digits + scale == _DECIMAL_DIGITS:  # DuckDB's client counts a 0 before the point
+        return _valued(f"{number:f}", f"DECIMAL({_DECIMAL_DIGITS},{scale})")
     if scale == 0:
         return _large(int(number))
-    raise ProtocolError(
-        f"numeric of more than {_DECIMAL_DIGITS} digits: {str(number)[:80]}",
+    raise _too_long(str(number))
+
+
+def _width(number: Decimal) -> tuple[int, int]:
+    """How many digits a number has before its point, and behind it."""
+    return max(number.adjusted() + 1, 0), -min(int(number.as_tuple().exponent), 0)
+
+
+def _too_long(number: str) -> ProtocolError:
+    return ProtocolError(
+        f"numeric of more than {_DECIMAL_DIGITS} digits: {number[:80]}",
         "22003",
         "Send it as double precision.",
     )
+
+
+def _decimal_of(values: list[Any]) -> str | None:
+    """The DECIMAL that holds all digits of each of the values of an array; None: some are none."""
+    flat = list(_flat(values))
+    if any(map(is_beyond_decimal, flat)):
+        return None
+    widths = [_width(Decimal(str(each.object if isinstance(each, duckdb.Value) else each))) for each in flat]
+    digits, scale = (max((width[i] for width in widths), default=0) for i in (0, 1))
+    if digits + scale > _DECIMAL_DIGITS:
+        raise _too_long(f"an array with {digits} digits before the point and {scale} behind it")
+    return f"DECIMAL({max(digits + scale, 1)},{scale})"
+
+
+def _flat(values: list[Any]) -> Iterator[Any]:
+    for each in values:
+        if isinstance(each, list):
+            yield from _flat(each)
+        elif each is not None:
+            yield each
+
+
+def is_beyond_decimal(value: Any) -> bool:
+    """Whether the value of a numeric is none that DuckDB's DECIMAL has, or holds one that is."""
+    if isinstance(value, list):
+        return any(map(is_beyond_decimal, value))
+    if isinstance(value, duckdb.Value):
+        return str(value.type) in ("UHUGEINT", "BIGNUM")
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) >= 10**_DECIMAL_DIGITS)
 
 
 def _large(number: int) -> Any:

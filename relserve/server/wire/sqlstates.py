@@ -41,7 +41,6 @@ _BY_CLASS: Mapping[type[BaseException], str] = {
 }  # fmt: skip
 
 
-
 def _then(first: str, second: str) -> str:
     """A pattern of two texts, one behind the other, that reads a message once: it may quote a long name."""
     return rf"\A(?>.*?{first})(?>.*?{second})"
@@ -83,7 +82,7 @@ _BY_WORDS: Mapping[type[BaseException], Sequence[tuple[str, str]]] = {
     duckdb.ConversionException: (
         (r"field value out of range", "22008"),
         (r"^invalid (date|time|timestamp) field format", "22007"),
-        (r"out of range", "22003"),
+        (r"out of range|^Failed to cast decimal value", "22003"),
         (_then("Could not cast value ", " to DECIMAL"), "22003"),
     ),
     duckdb.InvalidInputException: (

@@ -62,7 +62,6 @@ def test_what_postgresql_sends_is_read_as_the_same_value(
         ("\\x", types.BYTEA, b""), ("a\\\\b\\001", types.BYTEA, b"a\\b\1"),
         ("{FC0E9BD42C764E21B685E17AA2A233C3}", types.UUID, UUID("fc0e9bd4-2c76-4e21-b685-e17aa2a233c3")),
         ("1", 0, "1"), ("x", types.UNKNOWN, "x"), ("x", 999_999, "x"), ("x", types.TEXT, "x"),
-        ("{1.5,NULL}", 1231, [Decimal("1.5"), None]),
     ],
 )  # fmt: skip
 def test_texts_of_plain_values(text: str, oid: int, value: Any) -> None:
