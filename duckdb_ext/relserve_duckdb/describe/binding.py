@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -15,6 +17,7 @@ from relserve_duckdb.text.parameters import find_parameters, numbered, with_para
 
 MOST = 65_535  # parameters: as many values PostgreSQL's protocol carries
 TEXT = "VARCHAR"  # of a parameter about which nothing is known, as in PostgreSQL
+_IN = re.compile(r"(?i)(?<![\w$])in\s*+\((?:\s*+\$\d++\s*+,)*+\s*+\$\d++\s*+\)")  # of parameters alone
 _OTHERWISE = (TEXT, "BIGINT", "INTEGER", "DOUBLE", "TIMESTAMP", "VARCHAR[]")  # where a guess does not do
 
 Types = Mapping[str, str]
@@ -26,10 +29,13 @@ class Binding:
     Args:
         prepare: has DuckDB bind a text.
         types: of its parameters, as far as the caller says them; those win.
+        counts: whether it gives no more than a count, whatever the types are.
     """
 
-    def __init__(self, prepare: Callable[[str], Prepared], text: str, types: Sequence[str | None]) -> None:
-        self.prepare, self.text = prepare, text
+    def __init__(
+        self, prepare: Callable[[str], Prepared], text: str, types: Sequence[str | None], counts: bool
+    ) -> None:
+        self.prepare, self.text, self.counts = prepare, text, counts
         self.places = find_parameters(text)
         self.names = _in_order(list(dict.fromkeys(place.name for place in self.places)))
         self.given = {name: kind for name, kind in zip(self.names, types, strict=False) if kind is not None}
@@ -42,9 +48,11 @@ class Binding:
         """
         bare = self.prepare(self.text)
         told = {name: kind for name, kind in bare.parameters.items() if kind is not None}
-        used = {place.name for place in self.places}
-        unknown = [name for name in self.names if name in used - told.keys() - self.given.keys()]
+        open_ = {place.name for place in self.places} - told.keys() - self.given.keys()
+        unknown = [name for name in self.names if name in open_]
         retyped = {name: kind for name, kind in self.given.items() if told.get(name) != kind}
+        if bare.columns is not None and not unknown:  # DuckDB takes four times as long to bind so many casts
+            retyped = {} if self.counts else self._deciding(retyped)
         if bare.columns is not None and not unknown and not retyped:
             return self._description(bare.columns, told, self.text)
         guessed = self._guessed(unknown)
@@ -52,6 +60,16 @@ class Binding:
             with suppress(duckdb.Error):
                 return self._typed(bare, told, types)
         return self._typed(bare, told, {**retyped, **guessed})  # raises what the likeliest types met
+
+    def _deciding(self, retyped: Types) -> Types:
+        """Those that may decide the type of a column: of what is in a list after IN only a BOOLEAN comes."""
+        spans = [found.span() for found in _IN.finditer(self.text)] if retyped else []
+        if not spans:
+            return retyped
+        starts = [start for start, _ in spans]
+        ends = [0, *(end for _, end in spans)]
+        others = {place.name for place in self.places if place.start >= ends[bisect(starts, place.start)]}
+        return {name: kind for name, kind in retyped.items() if name in others}
 
     def _guessed(self, unknown: Sequence[str]) -> dict[str, str]:
         """Types for parameters that DuckDB leaves open."""

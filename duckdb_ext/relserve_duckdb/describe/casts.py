@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Container
+
+_HEAD = re.compile(  # the second is DuckDB's writing of `null`
+    r"""CAST\((?:\$(\w++)|"system"\."main"\."nullif"\('\$(\w++)', '\$\w++'\)) AS """
+)
 
 
 def cast(kind: str) -> str:
@@ -15,21 +20,16 @@ def null(parameter: str, kind: str) -> str:
     return f"CAST(system.main.nullif('${parameter}', '${parameter}') AS {kind})"
 
 
-def without_casts(name: str, parameters: Iterable[str]) -> str:
+def without_casts(name: str, parameters: Container[str]) -> str:
     """A column's name, which DuckDB makes of its expression, with these parameters as they were."""
-    for parameter in parameters:
-        own = f"${parameter}"
-        for written in (own, f'"system".main."nullif"(\'{own}\', \'{own}\')'):
-            name = _without(name, f"CAST({written} AS ", own)
-    return name
-
-
-def _without(name: str, head: str, own: str) -> str:
-    start = 0
-    while (start := name.find(head, start)) >= 0:
-        end = _closing(name, start + len("CAST"))
-        name = f"{name[:start]}{own}{name[end:]}"
-        start += 1
+    at, head = 0, _HEAD.search(name)
+    while head is not None:
+        parameter = head[1] or head[2]
+        if parameter in parameters:
+            end = _closing(name, head.start() + len("CAST"))
+            name = f"{name[: head.start()]}${parameter}{name[end:]}"
+        at = head.start() + 1
+        head = _HEAD.search(name, at)
     return name
 
 

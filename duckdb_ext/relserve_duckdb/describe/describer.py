@@ -65,7 +65,8 @@ class Describer:
         text = self._runnable(query)
         if kind == Type.MULTI:
             return plan_only(self.state, partial(self._of_parts, variables, text))
-        binding = Binding(self._prepare(variables, kind), text, types)
+        counts = kind in _COUNTED and not _has_returning(query)
+        binding = Binding(self._prepare(variables, kind), text, types, counts)
         found = plan_only(self.state, binding.describe)
         return found if self._gives_rows(kind, found.columns, query) else found._replace(columns=[])
 

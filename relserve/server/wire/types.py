@@ -8,6 +8,7 @@ lists of lists are json; enums and types that PostgreSQL has not are text.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 BOOL, BYTEA, CHAR, NAME, INT8, INT2, INT4, REGPROC, TEXT, OID = 16, 17, 18, 19, 20, 21, 23, 24, 25, 26
@@ -92,6 +93,7 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _NESTED = ("STRUCT(", "MAP(", "UNION(", "TUPLE(")
 
 
+@lru_cache(maxsize=1024)  # a text of 30,000 parameters asks for the type of each
 def pg_type(duckdb_type: str) -> PgType:
     """The type of a column whose DuckDB type has this name, as `str(description[i][1])` gives it."""
     if found := _LIST.search(duckdb_type):
