@@ -50,7 +50,7 @@ class Binding:
         told = {name: kind for name, kind in bare.parameters.items() if kind is not None}
         open_ = {place.name for place in self.places} - told.keys() - self.given.keys()
         unknown = [name for name in self.names if name in open_]
-        retyped = {name: kind for name, kind in self.given.items() if told.get(name) != kind}
+        retyped: Types = {name: kind for name, kind in self.given.items() if told.get(name) != kind}
         if bare.columns is not None and not unknown:  # DuckDB takes four times as long to bind so many casts
             retyped = {} if self.counts else self._deciding(retyped)
         if bare.columns is not None and not unknown and not retyped:
