@@ -290,7 +290,9 @@ class Server:
         if not caller.user.is_admin and caller.user.name != other.user.name:
             caller.refusal = ForbiddenError("must be an admin, or the same user, to stop another's statement")
             raise caller.refusal
-        if kind == "terminate":
+        if kind == "terminate" and other is caller:  # at once: what it sends from now on comes after its end
+            self._loop.call_soon_threadsafe(other.terminate)
+        elif kind == "terminate":
             self._loop.call_soon_threadsafe(self._loop.call_later, TERMINATE_S, other.terminate)
         else:
             self._loop.call_soon_threadsafe(other.cancel)

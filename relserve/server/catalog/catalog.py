@@ -13,6 +13,9 @@ from relserve.server.catalog.facts import Facts
 from relserve.server.catalog.names import read_names, users_own
 from relserve.server.catalog.words import in_duckdbs_words
 
+_CHECKS = (
+    "SELECT DISTINCT name FROM _pg.own.named_constraints() WHERE table_name = ? AND constraint_text = ?"
+)
 LONGEST = 200_000  # characters of a text that may ask the catalog; longer ones bring rows or lists of values
 
 
@@ -38,6 +41,15 @@ class Catalog:
         if len(sql) > LONGEST or not may_ask(sql):
             return sql
         return translated(sql, self._asked._replace(facts=facts))
+
+    def check_name(self, table: str, text: str) -> str | None:
+        """What PostgreSQL would have called a check of a table; None: no table that was committed has it.
+
+        Args:
+            text: the check as DuckDB writes it.
+        """
+        found = self._con.execute(_CHECKS, [table, text]).fetchall()
+        return str(found[0][0]) if len(found) == 1 else None
 
     def in_duckdbs_words(self, sql: str) -> str | None:
         """A text that DuckDB refused, as DuckDB would say it; None if that is the same."""

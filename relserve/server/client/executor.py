@@ -153,6 +153,10 @@ class Executor:
 
         return cast(Description, self.trying(text, look))
 
+    def check_name(self, table: str, text: str) -> str | None:
+        """See `Catalog`."""
+        return self._catalog.check_name(table, text)
+
     def check(self, text: str) -> None:
         """Raise where the user may not run the text."""
         self.make_room()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
+from typing import Protocol
 
 from relserve_duckdb import NoVariables
 
@@ -15,7 +16,12 @@ from relserve.session.progress import Pace, Progress, words
 
 FIRST_S, EVERY_S = 3.0, 10.0  # until the first line about a relQuery, and between two
 
-Say = Callable[[str, str], None]  # takes severity and text
+
+class Say(Protocol):
+    """Sends a notice."""
+
+    def __call__(self, severity: str, text: str, sqlstate: str | None = None) -> None:
+        """Without an SQLSTATE a notice has that of its severity: 01000 of a warning, 00000 of others."""
 
 
 class WireClient:

@@ -106,6 +106,8 @@ class Performer:
     def _set(self, name: str, value: str | None, is_local: bool) -> Outcome | None:
         if not self._variables.knows(name):
             return None
+        if is_local and self._transaction.status == b"I":
+            self._transaction.warn_outside("SET LOCAL")
         if name.lower() == "transaction_read_only":
             default = self._variables.find("default_transaction_read_only") or "off"
             self._transaction.set_mode(switched(name, value or default))

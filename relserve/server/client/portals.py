@@ -135,8 +135,10 @@ class Portals:
         raise ProtocolError(f'portal "{name}" does not exist', "34000")
 
     def close(self, name: str) -> None:
-        """Close a portal, if there is one."""
+        """Close a portal, if there is one; an SQL cursor is one, too."""
         portal = self._portals.pop(name, None)
+        if portal is None and name in self.cursors:
+            self.close_cursor(name)
         if portal is not None and portal.outcome is not None:
             self._executor.drop(portal.outcome.rows)
 

@@ -22,7 +22,7 @@ from relserve.server.client.state import ClientState
 from relserve.server.wire import backend, frontend
 from relserve.server.wire.backend import ErrorFields
 from relserve.server.wire.copying import CopyFrom, CopyTo, read_copy
-from relserve.server.wire.faults import fields_of
+from relserve.server.wire.faults import check_of, fields_of
 from relserve.server.wire.frontend import formats_of_each
 from relserve.server.wire.parameters import read_parameter
 from relserve.server.wire.values import data_rows
@@ -274,6 +274,8 @@ class Session:
         if not isinstance(error, (duckdb.Error, Exception)):
             log.warning("a client's thread ends", exc_info=error)
         fields = self._state.told(fields_of(self._state.take_refusal() or error, self._state.text))
+        if fields.table and (check := check_of(fields)):
+            fields = fields._replace(constraint=self._executor.check_name(fields.table, check))
         if fields.sqlstate == "XX000":
             log.error("statement of %s failed: %s", self._state.user.name, fields.message, exc_info=error)
         if not self._portals.holds(self._executor.rows):

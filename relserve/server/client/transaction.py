@@ -48,7 +48,7 @@ class Transaction:
             self._start(command.is_read_only)
         else:
             if not self.is_implicit:
-                self._say("WARNING", "there is already a transaction in progress")
+                self._say("WARNING", "there is already a transaction in progress", "25001")
             if command.is_read_only is not None:
                 self.set_mode(command.is_read_only)
         self.status, self.is_implicit = b"T", False
@@ -67,7 +67,7 @@ class Transaction:
             ProtocolError: something has run in the transaction.
         """
         if self.status == b"I":
-            self._say("WARNING", "SET TRANSACTION can only be used in transaction blocks")
+            self.warn_outside("SET TRANSACTION")
         elif is_read_only != self._variables.is_on("transaction_read_only"):
             if not self._is_fresh:
                 raise ProtocolError(
@@ -91,10 +91,14 @@ class Transaction:
         self._variables.begin(is_read_only)
         self._is_fresh = True
 
+    def warn_outside(self, what: str) -> None:
+        """Tell the client that a statement did nothing, for no block has begun."""
+        self._say("WARNING", f"{what} can only be used in transaction blocks", "25P01")
+
     def end(self, command: End, before: Callable[[], None]) -> str:
         """COMMIT or ROLLBACK; gives the tag. `before` runs first: results that are open end with it."""
         if self.status == b"I":
-            self._say("WARNING", "there is no transaction in progress")
+            self._say("WARNING", "there is no transaction in progress", "25P01")
             return "COMMIT" if command.commits else "ROLLBACK"
         commits = command.commits and self.status == b"T"
         is_read_only = self._variables.is_on("transaction_read_only")
@@ -128,7 +132,8 @@ class Transaction:
             ProtocolError: there is no block or no such savepoint, or DuckDB cannot go back to it.
         """
         if self.status == b"I" or self.is_implicit:
-            raise ProtocolError(f"{command.tag} SAVEPOINT can only be used in transaction blocks", "25P01")
+            what = {"RELEASE": "RELEASE SAVEPOINT", "ROLLBACK": "ROLLBACK TO SAVEPOINT"}.get(command.tag)
+            raise ProtocolError(f"{what or command.tag} can only be used in transaction blocks", "25P01")
         match command.tag:
             case "SAVEPOINT":
                 self.savepoints.add(command.name)

@@ -177,12 +177,12 @@ class Worker(threading.Thread):
     def _changed(self, name: str, value: str) -> None:
         self._channel.send(backend.parameter_status(name, value))
 
-    def _say(self, severity: str, text: str) -> None:
+    def _say(self, severity: str, text: str, sqlstate: str | None = None) -> None:
         """Send a notice at once, ahead of the rows that still wait to be sent, if the client wants it."""
         least = self._variables.find("client_min_messages") or "notice"
         if LEVELS.index(severity.lower()) < LEVELS.index(least):
             return
-        sqlstate = "01000" if severity == "WARNING" else "00000"
+        sqlstate = sqlstate or ("01000" if severity == "WARNING" else "00000")
         self._channel.send(backend.notice_response(ErrorFields(severity, sqlstate, text)))
 
 

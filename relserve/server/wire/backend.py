@@ -13,6 +13,7 @@ class ErrorFields(NamedTuple):
     """An error or a notice as PostgreSQL's clients read it.
 
     `position` counts characters from 1; `routine` is that of PostgreSQL's source which some drivers look for.
+    `table` and the two behind it are what a constraint that failed is of.
     """
 
     severity: str
@@ -22,6 +23,9 @@ class ErrorFields(NamedTuple):
     hint: str | None = None
     position: int | None = None
     routine: str | None = None
+    table: str | None = None
+    column: str | None = None
+    constraint: str | None = None
 
 
 def authentication_ok() -> bytes:
@@ -163,11 +167,8 @@ def _field(column: Column, format_code: int) -> bytes:
 
 
 def _fields(fields: ErrorFields) -> bytes:
-    position = None if fields.position is None else str(fields.position)
-    severity, sqlstate, message, detail, hint, _, routine = fields
-    values = (severity, severity, sqlstate, message, detail, hint, position, routine)
-    told = zip("SVCMDHPR", values, strict=True)
-    return b"".join(code.encode() + _text(value) for code, value in told if value is not None) + b"\0"
+    told = zip("SVCMDHPRtcn", (fields.severity, *fields), strict=True)
+    return b"".join(code.encode() + _text(str(value)) for code, value in told if value is not None) + b"\0"
 
 
 def _copy_formats(formats: Sequence[int]) -> bytes:

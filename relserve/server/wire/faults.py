@@ -15,6 +15,9 @@ _PREFIX = re.compile(r"^(?:[A-Z][\w ]* Error: )+")
 _WHERE = re.compile(r"(?m)^LINE (\d++): ([^\n]*+)\n( *+)\^[\^~]*+\s*+\Z")
 _HINTS = ("Did you mean", "Candidate", "Either ", "Use ", "Try ", "To ")
 _CUT = "..."
+_CHECK = re.compile(r'CHECK constraint failed on table "((?:[^"]++|"")++)" with expression (CHECK.*)')
+_NAME = r'("(?:[^"]++|"")++"|[^."]++)'
+_NOT_NULL = re.compile(rf"NOT NULL constraint failed: {_NAME}\.{_NAME}")
 
 
 def fields_of(error: BaseException, sql: str | None = None) -> ErrorFields:
@@ -38,7 +41,28 @@ def fields_of(error: BaseException, sql: str | None = None) -> ErrorFields:
         hint = error.hint
     severity = "WARNING" if isinstance(error, Warning) else "ERROR"
     routine = error.routine if isinstance(error, ProtocolError) else None
-    return ErrorFields(severity, sqlstate_of(error, message), first, detail or where, hint, position, routine)
+    code = sqlstate_of(error, message)
+    fields = ErrorFields(severity, code, first, detail or where, hint, position, routine)
+    return _of_constraint(fields) if isinstance(error, duckdb.ConstraintException) else fields
+
+
+def _of_constraint(fields: ErrorFields) -> ErrorFields:
+    """With the table, and the column, that DuckDB names in its message."""
+    if found := _CHECK.match(fields.message):
+        return fields._replace(table=found[1].replace('""', '"'))
+    if found := _NOT_NULL.match(fields.message):
+        return fields._replace(table=_unquoted(found[1]), column=_unquoted(found[2]))
+    return fields
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def check_of(fields: ErrorFields) -> str | None:
+    """The text of the check that failed, as DuckDB writes it; None: it was none."""
+    found = _CHECK.match(fields.message)
+    return found[2] if found else None
 
 
 def _detail_and_hint(rest: str) -> tuple[str | None, str | None]:

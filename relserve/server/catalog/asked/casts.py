@@ -63,7 +63,7 @@ def cast_to_duckdbs_types(tree: exp.Expression, asked: Asked) -> exp.Expression:
                 node.replace(own_function("regproc", node.this, schema="own"))
             else:
                 node.set("to", exp.DataType.build(_DUCKDBS[base] + brackets, dialect="duckdb"))
-        elif "pg_catalog." in node.to.sql("postgres").lower():
+        elif "pg_catalog." in node.to.sql("postgres").lower().replace('"', ""):
             node.set("to", exp.DataType.build(word, dialect="postgres"))
     return tree
 
