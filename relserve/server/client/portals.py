@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ ALL_SETTINGS = [
     Column("description", PgType(TEXT)),
 ]
 
+_SCHEMA = re.compile(r"(?i)(?<!\w)schema\s*+(?::=|=>)\s*+\$\d")
 _SOME_NUMERIC, _OTHER_NUMERIC = "DECIMAL(18,3)", "DECIMAL(19,5)"
 
 
@@ -226,6 +228,12 @@ class Portals:
         if told is None or outcome.rows is None or _kinds(told.columns) == _kinds(outcome.rows.columns):
             return
         self._executor.drop(outcome.rows)
+        if _SCHEMA.search(portal.prepared.text):
+            raise ProtocolError(
+                "a schema decides which columns there are, before the value of a parameter is known",
+                "0A000",
+                "Write it into the statement: schema := '{\"brand\": \"VARCHAR\"}'.",
+            )
         raise _no_decimal(told.oids, portal.values) or _changed()
 
     def _describe(self, prepared: Prepared) -> Described:

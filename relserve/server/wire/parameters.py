@@ -71,6 +71,10 @@ def _text(text: str, oid: int) -> Any:
 
 
 def _binary(raw: bytes, oid: int) -> Any:
+    if oid in types.RANGES:
+        raise ProtocolError(
+            f"the binary form of {types.RANGES[oid]} is not read here", "0A000", "Send it as text."
+        )
     body = Body(f"{KNOWN[oid].name if oid in KNOWN else 'unknown'} parameter", raw, "22P03")
     if oid in BINARY_WORDS:
         value: Any = _typed(BINARY_WORDS[oid](body), oid)
@@ -78,6 +82,8 @@ def _binary(raw: bytes, oid: int) -> Any:
         value = _BINARIES[oid](body)
     else:
         text = utf8(body.rest())
+        if "\0" in text:  # in no text of PostgreSQL's: it is the binary form of what this is not told
+            raise ProtocolError('invalid byte sequence for encoding "UTF8": 0x00', "22021")
         value = _typed(text, oid) if oid in _TYPED else text
     body.end()
     return value

@@ -44,6 +44,13 @@ KNOWN = {
 ELEMENT_OF = {known.array: oid for oid, known in KNOWN.items() if known.array}
 
 
+RANGES = {  # and multiranges: known by name only, for DuckDB has none
+    3904: "int4range", 3906: "numrange", 3908: "tsrange", 3910: "tstzrange", 3912: "daterange",
+    3926: "int8range", 4451: "int4multirange", 4532: "nummultirange", 4533: "tsmultirange",
+    4534: "tstzmultirange", 4535: "datemultirange", 4536: "int8multirange",
+}  # fmt: skip
+
+
 class PgType(NamedTuple):
     """One of PostgreSQL's types: `typmod` is -1 without a modifier, `element` 0 but for arrays."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import psycopg
 import pytest
 
@@ -85,3 +87,25 @@ def test_types_are_found_in_their_schema(serve: Serve, schema: str) -> None:
     text = f"""SELECT 'a'::{schema}."text", '{{1}}'::{schema}."int4"[], CAST(1 AS {schema}."int8")"""
     assert con.execute(text).fetchone() == ("a", [1], 1)
     assert con.execute(f'SELECT %s::{schema}."varchar"', ("b",)).fetchone() == ("b",)
+
+
+@pytest.mark.parametrize(("oid", "name"), [(4451, "int4multirange"), (3912, "daterange"), (0, "0x00")])
+def test_a_range_in_binary_is_refused_by_its_name(serve: Serve, oid: int, name: str) -> None:
+    con = connect(serve(), autocommit=True)
+    told = con.pgconn.exec_params(b"SELECT $1", [b"\0\0\0\0"], [oid], [1])
+    assert name.encode() in told.error_message
+
+
+def test_a_schema_in_a_parameter_is_refused_in_plain_words(serve: Serve) -> None:
+    asyncpg = pytest.importorskip("asyncpg")
+    server = serve()
+
+    async def ask() -> None:
+        con = await asyncpg.connect(host="127.0.0.1", port=server.port, user="ann", database="memory")
+        try:
+            await con.fetch("SELECT llm_extract('of {}', 'x', schema := $1)", '{"brand": "VARCHAR"}')
+        finally:
+            await con.close()
+
+    with pytest.raises(asyncpg.FeatureNotSupportedError, match="a schema decides which columns"):
+        asyncio.run(ask())
