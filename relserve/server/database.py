@@ -17,6 +17,7 @@ from relserve.engines.protocol import Engine
 from relserve.errors import OptionError, ProtocolError, UsageError
 from relserve.examples import TABLES, scan_of
 from relserve.server.catalog import Catalog, Signal, attach_catalog
+from relserve.server.catalog.activity import Prepared
 from relserve.server.client.notices import WireClient
 from relserve.server.histories import ClientHistory
 from relserve.server.options import Options
@@ -37,13 +38,14 @@ class Database:
 
     Args:
         activity: who is connected, and
-        signal: what stops a client; see `Catalog`.
+        signal: what stops a client, and
+        prepared: what one has prepared; see `Catalog`.
         engine: answers calls that name no model, instead of the options' model.
     """
 
     def __init__(
-        self, options: Options, activity: Callable[[], pa.Table], signal: Signal, quota: Quota, salts: Salts,
-        engine: Engine | None = None,
+        self, options: Options, activity: Callable[[], pa.Table], signal: Signal, prepared: Prepared,
+        quota: Quota, salts: Salts, engine: Engine | None = None,
     ) -> None:  # fmt: skip
         self._options, self._quota, self._salts, self._engine = options, quota, salts, engine
         self._settings = load()
@@ -51,7 +53,7 @@ class Database:
         warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
         self._raw = _opened(options)
         self._name = str(self._raw.execute("SELECT system.main.current_database()").fetchall()[0][0])
-        self.catalog = Catalog(self._raw, activity, signal)
+        self.catalog = Catalog(self._raw, activity, signal, prepared)
         self._root = relserve_duckdb.attach(self._raw, self._session(None), progress=False)
         self._root.describe("SELECT 1")  # the first one looks, in a child process, whether DuckDB tells types
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pyarrow as pa
 from relserve_duckdb import Connection
@@ -90,7 +91,9 @@ class Server:
         self._pids = itertools.count(1)
         self._lock = threading.Lock()
         self._is_ending = False
-        self._database = Database(options, self._activity, self._signal, self.quota, self.salts, engine)
+        self._database = Database(
+            options, self._activity, self._signal, self._prepared, self.quota, self.salts, engine
+        )
 
     @property
     def engine(self) -> Engine:
@@ -279,6 +282,11 @@ class Server:
 
     def _activity(self) -> pa.Table:
         return activity_table(self._states())
+
+    def _prepared(self, connection: int) -> list[dict[str, Any]]:
+        """What the client of a connection has prepared; on that client's thread."""
+        caller = next((each for each in self._states() if each.connection == connection), None)
+        return [] if caller is None else caller.prepared()
 
     def _signal(self, connection: int, pid: int, kind: str) -> bool:
         """pg_cancel_backend and pg_terminate_backend, on the thread of whoever calls them."""

@@ -11,8 +11,10 @@ import duckdb
 import pyarrow as pa
 
 Signal = Callable[[int, int, str], bool]  # takes connection, pid and "cancel" or "terminate"
+Prepared = Callable[[int], list[dict[str, Any]]]  # takes connection; gives the fields of `_PREPARED`
 
-FUNCTION, SIGNAL = "_pg_activity", "_pg_signal"
+FUNCTION, SIGNAL, PREPARED = "_pg_activity", "_pg_signal", "_pg_prepared"
+_PREPARED = "STRUCT(name VARCHAR, statement VARCHAR, prepare_time TIMESTAMPTZ, parameter_types VARCHAR[])[]"
 _FIELDS = {
     "pid": "INTEGER", "usename": "VARCHAR", "application_name": "VARCHAR", "client_addr": "VARCHAR",
     "backend_start": "TIMESTAMPTZ", "state": "VARCHAR", "query_start": "TIMESTAMPTZ", "query": "VARCHAR",
@@ -41,6 +43,11 @@ def register_activity(con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.
 def register_signal(con: duckdb.DuckDBPyConnection, signal: Signal) -> None:
     """Give SQL a function by which the client of a connection stops one of a pid."""
     con.create_function(SIGNAL, signal, ["UBIGINT", "BIGINT", "VARCHAR"], "BOOLEAN", side_effects=True)  # type: ignore[list-item,arg-type]
+
+
+def register_prepared(con: duckdb.DuckDBPyConnection, prepared: Prepared) -> None:
+    """Give SQL a function that lists what the client of a connection has prepared in messages."""
+    con.create_function(PREPARED, prepared, ["UBIGINT"], _PREPARED, side_effects=True)  # type: ignore[list-item,arg-type]
 
 
 def _as_seen(row: dict[str, Any], reader: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from relserve.server.catalog.activity import register_activity, register_signal
+from relserve.server.catalog.activity import register_activity, register_prepared, register_signal
 from relserve.server.catalog.build import DATABASE, build
 
 _building = threading.Lock()
@@ -32,6 +32,7 @@ def _image() -> bytes:
         with duckdb.connect() as con:
             register_activity(con, lambda: pa.table({}))  # DuckDB binds a macro when it is made
             register_signal(con, lambda connection, pid, how: False)
+            register_prepared(con, lambda connection: [])
             build(con, _path(folder))
         return _path(folder).read_bytes()
 

@@ -6,7 +6,13 @@ from functools import partial
 import duckdb
 import pyarrow as pa
 
-from relserve.server.catalog.activity import Signal, register_activity, register_signal
+from relserve.server.catalog.activity import (
+    Prepared,
+    Signal,
+    register_activity,
+    register_prepared,
+    register_signal,
+)
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.asked.text import may_ask, translated
 from relserve.server.catalog.facts import Facts
@@ -26,14 +32,17 @@ class Catalog:
         activity: the clients for pg_stat_activity, a row each; with the columns `connection`, the number of
             its DuckDB connection, and `is_admin`, whether it may see what others run.
         signal: stops a client for the client of a connection, if it may.
+        prepared: what the client of a connection has prepared in messages.
     """
 
     def __init__(
-        self, con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table], signal: Signal
-    ) -> None:
+        self, con: duckdb.DuckDBPyConnection, activity: Callable[[], pa.Table], signal: Signal,
+        prepared: Prepared = lambda connection: [],
+    ) -> None:  # fmt: skip
         self._con = con.cursor()
         register_activity(self._con, activity)
         register_signal(self._con, signal)
+        register_prepared(self._con, prepared)
         self._asked = Asked(read_names(self._con), partial(users_own, self._con))
 
     def translate(self, sql: str, facts: Facts) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from relserve.server.client.results import Rows
 from relserve.server.client.variables import Variables, spelled
 from relserve.server.wire.copying import read_copy
 from relserve.server.wire.parameters import is_beyond_decimal
-from relserve.server.wire.types import KNOWN, NUMERIC, NUMERICS, TEXT, Column, PgType, duckdb_type
+from relserve.server.wire.types import ELEMENT_OF, KNOWN, NUMERIC, NUMERICS, TEXT, Column, PgType, duckdb_type
 
 ALL_SETTINGS = [
     Column("name", PgType(TEXT)),
@@ -58,6 +59,7 @@ class Prepared:
     oids: tuple[int, ...]
     described: Described | None = None
     stamp: tuple[object, ...] = ()  # what `described` was true of
+    prepare_time: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
 
 @dataclass
@@ -107,6 +109,16 @@ class Portals:
     def has_prepared(self, name: str) -> bool:
         """Whether the client prepared it in a message, not in SQL."""
         return name in self._prepared
+
+    def listed(self) -> list[dict[str, Any]]:
+        """The prepared statements that have a name, as pg_prepared_statements shows them."""
+        return [
+            {
+                "name": each.name, "statement": each.text, "prepare_time": each.prepare_time,
+                "parameter_types": [_type_name(oid) for oid in (each.described or each).oids],
+            }
+            for each in list(self._prepared.values()) if each.name
+        ]  # fmt: skip
 
     def forget(self, name: str) -> None:
         """A prepared statement is not needed any more."""
@@ -285,6 +297,12 @@ class Portals:
             case Fetch(name, _, False):
                 return self.cursor(name).columns
         return ()
+
+
+def _type_name(oid: int) -> str:
+    if oid in ELEMENT_OF:
+        return f"{KNOWN[ELEMENT_OF[oid]].name}[]"
+    return KNOWN[oid].name if oid in KNOWN else "unknown"
 
 
 def _kinds_of(oids: Sequence[int], numeric: str) -> list[str | None]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 from relserve_duckdb import Connection
@@ -69,6 +69,7 @@ class ClientState:
         status: "active", "idle", "idle in transaction" or "idle in transaction (aborted)".
         text: the latest statement.
         longest_s: after so many seconds a statement is ended, whatever timeout the client sets; None: never.
+        prepared: lists what the client has prepared in messages, as pg_prepared_statements shows it.
         refusal: of one of the server's own functions that the statement called; DuckDB tells only its text.
     """
 
@@ -86,6 +87,7 @@ class ClientState:
         self.status, self.text = "idle", ""
         self.longest_s: float | None = None
         self._ended, self._loop, self.history = ended, loop, history
+        self.prepared: Callable[[], list[dict[str, Any]]] = list
         self._began_s, self._num_rows = 0.0, 0
         self._number = 0  # of the statement that runs, 0 between two
         self._count = 0

@@ -139,6 +139,7 @@ class Worker(threading.Thread):
             con, self._host.catalog, state.facts, check, state.transaction.savepoints, happened
         )  # fmt: skip
         portals = Portals(executor, variables)
+        state.prepared = portals.listed
         granter = Granter(judge, self._host.users, self._say) if judge and self._host.users else None
         performer = Performer(con, state, executor, portals, granter)
         self._greet(state)

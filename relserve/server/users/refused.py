@@ -37,7 +37,8 @@ FUNCTIONS = frozenset(
 VIEWS = frozenset(["duckdb_logs", "duckdb_secrets", "duckdb_external_file_cache", "duckdb_temporary_files"])
 CATALOG = "_pg"  # PostgreSQL's catalog, which all clients read
 OWN = "__llm"  # how UDFs begin, and the macro with the key that tells them who calls
-SEALED = frozenset(["_pg_signal", "_pg_activity"])  # what `_pg` calls with the connection that asks
+# what `_pg` calls with the connection that asks
+SEALED = frozenset(["_pg_signal", "_pg_activity", "_pg_prepared"])
 # What tells of one session alone: what it runs, has prepared and has set, and its own macros. Where others
 # use what calls one, it tells of theirs.
 SESSION = frozenset(

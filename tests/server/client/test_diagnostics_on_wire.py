@@ -109,3 +109,17 @@ def test_a_schema_in_a_parameter_is_refused_in_plain_words(serve: Serve) -> None
 
     with pytest.raises(asyncpg.FeatureNotSupportedError, match="a schema decides which columns"):
         asyncio.run(ask())
+
+
+def test_each_client_sees_what_it_has_prepared(serve: Serve) -> None:
+    server = serve()
+    con, other = connect(server, autocommit=True), connect(server, autocommit=True)
+    con.execute("PREPARE p AS SELECT 1")
+    con.execute("SELECT %s, %s", (1, "x"), prepare=True)
+    text = "SELECT name, statement, parameter_types, from_sql FROM pg_prepared_statements ORDER BY name"
+    ((name, *prepared), (own, _, _, is_own)) = con.execute(text, prepare=False).fetchall()
+    assert name.startswith("_pg3_")
+    assert (prepared, own, is_own) == (["SELECT $1, $2", ["int2", "text"], False], "p", True)
+    assert other.execute(text, prepare=False).fetchall() == []
+    con.execute("DEALLOCATE ALL")
+    assert con.execute(text, prepare=False).fetchall() == []

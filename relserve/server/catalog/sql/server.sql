@@ -35,3 +35,11 @@ CREATE MACRO _pg.cat.activity_of() AS TABLE SELECT (SELECT any_value(database_oi
   FROM (SELECT unnest(_pg_activity(current_connection_id()), recursive := true)) c;
 CREATE MACRO _pg.cat.pg_cancel_backend(pid) AS _pg_signal(current_connection_id(), pid, 'cancel');
 CREATE MACRO _pg.cat.pg_terminate_backend(pid) AS _pg_signal(current_connection_id(), pid, 'terminate');
+
+-- What the client has prepared: by PREPARE, which DuckDB knows, and in messages (activity.py).
+CREATE MACRO _pg.rows.pg_prepared_statements() AS TABLE
+  SELECT name, statement, NULL::TIMESTAMPTZ AS prepare_time, parameter_types, true AS from_sql, 0::BIGINT AS generic_plans, 0::BIGINT AS custom_plans
+  FROM duckdb_prepared_statements()
+UNION ALL
+  SELECT c.name, c.statement, c.prepare_time, c.parameter_types, false, 0, 0
+  FROM (SELECT unnest(_pg_prepared(current_connection_id()), recursive := true)) c;
