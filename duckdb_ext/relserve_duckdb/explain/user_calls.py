@@ -17,6 +17,9 @@ _TOKENS = re.compile(rf"{STRING}|{NAME}|\w++\(?+|[()\[\]{{}},]|[^'\"\w()\[\]{{}}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _UNSET = (f"{{'{UNSET}': true}}", "struct_pack(true)")  # as planned, and as bound
 _OPTIONS = re.compile(r"\s*CAST\(to_json\(\{(.*)\}\) AS VARCHAR\)", re.S)  # as bound; as planned it is text
+_CHECKED = re.compile(  # a template, as bound
+    r"CASE\s++WHEN \(?+regexp_matches\('STRUCT\(__relserve_0 (?>.*? ELSE )(.*) END", re.S
+)
 _FILTER, _NOT_NULL = ") FILTER (WHERE (", " IS NOT NULL))"
 _TYPED = tuple(f"{name}(" for name, spec in FUNCTIONS.items() if spec.schema or "schema" in spec.options)
 
@@ -60,11 +63,13 @@ def _call(head: str, arguments: list[str]) -> str:
     function = CALL.sub(r"\1", head)
     if function == TEXT2SQL_QUERY:
         return _question_call(arguments)
-    template, options, _, *values = arguments  # the third is the connection's key
+    template, options, _, *values = (each.strip() for each in arguments)  # the third is the connection's key
+    if checked := _CHECKED.fullmatch(template):
+        template = _without_cast(checked[1].strip(), "VARCHAR")
     if FUNCTIONS[function].aggregate:
-        return _aggregate(function, template.strip(), values[0].strip(), _named(options.strip()))
-    given = [each.strip() for each in values if each.strip() not in _UNSET]
-    return f"{function}({', '.join([template.strip(), *given, *_named(options.strip())])})"
+        return _aggregate(function, template, values[0], _named(options))
+    given = [each for each in values if each not in _UNSET]
+    return f"{function}({', '.join([template, *given, *_named(options)])})"
 
 
 def _question_call(arguments: list[str]) -> str:
