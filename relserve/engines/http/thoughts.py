@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-OPENING, END = "<think>", "</think>"
+from relserve.engines.local.thoughts import PLAIN, Marks
 
 _QUOTES = "\"'`("
 
@@ -25,21 +25,24 @@ class Content(NamedTuple):
 
 def without_thoughts(content: str) -> Content:
     """The content without thoughts that are marked in it."""
-    if content.lstrip().startswith(OPENING):
-        _, end, text = content.partition(END)
+    begun = content.lstrip()
+    marks = next((each for each in PLAIN if begun.startswith(each.opening)), None)
+    if marks is not None:
+        _, end, text = content.partition(marks.end)
         return Content(text.lstrip(), has_thoughts=True) if end else Content(content, thinks_on=True)
-    rest = _after_end_alone(content)
+    rests = (_after_end_alone(content, each) for each in PLAIN)
+    rest = next((rest for rest in rests if rest is not None), None)
     return Content(content) if rest is None else Content(rest.lstrip(), has_thoughts=True)
 
 
-def _after_end_alone(content: str) -> str | None:
+def _after_end_alone(content: str, marks: Marks) -> str | None:
     """What follows thoughts whose beginning the model's template has written; None: there are none."""
-    end = content.find(END)
-    while end >= 0 and OPENING not in content[:end]:
-        after = end + len(END)
+    end = content.find(marks.end)
+    while end >= 0 and marks.opening not in content[:end]:
+        after = end + len(marks.end)
         if not _speaks_of(content[end - 1 : end], content[after : after + 1]):
             return content[after:]
-        end = content.find(END, after)
+        end = content.find(marks.end, after)
     return None
 
 
@@ -58,7 +61,8 @@ def shows_thoughts(data: object) -> bool:
     """Whether the body of a 200 response holds thoughts, apart or marked, or counts them."""
     try:
         message, usage = data["choices"][0]["message"], data.get("usage") or {}  # type: ignore[index,attr-defined]
-        marked = "think>" in (message.get("content") or "")
+        content = message.get("content") or ""
+        marked = any(mark in content for each in PLAIN for mark in (each.opening, each.end))
         return bool(thoughts_apart(message)) or marked or usage.get("completion_tokens_details") is not None
     except (TypeError, LookupError, AttributeError):
         return False

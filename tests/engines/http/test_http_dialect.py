@@ -219,6 +219,9 @@ def test_a_value_out_of_range_is_refused_and_not_dropped(fake):
         ({"content": "I write </think> soon.\n</think>\n\n4"}, "stop", "4"),
         ({"content": "<think>The user asks."}, "stop", None),  # at a stop string
         ({"content": "<think>two and two</think>\n"}, "stop", None),
+        ({"content": "[THINK]two[/THINK]4"}, "stop", "4"),
+        ({"content": "[THINK]The user asks."}, "stop", None),
+        ({"content": "two and two\n</seed:think>4"}, "stop", "4"),
         ({"content": ""}, "stop", None),
         ({"content": ""}, "length", None),
         ({"content": "", "reasoning": "two and"}, "length", None),
