@@ -78,9 +78,10 @@ def _of_status(
 ) -> Fault:
     """What an HTTP status means; `names` are the server's own for the error."""
     out_of_money = not _OUT_OF_MONEY.isdisjoint(names)
-    if status in (401, 402) or out_of_money or (status == 403 and _NO_QUOTA.search(said)):
+    is_for_all = status == 403 and not _OF_THE_ROW.search(said)  # whose words may repeat the row's
+    if status in (401, 402) or out_of_money or (is_for_all and _NO_QUOTA.search(said)):
         return Fault(RetryAction.STOP, said, status)
-    if status == 403 and not _OF_THE_ROW.search(said):
+    if is_for_all:
         return Fault(RetryAction.LOSE_ROW, said, status, None, FailureKind.REFUSED)
     if after_s is not None and after_s > LONGEST_RETRY_AFTER_S:
         return Fault(RetryAction.GIVE_UP, f"{said} (it asks to wait {after_s:.0f} s)", status)

@@ -53,7 +53,7 @@ def test_rights_that_end_in_the_middle_stop_it_after_some_rows(fake):
 
 
 def test_rows_that_moderation_refuses_fail_alone_however_many(fake):
-    server = fake(answering_three(refused(403, "Your input was flagged by moderation")))
+    server = fake(answering_three(refused(403, "Flagged by moderation: credit card, my balance")))
     replies = ask(HttpEngine(server.url, max_in_flight=1), ["row"] * 40)
     assert texts(replies) == ["yes"] * 3 + [None] * 37
     assert {reply.failure.kind for reply in replies[3:]} == {FailureKind.REFUSED}
