@@ -209,6 +209,7 @@ def test_a_server_is_told_by_what_it_refuses(plain_server: FakeServer) -> None:
 def test_the_page_on_tiny(local_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "find_engine", lambda _: local_engine)
     monkeypatch.setattr(api, "find_engine", lambda *_: local_engine)
+    monkeypatch.setattr(run.capacity, "num_idle_cores", run.capacity.num_cores)
     page = checked("tiny")
     local = page.local
     assert local is not None

@@ -207,9 +207,13 @@ def _paths(node: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _is_ours(path: tuple[str, ...]) -> bool:
-    """Whether nobody else can give a function this name; TEMP macros of ours are found before all others."""
+    """Whether nobody else can give a function this name; TEMP macros of ours are found before all others.
+
+    The database _pg is attached read-only, and no text of a client's may name it.
+    """
     is_macro_of_ours = path[-1].startswith("llm") and path[:-1] in ((), ("temp", "main"))
-    return is_macro_of_ours or (len(path) == 3 and path[:2] in (("system", "main"), ("temp", "main")))
+    sealed = (("system", "main"), ("temp", "main"), ("_pg", "own"))
+    return is_macro_of_ours or (len(path) == 3 and path[:2] in sealed)
 
 
 def _sql_texts(source: str) -> Iterator[str]:

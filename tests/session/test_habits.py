@@ -33,8 +33,9 @@ def ask() -> Ask:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             con.execute(f"SELECT {call} FROM range({num_rows}) t(i)").fetchall()
-        assert all(each.filename == __file__ for each in caught)
-        return [str(each.message) for each in caught if each.category is HabitWarning]
+        told = [each for each in caught if each.category is HabitWarning]  # not what other tests left
+        assert all(each.filename == __file__ for each in told)
+        return [str(each.message) for each in told]
 
     return run
 
@@ -76,7 +77,7 @@ def test_answers_that_differ_and_made_up_ones_are_not_told() -> None:
     ):
         con = relserve.connect(engine=engine, progress=False)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", HabitWarning)
             con.execute("SELECT llm_filter('x {}', i) FROM range(100) t(i)").fetchall()
 
 

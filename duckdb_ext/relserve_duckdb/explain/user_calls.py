@@ -17,7 +17,7 @@ _TOKENS = re.compile(rf"{STRING}|{NAME}|\w++\(?+|[()\[\]{{}},]|[^'\"\w()\[\]{{}}
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _UNSET = (f"{{'{UNSET}': true}}", "struct_pack(true)")  # as planned, and as bound
 _OPTIONS = re.compile(r"\s*CAST\(to_json\(\{(.*)\}\) AS VARCHAR\)", re.S)  # as bound; as planned it is text
-_CHECKED = re.compile(  # a template, as bound
+_CHECKED = re.compile(  # options, as bound
     r"CASE\s++WHEN \(?+regexp_matches\('STRUCT\(__relserve_0 (?>.*? ELSE )(.*) END", re.S
 )
 _FILTER, _NOT_NULL = ") FILTER (WHERE (", " IS NOT NULL))"
@@ -64,8 +64,8 @@ def _call(head: str, arguments: list[str]) -> str:
     if function == TEXT2SQL_QUERY:
         return _question_call(arguments)
     template, options, _, *values = (each.strip() for each in arguments)  # the third is the connection's key
-    if checked := _CHECKED.fullmatch(template):
-        template = _without_cast(checked[1].strip(), "VARCHAR")
+    if checked := _CHECKED.fullmatch(options):
+        options = checked[1].strip()
     if FUNCTIONS[function].aggregate:
         return _aggregate(function, template, values[0], _named(options))
     given = [each for each in values if each not in _UNSET]

@@ -26,18 +26,22 @@ KEY = "temp.main.__llm_connection()"  # the macro that holds a connection's key
 
 
 class Slots(NamedTuple):
-    """What a macro takes between template and options, and what it gives its UDF for both."""
+    """What a macro takes between template and options, and what it gives its UDF for that.
+
+    Attributes:
+        options: what it gives for the options, of their JSON.
+    """
 
     taken: Sequence[str]
     given: Sequence[str]
-    template: str = "prompt"
+    options: str = "{}"
 
 
 # One more than allowed, so that a ninth value meets an error of ours and not an option.
 _VALUES = [f"a{i}" for i in range(MAX_VALUES + 1)]
 # Types that DuckDB hands to a UDF as their bytes, or without their offset from UTC; inside lists and structs
 # the first two come whole. All values are looked at in one CASE, for each takes time to bind. DuckDB knows
-# the types by then: its plan keeps of the CASE the template alone.
+# the types by then: its plan keeps of the CASE the options alone.
 _UNREADABLE = r"__relserve_\d (VARIANT|GEOMETRY(\([^()]*\))?)[,)]|[ (](BIT|TIME WITH TIME ZONE)(\[\d*\])*[,)]"
 _KINDS = "system.main.typeof(system.main.struct_pack({}))".format(
     ", ".join(f"__relserve_{i} := {value}" for i, value in enumerate(_VALUES))
@@ -45,7 +49,7 @@ _KINDS = "system.main.typeof(system.main.struct_pack({}))".format(
 _FOUND = f"system.main.regexp_extract({_KINDS}, '(VARIANT|GEOMETRY|BIT|TIME WITH TIME ZONE)')"
 _CHECKED = (  # no error(), which is volatile and may stand in no PARTITION BY
     f"CASE WHEN system.main.regexp_matches({_KINDS}, '{_UNREADABLE}') "
-    f"THEN system.main.concat('{UNREADABLE}', {_FOUND}) ELSE prompt END"
+    f"THEN system.main.concat('{UNREADABLE}', {_FOUND}) ELSE {{}} END"
 )
 ROW = Slots([f"{slot} := system.main.struct_pack({UNSET} := true)" for slot in _VALUES], _VALUES, _CHECKED)
 # In the order of the values: DuckDB collects a group in any order, and its prompt must be the same twice.
@@ -141,7 +145,8 @@ def body_of(function: str, slots: Slots, udf_name: str, hidden: Sequence[str] = 
         hidden: arguments before the values that have nothing to do with them.
     """
     spec = FUNCTIONS[function]
-    call = f"{udf_name}({slots.template}, {_json_of(spec.options)}, {', '.join([*hidden, *slots.given])})"
+    options = slots.options.format(_json_of(spec.options))
+    call = f"{udf_name}(prompt, {options}, {', '.join([*hidden, *slots.given])})"
     schema = _SCHEMA if "schema" in spec.options else f"'{spec.schema}'" if spec.schema else ""
     return f"system.main.from_json({call}, {schema})" if schema else call
 

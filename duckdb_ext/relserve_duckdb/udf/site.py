@@ -28,7 +28,7 @@ from relserve_duckdb.udf.groups import distinct_groups
 from relserve_duckdb.udf.question_site import QuestionSite, read_questions
 
 UNSET = "__unset"  # field of the struct that stands for a value that was not given
-UNREADABLE = "\ufffcunreadable:"  # stands for a template, before the type that a value must not have
+UNREADABLE = "\ufffcunreadable:"  # stands for options, before the type that a value must not have
 ARROW_TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}
 
 Site = CallSite | QuestionSite
@@ -107,8 +107,8 @@ def make_chunk(function: str, template: str, options: str, given: list[Any], num
         if len(ascending) > 1:
             raise OptionError(f"{function}(): {ASCENDING} must be the same for all rows of a call")
         return _read_groups(find_site(function, template, options, 1, None), given[0], ascending == {True})
-    if template.startswith(UNREADABLE):
-        kind = template.removeprefix(UNREADABLE)
+    if options.startswith(UNREADABLE):
+        kind = options.removeprefix(UNREADABLE)
         raise UsageError(
             f"{function}() cannot read values of this type; give them as text, value::VARCHAR: {kind}"
         )

@@ -248,7 +248,6 @@ def test_a_log_is_replayed_to_the_same_decisions(name: str, tmp_path: Path) -> N
     found = replay(lines, make)
     assert len(found) == scheduler.budgets.num_decisions
     assert [each.chosen for each in found] == [each.logged for each in found]
-    assert len({each.logged[:3] for each in found}) > 1
     other = replay(lines, lambda _: make("static-7"))
     assert [each.chosen for each in other] != [each.logged for each in other]
 
