@@ -22,6 +22,7 @@ from relserve.server.client.list_literals import with_duckdbs_lists
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.split import bare, with_duckdbs_bytes
+from relserve.server.client.state import forget_interrupt
 from relserve.server.users.lockdown import Allowed
 from relserve.server.users.nesting import check_nesting
 from relserve.server.users.plain import plain_text
@@ -217,6 +218,7 @@ class Executor:
         def stop() -> None:
             self._con.interrupt()  # DuckDB would go on for a while, and the engine too
             stream.close()
+            forget_interrupt(self._con)
 
         self.rows = Rows(columns, iter(stream), stop)
         if kind == Type.SELECT:

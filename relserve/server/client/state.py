@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
@@ -189,6 +190,8 @@ class ClientState:
     def _end(self, sqlstate: str | None) -> None:
         with self._lock:
             was_running, self._number = self._number, 0
+        if was_running and sqlstate is None and self._stopped_by is not None:
+            forget_interrupt(self.con)  # it came too late for this statement
         self.status = {b"I": "idle", b"T": "idle in transaction"}.get(
             self.transaction.status, "idle in transaction (aborted)"
         )
@@ -209,3 +212,9 @@ class ClientState:
             self.con.interrupt()
         self._loop.call_later(AGAIN_S, self._stop, number, why)
         return True
+
+
+def forget_interrupt(con: Connection) -> None:
+    """Have an interrupt that found nothing to stop not stop the next statement, as it would in a transaction."""
+    with suppress(duckdb.Error):
+        con.raw.sql("SELECT 1").fetchall()
