@@ -21,6 +21,7 @@ from relserve.server.client.columns import columns_of
 from relserve.server.client.list_literals import with_duckdbs_lists
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.savepoints import Savepoints
+from relserve.server.client.series import with_series_as_rows
 from relserve.server.client.split import bare, with_duckdbs_bytes
 from relserve.server.client.state import forget_interrupt
 from relserve.server.users.lockdown import Allowed
@@ -93,7 +94,9 @@ class Executor:
         check_nesting(text)
         if DATABASE in text.lower() and any(word.is_name and word.name == DATABASE for word in words(text)):
             raise ForbiddenError(f"{DATABASE} is the server's own: ask pg_catalog or information_schema")
-        return self._catalog.translate(with_duckdbs_lists(with_duckdbs_bytes(text)), self._facts)
+        return self._catalog.translate(
+            with_series_as_rows(with_duckdbs_lists(with_duckdbs_bytes(text))), self._facts
+        )
 
     def run(self, text: str, parameters: Sequence[Any] = ()) -> Outcome:
         """Run one statement.

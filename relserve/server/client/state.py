@@ -215,6 +215,6 @@ class ClientState:
 
 
 def forget_interrupt(con: Connection) -> None:
-    """Have an interrupt that found nothing to stop not stop the next statement, as it would in a transaction."""
+    """Have an interrupt that came too late not stop the next statement, as in a transaction it would."""
     with suppress(duckdb.Error):
         con.raw.sql("SELECT 1").fetchall()
