@@ -19,6 +19,7 @@ from relserve.server.client.state import ClientState
 from relserve.server.client.variables import spelled, switched
 from relserve.server.rights.grants import Granting
 from relserve.server.wire.types import TEXT, Column, PgType
+from relserve.server.wire.zones import read_zone
 
 Run = Callable[[str], Outcome]
 
@@ -125,9 +126,9 @@ class Performer:
         """See `Variables`."""
         if name == "search_path":
             return self._search_path(value)
-        value = value.strip("'\"")
-        self._tell_duckdb(name, value)
-        return value
+        shown, zone = read_zone(value.strip("'\""))
+        self._tell_duckdb(name, zone)
+        return shown
 
     def _tell_duckdb(self, name: str, value: str) -> None:
         self._executor.make_room()

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from relserve.errors import ProtocolError
 from relserve.server.wire.arrays import numbers, patched, with_nulls
 from relserve.server.wire.moments import DAY, SECOND, moment_of_day, moment_of_instant, offset_text
+from relserve.server.wire.zones import fixed_offset_s
 
 INFINITE_DAY, INFINITE_INSTANT = 2**31 - 1, 2**63 - 1
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # of the years 1 and 9999
@@ -81,6 +82,8 @@ def timestamptz_text(array: pa.Array) -> pa.Array:
 
 def _offsets(micros: np.ndarray, zone: str) -> np.ndarray:
     """The zone's offsets from UTC at these instants, in seconds; Arrow knows no summer time after 2037."""
+    if (fixed := fixed_offset_s(zone)) is not None:
+        return np.full(len(micros), fixed)
     local = numbers(pc.local_timestamp(pa.array(micros).cast(pa.timestamp("us", zone))), np.int64)
     offsets: np.ndarray = (local - micros) // SECOND
     is_late = micros >= _LATE
