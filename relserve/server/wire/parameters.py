@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from relserve.server.wire.numeric_binary import read_numeric
 from relserve.server.wire.time_values import BINARY_WORDS, TEXT_WORDS
 from relserve.server.wire.types import ELEMENT_OF, KNOWN, duckdb_type
 
+_ADDRESSES = (869, 650)  # inet and cidr, which are texts here
 TEXT_FORMAT, BINARY_FORMAT = 0, 1
 _DECIMAL_DIGITS = 38
 _TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
@@ -72,9 +74,7 @@ def _text(text: str, oid: int) -> Any:
 
 def _binary(raw: bytes, oid: int) -> Any:
     if oid in types.RANGES:
-        raise ProtocolError(
-            f"the binary form of {types.RANGES[oid]} is not read here", "0A000", "Send it as text."
-        )
+        raise _unread(types.RANGES[oid])
     body = Body(f"{KNOWN[oid].name if oid in KNOWN else 'unknown'} parameter", raw, "22P03")
     if oid in BINARY_WORDS:
         value: Any = _typed(BINARY_WORDS[oid](body), oid)
@@ -83,10 +83,16 @@ def _binary(raw: bytes, oid: int) -> Any:
     else:
         text = utf8(body.rest())
         if "\0" in text:  # in no text of PostgreSQL's: it is the binary form of what this is not told
+            if oid and oid not in KNOWN:
+                raise _unread(f"the type with OID {oid}")
             raise ProtocolError('invalid byte sequence for encoding "UTF8": 0x00', "22021")
         value = _typed(text, oid) if oid in _TYPED else text
     body.end()
     return value
+
+
+def _unread(kind: str) -> ProtocolError:
+    return ProtocolError(f"the binary form of {kind} is not read here", "0A000", "Send it as text.")
 
 
 _TYPED = (types.JSON, types.JSONB, types.BIT, types.VARBIT)  # texts whose type DuckDB would not guess
@@ -237,7 +243,18 @@ def _jsonb(body: Body) -> duckdb.Value:
     return _valued(utf8(body.rest()), "JSON")
 
 
+def _address(body: Body) -> str:
+    """An inet or cidr as PostgreSQL writes it: the bits of a whole inet are left out."""
+    family, bits, is_network, length = body.take(4)
+    packed = body.take(length)
+    if (family, length) not in ((2, 4), (3, 16)) or bits > 8 * length:
+        raise ProtocolError("invalid network address: its family, length or number of bits", "22P03")
+    address = socket.inet_ntop(socket.AF_INET if length == 4 else socket.AF_INET6, packed)
+    return address if bits == 8 * length and not is_network else f"{address}/{bits}"
+
+
 _BINARIES: dict[int, Callable[[Body], Any]] = {
+    **dict.fromkeys(_ADDRESSES, _address),
     types.BOOL: lambda body: body.take(1) != b"\0",
     types.INT2: _struct("!h"),
     types.INT4: _struct("!i"),

@@ -210,3 +210,11 @@ def test_a_long_name_of_a_program_is_cut(serve: Serve) -> None:
 def test_a_set_of_nothing_is_a_syntax_error(con: psycopg.Connection[Any], statement: str) -> None:
     with pytest.raises(psycopg.errors.SyntaxError):
         con.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_prepared_transactions", "0"), ("transaction_deferrable", "off")]
+)
+def test_what_clients_ask_before_they_use_it(con: psycopg.Connection[Any], name: str, value: str) -> None:
+    assert con.execute(f"SHOW {name}").fetchone() == (value,)
+    assert con.execute(f"SELECT current_setting('{name}')").fetchone() == (value,)

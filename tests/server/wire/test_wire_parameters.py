@@ -191,3 +191,30 @@ def test_numerics_come_back_from_their_binary_form(unscaled: int, scale: int) ->
 
 def test_the_name_of_an_array_is_known() -> None:
     assert PgType(1007, -1, types.INT4).name == "_int4"
+
+
+@pytest.mark.parametrize(
+    ("raw", "oid", "text"),
+    [
+        (b"\2\x18\0\4\1\2\3\4", 869, "1.2.3.4/24"),
+        (b"\2\x20\0\4\1\2\3\4", 869, "1.2.3.4"),
+        (b"\2\x20\1\4\1\2\3\4", 650, "1.2.3.4/32"),
+        (b"\3\x80\0\x10" + bytes(10) + b"\xff\xff\1\2\3\4", 869, "::ffff:1.2.3.4"),
+    ],
+)
+def test_network_addresses_are_texts_as_postgresql_writes_them(raw: bytes, oid: int, text: str) -> None:
+    assert read_parameter(raw, 1, oid) == text
+
+
+@pytest.mark.parametrize("raw", [b"\2\x21\0\4\1\2\3\4", b"\3\x20\0\4\1\2\3\4", b"\2\x20\0\5\1\2\3\4"])
+def test_no_network_addresses(raw: bytes) -> None:
+    with pytest.raises(ProtocolError) as told:
+        read_parameter(raw, 1, 869)
+    assert told.value.sqlstate == "22P03"
+
+
+@pytest.mark.parametrize("oid", [1041, 3905, 6150])  # arrays of inet, int4range and int4multirange
+def test_the_binary_form_of_an_unknown_type_is_refused_by_its_number(oid: int) -> None:
+    with pytest.raises(ProtocolError, match=f"OID {oid} is not read here") as told:
+        read_parameter(b"\0\0\0\1\0\0\0\0\0\0\x0f\x40", 1, oid)
+    assert told.value.sqlstate == "0A000"
