@@ -80,7 +80,7 @@ def _wants_name(node: exp.Cast, tree: exp.Expression) -> bool:
     parent = node.parent
     while isinstance(parent, (exp.Paren, exp.Alias)):
         parent = parent.parent
-    if isinstance(parent, exp.Binary) and (_is_function(parent.left) or _is_function(parent.right)):
+    if isinstance(parent, exp.Binary) and any(map(_is_name, (parent.left, parent.right))):
         return True
     if isinstance(parent, exp.Cast):
         return _word(parent.to) in _TEXTS | {"text", "varchar"}
@@ -96,3 +96,8 @@ def _is_shown(select: exp.Select, node: exp.Expression, tree: exp.Expression) ->
 
 def _is_function(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.name.lower() in _FUNCTIONS
+
+
+def _is_name(node: exp.Expr) -> bool:
+    """Whether it gives the name of a type or function, and no oid."""
+    return _is_function(node) or (isinstance(node, exp.Dot) and node.expression.name.lower() == "pg_typeof")
