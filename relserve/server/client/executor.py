@@ -19,6 +19,7 @@ from relserve.server.catalog.build import DATABASE
 from relserve.server.client.changes import CATALOG
 from relserve.server.client.columns import columns_of
 from relserve.server.client.list_literals import with_duckdbs_lists
+from relserve.server.client.numeric_literals import with_digits_of_numerics
 from relserve.server.client.results import BATCH_ROWS, Rows
 from relserve.server.client.savepoints import Savepoints
 from relserve.server.client.series import with_series_as_rows
@@ -95,7 +96,8 @@ class Executor:
         if DATABASE in text.lower() and any(word.is_name and word.name == DATABASE for word in words(text)):
             raise ForbiddenError(f"{DATABASE} is the server's own: ask pg_catalog or information_schema")
         return self._catalog.translate(
-            with_series_as_rows(with_duckdbs_lists(with_duckdbs_bytes(text))), self._facts
+            with_series_as_rows(with_digits_of_numerics(with_duckdbs_lists(with_duckdbs_bytes(text)))),
+            self._facts,
         )
 
     def run(self, text: str, parameters: Sequence[Any] = ()) -> Outcome:
