@@ -22,7 +22,7 @@ FIXED = {
     "lc_ctype": "C", "transaction_isolation": "repeatable read", "wal_level": "replica",
     "default_table_access_method": "heap", "ssl": "on", "data_checksums": "off",
     "is_superuser": "off", "session_authorization": "", "default_tablespace": "", "max_connections": "100",
-    "max_prepared_transactions": "0", "transaction_deferrable": "off",
+    "max_prepared_transactions": "0",
 }  # fmt: skip
 DEFAULTS = {
     "client_encoding": "UTF8", "application_name": "", "DateStyle": "ISO, MDY", "IntervalStyle": "postgres",

@@ -6,12 +6,15 @@ DuckDB's tokenizer and parser hold all of them up, for a second a megabyte.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from duckdb import StatementType as Type
 
 from relserve.server.users.refused import VIEWS, is_suspect
 
 LONG = 200_000  # characters: DuckDB's parser holds up all clients for 0.2 s
+
+_MOST_REMEMBERED = 1 << 20  # characters: longer ones would be held in memory after their statement
 
 _KINDS = {
     "select": Type.SELECT, "from": Type.SELECT, "values": Type.SELECT, "(": Type.SELECT, "with": Type.SELECT,
@@ -20,6 +23,7 @@ _KINDS = {
 _PIVOTS = frozenset(["pivot", "unpivot", "pivot_wider", "pivot_longer"])
 _WRITES = frozenset(["insert", "update", "delete", "merge"])
 _WORD = re.compile(r"\w+")
+_NO_NUMBER = re.compile(r"\b(?!\d++\b)\w+")  # of a parameter's number there may be thousands
 # What a long text is cut at. Quotes that stand for themselves make two strings of one, which is no matter.
 # Outside of quotes and comments only ASCII is read, and of $ only parameters: all else may be a blank, or
 # begin a string.
@@ -52,6 +56,16 @@ def statements_of_long(text: str) -> list[str]:
     Raises:
         Odd: the text holds what DuckDB may read otherwise.
     """
+    return list(_remembered(text) if len(text) <= _MOST_REMEMBERED else _statements(text))
+
+
+@lru_cache(maxsize=2)
+def _remembered(text: str) -> list[str]:
+    """Several checks of one statement read the same text, one after the other."""
+    return _statements(text)
+
+
+def _statements(text: str) -> list[str]:
     statements: list[str] = []
     parts: list[str] = []
     for found in _PART.finditer(text):
@@ -81,8 +95,8 @@ def _kind(statement: str) -> Type:
         suspects = _PIVOTS | _WRITES if first == "with" else _PIVOTS
     if first not in _KINDS or re.match(r"update\s+extensions\b", statement):
         raise Odd(first.upper())
-    for each in _WORD.finditer(statement):
-        is_cut = each[0][0].isdigit() and not _NUMBER.fullmatch(each[0])  # 1copy is two words to DuckDB
-        if is_cut or each[0] in suspects or is_suspect(each[0]):
-            raise Odd(each[0].upper())
+    for word in dict.fromkeys(_NO_NUMBER.findall(statement)):
+        is_cut = word[0].isdigit() and not _NUMBER.fullmatch(word)  # 1copy is two words to DuckDB
+        if is_cut or word in suspects or is_suspect(word):
+            raise Odd(word.upper())
     return _KINDS[first]

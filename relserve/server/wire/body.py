@@ -6,6 +6,8 @@ import struct
 
 from relserve.errors import ProtocolError
 
+_LENGTH = struct.Struct("!i")
+
 
 class Body:
     """What is left to read of one message's body, or of one binary value (sqlstate 22P03)."""
@@ -49,6 +51,20 @@ class Body:
         """Bytes after their length; a length of -1 is NULL."""
         length = self.int32()
         return None if length == -1 else self.take(length)
+
+    def sized_each(self, count: int) -> tuple[bytes | None, ...]:
+        """So many of them; a statement may have 65,535 parameters."""
+        data, at, found = self._data, self._at, []
+        for _ in range(count):
+            if at + 4 > len(data):
+                break
+            (length,) = _LENGTH.unpack_from(data, at)
+            if length < -1 or at + 4 + length > len(data):
+                break
+            found.append(None if length == -1 else data[at + 4 : at + 4 + length])
+            at += 4 + max(length, 0)
+        self._at = at
+        return tuple(found) if len(found) == count else (*found, self.sized())  # which says what is missing
 
     def text(self) -> str:
         """UTF-8 up to a zero byte."""

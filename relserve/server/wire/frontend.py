@@ -196,7 +196,7 @@ def formats_of_each(codes: tuple[int, ...], count: int, of: str = "result column
 def _bind(body: Body) -> Bind:
     portal, statement = body.text(), body.text()
     formats = _formats(body)
-    parameters = tuple(body.sized() for _ in range(body.uint16()))
+    parameters = body.sized_each(body.uint16())
     each = formats_of_each(formats, len(parameters), "parameter")
     return Bind(portal, statement, each, parameters, _formats(body))
 

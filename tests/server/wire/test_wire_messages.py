@@ -201,3 +201,15 @@ def test_errors_and_notices() -> None:
     assert backend.notice_response(fields)[:1] == b"N"
     assert b"Ddetail\0" in backend.error_response(fields._replace(detail="detail"))
     assert b"\\udcff" in backend.error_response(fields._replace(message="\udcff"))
+
+
+@pytest.mark.parametrize("lacks", [0, 1, 3, 5])
+def test_many_parameters_are_read_or_what_is_missing_is_told(lacks: int) -> None:
+    sized = b"".join(struct.pack("!i", 1) + b"x" + struct.pack("!i", -1) for _ in range(500))
+    body = b"\0\0" + struct.pack("!HH", 0, 1000) + sized
+    if not lacks:
+        assert read_message(b"B", body + b"\0\0").parameters == (b"x", None) * 500
+        return
+    with pytest.raises(ProtocolError, match="insufficient data left") as told:
+        read_message(b"B", body[:-lacks])
+    assert told.value.sqlstate == "08P01"
