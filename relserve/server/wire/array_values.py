@@ -11,8 +11,11 @@ from relserve.errors import ProtocolError
 from relserve.server.wire.body import Body
 
 MAX_DIMENSIONS = 6  # as in PostgreSQL
-_BOUNDS = re.compile(r"\s*+(\[[+-]?\d++(:[+-]?\d++)?\])++\s*+=")
-_TOKEN = re.compile(r'\s*+(?:([{},])|"((?:[^"\\]++|\\.)*+)"|((?:[^{},"\\]++|\\.)++))\s*+', re.DOTALL)
+_BLANKS = " \t\n\r\v\f"  # PostgreSQL's own: Python's and Unicode's others are part of an element
+_BOUNDS = re.compile(rf"[{_BLANKS}]*+(\[[+-]?\d++(:[+-]?\d++)?\])++[{_BLANKS}]*+=")
+_TOKEN = re.compile(
+    rf'[{_BLANKS}]*+(?:([{{}},])|"((?:[^"\\]++|\\.)*+)"|((?:[^{{}},"\\]++|\\.)++))[{_BLANKS}]*+', re.DOTALL
+)
 
 
 def read_array_text(text: str, read: Callable[[str], Any]) -> tuple[int, list[Any]]:
@@ -64,9 +67,9 @@ class _ArrayText:
         if punctuation:
             self._wrong("an element is missing")
         self._depths.add(depth)
-        if bare is not None and bare.strip().upper() == "NULL":
+        raw = quoted if quoted is not None else _without_blanks(bare or "")
+        if quoted is None and raw.upper() == "NULL":
             return None
-        raw = quoted if quoted is not None else (bare or "").strip()
         return self._read(re.sub(r"\\(.)", r"\1", raw, flags=re.DOTALL))
 
     def _token(self) -> tuple[str | None, str | None, str | None]:
@@ -78,6 +81,13 @@ class _ArrayText:
 
     def _wrong(self, why: str) -> NoReturn:
         raise ProtocolError(f'malformed array literal: "{self._text[:80]}": {why}', "22P02")
+
+
+def _without_blanks(bare: str) -> str:
+    """An element without the blanks around it; one behind a backslash is its own."""
+    cut = bare.strip(_BLANKS)
+    num_backslashes = len(cut) - len(cut.rstrip("\\"))
+    return cut + bare.lstrip(_BLANKS)[len(cut) :][: num_backslashes % 2]
 
 
 def read_array_binary(raw: bytes, element: int, read: Callable[[bytes], Any]) -> tuple[int, list[Any]]:
