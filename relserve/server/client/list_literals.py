@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
+import duckdb
 from relserve_duckdb.text.lexical import COMMENT, DOLLARS, ESCAPED, LINE_COMMENT, NAME, OPEN_COMMENT, STRING
 
 from relserve.call.options import OPTIONS
@@ -22,6 +24,7 @@ _OPTION = re.compile(rf"(?is)(?<!\w)(?:{_LISTS})\s*+(?::=|=>)\s*+\Z")
 _CAST = re.compile(r"(?is)(?<!\w)cast\s*+\(\s*+\Z")
 _CAST_TO = re.compile(rf"(?is)\s++as\s++{_TYPE}")
 _TO = re.compile(rf"(?is)\s*+::\s*+{_TYPE}")
+_MORE = re.compile(r"\s*+\[")
 _END = re.compile(r"\s*+\)")
 _SPECIAL = re.compile(r"\\[^\\']")  # of what an escaped text stands for only these two are read here
 _WIDE = ("numeric", "decimal", "dec")
@@ -88,6 +91,26 @@ def _cast(values: list[Any], to: re.Match[str], dimensions: int) -> str:
         if numbers and all(map(_NUMBER.fullmatch, numbers)) and to[0].lstrip().startswith("::"):
             return f"[{', '.join('NULL' if each is None else each for each in values)}]"
     return _list(values) + to[0] + "[]" * (dimensions - 1)
+
+
+def check_dimensions(text: str, values: Sequence[Any]) -> None:
+    """See that no array of several dimensions is cast to a list of texts, each of which would be a list's.
+
+    Raises:
+        ProtocolError: one is; PostgreSQL's text[] has any number of dimensions.
+    """
+    for i, value in enumerate(values, 1):
+        if not (isinstance(value, duckdb.Value) and str(value.type).endswith("[][]")):
+            continue
+        for found in re.finditer(rf"\${i}(?!\d)", text):
+            to = _TO.match(text, found.end())
+            if to and not _MORE.match(text, to.end()):
+                depth = len(re.findall(r"\[\]", str(value.type)))
+                raise ProtocolError(
+                    f"${i} is an array of {depth} dimensions, and is cast to {to['type'].strip()}[]",
+                    "0A000",
+                    f"Send it as JSON, and cast it so: ${i}::JSON::{to['type'].strip()}{'[]' * depth}.",
+                )
 
 
 def _list(values: list[Any]) -> str:

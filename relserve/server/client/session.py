@@ -15,6 +15,7 @@ from relserve.server.client.channel import Broken, Channel, HungUp
 from relserve.server.client.commands import read_command
 from relserve.server.client.copying import Copying
 from relserve.server.client.executor import Executor, Outcome
+from relserve.server.client.list_literals import check_dimensions
 from relserve.server.client.performer import Performer
 from relserve.server.client.portals import Portal, Portals, Prepared
 from relserve.server.client.split import bare, split
@@ -199,6 +200,7 @@ class Session:
         oids = self._portals.oids(prepared, len(message.parameters))
         given = zip(message.parameters, message.parameter_formats, oids, strict=True)
         values = [read_parameter(*each) for each in given]
+        check_dimensions(prepared.text, values)
         self._portals.open(Portal(message.portal, prepared, values, message.result_formats))
         self._write(backend.bind_complete())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 
 import psycopg
@@ -65,3 +66,12 @@ def test_lists_that_a_client_binds(serve: Serve, form: str) -> None:
     text = f"SELECT {call} FROM t WHERE b = ANY({form}) AND a <> ALL({form})"
     ((answer,),) = con.execute(text, (["good", "bad"], ["x", "y"], [2])).fetchall()
     assert answer in ("good", "bad")
+
+
+@pytest.mark.parametrize(("kind", "nested"), [("text", [["a", "b"], ["c", None]]), ("int", [[1, 2], [3, 4]])])
+def test_a_list_of_lists_is_not_made_into_texts(serve: Serve, kind: str, nested: list[object]) -> None:
+    con = connect(serve(), autocommit=True)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="array of 2 dimensions") as told:
+        con.execute(f"SELECT 1, %s::{kind}[]", (nested,))
+    assert f"$1::JSON::{kind}[][]" in str(told.value.diag.message_hint)
+    assert con.execute(f"SELECT %s::JSON::{kind}[][]", (json.dumps(nested),)).fetchone() == (nested,)
