@@ -88,7 +88,9 @@ class Telemetry:
         self.tick()
 
     @classmethod
-    def of(cls, scheduler: Told, first_cost: CostModel, missing: Callable[[str], float]) -> Telemetry | None:
+    def of(
+        cls, scheduler: Told, first_cost: CostModel, missing: Callable[[str], float]
+    ) -> Telemetry | None:
         """That of an engine of a fleet, by its environment; None for one that is in none.
 
         Raises:

@@ -54,11 +54,8 @@ def make_fleet(
         settings.admission, settings.shares, SloClasses(classes()), name, first_cost, len(file.members)
     )
     servers = UrlLauncher(
-        file.model,
-        partial(server_key, settings=settings, is_named=True),
-        settings.timeout_s,
-        settings.max_in_flight,
-        settings.max_retries,
+        file.model, partial(server_key, settings=settings, is_named=True), settings.timeout_s,
+        settings.max_in_flight, settings.max_retries,
     )
     if are_servers:
         return FleetEngine(name, file, lambda _: servers, announce=announce, gate=gate)

@@ -94,7 +94,9 @@ async def close_all(clients: Clients) -> None:
         await client.close()
 
 
-async def find_served(client: openai.AsyncOpenAI, url: str, wanted: str | None, key: ServerKey) -> Served:
+async def find_served(
+    client: openai.AsyncOpenAI, url: str, wanted: str | None, key: ServerKey
+) -> Served:
     """Ask the server which models it serves.
 
     Args:

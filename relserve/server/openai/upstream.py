@@ -46,7 +46,9 @@ class Upstream(Protocol):
     model: str
     context: int | None
 
-    def send(self, path: str, body: bytes, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Answer]:
+    def send(
+        self, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[Answer]:
         """The answer to a request, as it comes; leaving it aborts what is unfinished.
 
         Args:

@@ -158,7 +158,9 @@ class SimEngine:
             request.num_computed = before + tokens
             (step.done if request.num_computed == request.num_tokens else step.cut).append(request)
         computed = len(step.done) + len(step.cut)
-        step.size = StepSize(budget - left, pairs, computed, contexts["kv"], contexts["hidden"], cached_pairs)
+        step.size = StepSize(
+            budget - left, pairs, computed, contexts["kv"], contexts["hidden"], cached_pairs
+        )
 
     def finish(self, step: Step, now_s: float) -> None:
         """End a step: each request that has computed all says one more token; those that have said all go."""
