@@ -1,0 +1,62 @@
+"""The process that runs files, so that one that kills it or never ends costs no other."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from benchmarks.duckdb_tests.compare import Compared, Difference, compare
+
+LIMIT_S = 300.0  # for a file: far more than the limits of its runs together
+ENDED = "the process ended or hung"
+
+
+class Child:
+    """Runs files one after the other; a new process stands in for one that ends."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def compare(self, path: Path, name: str) -> Compared:
+        """As `compare` does; the end of the process is a difference."""
+        self._pipe.send((path, name))
+        try:
+            if self._pipe.poll(LIMIT_S):
+                compared: Compared = self._pipe.recv()
+                return compared
+        except EOFError:
+            pass
+        self.end()
+        self._start()
+        return Compared(name, "", 0, (Difference(name, 1, "as a whole", "ended", ENDED),))
+
+    def end(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, its = context.Pipe()
+        self._process = context.Process(target=_serve, args=(its,), daemon=True)
+        self._process.start()
+        its.close()
+
+
+def _serve(pipe: Connection) -> None:
+    """Compare what is sent, in a folder where nothing is kept and with nothing on the screen."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        while True:
+            try:
+                path, name = pipe.recv()
+            except EOFError:
+                return
+            pipe.send(compare(path, name))
