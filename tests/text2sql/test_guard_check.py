@@ -10,6 +10,7 @@ import pytest
 from relserve.errors import UnsafeSqlError, UsageError
 from relserve.linking.schema import Schema, Table
 from relserve.text2sql.guard.check import LONGEST, check_select
+from relserve.text2sql.guard.functions import plain_names
 
 ALLOWED = Schema((Table("t", ()), Table("v", ()), Table("u", (), qualifier=("sc",))))
 
@@ -27,6 +28,8 @@ WITH RECURSIVE r AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM r WHERE a < 5) FR
 WITH secret AS (SELECT 7) FROM secret
 SELECT list_sum(l), list_aggregate(l, 'avg'), l[1], len(l), array_to_string(l, ',') FROM t
 SELECT strftime(now(), '%Y'), date_trunc('month', DATE '2020-01-02'), extract(year FROM today()) + 1
+SELECT a - 1, year(now()), age(now()), time_bucket(INTERVAL 1 DAY, now()), timezone('UTC', now()) FROM t
+SELECT current_localtimestamp(), current_localtime(), datediff('day', DATE '2020-01-02', today())
 SELECT '{"a": 1}'::JSON -> 'a', b LIKE 'x%', regexp_matches(b, '^x'), levenshtein(b, 'xyz') FROM t
 SELECT lpad(a::VARCHAR, 5, '0'), printf('%05d', a), format('{:>8}', b), repeat('-', 20) FROM t
 SELECT unnest(range(10)), unnest(generate_series(1, 3))
@@ -148,6 +151,15 @@ def test_anything_else_is_refused(con: duckdb.DuckDBPyConnection, sql: str, why:
     with pytest.raises(UnsafeSqlError, match=why) as refused:
         check_select(con, sql, ALLOWED)
     assert isinstance(refused.value, UsageError)
+
+
+@pytest.mark.parametrize(("stabilities", "may"), [
+    (["CONSISTENT"], True), (["CONSISTENT", "CONSISTENT_WITHIN_QUERY"], True),  # as 2.0.1 has + and year
+    (["CONSISTENT_WITHIN_QUERY"], False), (["CONSISTENT", "VOLATILE"], False), ([None], False),
+])  # fmt: skip
+def test_a_function_of_values_may_look_at_the_time_zone(stabilities: list[str | None], may: bool) -> None:
+    rows = [("f", "scalar", "main", True, each, None) for each in stabilities]
+    assert ("f" in plain_names(rows)) == may
 
 
 def test_without_a_schema_all_tables_of_users_may_be_read(con: duckdb.DuckDBPyConnection) -> None:

@@ -106,7 +106,7 @@ def built_in() -> BuiltIn:
     overloads, macros = _overloads_and_macros(rows, internal=True)
     return BuiltIn(
         overloads,
-        frozenset(_plain(rows)),
+        frozenset(plain_names(rows)),
         macros,
         frozenset(folded(name) for (name,) in types),
         frozenset(folded(name) for (name,) in collations) | {"binary", "c", "posix"},
@@ -127,16 +127,23 @@ def _overloads_and_macros(
     return dict(overloads), dict(macros)
 
 
-def _plain(rows: list[tuple[str, str, str, bool, str | None, str | None]]) -> set[str]:
+def plain_names(rows: list[tuple[str, str, str, bool, str | None, str | None]]) -> set[str]:
+    """The names that generated SQL may call, of rows as DuckDB's list of functions has them."""
+    stabilities: dict[str, set[str | None]] = defaultdict(set)
+    for name, kind, _, _, stability, _ in rows:
+        if kind in ("scalar", "aggregate", "window"):
+            stabilities[folded(name)].add(stability)
     refused = {
-        folded(name)
-        for name, kind, _, _, stability, _ in rows
-        if kind in ("scalar", "aggregate", "window")
-        and stability != "CONSISTENT"
-        and folded(name) not in VOLATILE | WITHIN_QUERY
-    }
-    names = {folded(name) for name, kind, *_ in rows if kind in ("scalar", "aggregate", "window")}
-    return {name for name in (names | BOUND_APART) - refused - REASONS.keys() if not is_inner(name)}
+        name for name, each in stabilities.items()
+        if not _is_of_values(each) and name not in VOLATILE | WITHIN_QUERY
+    }  # fmt: skip
+    names = stabilities.keys() | BOUND_APART
+    return {name for name in names - refused - REASONS.keys() if not is_inner(name)}
+
+
+def _is_of_values(stabilities: set[str | None]) -> bool:
+    """Whether a function makes its result of its arguments; on time zones it may look at the session's."""
+    return "CONSISTENT" in stabilities and stabilities <= {"CONSISTENT", "CONSISTENT_WITHIN_QUERY"}
 
 
 def _unknown(is_table: bool) -> str:

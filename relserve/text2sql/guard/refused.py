@@ -14,7 +14,8 @@ BOUND_APART = frozenset(["unnest"])  # of values, too, but not among DuckDB's fu
 # Nothing that they tell is about this machine, database or session.
 VOLATILE = frozenset("random uuid uuidv4 uuidv7 gen_random_uuid".split())
 WITHIN_QUERY = frozenset(
-    "now today current_date get_current_time get_current_timestamp transaction_timestamp".split()
+    "now today current_date current_localtime current_localtimestamp get_current_time "
+    "get_current_timestamp transaction_timestamp".split()
 )
 # Their second argument is an aggregate's name, as a text.
 CALLS_BY_NAME = frozenset("aggregate list_aggr list_aggregate array_aggr array_aggregate".split())
