@@ -125,12 +125,14 @@ def run(
 
 def _outcome(client: Any, text: str, sort: str) -> Outcome:
     try:
-        return _rows_of(client.execute(text), sort, as_arrow=False)
+        client.execute(text)
+        return _rows_of(client, sort, as_arrow=False)
     except Exception as error:  # of whatever class: it is compared
         if NEEDS_PYTZ not in str(error):
             return Outcome(error=f"{type(error).__name__}: {error}")
     try:  # a second time on both sides, for what DuckDB makes of time zones without pytz
-        return _rows_of(client.execute(text), sort, as_arrow=True)
+        client.execute(text)
+        return _rows_of(client, sort, as_arrow=True)
     except Exception as error:
         return Outcome(error=f"{type(error).__name__}: {error}")
 

@@ -10,7 +10,7 @@ import pytest
 
 import relserve
 from benchmarks.duckdb_tests.__main__ import OWN, chosen, folder_of_tests
-from benchmarks.duckdb_tests.compare import MOVES, compare
+from benchmarks.duckdb_tests.compare import MOVES, OIDS, compare, reason_of
 from benchmarks.duckdb_tests.records import Record, Unknown, read_records
 from benchmarks.duckdb_tests.sides import sorted_rows
 from relserve.engines.scripted import ScriptedEngine
@@ -112,3 +112,11 @@ def test_without_a_folder_it_is_skipped_in_words(tmp_path: Path, capsys, given: 
         folder_of_tests(tmp_path / given if given else None)
     assert not ended.value.code
     assert "skipped: no folder of sqllogictest files" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("theirs", "its", "reason"), [
+    ("(22522, 'a', 1)", "(22827, 'a', 1)", OIDS), ("(22522, 'a', 1)", "(22827, 'b', 1)", ""),
+    ("(1,)", "(2,)", ""), ("3 rows", "2 rows", ""),
+])  # fmt: skip
+def test_only_oids_may_be_others(theirs: str, its: str, reason: str) -> None:
+    assert reason_of("FROM pg_type", theirs, its) == reason
