@@ -19,7 +19,8 @@ from relserve.errors import UsageError
 PREFIX = "RELSERVE_"
 # Variables that the tests, benchmarks, `relserve serve` and the engine's own child process read.
 NOT_SETTINGS = (
-    "RELSERVE_DATA", "RELSERVE_ENGINE_PARENT", "RELSERVE_ENGINE_LOG", "RELSERVE_ENGINE_STATE",
+    "RELSERVE_DATA", "RELSERVE_DUCKDB_TESTS",
+    "RELSERVE_ENGINE_PARENT", "RELSERVE_ENGINE_LOG", "RELSERVE_ENGINE_STATE",
     "RELSERVE_RESIDENT_LOCK",
     "RELSERVE_HTTP_TOKEN", "RELSERVE_FORMER_MEMORY_LIMIT",
 )  # fmt: skip

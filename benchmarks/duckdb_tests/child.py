@@ -31,7 +31,7 @@ class Child:
             pass
         self.end()
         self._start()
-        return Compared(name, "", 0, (Difference(name, 1, "as a whole", "ended", ENDED),))
+        return failed(name, ENDED)
 
     def end(self) -> None:
         """End the process."""
@@ -47,6 +47,11 @@ class Child:
         its.close()
 
 
+def failed(name: str, said: str) -> Compared:
+    """A file that could not be compared to its end."""
+    return Compared(name, "", 0, (Difference(name, 1, "as a whole", "ended", said),))
+
+
 def _serve(pipe: Connection) -> None:
     """Compare what is sent, in a folder where nothing is kept and with nothing on the screen."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -59,4 +64,8 @@ def _serve(pipe: Connection) -> None:
                 path, name = pipe.recv()
             except EOFError:
                 return
-            pipe.send(compare(path, name))
+            try:
+                compared = compare(path, name)
+            except Exception as error:  # a side that cannot start, say
+                compared = failed(name, f"{type(error).__name__}: {error}")
+            pipe.send(compared)

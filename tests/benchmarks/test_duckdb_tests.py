@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 import relserve
-from benchmarks.duckdb_tests.__main__ import OWN, chosen, folder_of_tests
+from benchmarks.duckdb_tests.__main__ import OWN, VARIABLE, chosen, folder_of_tests
+from benchmarks.duckdb_tests.child import Child
 from benchmarks.duckdb_tests.compare import MOVES, OIDS, compare, reason_of
 from benchmarks.duckdb_tests.records import Record, Unknown, read_records
 from benchmarks.duckdb_tests.sides import sorted_rows
@@ -96,6 +97,16 @@ def test_another_order_error_and_type_are_seen(path: Path) -> None:
 def test_what_moves_in_plain_duckdb_itself_is_no_difference(path: Path) -> None:
     path.write_text("query I\nSELECT random()\n")
     assert {each.reason for each in compare(path, "a.test").differences} == {MOVES}
+
+
+def test_a_side_that_cannot_start_is_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_text("query I\nSELECT 1\n")
+    monkeypatch.setenv(VARIABLE, "some/folder")
+    monkeypatch.setenv("RELSERVE_NO_SUCH_SETTING", "1")
+    child = Child()
+    [difference] = child.compare(path, "a.test").differences
+    child.end()
+    assert "RELSERVE_NO_SUCH_SETTING" in difference.ours
 
 
 def test_each_folder_has_its_turn(tmp_path: Path) -> None:
