@@ -20,6 +20,8 @@ OID = re.compile(r"\b2\d{4}\b")
 KNOWN = (
     (r"\bcurrent_query\(\)", "it tells the text that runs, in which the llm call stands"),
     (r"\btxid_current\(\)", "it counts transactions, of which a rehearsal and our functions take some"),
+    (r"(?i)^pragma functions\b|\bduckdb_functions\(", "it lists functions, ours too"),
+    (r"(?i)\bindex if not exists\b", "DuckDB does not set the count that it tells where the index is there"),
     (r"Total Time: ", "it tells seconds"),
     (r"^\w+: INTERNAL Error", "an error of DuckDB's own ends the database, and a rehearsal meets it first"),
 )

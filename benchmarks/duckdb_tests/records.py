@@ -13,7 +13,7 @@ REQUIRED_AND_HERE = (
     "parquet",
 )  # fmt: skip
 IGNORED = ("hash-threshold", "tags", "reset")  # they say how expected rows are kept or compared
-SORTS = ("nosort", "rowsort", "valuesort")
+SORTS = {"nosort": "nosort", "rowsort": "rowsort", "sort": "rowsort", "valuesort": "valuesort"}
 SIGNED = ("tinyint", "smallint", "integer", "bigint", "hugeint")
 INTEGRAL = (*SIGNED, *(f"u{name}" for name in SIGNED))
 NUMERIC = (*INTEGRAL, "float", "double")
@@ -42,7 +42,7 @@ class Record(NamedTuple):
         line: of the file, from 1, where its SQL begins.
         sql: its text.
         is_query: it is there for its rows.
-        sort: how rows are sorted before they are compared, one of SORTS.
+        sort: how rows are sorted before they are compared, one of the values of SORTS.
         client: the name of the connection that runs it.
     """
 
@@ -129,8 +129,7 @@ def _record(step: Step, word: str, words: Sequence[str], names: dict[str, str]) 
     sql = _filled_in(step.sql, names)
     kind, second = words[0] if words else "", words[1] if len(words) > 1 else ""
     if word == "query":
-        is_sort = second in SORTS
-        return Record(step.line, sql, True, second if is_sort else "nosort", "" if is_sort else second)
+        return Record(step.line, sql, True, SORTS.get(second, "nosort"), "" if second in SORTS else second)
     if kind not in ("ok", "error", "maybe"):
         raise Unknown(f"the runner does not know: statement {kind}")
     return Record(step.line, sql, client=second)
