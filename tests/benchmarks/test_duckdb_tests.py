@@ -23,7 +23,10 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_record_has_its_line_client_and_sort() -> None:
-    text = "# c\nstatement ok con1\nCREATE TABLE t\n(a INT)\n\nquery I rowsort\nFROM t\n----\n1\n\nquery I sort\nFROM u\n"
+    text = (
+        "# c\nstatement ok con1\nCREATE TABLE t\n(a INT)\n\n"
+        "query I rowsort\nFROM t\n----\n1\n\nquery I sort\nFROM u\n"
+    )
     assert read_records(text) == [
         Record(3, "CREATE TABLE t\n(a INT)", client="con1"), Record(7, "FROM t", True, "rowsort"),
         Record(12, "FROM u", True, "rowsort"),
