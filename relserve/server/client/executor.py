@@ -38,7 +38,6 @@ _COUNTED = {Type.INSERT: "INSERT 0", Type.UPDATE: "UPDATE", Type.DELETE: "DELETE
 _OF_PREPARED = (
     "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = ?"
 )
-_JSONB = re.compile(r"(?i)\bjsonb\b")
 _KIND = re.compile(
     r"(?i)(create|drop|alter)\s++(?:or\s++replace\s++)?"
     r"(?:(?:temp|temporary|unique|persistent|materialized|recursive)\s++)*+(\w++)"
@@ -119,7 +118,7 @@ class Executor:
     def trying(self, text: str, run: Callable[[str], Any]) -> Any:
         """What `run` gives for the text, or for its PostgreSQL put otherwise where DuckDB cannot read it."""
         runnable = self.runnable(text)
-        if _JSONB.search(runnable) and any(word.name == "jsonb" for word in words(runnable)):
+        if "jsonb" in runnable.lower() and any(word.name == "jsonb" for word in words(runnable)):
             # DuckDB has no such type, and its refusal would end the transaction
             runnable = self._catalog.in_duckdbs_words(runnable) or runnable
         try:

@@ -22,7 +22,8 @@ _BEFORE = re.compile(r"(?i)\b(?:numeric|decimal|dec)\b")
 
 def with_digits_of_numerics(text: str) -> str:
     """The text with a DECIMAL of its own digits for each literal that is cast to numeric without a width."""
-    if not _BEFORE.search(text):
+    lower = text.lower()  # a pattern alone would hold up other clients over 100 MB
+    if not ("numeric" in lower or "dec" in lower) or not _BEFORE.search(text):
         return text
     parts, done = [], 0
     for token in _TOKENS.finditer(text):
@@ -39,7 +40,8 @@ def with_digits_of_numerics(text: str) -> str:
 def _cast(text: str, token: re.Match[str]) -> re.Match[str] | None:
     if to := _TO.match(text, token.end()):
         return to
-    return _CAST_TO.match(text, token.end()) if _CAST.search(text[: token.start()][-_NEAR:]) else None
+    before = text[max(0, token.start() - _NEAR) : token.start()]
+    return _CAST_TO.match(text, token.end()) if _CAST.search(before) else None
 
 
 def _width(held: str) -> str:

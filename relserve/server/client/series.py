@@ -15,8 +15,8 @@ _CLAUSES = frozenset(
     "set into returning sample".split()
 )
 # what a list alone can be part of: DuckDB's own use of the function
-_AS_LIST = re.compile(r"\s*+(?:\[|\.|(?:::\s*+[\w.\" ()]*+\[))")
-_ENDS = re.compile(r"(?is)\s*+(?:[,);]|\Z|(?:from|where|union|order|limit|group)\b)")
+_AS_LIST = re.compile(rb"\s*+(?:\[|\.|(?:::\s*+[\w.\" ()\x80-\xff]*+\[))")
+_ENDS = re.compile(rb"(?is)\s*+(?:[,);]|\Z|(?:from|where|union|order|limit|group)\b)")
 
 
 def with_series_as_rows(text: str) -> str:
@@ -32,10 +32,9 @@ def with_series_as_rows(text: str) -> str:
         return text  # what refuses the text says why
     data, parts, done = text.encode(), [], 0
     for start, end, is_item in _calls(found):
-        after = data[end:].decode()
-        if _AS_LIST.match(after):
+        if _AS_LIST.match(data, end):
             continue
-        name = f" AS {_NAME}" if is_item and _ENDS.match(after) else ""
+        name = f" AS {_NAME}" if is_item and _ENDS.match(data, end) else ""
         parts += [data[done:start].decode(), f"unnest({data[start:end].decode()}){name}"]
         done = end
     return "".join([*parts, data[done:].decode()])
