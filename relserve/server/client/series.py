@@ -47,7 +47,8 @@ def _calls(found: Sequence[Word]) -> Iterator[tuple[int, int, bool]]:
         if word.name in _OPEN and not word.is_name:
             lists.append(False)
         elif word.name in _CLOSED and not word.is_name:
-            lists = lists[:-1] or [False]
+            lists.pop()
+            lists = lists or [False]
         elif word.plain == "select":
             lists[-1] = True
         elif word.plain in _CLAUSES and not (i and found[i - 1].name in (".", "as")):
@@ -61,7 +62,8 @@ def _calls(found: Sequence[Word]) -> Iterator[tuple[int, int, bool]]:
 def _end_of_call(found: Sequence[Word], place: int) -> int | None:
     """Where the brackets after a name close; None: there are none, or they do not."""
     depth = 0
-    for word in found[place + 1 :]:
+    for at in range(place + 1, len(found)):
+        word = found[at]
         depth += not word.is_name and word.name in _OPEN
         depth -= not word.is_name and word.name in _CLOSED
         if depth == 0:
