@@ -35,6 +35,9 @@ VARIABLE = "RELSERVE_DUCKDB_TESTS"
 OWN = Path(__file__).parent
 
 
+SHOWN = 300  # characters of an answer or an error that are saved
+
+
 def main() -> None:
     """Print each difference and the headline; status 1 if one has no known reason."""
     parser = arguments(__doc__ or "")
@@ -49,7 +52,10 @@ def main() -> None:
     headline = headline_of(found)
     details = {
         "skipped": dict(Counter(each.skipped for each in found if each.skipped).most_common()),
-        "differences": [one._asdict() for each in found for one in each.differences],
+        "differences": [
+            {name: value[:SHOWN] if isinstance(value, str) else value for name, value in one._asdict().items()}
+            for each in found for one in each.differences
+        ],
         "seconds": round(time.monotonic() - began_s), "seed": args.seed,
     }  # fmt: skip
     print(table(["skipped", "files"], list(details["skipped"].items())))
