@@ -53,8 +53,8 @@ def main() -> None:
     details = {
         "skipped": dict(Counter(each.skipped for each in found if each.skipped).most_common()),
         "differences": [
-            {name: value[:SHOWN] if isinstance(value, str) else value for name, value in one._asdict().items()}
-            for each in found for one in each.differences
+            {name: each[:SHOWN] if isinstance(each, str) else each for name, each in one._asdict().items()}
+            for of_file in found for one in of_file.differences
         ],
         "seconds": round(time.monotonic() - began_s), "seed": args.seed,
     }  # fmt: skip
