@@ -7,21 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import duckdb
-from relserve_duckdb.text.lexical import COMMENT, DOLLARS, ESCAPED, LINE_COMMENT, NAME, OPEN_COMMENT, STRING
+from relserve_duckdb.text.lexical import ESCAPED, STRING
 
 from relserve.call.options import OPTIONS
 from relserve.errors import ProtocolError
+from relserve.server.client.literals import BETWEEN, CAST, before
 from relserve.server.wire.array_values import read_array_text
 
-_TOKENS = re.compile(
-    rf"(?s)(?<![\w$])(?P<escaped>{ESCAPED})|(?P<plain>{STRING})|{NAME}|{DOLLARS}|{LINE_COMMENT}|{COMMENT}|{OPEN_COMMENT}"
-)
-_NEAR = 60  # characters before a literal that say what it is
+_TOKENS = re.compile(rf"(?s)(?<![\w$])(?P<escaped>{ESCAPED})|(?P<plain>{STRING})|{BETWEEN}")
 _TYPE = r'(?P<type>(?:[\w."]++\s*+(?:\([\d\s,]*+\)\s*+)?+)++)\[\s*+\]'
 _MEMBER = re.compile(r"(?is)(?P<is>=|<>|!=)\s*+(?P<which>any|some|all)\s*+\(\s*+\Z")
 _LISTS = "|".join(name for name, option in OPTIONS.items() if option.sql_type.endswith("[]"))
 _OPTION = re.compile(rf"(?is)(?<!\w)(?:{_LISTS})\s*+(?::=|=>)\s*+\Z")
-_CAST = re.compile(r"(?is)(?<!\w)cast\s*+\(\s*+\Z")
 _CAST_TO = re.compile(rf"(?is)\s++as\s++{_TYPE}")
 _TO = re.compile(rf"(?is)\s*+::\s*+{_TYPE}")
 _MORE = re.compile(r"\s*+\[")
@@ -62,11 +59,11 @@ def _held(token: re.Match[str]) -> str | None:
 
 def _put(text: str, start: int, end: int, held: str) -> tuple[int, int, str] | None:
     """What to put from where to where in place of a literal; None: it is a text."""
-    before = text[max(start - _NEAR, 0) : start]
-    to = _TO.match(text, end) or (_CAST.search(before) and _CAST_TO.match(text, end))
-    member = _MEMBER.search(before)
+    head = before(text, start)
+    to = _TO.match(text, end) or (CAST.search(head) and _CAST_TO.match(text, end))
+    member = _MEMBER.search(head)
     closing = _END.match(text, end) if member else None
-    if not (to or closing or _OPTION.search(before)):
+    if not (to or closing or _OPTION.search(head)):
         return None
     try:
         dimensions, values = read_array_text(held, str)
@@ -76,9 +73,8 @@ def _put(text: str, start: int, end: int, held: str) -> tuple[int, int, str] | N
         return start, to.end(), _cast(values, to, dimensions)
     if member and closing and values and dimensions == 1:
         is_in = member["is"] == "=" and member["which"].lower() != "all"
-        if is_in or (
-            member["is"] != "=" and member["which"].lower() == "all"
-        ):  # texts in an IN take its type
+        if is_in or (member["is"] != "=" and member["which"].lower() == "all"):
+            # texts in an IN take its type
             words = "IN" if is_in else "NOT IN"
             return start - len(member[0]), closing.end(), f"{words} ({_list(values)[1:-1]})"
     return start, end, _list(values)

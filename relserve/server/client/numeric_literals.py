@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from relserve_duckdb.text.lexical import COMMENT, DOLLARS, ESCAPED, LINE_COMMENT, NAME, OPEN_COMMENT, STRING
+from relserve_duckdb.text.lexical import ESCAPED, STRING
+
+from relserve.server.client.literals import BETWEEN, CAST, before
 
 _DIGITS, _PRECISION, _SCALE = 38, 18, 3  # most that a DECIMAL has, and what DuckDB's has without a word
 _TOKENS = re.compile(
-    rf"(?s)(?<![\w$]){ESCAPED}|(?P<text>{STRING})|{NAME}|{DOLLARS}|{LINE_COMMENT}|{COMMENT}|{OPEN_COMMENT}"
+    rf"(?s)(?<![\w$]){ESCAPED}|(?P<text>{STRING})|{BETWEEN}"
     r"|(?<![\w.$])(?P<number>\d++(?:\.\d*+)?+|\.\d++)(?![\w.])"
 )
 _NUMBER = re.compile(r"\s*+[+-]?+0*+(\d*+)(?:\.(\d*+))?+\s*+")
-_NEAR = 60  # characters before a literal that say that it is cast
 _WIDE = r"(?:numeric|decimal|dec)\b(?!\s*+[(\[])"
 _TO = re.compile(rf"(?i)\s*+::\s*+{_WIDE}")
-_CAST = re.compile(r"(?is)(?<!\w)cast\s*+\(\s*+\Z")
 _CAST_TO = re.compile(rf"(?i)\s++as\s++{_WIDE}(?=\s*+\))")
 _BEFORE = re.compile(r"(?i)\b(?:numeric|decimal|dec)\b")
 
@@ -31,8 +31,8 @@ def with_digits_of_numerics(text: str) -> str:
         width = _width(held)
         to = width and _cast(text, token)
         if to:
-            before = " AS " if to[0].lstrip()[:1] != ":" else "::"
-            parts += [text[done : token.end()], before, width]
+            sign = " AS " if to[0].lstrip()[:1] != ":" else "::"
+            parts += [text[done : token.end()], sign, width]
             done = to.end()
     return "".join([*parts, text[done:]])
 
@@ -40,8 +40,7 @@ def with_digits_of_numerics(text: str) -> str:
 def _cast(text: str, token: re.Match[str]) -> re.Match[str] | None:
     if to := _TO.match(text, token.end()):
         return to
-    before = text[max(0, token.start() - _NEAR) : token.start()]
-    return _CAST_TO.match(text, token.end()) if _CAST.search(before) else None
+    return _CAST_TO.match(text, token.end()) if CAST.search(before(text, token.start())) else None
 
 
 def _width(held: str) -> str:

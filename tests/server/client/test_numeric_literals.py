@@ -7,6 +7,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
+from relserve.server.client.literals import before
 from relserve.server.client.numeric_literals import with_digits_of_numerics
 from tests.server.client.conftest import Serve, connect
 
@@ -46,3 +47,8 @@ def test_digits_of_what_a_driver_writes_into_its_text(serve: Serve) -> None:
     con.execute("CREATE TABLE t AS SELECT 0::numeric AS a")
     con.execute("UPDATE t SET a = a + '1.125'::numeric")
     assert con.execute("SELECT a FROM t").fetchone() == (Decimal("1.125"),)
+
+
+def test_what_stands_far_before_a_literal_is_not_copied() -> None:
+    assert before("x" * 100_000 + "cast(", 100_005) == "x" * 55 + "cast("
+    assert before("cast(1", 5) == "cast("

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from relserve.server.client import series
 from relserve.server.client.series import with_series_as_rows
+from relserve.server.users.words import Word, words
 from tests.server.client.conftest import Serve, connect
 
 ROWS = [
@@ -45,3 +47,23 @@ def test_cursors_copies_and_inserts_of_a_series(serve: Serve) -> None:
         assert list(cursor.execute("SELECT generate_series(1, 5)")) == [(i,) for i in range(1, 6)]
     with con.cursor().copy("COPY (SELECT generate_series(1, 3)) TO STDOUT") as copy:
         assert list(copy.rows()) == [("1",), ("2",), ("3",)]
+
+
+class _Counted(list[Word]):
+    """Words that count how often they are looked at; a slice counts as all that it holds."""
+
+    num_looks = 0
+
+    def __getitem__(self, place):  # type: ignore[no-untyped-def, override]
+        found = super().__getitem__(place)
+        _Counted.num_looks += len(found) if isinstance(place, slice) else 1
+        return found
+
+
+@pytest.mark.parametrize("count", [100, 1000])
+def test_each_word_is_looked_at_a_few_times(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"SELECT {', '.join(['generate_series(1, 3)'] * count)}"
+    monkeypatch.setattr(series, "words", lambda text: _Counted(words(text)))
+    _Counted.num_looks = 0
+    assert with_series_as_rows(text).count("unnest") == count
+    assert _Counted.num_looks < 20 * count
