@@ -118,7 +118,10 @@ def serve(
             tokens[output.request_id] = list(output.outputs[0].token_ids)
             m = output.metrics
             times[rel_id].append(
-                RowTimes(m.queued_ts, m.scheduled_ts, m.first_token_ts, m.last_token_ts, m.num_preemptions)
+                RowTimes(
+                    m.queued_ts, m.scheduled_ts, m.first_token_ts, m.last_token_ts,
+                    getattr(m, "num_preemptions", 0),  # not every release counts them
+                )
             )
             left[rel_id] -= 1
             if not left[rel_id]:
