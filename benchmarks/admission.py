@@ -41,7 +41,7 @@ from benchmarks.admission_runs import (
 from benchmarks.claims import Higher, Lower, Untold
 from benchmarks.common import arguments, finish, table
 
-ROOMS = ("relserve/policies/admission", "relserve/simulator/admission")
+ROOMS = ("relserve/policies/admission", "lab/simulator/admission")
 HEADLINE = {
     "over_best_single_static": Higher(0.01), "worst_below_best": Lower(by=0.5),
     "most_above_best": Higher(by=0.5), "published_over_best_single_static": Untold("the paper's rule"),

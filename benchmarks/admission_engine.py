@@ -34,12 +34,12 @@ from benchmarks.hybrid.requests import FIRST_TOKEN, LAST_TOKEN
 from benchmarks.relquery_hooks import TRUE_TOKENS
 from benchmarks.relquery_worker import build
 from benchmarks.slo.step_times import StepTimes, fitted
+from lab.simulator.admission.run import Outcome, Served, Spec
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import Admit, Request
 from relserve.policies.admission.scalability import Sample, fit
 from relserve.policies.admission.variants import make
-from relserve.simulator.admission.run import Outcome, Served, Spec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.step_features import work_of
 

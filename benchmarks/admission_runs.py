@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lab.simulator.admission.engine import Change, EngineSpec, usl_speed
+from lab.simulator.admission.run import Measured, Outcome, Spec, profile, simulate
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.request import Request
@@ -27,8 +29,6 @@ from relserve.policies.admission.saber import DELTA_S
 from relserve.policies.admission.scalability import Fit, Kind, Sample, fit
 from relserve.policies.admission.static import LIMITS
 from relserve.policies.admission.variants import make
-from relserve.simulator.admission.engine import Change, EngineSpec, usl_speed
-from relserve.simulator.admission.run import Measured, Outcome, Spec, profile, simulate
 
 LOADS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20)  # requests a second
 SPREAD = 0.38  # standard deviation of lengths over their mean

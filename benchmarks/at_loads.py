@@ -15,12 +15,12 @@ from typing import NamedTuple, TypeVar
 
 from benchmarks.relquery_workload import declared, relqueries
 from benchmarks.simulated_runs import COUNT, MAX_ROWS, SPECS, remembering_encoder
+from lab.simulator.engine import EngineSpec
+from lab.simulator.run import simulate
+from lab.simulator.workload import RelSpec, retimed
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.variants import DEFAULT, make
-from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 Task = TypeVar("Task")

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.served import Served
-from relserve.simulator.workload import poisson_arrivals
+from lab.simulator.workload import poisson_arrivals
 
 ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling", "relserve/engines/http")
 HEADLINE = {

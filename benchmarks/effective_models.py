@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lab.simulator.requests.engine import EngineSpec
+from lab.simulator.requests.times import Roofline
 from relserve.policies.caching.state import Limits, Memory
-from relserve.simulator.requests.engine import EngineSpec
-from relserve.simulator.requests.times import Roofline
 
 PEAK_FLOPS, BANDWIDTH, NVLINK = 312e12, 1.555e12, 300e9
 USABLE_BYTES, UTILISATION, ACTIVATION_BYTES = 39.4 * 2**30, 0.9, 0.8e9

@@ -16,9 +16,9 @@ from benchmarks.effective.rates import Curve
 from benchmarks.effective.workload import workload
 from benchmarks.effective_models import CONTEXT, MODELS
 from benchmarks.effective_paper import slo_of
+from lab.simulator.requests.run import simulate
+from lab.simulator.requests.sim_request import RequestSpec
 from relserve.policies.caching.variants import make
-from relserve.simulator.requests.run import simulate
-from relserve.simulator.requests.sim_request import RequestSpec
 
 LEVELS = (0.9, 0.6)
 GOALS = (("attained", 0.9), ("attained", 0.6), ("strict", 0.9))  # metrics and levels whose rates are searched

@@ -50,7 +50,7 @@ from benchmarks.effective_runs import (
     run_searches,
 )
 
-ROOMS = ("relserve/policies/caching", "relserve/simulator/requests")
+ROOMS = ("relserve/policies/caching", "lab/simulator/requests")
 HEADLINE = {
     "published_90": Untold("the paper's system"), "ours_90": Higher(0.02), "ours_90_strict": Higher(0.02),
     "ours_over_sarathi_90": Higher(0.02), "ours_over_sarathi_90_strict": Higher(0.02),

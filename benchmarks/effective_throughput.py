@@ -36,7 +36,7 @@ from benchmarks.hybrid.figures import Crossing, crossing, draw, pooled
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes, side_by_side
 from benchmarks.hybrid.requests import CAP, latency_ms, requests, scaled
 from benchmarks.hybrid.ways import OURS, STOCK, WAYS, engine_of, numbers, ways_here
-from relserve.simulator.workload import RelSpec
+from lab.simulator.workload import RelSpec
 
 ROOMS = ("relserve/policies/caching", "relserve/vllm_plugin", "kernels/relserve_kernels")
 HEADLINE = {

@@ -31,7 +31,7 @@ from benchmarks.hybrid.ways import Way, engine_of
 from benchmarks.plots import bars
 from benchmarks.relquery_engines import BLOCK_SIZE, at_once
 from benchmarks.relquery_workload import declared, encoder, one_of_each_kind, relqueries
-from relserve.simulator.workload import RelSpec
+from lab.simulator.workload import RelSpec
 
 ROOMS = (
     "relserve/vllm_plugin", "relserve/policies/caching", "relserve/policies/scheduling",

@@ -46,10 +46,10 @@ from benchmarks.relquery_engines import (
 )
 from benchmarks.relquery_workload import CAPS, declared, encoder, one_of_each_kind, relqueries
 from benchmarks.simulated_runs import COUNT, MAX_ROWS, SPECS, remembering_encoder
+from lab.simulator.workload import lengths_known, retimed
 from relserve.policies.scheduling.variants import make
-from relserve.simulator.workload import lengths_known, retimed
 
-ROOMS = ("relserve/policies/scheduling", "relserve/simulator/engine.py", "relserve/vllm_plugin")
+ROOMS = ("relserve/policies/scheduling", "lab/simulator/engine.py", "relserve/vllm_plugin")
 HEADLINE = {
     "worst_mean_ratio_simulated": Lower(0.02), "worst_over_clairvoyant": Lower(0.02),
     "worst_mean_ratio_real": Untold("in full runs"),

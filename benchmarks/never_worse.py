@@ -39,7 +39,7 @@ from benchmarks.outputs import SHAPES
 from benchmarks.relquery_workload import CAPS
 from benchmarks.simulated_runs import COUNT, SPECS
 
-ROOMS = ("relserve/policies/scheduling", "relserve/simulator/engine.py")
+ROOMS = ("relserve/policies/scheduling", "lab/simulator/engine.py")
 HEADLINE = {
     "worst_mean_over_stock": Lower(0.02), "worst_over_own_fcfs": Lower(0.1),
     "worst_late_share": Lower(by=0.01), "worst_p99_over_stock": Lower(0.05),

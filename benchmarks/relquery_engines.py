@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from benchmarks.made_up_llama import SHAPES, folder_of, num_parameters
 from benchmarks.relquery_workload import Encode, declared, relqueries
 from benchmarks.slo.step_times import StepTimes
+from lab.simulator.workload import RelSpec, retimed
 from relserve.engines.local.cpu import ALLOCATOR
 from relserve.engines.local.cpu_plan import num_threads
 from relserve.machine.capacity import num_cores
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.variants import DEFAULT, make
-from relserve.simulator.workload import RelSpec, retimed
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import SchedulerSettings
 

@@ -24,14 +24,14 @@ from benchmarks.relquery_engines import (
     latencies,
     policy_of,
 )
+from lab.simulator.bound import jobs_of, shortest_first
+from lab.simulator.engine import EngineSpec
+from lab.simulator.run import simulate
+from lab.simulator.workload import RelSpec, lengths_known
 from relserve.policies.cost import MIN_BASE_S, CostModel, fit
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import make
-from relserve.simulator.bound import jobs_of, shortest_first
-from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, lengths_known
 
 Runs = dict[str, list[Run]]  # by variant, one a seed
 Traces = Sequence[list[RelSpec]]  # one a seed

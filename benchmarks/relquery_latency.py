@@ -64,7 +64,7 @@ from benchmarks.relquery_figures import (
     statistics_of,
 )
 from benchmarks.relquery_workload import encoder, one_of_each_kind, relqueries
-from relserve.simulator.workload import RelSpec, retimed
+from lab.simulator.workload import RelSpec, retimed
 
 ROOMS = ("relserve/policies/scheduling", "relserve/vllm_plugin")
 HEADLINE = {

@@ -37,6 +37,7 @@ from benchmarks.relquery_engines import BLOCK_SIZE, MAX_MODEL_LEN
 from benchmarks.relquery_hooks import TRUE_TOKENS, Watch, end_at_true_lengths, plan_ahead_on_cpu
 from benchmarks.relquery_steps import Logged, StockSteps
 from benchmarks.slo.step_times import StepTimes
+from lab.simulator.workload import RelSpec
 from relserve.call.rel_tag import RelTag
 from relserve.call.relquery import RowTimes, phases_of
 from relserve.engines.local.cpu import WORKER, cpu_dtype
@@ -44,7 +45,6 @@ from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.cost import CostModel, StepSample
 from relserve.policies.scheduling.lengths import LengthLearner
 from relserve.policies.scheduling.workflow_steps import WorkflowSteps
-from relserve.simulator.workload import RelSpec
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin import scheduler as schedulers
 from relserve.vllm_plugin.step_features import work_of

@@ -25,8 +25,8 @@ from typing import Any
 
 from benchmarks.common import data_folder
 from benchmarks.outputs import SHAPES
+from lab.simulator.workload import RelSpec, RowSpec, gamma_arrivals, poisson_arrivals, replayed_arrivals
 from relserve.call.template import Template
-from relserve.simulator.workload import RelSpec, RowSpec, gamma_arrivals, poisson_arrivals, replayed_arrivals
 from relserve.tiny import MODEL_DIR
 
 TABLES = ("amazon", "rotten", "beer")

@@ -15,15 +15,15 @@ from multiprocessing import get_context
 from typing import NamedTuple
 
 from benchmarks.relquery_workload import Encode, arrival_times, encoder, relqueries
+from lab.simulator.bound import jobs_of, shortest_first
+from lab.simulator.engine import EngineSpec
+from lab.simulator.outcome import Outcome
+from lab.simulator.run import simulate
+from lab.simulator.workload import RelSpec, lengths_known, longest_known, retimed
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import DEFAULT, make
-from relserve.simulator.bound import jobs_of, shortest_first
-from relserve.simulator.engine import EngineSpec
-from relserve.simulator.outcome import Outcome
-from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, lengths_known, longest_known, retimed
 
 COUNT, MAX_ROWS = 100, 100  # relQueries of a trace, and most rows of one
 LEAST = "least"

@@ -21,8 +21,8 @@ from benchmarks.common import arguments, finish, table
 from benchmarks.plots import bars
 from benchmarks.relquery_engines import Worker
 from benchmarks.relquery_workload import encoder, relqueries
+from lab.simulator.workload import RelSpec, poisson_arrivals, retimed
 from relserve.policies.scheduling.variants import DEFAULT
-from relserve.simulator.workload import RelSpec, poisson_arrivals, retimed
 from relserve.vllm_plugin.settings import SchedulerSettings
 
 ROOMS = ("relserve/policies/scheduling", "relserve/vllm_plugin")

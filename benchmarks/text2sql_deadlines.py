@@ -35,8 +35,8 @@ from benchmarks.deadlines.workflows import StepSpec, arriving, workflows
 from benchmarks.hybrid.lanes import Lane, Start, on_lanes
 from benchmarks.relquery_engines import Engine
 from benchmarks.relquery_workload import Encode, encoder, relqueries
+from lab.simulator.workload import RelSpec, poisson_arrivals
 from relserve.policies.scheduling.variants import DEFAULT
-from relserve.simulator.workload import RelSpec, poisson_arrivals
 
 ROOMS = ("relserve/policies/scheduling", "relserve/vllm_plugin")
 HEADLINE = {

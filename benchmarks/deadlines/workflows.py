@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from benchmarks.common import data_folder
-from relserve.simulator.workload import RelSpec, RowSpec
+from lab.simulator.workload import RelSpec, RowSpec
 
 TRACES = ("trace1", "trace2", "trace3")
 FANS_OUT = ("generate_candidate_llama-agent", "evaluate")  # the other stages wait for one another

@@ -13,12 +13,12 @@ from functools import cache, partial
 
 from benchmarks.slo.systems import KV_BYTES, KV_TOKENS, LARGE, LAYERS, PARAMETERS, V1, WIDTH
 from benchmarks.slo.workloads import SCENARIOS, requests
+from lab.simulator.budget.engine import NoisyTimes
+from lab.simulator.budget.run import Engine, serve
+from lab.simulator.fleet.member import MemberSpec
+from lab.simulator.requests.times import Roofline
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.variants import make
-from relserve.simulator.budget.engine import NoisyTimes
-from relserve.simulator.budget.run import Engine, serve
-from relserve.simulator.fleet.member import MemberSpec
-from relserve.simulator.requests.times import Roofline
 
 FIGURES = {  # FLOP/s and bytes/s that are reached, seconds a step beside them, tokens that memory holds
     "H100": (0.6 * 989e12, 0.8 * 3.35e12, 3e-3, KV_TOKENS),

@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.fleet.engines import members
 from benchmarks.slo.workloads import requests
+from lab.simulator.budget.engine import Change
+from lab.simulator.fleet.run import Death, FleetRequest, Link, Outcome, Owners, simulate
 from relserve.policies.dispatch.variants import make
-from relserve.simulator.budget.engine import Change
-from relserve.simulator.fleet.run import Death, FleetRequest, Link, Outcome, Owners, simulate
 
 EVERY_S = 0.02  # between two reports of a member
 REQUEST_S, REPORT_S = 1.65e-4, 1.8e-5  # of an owner's time, measured with 4,000 members (`shards.costs`)

@@ -21,8 +21,8 @@ from benchmarks.effective.attainment import RequestRecord, Slo
 from benchmarks.effective.workload import Arrival
 from benchmarks.hybrid.requests import records, requests, stretched
 from benchmarks.relquery_engines import Engine, Run, Worker
+from lab.simulator.workload import RelSpec
 from relserve.policies.cost import CostModel, fit
-from relserve.simulator.workload import RelSpec
 
 PROBE = requests([Arrival(0.0, 64, 64)] * 4, 998)
 WARM_UP = requests([Arrival(0.0, 64, 16)] * 8, 999)

@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.effective.attainment import RequestRecord
 from benchmarks.effective.lengths import Lengths
 from benchmarks.effective.workload import Arrival
-from relserve.simulator.workload import RelSpec, RowSpec
+from lab.simulator.workload import RelSpec, RowSpec
 
 CAP = 256  # max_tokens of every request; none is told how long the others, or it, will be
 FIRST_TOKEN, LAST_TOKEN = 16, 8000  # of the vocabulary, without the special ones

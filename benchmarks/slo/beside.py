@@ -11,7 +11,7 @@ from benchmarks.deadlines.workflows import StepSpec
 from benchmarks.effective.attainment import RequestRecord, Slo
 from benchmarks.effective.workload import Arrival, gaps
 from benchmarks.hybrid.requests import requests
-from relserve.simulator.workload import RelSpec
+from lab.simulator.workload import RelSpec
 
 ROWS, ROW_PROMPT, ROW_OUTPUT = 150, 64, (100, 256)  # rows that decode at a time; tokens of each
 PROMPT, PROMPT_OUTPUT = 2000, 16  # tokens of a long prompt, and of its answer

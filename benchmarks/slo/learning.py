@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmarks.slo.systems import TIMES, V1, engine_of
 from benchmarks.slo.workloads import requests
+from lab.simulator.budget.engine import Change
+from lab.simulator.budget.run import serve
 from relserve.policies.budget.model import OURS, PUBLISHED, StepModel
 from relserve.policies.budget.state import Budget, Ended, View, Work
 from relserve.policies.budget.static import within
 from relserve.policies.budget.variants import make
-from relserve.simulator.budget.engine import Change
-from relserve.simulator.budget.run import serve
 
 
 @dataclass

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.slo.workloads import SECONDS, requests
+from lab.simulator.budget.engine import NoisyTimes
+from lab.simulator.budget.run import Engine, Outcome, serve
+from lab.simulator.requests.times import Roofline, StepSize
 from relserve.policies.budget.variants import make
-from relserve.simulator.budget.engine import NoisyTimes
-from relserve.simulator.budget.run import Engine, Outcome, serve
-from relserve.simulator.requests.times import Roofline, StepSize
 
 FLOPS, BANDWIDTH = 0.6 * 989e12, 0.8 * 3.35e12
 PARAMETERS, LAYERS, WIDTH, KV_BYTES = 8.03e9, 32, 4096, 131072

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.simulator.requests.sim_request import RequestSpec
+from lab.simulator.requests.sim_request import RequestSpec
 
 SECONDS, LEAST = 12.0, 80  # how long requests come, and how many at least
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lab.simulator.workflows.engine import EngineSpec
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.state import Limits
-from relserve.simulator.workflows.engine import EngineSpec
 
 RATIO = 2.58  # seconds of a prompt's token on a slow card over those on an A100
 A100_TOKEN_S = 160e-6

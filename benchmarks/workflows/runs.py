@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from benchmarks.workflows.hardware import BUDGET, EXPOSED, RATIO, SETUPS, engines
 from benchmarks.workflows.traces import STAGES, TRACES, Tenant, trace, workload
+from lab.simulator.workflows.run import Outcome, Served, alone_s, simulate
+from lab.simulator.workflows.workload import WorkflowSpec
 from relserve.policies.workflows.budget import StepBudget
 from relserve.policies.workflows.dispatch import (
     Dispatch,
@@ -23,8 +25,6 @@ from relserve.policies.workflows.dispatch import (
 )
 from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
 from relserve.policies.workflows.tuned import TunedBalanced
-from relserve.simulator.workflows.run import Outcome, Served, alone_s, simulate
-from relserve.simulator.workflows.workload import WorkflowSpec
 
 SLO_SCALE = 5.0  # of all queries in the paper's cells: deadline over what the mean query takes alone
 ONE = (Tenant("all", 1.0, SLO_SCALE),)

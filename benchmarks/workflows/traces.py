@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.common import data_folder
-from relserve.simulator.workflows.workload import StepSpec, WorkflowSpec
+from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 
 TRACES = ("trace1", "trace2", "trace3")
 FANS_OUT = ("generate_candidate_llama-agent", "evaluate")  # the other stages wait for one another

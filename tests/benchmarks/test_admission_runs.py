@@ -22,9 +22,9 @@ from benchmarks.admission_runs import (
     measure,
     requests,
 )
+from lab.simulator.admission.run import simulate
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.variants import make
-from relserve.simulator.admission.run import simulate
 
 
 def test_requests_are_those_of_table_1() -> None:

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.outputs import SHAPES
 from benchmarks.provenance import ROOT
 from benchmarks.relquery_workload import CAPS, declared, relqueries
-from relserve.simulator.workload import RelSpec
+from lab.simulator.workload import RelSpec
 
 FOLDER = Path(os.environ.get("RELSERVE_DATA", ROOT.parent / "shared" / "data"))
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="no real tables: set RELSERVE_DATA")

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.deadlines.outcomes import Outcome, deadline_95, mean_outcome, outcome
 from benchmarks.deadlines.workflows import TRACES, Lengths, StepSpec, arriving, levels_of, queries, workflows
 from benchmarks.text2sql_deadlines import STOCK, WAYS, evaluate
-from relserve.simulator.workload import RelSpec, RowSpec
+from lab.simulator.workload import RelSpec, RowSpec
 from tests.benchmarks.authors_traces import with_traces
 
 CANDIDATE = "generate_candidate_llama-agent"

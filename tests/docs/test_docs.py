@@ -75,10 +75,11 @@ def test_the_page_on_functions_names_every_option(function: str) -> None:
 
 MAP = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PACKAGES = [ROOT / "relserve", ROOT / "duckdb_ext" / "relserve_duckdb", ROOT / "kernels" / "relserve_kernels"]
+NOT_SHIPPED = [ROOT / "lab"]
 
 
 def test_the_map_has_a_line_for_every_room() -> None:
-    rooms = {path.parent for package in PACKAGES for path in package.glob("*/__init__.py")}
+    rooms = {path.parent for package in PACKAGES + NOT_SHIPPED for path in package.glob("*/__init__.py")}
     assert len(rooms) > 15
     for room in rooms:
         assert f"| `{room.relative_to(ROOT)}/` |" in MAP, room
@@ -109,7 +110,7 @@ def test_the_readme_is_short() -> None:
 def test_no_page_names_a_file_that_is_gone() -> None:
     for page in PAGES:
         for path in re.findall(
-            r"`((?:relserve|duckdb_ext|benchmarks|tests|docs|kernels)/[\w./]+)`", page.read_text("utf-8")
+            r"`((?:relserve|lab|duckdb_ext|benchmarks|tests|docs|kernels)/[\w./]+)`", page.read_text("utf-8")
         ):
             assert (ROOT / path).exists(), f"{page.name}: {path}"
 

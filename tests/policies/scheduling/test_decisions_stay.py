@@ -7,13 +7,13 @@ from functools import cache
 
 import pytest
 
+from lab.simulator.engine import EngineSpec
+from lab.simulator.run import simulate
+from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling import book, order
 from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import make
-from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 
 COST, LIMITS = CostModel(1e-4, 5e-3, 1e-4, 2e-2), Limits(32, 1024, 6000)
 WITH_PATIENCE = {  # mean and largest latency in seconds

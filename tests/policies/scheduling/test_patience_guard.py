@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from lab.simulator.engine import EngineSpec
+from lab.simulator.run import simulate
+from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.guard import PatienceGuard
 from relserve.policies.scheduling.priority import Dynamic
 from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import DEFAULT, make
-from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from tests.policies.states import Ranking, relation, view_of
 
 

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
+from lab.simulator.engine import EngineSpec
+from lab.simulator.run import simulate
+from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.scheduling.shadow import FcfsShadow
 from relserve.policies.scheduling.state import Limits
 from relserve.policies.scheduling.variants import make
-from relserve.simulator.engine import EngineSpec
-from relserve.simulator.run import simulate
-from relserve.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from tests.policies.states import COST, LIMITS, relation
 
 

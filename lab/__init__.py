@@ -1,0 +1,1 @@
+"""The laboratory: what simulators, benchmarks and tests share and no product code reaches."""

@@ -1,0 +1,55 @@
+"""Run a trace through simulated engines under a policy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from lab.simulator.engine import EngineSpec
+from lab.simulator.events import EventHeap, Fleet
+from lab.simulator.outcome import Outcome
+from lab.simulator.replica import Replica
+from lab.simulator.routing import RoundRobin, Router
+from lab.simulator.workload import RelSpec
+from relserve.policies.scheduling.lengths import LengthLearner
+from relserve.policies.scheduling.policy import SchedulingPolicy
+
+
+def simulate(
+    trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True,
+    lengths: LengthLearner | None = None,
+) -> Outcome:  # fmt: skip
+    """Serve every relQuery of a trace on one engine.
+
+    Args:
+        trace: relQueries in any order of arrival.
+        engine_spec: what the engine is.
+        policy: decides each step; a policy serves one run.
+        may_jump: see `Replica`; the outcome is the same without, and takes longer.
+        lengths: what is known of output lengths beforehand, which learns more; None: nothing.
+
+    Raises:
+        RuntimeError: a row does not fit the engine's memory.
+    """
+    return simulate_replicas(trace, [Replica(engine_spec, policy, may_jump, lengths)], RoundRobin())[0]
+
+
+def simulate_replicas(trace: Sequence[RelSpec], replicas: Sequence[Replica], router: Router) -> list[Outcome]:
+    """Serve every relQuery of a trace on one of several engines.
+
+    Args:
+        replicas: engines to which nothing has come yet.
+        router: chooses an engine for each relQuery when it comes.
+
+    Returns:
+        What each engine measured, of the relQueries that it served.
+
+    Raises:
+        RuntimeError: a row does not fit its engine's memory.
+    """
+    started = time.perf_counter()
+    EventHeap(Fleet(replicas, router, trace).arrivals).run()
+    outcomes = [replica.result() for replica in replicas]
+    for outcome in outcomes:
+        outcome.wall_s = time.perf_counter() - started
+    return outcomes
