@@ -19,12 +19,12 @@ from unittest.mock import patch
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.deadlines.ordering import order_rows
+from lab.made_up_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.host import Scheduler
 from relserve.vllm_plugin.queue import RelQueue
 from relserve.vllm_plugin.settings import SchedulerSettings
-from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling")
 HEADLINE = {

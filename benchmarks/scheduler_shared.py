@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
+from lab.made_up_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
-from relserve.vllm_plugin.testing import Arrival, Ran, Worker, config_of, deliver, scheduler_of
 
 ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling")
 HEADLINE = {

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.common import table
 from benchmarks.workflows.hardware import CARDS, cost
+from lab.simulator.workflows.queue import StepQueue
 from relserve.policies.workflows.dispatch import (
     Dispatch,
     EngineState,
@@ -21,7 +22,6 @@ from relserve.policies.workflows.dispatch import (
     WorkloadBalanced,
 )
 from relserve.policies.workflows.order import DueOrder, StepOrder, first_come, most_urgent
-from relserve.policies.workflows.queue import StepQueue
 from relserve.policies.workflows.types import Demand, QueuedStep
 
 NUM_ENGINES, NUM_QUEUED = 64, 10_000

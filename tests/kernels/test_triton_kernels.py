@@ -30,7 +30,7 @@ def test_interpreted_they_find_what_the_reference_finds() -> None:
 
 @pytest.mark.timeout(300)
 def test_compiled_for_a100_and_h100_nothing_spills_and_shared_memory_suffices() -> None:
-    program = [sys.executable, "-m", "relserve_kernels.gpu.ahead", "--json"]
+    program = [sys.executable, "-m", "lab.kernels.ahead", "--json"]
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     ran = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=280, check=False)
     assert ran.returncode == 0, ran.stderr

@@ -12,7 +12,7 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import FIRST_GUESS
 from tests.modules import later
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)

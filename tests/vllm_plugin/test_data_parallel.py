@@ -15,7 +15,7 @@ from relserve.vllm_plugin.identity import part_of
 from relserve.vllm_plugin.settings import read
 from tests.modules import later
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)

@@ -16,7 +16,7 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.settings import read
 from tests.modules import later
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 MODEL = str(MODEL_DIR)
 OURS = "dpu+marginal"

@@ -12,7 +12,7 @@ from relserve.vllm_plugin import features, host
 from relserve.vllm_plugin.narrowing import narrowed
 from tests.modules import later, needs
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 plugin = later("relserve.vllm_plugin.scheduler")
 
 pytestmark = [pytest.mark.vllm, needs("vllm")]

@@ -14,7 +14,7 @@ from relserve.vllm_plugin import host
 from relserve.vllm_plugin.step_features import step_features
 
 PACKAGE = Path(relserve.__file__).parent
-VLLM_FILES = ("batches", "cache/vllm_parts", "engines", "host", "openai_app", "testing")
+VLLM_FILES = ("batches", "cache/vllm_parts", "engines", "host", "openai_app")
 
 
 def test_no_other_file_imports_vllm() -> None:

@@ -14,7 +14,7 @@ from relserve.vllm_plugin.settings import FIRST_GUESS, read
 from tests.modules import later
 from tests.waiting import wait_until
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 TRUE = FIRST_GUESS.scaled(75.0)  # as of a model of 135 M parameters, which the first guess knows nothing of
 STEERED = {"relserve": {"variant": "dpu+marginal"}}

@@ -174,8 +174,8 @@ def test_a_scheduler_knows_what_the_one_before_it_learnt(
     keep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")
+    from lab.made_up_worker import Arrival, run, scheduler_of
     from relserve.tiny import MODEL_DIR
-    from relserve.vllm_plugin.testing import Arrival, run, scheduler_of
 
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("RELSERVE_KEEP_LEARNT", keep)

@@ -18,7 +18,7 @@ from relserve.session.session import Session
 from relserve.tiny import MODEL_DIR
 from tests.modules import later
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 

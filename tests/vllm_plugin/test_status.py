@@ -20,7 +20,7 @@ from tests.modules import later
 from tests.vllm_plugin.fake_request import request
 from tests.waiting import Limit, wait_until
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 MODEL = str(MODEL_DIR)
 REL = RelStatus("r", 3, 1, 0, "waiting", None, None, 0.5)

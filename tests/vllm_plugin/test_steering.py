@@ -18,7 +18,7 @@ from relserve.tiny import MODEL_DIR
 from tests.modules import later
 
 steering = later("relserve.vllm_plugin.steering")
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)

@@ -26,7 +26,7 @@ from tests.policies.budget.seen import seconds_of, works
 from tests.waiting import Limit, wait_until
 
 request = later("vllm.v1.request")
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 MODEL, TOKEN = str(MODEL_DIR), "0123456789abcdef"
 

@@ -11,7 +11,7 @@ from relserve.tiny import MODEL_DIR
 from tests.modules import later
 
 request = later("vllm.v1.request")
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 VARIANTS = ("stock", "dpu+marginal", *(f"caching {name}" for name in CACHING))

@@ -11,13 +11,13 @@ from math import ceil
 from typing import NamedTuple
 
 from lab.simulator.blocks import BlockPool
+from lab.simulator.workflows.queue import StepQueue
 from lab.simulator.workflows.workload import StepSpec
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.state import Limits
 from relserve.policies.workflows.budget import StepBudget
 from relserve.policies.workflows.dispatch import EngineState
 from relserve.policies.workflows.order import StepOrder
-from relserve.policies.workflows.queue import StepQueue
 from relserve.policies.workflows.types import QueuedStep
 
 

@@ -24,7 +24,7 @@ from tests.modules import later
 from tests.vllm_plugin.budget.random_budgets import RandomBudgets
 from tests.waiting import Limit
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 
 MODEL = str(MODEL_DIR)

@@ -11,7 +11,7 @@ from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.cache import vllm_parts
 from tests.modules import later
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 CHOOSING = ("apt", "apt-decay", "apt-s", "smallest", "ours", "ours-yield")
@@ -27,7 +27,7 @@ def _blocks_that_hold_x(monkeypatch: pytest.MonkeyPatch) -> None:
     def spec(**sizes: Any) -> HybridSpec:
         return HybridSpec(x_width=sizes["num_kv_heads"] * sizes["head_size"], **sizes)
 
-    monkeypatch.setattr("relserve.vllm_plugin.testing.FullAttentionSpec", spec)
+    monkeypatch.setattr("lab.made_up_worker.FullAttentionSpec", spec)
     monkeypatch.setattr(testing.Worker, "check_blocks", lambda *_: None)
 
 

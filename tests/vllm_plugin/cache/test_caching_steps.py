@@ -10,7 +10,7 @@ from relserve.policies.caching.variants import NAMES
 from relserve.tiny import MODEL_DIR
 from tests.modules import later
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 MODEL = str(MODEL_DIR)

@@ -14,7 +14,7 @@ from relserve.vllm_plugin.cache import vllm_parts
 from tests.modules import later
 from tests.vllm_plugin.cache.hybrid_engines import every
 
-testing = later("relserve.vllm_plugin.testing")
+testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
 
@@ -29,7 +29,7 @@ def _blocks_that_hold_x(monkeypatch: pytest.MonkeyPatch) -> None:
     def spec(**sizes: Any) -> HybridSpec:
         return HybridSpec(x_width=sizes["num_kv_heads"] * sizes["head_size"], **sizes)
 
-    monkeypatch.setattr("relserve.vllm_plugin.testing.FullAttentionSpec", spec)
+    monkeypatch.setattr("lab.made_up_worker.FullAttentionSpec", spec)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def follows_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
         for block in held[start // per_block : -(-end // per_block)]:
             written_as[block] = kind
 
-    monkeypatch.setattr("relserve.vllm_plugin.testing.Worker.check_blocks", check_blocks)
+    monkeypatch.setattr("lab.made_up_worker.Worker.check_blocks", check_blocks)
 
 
 def served(is_async: bool, switch_every: int, **more: Any) -> tuple[Any, testing.Ran, list[bool]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from relserve_kernels.gpu.roofline import GPUS, OPT_13B, Layer, works
+
+from lab.kernels.roofline import GPUS, OPT_13B, Layer, works
 
 A100 = GPUS[0]
 
@@ -37,7 +38,7 @@ def test_x_is_stored_at_half_the_bytes() -> None:
 
 
 def test_the_page_on_kernels_has_the_table() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "kernels.md").read_text(encoding="utf-8")
     for work in works(OPT_13B):
         bounds = " | ".join(f"{1e6 * work.bound_s(gpu):.1f}" for gpu in GPUS)
         assert f"| {work.name} | {work.num_bytes / 1e6:.1f} | {work.flops / 1e9:.1f} | {bounds} |" in page

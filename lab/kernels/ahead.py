@@ -1,4 +1,4 @@
-"""Compiling the Triton kernels ahead for GPUs that are not here: `python -m relserve_kernels.gpu.ahead`.
+"""Compiling the Triton kernels ahead for GPUs that are not here: `python -m lab.kernels.ahead`.
 
 Shows for each kernel, number type, heads and architecture the registers of a thread, what ptxas had to spill,
 and the shared memory of a program.
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
 from relserve_kernels.gpu.tiles import GATHER_WIDE, STORE_WIDE, WARPS, tiles_of
 
 SHARED_LIMIT_BYTES = {

@@ -1,4 +1,4 @@
-"""What bytes and FLOPs allow on a GPU, a layer and a decode step: `python -m relserve_kernels.gpu.roofline`.
+"""What bytes and FLOPs allow on a GPU, a layer and a decode step: `python -m lab.kernels.roofline`.
 
 Prints the bound of each way to attend, and on a machine with a GPU the times measured beside it. bf16;
 peaks are NVIDIA's data sheets' (dense), of which a good kernel reaches 85 % of bandwidth and 70 % of FLOPs.
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-
 from relserve_kernels.pages import PagedX
 
 BYTES = 2
@@ -86,7 +85,6 @@ def measured(layer: Layer) -> dict[str, float]:
         RuntimeError: there is no GPU that torch knows.
     """
     import triton.testing
-
     from relserve_kernels.gpu import path
 
     per_page = 64
