@@ -27,7 +27,7 @@ from relserve.engines.local.prompts import load_encoder
 from relserve.engines.loop import spawn
 from relserve.examples import TABLES
 from relserve.tiny import MODEL_DIR
-from relserve.tiny.real_rows import amazon_sentiment, beer_sentiment
+from training.tiny.real_rows import amazon_sentiment, beer_sentiment
 
 ROOMS = ("relserve/engines/local", "relserve/call")
 HEADLINE = {

@@ -26,7 +26,7 @@ from relserve.api import Connection, connect
 from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.writers import POINTER_MODEL, writes_handles
 
-ROOMS = ("relserve/text2sql", "relserve/tiny_sql", "relserve/linking")
+ROOMS = ("relserve/text2sql", "relserve/tiny_sql", "training/tiny_sql", "relserve/linking")
 HEADLINE = {
     "heldout": Higher(by=0.07), "heldout_unanimous": Higher(by=0.08), "shipped": Higher(by=0.07),
     "shipped_unanimous": Higher(by=0.08), "unseen": Untold("in full runs"),

@@ -15,11 +15,11 @@ from benchmarks.beer import quoted
 from benchmarks.claims import Higher
 from benchmarks.common import arguments, finish, table
 from relserve.api import Connection, connect
-from relserve.tiny.corpus.heldout import EvalGroup, heldout
-from relserve.tiny.evaluate import is_right
-from relserve.tiny.real_rows import amazon_sentiment, beer_sentiment
+from training.tiny.corpus.heldout import EvalGroup, heldout
+from training.tiny.evaluate import is_right
+from training.tiny.real_rows import amazon_sentiment, beer_sentiment
 
-ROOMS = ("relserve/tiny", "relserve/call", "relserve/engines/local")
+ROOMS = ("relserve/tiny", "training/tiny", "relserve/call", "relserve/engines/local")
 HEADLINE = {
     "sentiment": Higher(by=0.034), "sentiment_unseen": Higher(by=0.034), "yes_no": Higher(by=0.034),
     "yes_no_unseen": Higher(by=0.034), "category": Higher(by=0.034), "category_unseen": Higher(by=0.034),

@@ -24,5 +24,5 @@ def run_python(*arguments: str, given: str = "") -> str:
 
 def tiny_as_gguf(path: Path, number_format: str = "F32") -> Path:
     """The embedded model as a GGUF file at `path`."""
-    run_python("-m", "relserve.tiny.gguf_export", str(path), "--format", number_format)
+    run_python("-m", "training.tiny.gguf_export", str(path), "--format", number_format)
     return path

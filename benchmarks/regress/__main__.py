@@ -29,7 +29,7 @@ from benchmarks.regress.children import SKIPPED, Ended, lacking, quick_command, 
 from benchmarks.regress.judge import BAD, GONE, NEW, WORSE, WRONG, Verdict, judged
 from benchmarks.saved import saved_results
 
-ROOMS = ("relserve", "duckdb_ext", "kernels", "lab")
+ROOMS = ("relserve", "duckdb_ext", "kernels", "lab", "training")
 
 NAME = "regress"
 LIMIT_S = 240.0  # of one benchmark, on a busy machine too

@@ -18,7 +18,7 @@ from relserve.text2sql.options import Text2SqlOptions
 from relserve.text2sql.pipeline import Outcome, run
 from relserve.text2sql.retrieval.library import ValueLibrary
 from relserve.text2sql.writers import reads_question_alone
-from relserve.tiny_sql.evaluate import is_right as gives
+from training.tiny_sql.evaluate import is_right as gives
 
 NOT_THERE = ("does not exist", "not found in FROM clause", "Referenced table", "does not have a column")
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from benchmarks.text2sql.questions import Group, Question
 from benchmarks.text2sql.sqlite_tables import SqliteTable, import_sqlite
-from relserve.tiny_sql.evaluate import comparable
+from training.tiny_sql.evaluate import comparable
 
 FILES = {"spider": "spider_dev_even.json", "bird": "bird_even.json"}
 _BIRD_FILES = {"superhero": "bird_superhero", "financial": "bird_financial_no_trans"}

@@ -19,8 +19,8 @@ from relserve.linking.pointer import linked_question, sql_of
 from relserve.linking.schema import Column, Kind, Reference, Schema, Table
 from relserve.linking.sql import PointerError
 from relserve.linking.values import SchemaValues, ValueHit
-from relserve.tiny_sql.corpus.questions import example
-from relserve.tiny_sql.evaluate import filled
+from training.tiny_sql.corpus.questions import example
+from training.tiny_sql.evaluate import filled
 
 HERE = Path(__file__).parent
 SHIPPED = HERE / "shipped_questions.json"

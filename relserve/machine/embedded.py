@@ -6,7 +6,7 @@ from relserve import tiny, tiny_sql
 from relserve.errors import ModelError
 
 FOLDERS = {"tiny": tiny.MODEL_DIR, "tiny-sql": tiny_sql.MODEL_DIR}
-_TRAINING = {"tiny": "relserve.tiny.train", "tiny-sql": "relserve.tiny_sql.train"}
+_TRAINING = {"tiny": "training.tiny.train", "tiny-sql": "training.tiny_sql.train"}
 
 
 def check_embedded(name: str) -> None:
@@ -18,7 +18,8 @@ def check_embedded(name: str) -> None:
     if name in FOLDERS and not (FOLDERS[name] / "config.json").is_file():
         raise ModelError(
             f"the model {name!r} is not in this copy of relserve: {FOLDERS[name]} has no config.json. "
-            f"Install a release, or train the model: python -m {_TRAINING[name]} --help"
+            f"Install a release, or train the model in a clone of the repository: "
+            f"python -m {_TRAINING[name]} --help"
         )
 
 

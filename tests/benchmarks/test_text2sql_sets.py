@@ -11,7 +11,7 @@ from benchmarks.text2sql.asking import is_right
 from benchmarks.text2sql.public_sets import FILES, public_set
 from benchmarks.text2sql.questions import held_out, shipped, unseen
 from benchmarks.text2sql.sqlite_tables import import_sqlite
-from relserve.tiny.real_rows import data_folder
+from training.tiny.real_rows import data_folder
 
 ITEM = {
     "tables": [

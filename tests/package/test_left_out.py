@@ -1,4 +1,4 @@
-"""What the wheel leaves out: setuptools finds no package of the laboratory."""
+"""What the wheel leaves out: setuptools finds neither simulators nor what trains the models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from setuptools import find_namespace_packages
 
 ROOT = Path(__file__).parents[2]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-LEFT_OUT = ("benchmarks.", "lab.", "relserve.simulator.", "tests.")
+LEFT_OUT = (
+    "benchmarks.", "lab.", "relserve.simulator.", "relserve.tiny.corpus.", "relserve.tiny_sql.corpus.",
+    "tests.", "training.",
+)  # fmt: skip
+TRAINERS = ("train.py", "trainer.py", "evaluate.py")
 
 
 def packages() -> set[str]:
@@ -23,7 +27,9 @@ def packages() -> set[str]:
     }
 
 
-def test_the_wheel_leaves_out_what_only_simulators_and_benchmarks_use() -> None:
+def test_the_wheel_leaves_out_simulators_corpora_and_trainers() -> None:
     found = packages()
     assert {"relserve", "relserve.policies", "relserve_duckdb", "relserve_kernels"} <= found
     assert [package for package in found if f"{package}.".startswith(LEFT_OUT)] == []
+    for model in ("tiny", "tiny_sql"):
+        assert [name for name in TRAINERS if (ROOT / "relserve" / model / name).exists()] == []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOTS = ("relserve", "duckdb_ext/relserve_duckdb", "kernels/relserve_kernels")
+ROOTS = ("relserve", "duckdb_ext/relserve_duckdb", "kernels/relserve_kernels", "lab", "training")
 CALLS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "subn", "split")
 PUT_IN = "put_in"  # in the place of what only a run tells
 

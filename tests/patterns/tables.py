@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from relserve.call.schema import leaves
 from relserve.server.client import variables
 from relserve.server.wire import sqlstates
-from relserve.tiny.corpus import rows
 from tests.patterns.collected import Pattern
+from training.tiny.corpus import rows
 
 # The call of `re` that uses each table, and how.
 _TABLES: Mapping[str, tuple[str, int, list[str]]] = {
@@ -22,8 +22,8 @@ _TABLES: Mapping[str, tuple[str, int, list[str]]] = {
     ),
     "relserve/server/wire/copy_fields.py": ("search", re.DOTALL, [re.escape(each) for each in "\"'\\,|"]),
     "relserve/text2sql/prompts/replies.py": ("finditer", 0, [r"\[", r"\{"]),
-    "relserve/tiny/corpus/drills.py": ("search", re.IGNORECASE, list(rows.MENTIONS.values())),
-    "relserve/tiny/corpus/rows.py": ("findall", re.IGNORECASE, list(rows.MENTIONS.values())),
+    "training/tiny/corpus/drills.py": ("search", re.IGNORECASE, list(rows.MENTIONS.values())),
+    "training/tiny/corpus/rows.py": ("findall", re.IGNORECASE, list(rows.MENTIONS.values())),
 }
 FILES = frozenset(_TABLES)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from relserve.engines.local.prompts import PromptEncoder
-from relserve.tiny_sql.tokenizer import prompt_text, train_tokenizer
+from training.tiny_sql.tokenizer import prompt_text, train_tokenizer
 
 PROMPT = (
     "beer +s t0 : name c1 text , style c3 text , abv c4 num "
