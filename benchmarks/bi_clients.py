@@ -1,9 +1,9 @@
 """What real BI clients see of `relserve serve`, check by check beside a real PostgreSQL 15 with equal tables.
 
-Each client is a small program under benchmarks/bi/programs: it runs named checks against the server that the
-environment names. Equal answers pass; `bi/answers/differences.py` lists the only differences that are meant
-to be. The llm calls, which PostgreSQL has not, are compared with the same statement through
-`relserve.connect` (`bi/answers/llm_calls.py`).
+Each client is a small program under tests/clients/bi/programs: it runs named checks against the server that
+the environment names. Equal answers pass; `answers/differences.py` beside them lists the only differences
+that are meant to be. The llm calls, which PostgreSQL has not, are compared with the same statement through
+`relserve.connect` (`answers/llm_calls.py`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.bi.answers import llm_calls
-from benchmarks.bi.answers.compare import GOOD, Outcome, Verdict, compare
-from benchmarks.bi.sides import runs
-from benchmarks.bi.sides.clients import CLIENTS, LLM_CLIENTS, Client
-from benchmarks.bi.sides.install import install, lacking
-from benchmarks.bi.sides.servers import Server, postgres, relserve
 from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
+from tests.clients.bi.answers import llm_calls
+from tests.clients.bi.answers.compare import GOOD, Outcome, Verdict, compare
+from tests.clients.bi.sides import runs
+from tests.clients.bi.sides.clients import CLIENTS, LLM_CLIENTS, Client
+from tests.clients.bi.sides.install import install, lacking
+from tests.clients.bi.sides.servers import Server, postgres, relserve
 
 ROOMS = ("relserve/server", "duckdb_ext/relserve_duckdb")
 HEADLINE = {

@@ -23,14 +23,14 @@ from benchmarks.claims import Exact, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.provenance import ROOT
 from benchmarks.start_up import place_of_its_own
-from benchmarks.superset.app import HOME, RefusedError, superset
-from benchmarks.superset.dashboard import dashboard, picture
-from benchmarks.superset.llm import LLM_QUESTIONS, in_python
-from benchmarks.superset.questions import QUESTIONS
-from benchmarks.superset.servers import POSTGRES_PROGRAMS, postgres, relserve
-from benchmarks.superset.stop import Stopped, stop
-from benchmarks.superset.tables import into_duckdb
-from benchmarks.superset.target import Target
+from tests.clients.superset.app import HOME, RefusedError, superset
+from tests.clients.superset.dashboard import dashboard, picture
+from tests.clients.superset.llm import LLM_QUESTIONS, in_python
+from tests.clients.superset.questions import QUESTIONS
+from tests.clients.superset.servers import POSTGRES_PROGRAMS, postgres, relserve
+from tests.clients.superset.stop import Stopped, stop
+from tests.clients.superset.tables import into_duckdb
+from tests.clients.superset.target import Target
 
 ROOMS = ("relserve/server", "duckdb_ext/relserve_duckdb")
 HEADLINE = {
