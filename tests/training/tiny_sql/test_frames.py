@@ -15,7 +15,7 @@ PHRASE_LISTS = [
     for package in (frames, conditions)
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     for name, found in vars(importlib.import_module(module.name)).items()
-    if name.isupper()
+    if name.isupper() and not name.startswith("_")
 ]
 
 

@@ -3,6 +3,7 @@
 import re
 from random import Random
 
+from training.phrase_files import Phrases
 from training.tiny.corpus import (
     entities,
     labels,
@@ -17,30 +18,14 @@ from training.tiny.corpus import (
 from training.tiny.corpus.text import Writer, sentence
 from training.tiny.prompts import choices_line
 
-_KEYS = (
-    "brand", "price", "city", "name", "title", "order number", "director", "colour", "year", "maker",
-    "amount", "product", "customer", "place", "style", "code", "author", "item", "size", "email",
-)  # fmt: skip
+_PHRASES = Phrases(__file__)
+
+_KEYS = _PHRASES["_KEYS"]
 _TIERS = {1: "adj1", 2: "adj2", 3: "adj3", 4: "adj4", 5: "adj5"}
 _TRAITS = {2: "bad_trait", 4: "good_trait"}
 _NOUNS = {2: "neg_noun", 5: "pos_noun"}
-_SOUP = (
-    "{w}, {w} and {w}", "{w} {aspect}, {w} {aspect}", "{w}. {w}. {w}.", "{w} {w} {w} {w}", "{aspect} {w} {w}",
-    "{n}. {w}.", "{w}. {n}.", "{n}. {w} {aspect}. {n}.", "{aspect} {w}, {aspect} {w}, {aspect} {w}",
-    "{w} - {w}", "so {w} and {w}", "{n}, {n}, {w}, {w}", "{w}! {w}! {n}", "{w} {aspect} with {w} {aspect}",
-    "{w}/{w}", "{aspect}, {aspect} and {aspect} {w}", "found it {w}", "think {w}, {w}, {w}",
-)  # fmt: skip
-_BARE = (
-    "{w}",
-    "{w}",
-    "{w}.",
-    "{w} {item}",
-    "it is {w}",
-    "{w}!",
-    "the {aspect} is {w}",
-    "{w} {aspect}",
-    "very {w}",
-)
+_SOUP = _PHRASES["_SOUP"]
+_BARE = _PHRASES["_BARE"]
 
 
 def value(rng: Random) -> str:
@@ -183,10 +168,5 @@ def fact(rng: Random) -> tuple[str, str, bool, str]:
     return text, name, holds, kind
 
 
-_ALPHABETS = (
-    "abcdefghijklmnopqrstuvwxyz",
-    "aeioubcdfgklmnprst",
-    "abcdefghijklmnopqrstuvwxyz0123456789-",
-    "äöüéèçñøåßаеиостр",
-)
+_ALPHABETS = _PHRASES["_ALPHABETS"]
 DRILLS = (repeat, recall, recall, pick)

@@ -3,43 +3,20 @@
 from collections.abc import Callable
 from random import Random
 
+from training.phrase_files import Phrases
 from training.tiny.corpus.text import Pool, is_held_out, words
+
+_PHRASES = Phrases(__file__)
 
 _ONSETS = words("b br c ch cl d dr f fl g gr h j k kr l m n p pl qu r s sh sk st t tr v w x y z th")
 _VOWELS = words("a e i o u ai au ea ee ia io oo ou y")
 _CODAS = words("l m n r s t x k nd rn st ck lt ss ra ro la na ta ix on us is um")
 _BRAND_ENDS = words("tech ware ix ora on ex ly io max line pro era ella ium ify lab works co a o i an er sen")
-_FIRST = Pool(words("""
-Anna Ben Clara David Emma Felix Grace Henry Ida Jack Karen Leo Maria Noah Olivia Paul Quinn Rosa Sam Tina
-Uma Victor Wendy Yusuf Zoe Ahmed Bianca Carlos Diana Erik Fatima George Hannah Ivan Julia Kenji Laura Marco
-Nina Oscar Priya Rahul Sofia Thomas Ursula Vera Walter Xenia Amir Chloe Dmitri Elena Francis Gita Hugo Irene
-Jonas Keiko Lucas Mei Nadia Omar Petra
-"""), split_all=True)  # fmt: skip
-_LAST = Pool(words("""
-Smith Novak Garcia Kim Larsen Moreau Okafor Petrov Rossi Schmidt Tanaka Ueda Vargas Weber Xu Yilmaz Zimmer
-Adams Becker Costa Dubois Evans Fischer Gupta Hansen Ito Jensen Kowalski Lopez Meyer Nguyen Ortiz Patel
-Quist Reyes Singh Torres Urban Vogel Wood Young Abbott Berg Carter Diaz Eriksen Ford Gomez Hughes Iqbal
-Jones Keller Lind Marsh Nolan Olsen Parker Ryan
-"""), split_all=True)  # fmt: skip
-CITIES = Pool(words("""
-Berlin Paris London Madrid Rome Vienna Oslo Dublin Lisbon Prague Warsaw Athens Helsinki Stockholm Brussels
-Zurich Milan Munich Hamburg Lyon Porto Seville Boston Chicago Seattle Denver Austin Toronto Montreal Sydney
-Melbourne Tokyo Osaka Seoul Delhi Mumbai Pune Cairo Nairobi Lagos Lima Bogota Quito Havana Glasgow Leeds
-Bristol Ghent Bruges Basel Geneva Krakow Budapest Zagreb Sofia Riga Tallinn Vilnius Bergen Aarhus Malmo
-Turin Naples Valencia Bilbao Nantes Lille Bremen Dresden New_York Los_Angeles San_Diego Cape_Town Hong_Kong
-Portland Atlanta Nashville Springfield Houston Dallas Miami Phoenix
-"""), split_all=True)  # fmt: skip
-_TITLE_NOUNS = words("""
-River Garden Night Mountain Letter Mirror Winter Lighthouse Shadow Train Orchard Storm Bridge Harbor Clock
-Desert Island Forest Stranger Promise Secret Wolf Violin Kingdom Summer Road Signal Thief Crown Door Silence
-Moon Ocean Circus Rain Song Knife House Bird Feather Star Wedding Widow Crossing Fire Machine Tide Garden
-Dance Echo Valley Tower
-""")
-_TITLE_ADJ = words("""
-Last Silent Broken Golden Hidden Lost Red Long Crooked Endless Burning Blue Forgotten Empty Wild Quiet
-Distant Dark Second Iron Paper Frozen Secret Hollow Seventh Gentle Black White Invisible Lonely Bitter
-Bright Restless Scarlet
-""")
+_FIRST = Pool(_PHRASES["_FIRST 1"], split_all=True)
+_LAST = Pool(_PHRASES["_LAST 1"], split_all=True)
+CITIES = Pool(_PHRASES["CITIES 1"], split_all=True)
+_TITLE_NOUNS = _PHRASES["_TITLE_NOUNS"]
+_TITLE_ADJ = _PHRASES["_TITLE_ADJ"]
 _BREW_ENDS = words("Brewing Brewery Brauhaus Ales Beer_Co. Brouwerij Craft_Brewery Cellars Brewhouse")
 
 

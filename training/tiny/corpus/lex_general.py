@@ -1,83 +1,26 @@
 """Sentiment vocabulary shared by all kinds of rows, in five tiers of strength."""
 
+from training.phrase_files import Phrases
 from training.tiny.corpus import lex_wide
-from training.tiny.corpus.text import lines, words
+from training.tiny.corpus.text import words
 
-ADJ5 = words("""
-amazing awesome excellent outstanding superb fantastic wonderful brilliant perfect incredible phenomenal
-exceptional terrific marvellous marvelous magnificent fabulous splendid stunning flawless impeccable
-remarkable extraordinary spectacular sensational sublime stellar first-rate top-notch world-class
-first-class unbeatable unrivalled matchless superior masterful gorgeous glorious breathtaking delightful
-mind-blowing astonishing exquisite divine heavenly best_in_class second_to_none out_of_this_world spot_on
-to_die_for epic legendary killer immaculate dazzling priceless absolutely_great really_excellent
-unbelievably_good insanely_good wow bang_on simply_the_best tremendous grand
-""")
-ADJ4 = words("""
-good nice great decent solid pleasant enjoyable satisfying likeable likable fine lovely pleasing impressive
-reliable worthwhile commendable charming neat cool sweet useful helpful handy capable competent attractive
-agreeable respectable admirable appealing effective dependable strong smooth clever elegant refreshing
-well-made well-done above_average quite_good pretty_good very_good better_than_expected worth_it
-worth_having rewarding praiseworthy favourable positive thoughtful polished tidy welcome fun friendly
-trustworthy recommendable satisfactory convincing interesting beautiful
-""")
-ADJ3 = words("""
-okay ok average so-so middling passable mediocre ordinary fair adequate acceptable unremarkable tolerable
-standard nothing_special run-of-the-mill middle-of-the-road neither_good_nor_bad a_mixed_bag hit_and_miss
-typical so_so meh fair_enough alright all_right just_okay just_average indifferent in_the_middle plain
-serviceable unexceptional
-""")
-ADJ2 = words("""
-disappointing bad weak poor lacking underwhelming annoying unpleasant mediocre_at_best dull bland flawed
-frustrating unimpressive subpar sub-par substandard below_average lacklustre lackluster inferior
-unsatisfactory unsatisfying inconvenient irritating awkward clumsy tiresome uninspired uninspiring
-forgettable questionable dubious unreliable inconsistent overpriced overrated cheap flimsy faulty shoddy
-sloppy stale tedious boring lame unappealing unfortunate not_good no_good not_great not_up_to_the_mark off
-rough second-rate uneven shaky problematic regrettable mushy
-""")
-ADJ1 = words("""
-terrible awful horrible dreadful atrocious appalling abysmal pathetic disgusting useless worthless garbage
-rubbish trash horrendous horrific hideous ghastly disastrous deplorable lousy vile foul revolting repulsive
-abominable unbearable unacceptable unusable inexcusable laughable pitiful miserable wretched crap crappy
-junk a_joke a_disgrace a_disaster the_worst beyond_bad godawful rotten hopeless insufferable intolerable
-unwatchable shameful disgraceful nasty gross a_nightmare painfully_bad truly_bad extremely_poor very_bad
-utterly_useless worst_ever diabolical inedible nauseating
-""")
-VERY = words("""
-very really so extremely incredibly truly absolutely totally super quite remarkably exceptionally
-particularly seriously wonderfully surprisingly consistently genuinely unbelievably highly thoroughly simply
-just insanely damn pretty
-""")
-SLIGHTLY = words(
-    "a_bit slightly somewhat a_little rather kind_of sort_of a_touch a_tad fairly mildly a_little_bit"
-)
-EMO_GOOD = words("""
-impressed pleased happy delighted satisfied thrilled glad amazed overjoyed blown_away in_love grateful
-content
-""")
-EMO_BAD = words("""
-disappointed unhappy annoyed frustrated upset dissatisfied irritated angry furious let_down fed_up disgusted
-unimpressed displeased appalled sorry regretful cheated ripped_off
-""")
-PERSON = words("""
-wife husband son daughter mother father sister brother friend boss neighbour roommate cousin nephew niece
-dad mom mum partner girlfriend boyfriend uncle aunt colleague grandmother grandfather kid
-""")
-TIME = words("""
-yesterday last_week two_weeks_ago a_month_ago last_month in_March in_June in_October last_year
-three_days_ago recently this_summer over_Christmas a_few_months_ago on_Monday in_January half_a_year_ago
-last_weekend
-""")
-SPAN = words("""
-a_week two_weeks a_month three_months half_a_year ten_days a_couple_of_days a_few_weeks six_months a_year
-15_days two_years 20_days 4_days
-""")
+_PHRASES = Phrases(__file__)
+
+ADJ5 = _PHRASES["ADJ5"]
+ADJ4 = _PHRASES["ADJ4"]
+ADJ3 = _PHRASES["ADJ3"]
+ADJ2 = _PHRASES["ADJ2"]
+ADJ1 = _PHRASES["ADJ1"]
+VERY = _PHRASES["VERY"]
+SLIGHTLY = _PHRASES["SLIGHTLY"]
+EMO_GOOD = _PHRASES["EMO_GOOD"]
+EMO_BAD = _PHRASES["EMO_BAD"]
+PERSON = _PHRASES["PERSON"]
+TIME = _PHRASES["TIME"]
+SPAN = _PHRASES["SPAN"]
 GO_ON = words("And Also Plus Besides, In_addition, Moreover, On_top_of_that, What_is_more,")
 BUT = words("But However, Still, That_said, Then_again, On_the_other_hand, Unfortunately, Sadly, Yet")
-OVERALL = lines("""
-overall; all in all; in short; in the end; to sum up; bottom line:; at the end of the day; on the whole
-final verdict:; in conclusion; taken together; all things considered; when all is said and done
-long story short; conclusion:; verdict:
-""")
+OVERALL = _PHRASES["OVERALL"]
 
 VERDICT5 = """
 I love {it}; absolutely love {it}; I am so {emo_good} with {it}; {it} is {adj5}; best {item} I have ever had

@@ -1,45 +1,12 @@
 """Yes/no questions composed from parts, so that a question is known by its matter and not by its wording."""
 
+from training.phrase_files import Phrases
 from training.tiny.corpus.text import lines
 
+_PHRASES = Phrases(__file__)
+
 _WHO = lines("customer; reviewer; writer; author; sender; client; user; person; buyer; guest")
-_PATTERNS = {
-    "mention": lines("""
-        does the {noun} mention {c}?; is {c} mentioned?; is there anything about {c}?; does {c} come up?
-        {c}?; anything on {c}?; is {c} a topic?; does it touch on {c}?; any remark on {c}?
-        does the {who} talk about {c}?; does the {who} say something about {c}?; mentions {c}
-        is {c} discussed?; check whether {c} is named; the {noun} talks about {c}
-        does the {who} write of {c}?; tell me if {c} is mentioned; look for {c}
-        do we learn anything about {c}?; has the {who} commented on {c}?; is {c} part of the {noun}?
-    """),
-    "feels": lines("""
-        is the {who} {c}?; does the {who} sound {c}?; the {who} is {c}; {c}?; was the {who} {c}?
-        is this from a {c} {who}?; would you call the {who} {c}?; did the {who} end up {c}?
-        judging by the {noun}, is the {who} {c}?; is somebody {c} here?; did a {c} {who} write this?
-        was it written by a {c} {who}?; going by this, is the {who} {c}?; do they seem {c}?
-    """),
-    "wants": lines("""
-        does the {who} want {c}?; is the {who} asking for {c}?; does the {who} expect {c}?; {c} wanted?
-        {c}?; the {who} asks for {c}; do they demand {c}?; is {c} requested?; are we asked for {c}?
-        do we have to give {c}?
-    """),
-    "is": lines("""
-        is it {c}?; is the {item} {c}?; would you call it {c}?; the {item} is {c}; {c}?
-        does the {who} find it {c}?; going by the {noun}, is it {c}?; so is the {item} {c}?
-        can I expect it to be {c}?; is this a {c} {item}?; should I expect something {c}?
-        judging by this, is the {item} {c}?
-    """),
-    "does": lines("""
-        would the {who} {c}?; will the {who} {c}?; does the {who} plan to {c}?
-        can we expect the {who} to {c}?; is the {who} likely to {c}?; does the {who} want to {c}?
-        the {who} would {c}; would they {c}?; should they {c}?
-    """),
-    "fits": lines("""
-        is it suitable for {c}?; can {c} watch it?; is it made for {c}?; suitable for {c}?
-        would {c} enjoy it?; could I watch it with {c}?; is it a film for {c}?; may {c} see this?
-        is this fit for {c}?; good for {c}?
-    """),
-}
+_PATTERNS = _PHRASES.group("_PATTERNS")
 _MATTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "satisfied": ("feels",
     lines("satisfied; happy; pleased; content; glad; delighted; impressed; fond of it; a fan; won over")),

@@ -1,17 +1,13 @@
 """Conditions on numbers without the column's name: by a verb, an adjective, an age. Slots as in `number`."""
 
+from training.phrase_files import Phrases
 from training.tiny_sql.corpus.conditions.forms import Forms
+
+_PHRASES = Phrases(__file__)
 
 # {verb} and {verbing} take the value: `weigh more than 5`; {adj} a comparative: `heavier than 5`.
 VERBAL = Forms(
-    modifiers=(
-        "that *{verb} {cmp} {v}",
-        "that *{verb} {cmp} {v}",
-        "which *{verb} {cmp} {v}",
-        "who *{verb} {cmp} {v}",
-        "{verbing} {cmp} {v}",
-        "{verbing} {cmp} {v}",
-    ),
+    modifiers=_PHRASES["VERBAL modifiers"],
     predicates=("*{verb} {cmp} {v}",),
     keywords=("{verbing} {cmp} {v}",),
 )
@@ -32,46 +28,22 @@ VERBAL_COUNT = Forms(
     predicates=("*{verb} {mcmp} {v} {cols}", "*{verb} {mcmp} {v} {cols}"),
 )
 ADJECTIVAL = Forms(
-    modifiers=(
-        "{adj} than {v}",
-        "that *be {adj} than {v}",
-        "which *be {adj} than {v}",
-        "that *be {adj} than {v}",
-        "(who|that) *be {adj} than {v}",
-    ),
+    modifiers=_PHRASES["ADJECTIVAL modifiers"],
     predicates=("*be {adj} than {v}", "*be {adj} than {v}"),
     keywords=("{adj} than {v}",),
 )
 AGED = {
     "between": Forms(
-        (
-            "aged between {v} and {w}",
-            "between {v} and {w} years old",
-            "aged {v} to {w}",
-            "between the ages of {v} and {w}",
-            "who *be between {v} and {w} [years old]",
-        ),
+        _PHRASES["AGED between 1"],
         ("*be between {v} and {w} [years old]", "*be aged {v} to {w}"),
     ),
     ">": Forms(
-        (
-            "over {v} years old",
-            "over the age of {v}",
-            "aged over {v}",
-            "above the age of {v}",
-            "older than {v} years",
-        ),
+        _PHRASES["AGED > 1"],
         ("*be over {v} [years old]", "*be above {v}", "*be past the age of {v}"),
         ("over {v}", "age over {v}"),
     ),
     "<": Forms(
-        (
-            "under {v} years old",
-            "under the age of {v}",
-            "aged under {v}",
-            "below the age of {v}",
-            "younger than {v} years",
-        ),
+        _PHRASES["AGED < 1"],
         ("*be under {v} [years old]", "*be below {v}"),
         ("under {v}",),
     ),

@@ -4,214 +4,25 @@ Slots: {n} the aggregate (`average price`), {rows}, {row}, {terse} and {nouns} a
 its plural.
 """
 
-WORDS = {
-    "avg": (
-        "average {c}",
-        "average {c}",
-        "average {c}",
-        "mean {c}",
-        "avg {c}",
-        "avg. {c}",
-        "{c} average",
-        "typical {c}",
-        "average of the {cs}",
-        "mean of the {c}",
-        "average of {c}",
-        "average {cs}",
-        "(mean|average) value of [the] {c}",
-        "{c} on average",
-    ),
-    "sum": (
-        "total {c}",
-        "total {c}",
-        "sum of [the] {c}",
-        "sum of [the|all] {cs}",
-        "combined {c}",
-        "overall {c}",
-        "total {cs}",
-        "summed {c}",
-        "total amount of {c}",
-        "sum {c}",
-        "total of [the|all] {cs}",
-        "{c} sum",
-        "{c} total",
-        "{c} in total",
-        "aggregate {c}",
-        "cumulative {c}",
-        "total sum of [the] {cs}",
-        "accumulated {c}",
-    ),
-    "max": (
-        "maximum {c}",
-        "highest {c}",
-        "max {c}",
-        "largest {c}",
-        "biggest {c}",
-        "greatest {c}",
-        "top {c}",
-        "peak {c}",
-        "highest value of {c}",
-        "maximum of [the] {c}",
-        "maximal {c}",
-        "maximum value of {c}",
-        "upper limit of [the] {c}",
-        "highest possible {c}",
-    ),
-    "min": (
-        "minimum {c}",
-        "lowest {c}",
-        "min {c}",
-        "smallest {c}",
-        "least {c}",
-        "minimal {c}",
-        "lowest value of {c}",
-        "minimum of [the] {c}",
-        "minimum value of {c}",
-        "lower limit of [the] {c}",
-    ),
-}
-DATE_WORDS = {
-    "max": (
-        "latest {c}",
-        "most recent {c}",
-        "last {c}",
-        "newest {c}",
-        "max {c}",
-        "maximum {c}",
-        "latest of the {cs}",
-    ),
-    "min": (
-        "earliest {c}",
-        "first {c}",
-        "oldest {c}",
-        "min {c}",
-        "minimum {c}",
-        "earliest of the {cs}",
-        "soonest {c}",
-    ),
-}
+from training.phrase_files import Phrases
+
+_PHRASES = Phrases(__file__)
+
+WORDS = _PHRASES.group("WORDS")
+DATE_WORDS = _PHRASES.group("DATE_WORDS")
 # Several aggregates of one column: `minimum and maximum price`.
-SHORT = {
-    "avg": ("average", "mean", "avg"),
-    "sum": ("total", "sum", "overall"),
-    "max": ("maximum", "highest", "max", "largest"),
-    "min": ("minimum", "lowest", "min", "smallest"),
-}
-AGGREGATE = (
-    "<ask> the {n} of [all|the|all the|our] {rows}",
-    "<ask> the {n} of [all|the|all the|our] {rows}",
-    "<ask> the {n} (for|over|across|among) [all|the|all the] {rows}",
-    "<ask> {n} (of|for) [all|the] {rows}",
-    "what is the {n} of [all|the|all the|our] {rows}?",
-    "what's the {n} of [all|the] {rows}?",
-    "what is the {n} (for|among|across|over|in) [all|the|all the] {rows}?",
-    "what (is|was) the {n} of [the] {rows}",
-    "what {n} do [all|the|our] {rows} have?",
-    "which {n} do [all|the] {rows} have?",
-    "<show> the {n} of [all|the|all the] {rows}",
-    "<show> the {n} for [all|the] {rows}",
-    "<show> [the] {n} (over|across) [all|the] {rows}",
-    "(calculate|compute|determine|get|return|work out) the {n} of [all|the] {rows}",
-    "(calculate|compute|determine) [the] {n} for [all|the] {rows}",
-    "{n} of [all|the|all the] {rows}",
-    "{n} of {rows}",
-    "{n} for [all|the] {rows}",
-    "{n} across [all|the] {rows}",
-    "{n} {rows}",
-    "{rows} {n}",
-    "{rows}: {n}",
-    "{row} {n}",
-    "{n}, {rows}",
-    "the {n} of [all|the] {rows}",
-    "the {n} of [all|the] {rows} is (what|how much)?",
-    "[all|the] {rows} have what {n}?",
-    "for [all|the|all the] {rows}, <ask> the {n}",
-    "for [all|the] {rows}, what is the {n}?",
-    "for [all|the] {rows}: {n}",
-    "(considering|looking at|taking|given) [all|the] {rows}, what is the {n}?",
-    "(among|across|over) [all|the] {rows}, what is the {n}?",
-    "(among|across|over) [all|the] {rows}, <show> the {n}",
-    "(I|we) need [to know] the {n} of [all|the] {rows}",
-    "I'd like to know the {n} of [all|the] {rows}",
-    "(tell me|do you know) what the {n} of [all|the] {rows} is",
-    "how (much|high|large|big) is the {n} of [all|the] {rows}?",
-    "if you take [all|the] {rows}, what is the {n}?",
-    "{terse} {n}",
-    "{n} {terse}",
-    "{terse}: {n}",
-    "(report|state|quote) the {n} of [all|the] {rows}",
-    "do you have the {n} of [all|the] {rows}?",
-    "give us the {n} for [all|the] {rows}",
-    "what {n} can be found among [all|the] {rows}?",
-)
+SHORT = _PHRASES.group("SHORT")
+AGGREGATE = _PHRASES["AGGREGATE"]
 # Without a word for the rows: only where there is one table.
-ALONE = (
-    "<ask> the {n}",
-    "what is the {n}?",
-    "<show> the {n}",
-    "{n}",
-    "the {n}",
-    "overall {n}",
-    "what's the {n} overall?",
-    "{n} of everything",
-    "(compute|calculate) the {n}",
-)
+ALONE = _PHRASES["ALONE"]
 # Conditions first.
-FRONTED = (
-    "{mods}, what is the {n} of [the] {nouns}?",
-    "{mods}, <ask> the {n} of [the] {nouns}",
-    "of those {mods}, what is the {n} of [the] {nouns}?",
-    "what {n} do [the] {nouns} have {mods}?",
-    "what is the {n} of [the] {nouns} that {do}?",
-    "{n} of {nouns} that {do}",
-    "if [the] {nouns} {do}, what is their {n}?",
-    "looking only at [the] {nouns} that {do}, what is the {n}?",
-    "<ask> the {n} of [the|all] {nouns} (that|which|who) {do}",
-)
+FRONTED = _PHRASES["FRONTED"]
 # Without a word for the rows, under conditions ({mods}).
-OF_THOSE = (
-    "<ask> the {n} {mods}",
-    "what is the {n} {mods}?",
-    "what's the {n} {mods}?",
-    "{n} {mods}",
-    "{n} of (those|all|everything|the ones) {mods}",
-    "<show> the {n} {mods}",
-    "(compute|calculate) the {n} (for those|) {mods}",
-)
+OF_THOSE = _PHRASES["OF_THOSE"]
 # Around words for the column alone.
-AVERAGE = (
-    "how (much|high|large|big) is the {c} of [the|all] {rows} on average?",
-    "what {c} do [the|all] {rows} have on average?",
-    "on average, what is the {c} of [the|all] {rows}?",
-    "on average, what {c} do [the|all] {rows} have?",
-    "what is the {c} of [the|all] {rows} on average?",
-    "average the {c} of [the|all] {rows}",
-    "average the {c} over [the|all] {rows}",
-    "take the (mean|average) of the {c} of [the|all] {rows}",
-    "what {c} does (a|the) typical {row} have?",
-    "what {c} does (an|the) average {row} have?",
-    "what is the {c} of (an|the) average {row}?",
-)
-TOTAL = (
-    "add up the {c} of [the|all] {rows}",
-    "sum up the {c} of [the|all] {rows}",
-    "sum the {cs} of [the|all] {rows}",
-    "how much {c} do [the|all] {rows} have (in total|altogether|combined|together|overall)?",
-    "what is the {c} of [the|all] {rows} (in total|altogether|combined|put together|summed up)?",
-    "what do the {cs} of [the|all] {rows} (add up|sum up|amount) to?",
-    "add together the {cs} of [the|all] {rows}",
-    "(altogether|in total), what is the {c} of [the|all] {rows}?",
-    "(altogether|in total|all together), what {c} do [the|all] {rows} have?",
-    "total up the {c} of [the|all] {rows}",
-    "total the {cs} of [the|all] {rows}",
-)
-TOTAL_COUNT = (
-    "how many {cs} do [the|all] {rows} have (in total|altogether|combined|together|overall)?",
-    "how many {cs} are there in total (for|across|over|in) [the|all] {rows}?",
-    "how many {cs} (in total|altogether) do [the|all] {rows} have?",
-    "what is the total number of {cs} of [the|all] {rows}?",
-    "total number of {cs} (of|for|across) [the|all] {rows}",
-)
+AVERAGE = _PHRASES["AVERAGE"]
+TOTAL = _PHRASES["TOTAL"]
+TOTAL_COUNT = _PHRASES["TOTAL_COUNT"]
 HIGHEST = (
     "how high (is|does) the {c} of [the|all] {rows} (get|go|at most)?",
     "what {c} do [the|all] {rows} (reach|have) at (most|the most|best)?",
@@ -219,37 +30,7 @@ HIGHEST = (
 )
 LOWEST = ("how low does the {c} of [the|all] {rows} (get|go)?", "what {c} do [the|all] {rows} have at least?")
 # Without the column's name: {q} is a question of `lexicon.lookups`, {p} a participle of a date.
-HOW_ON_AVERAGE = (
-    "{q} on average?",
-    "{q} on average?",
-    "on average, {q}?",
-    "{q} on average",
-    "{q}, on average?",
-    "{q} typically?",
-)
-HOW_IN_TOTAL = (
-    "{q} in total?",
-    "{q} altogether?",
-    "in total, {q}?",
-    "{q} (combined|all together|in sum|overall)?",
-    "{q} put together?",
-)
-WHEN_LAST = (
-    "when was the (last|latest|most recent|newest) of [the] {rows} {p}?",
-    "when was the (last|latest|most recent|newest) {row} {p}?",
-    "when was the (last|latest|most recent) {row} {p}",
-    "when did we last have (a|an) {row} {p}?",
-    "when were {rows} last {p}?",
-    "when was (a|an) {row} last {p}?",
-    "what is the (latest|last) date on which (a|an) {row} was {p}?",
-    "date of the (last|latest) {p} {row}",
-)
-WHEN_FIRST = (
-    "when was the (first|earliest|oldest|very first) of [the] {rows} {p}?",
-    "when was the (first|earliest|oldest) {row} {p}?",
-    "when was the (first|earliest|very first) {row} {p}",
-    "when were {rows} first {p}?",
-    "when was (a|an) {row} first {p}?",
-    "what is the (earliest|first) date on which (a|an) {row} was {p}?",
-    "date of the (first|earliest) {p} {row}",
-)
+HOW_ON_AVERAGE = _PHRASES["HOW_ON_AVERAGE"]
+HOW_IN_TOTAL = _PHRASES["HOW_IN_TOTAL"]
+WHEN_LAST = _PHRASES["WHEN_LAST"]
+WHEN_FIRST = _PHRASES["WHEN_FIRST"]

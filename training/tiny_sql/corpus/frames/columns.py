@@ -3,219 +3,27 @@
 Slots: {cols} the columns, {colsmany} the columns in the plural, {rows}, {row}, {terse} and {nouns} as in `rows`.
 """
 
-COLUMNS = (
-    "<show> the {cols} of {rows}",
-    "<show> the {cols} of (all|the|all the|our) {rows}",
-    "<show> the {colsmany} of [all|the|all the] {rows}",
-    "<show> [the] {cols} for [all|the|all the] {rows}",
-    "<show> {cols} (of|for|from) [all|the|all the] {rows}",
-    "<show> {colsmany} (of|for|from) [all|the|all the] {rows}",
-    "<show> the {cols} of <every> {row}",
-    "<show> the {cols} for <every> {row}",
-    "<show> {row} {cols}",
-    "<show> [all] {row} {colsmany}",
-    "<show> {rows} with their {cols}",
-    "<show> only the {cols} of [all|the] {rows}",
-    "<show> just the {cols} (of|for) [all|the] {rows}",
-    "what (is|are) the {cols} of [all|the|all the] {rows}?",
-    "what are the {colsmany} of [all|the|all the|our] {rows}?",
-    "what is the {cols} of <every> {row}?",
-    "what (is|are) the {cols} for <every> {row}?",
-    "what's the {cols} of [all|the] {rows}?",
-    "<what> {colsmany} do [all|the|our] {rows} have?",
-    "<what> {cols} does <every> {row} have?",
-    "<ask> the {cols} of [all|the|all the] {rows}",
-    "<ask> the {colsmany} of [all|the|all the] {rows}",
-    "{cols} of {rows}",
-    "{cols} of [all|the|all the] {rows}",
-    "{colsmany} of [all|the|all the] {rows}",
-    "{cols} for [all|the|all the] {rows}",
-    "{row} {cols}",
-    "{row} {colsmany}",
-    "{rows}: {cols}",
-    "{rows} - {cols}",
-    "{rows}' {cols}",
-    "the {cols} (of|for) [all|the] {rows}",
-    "each {row}'s {cols}",
-    "<show> each {row}'s {cols}",
-    "<show> the {rows}' {colsmany}",
-    "for [all|the|all the] {rows}, <show> [the|their] {cols}",
-    "for <every> {row}, <show> [the|its|their] {cols}",
-    "for <every> {row} <show> the {cols}",
-    "for [all|the] {rows}: [the] {cols}",
-    "for [all|the] {rows}, what (is|are) the {cols}?",
-    "(from|out of) [all|the] {rows}, <show> the {cols}",
-    "(I|we) need [to know] the {cols} of [all|the] {rows}",
-    "I'd like [to know|to see] the {cols} of [all|the] {rows}",
-    "(select|extract|project|pull) [the] {cols} (of|from|for) [all|the] {rows}",
-    "(give|send|get) me [the] {cols} of [all|the] {rows}",
-    "<show> the {cols} belonging to [all|the] {rows}",
-    "<show> the {cols} that belong to [the] {rows}",
-    "what do we have as {cols} for [all|the] {rows}?",
-    "(go through|take) [all|the] {rows} and <show> [the|their] {cols}",
-    "list [all|the] {rows} by {cols} only",
-    "<show> [all|the] {rows}, {cols} only",
-    "<show> [all|the] {rows}, but only (the|their) {cols}",
-    "of [all|the] {rows}, <show> [only] the {cols}",
-)
+from training.phrase_files import Phrases
+
+_PHRASES = Phrases(__file__)
+
+COLUMNS = _PHRASES["COLUMNS"]
 # Without a word for the table: only where there is one.
-ALONE = (
-    "<show> the {cols}",
-    "<show> [the] {cols} of (everything|all|everyone|each one|every row)",
-    "<show> the {cols} column",
-    "the {cols}",
-    "{cols}",
-    "all {colsmany}",
-    "<show> all [the] {colsmany}",
-    "<show> the {colsmany}",
-    "what are the {colsmany}?",
-    "what are all the {colsmany}?",
-    "<ask> all [the] {colsmany}",
-)
+ALONE = _PHRASES["ALONE"]
 # Without a word for the table, under conditions ({mods}).
-OF_THOSE = (
-    "<show> the {cols} of (those|all|everything|the ones|all those) {mods}",
-    "<show> the {cols} {mods}",
-    "what (is|are) the {cols} (of those|) {mods}?",
-    "{cols} {mods}",
-    "{colsmany} {mods}",
-    "all {colsmany} {mods}",
-    "{cols} of (those|the ones) {mods}",
-)
-DISTINCT = (
-    "<show> the <different> {colsmany} of [all|the] {rows}",
-    "<show> [all] <different> {colsmany} of [all|the] {rows}",
-    "<show> [all] [the] <different> {colsmany} (in|among|across|for) [all|the] {rows}",
-    "<show> every <different> {cols} of [all|the] {rows}",
-    "<show> each <different> {cols} of [all|the] {rows} [once]",
-    "<show> the {colsmany} of [all|the] {rows} without (duplicates|repetition|repeats|repeating)",
-    "<show> the {colsmany} of [all|the] {rows}, (each once|each only once|no duplicates|without duplicates|deduplicated)",
-    "<show> the {colsmany} that (occur|appear|exist|are used) (in|among) [the] {rows}",
-    "what are the <different> {colsmany} of [all|the] {rows}?",
-    "what <different> {colsmany} do [the] {rows} have?",
-    "<what> <different> {colsmany} are there (for|among|in|of) [the] {rows}?",
-    "<what> {colsmany} (occur|appear|exist|are there) (in|among|for) [the] {rows}?",
-    "<what> {colsmany} can [the] {rows} have?",
-    "<what> {colsmany} are (used|represented|found) (in|among) [the] {rows}?",
-    "which <different> {colsmany} (exist|occur|appear) (in|among) [the] {rows}?",
-    "<different> {colsmany} of [the] {rows}",
-    "<different> {row} {colsmany}",
-    "<different> {colsmany} (in|among) [the] {rows}",
-    "{colsmany} of [the] {rows} without duplicates",
-    "{row} {colsmany} without duplicates",
-    "distinct {cols} of [the] {rows}",
-    "unique {cols} values (of|in|for) [the] {rows}",
-    "<show> the <different> values of {cols} (in|for|of) [the] {rows}",
-    "which values does {cols} (have|take) (in|for|among) [the] {rows}?",
-    "all the <different> {colsmany} (of|among) [the] {rows}",
-    "without (duplicates|repetition), what {colsmany} do [the] {rows} have?",
-    "(ignoring|removing|leaving out) duplicates, <show> the {colsmany} of [the] {rows}",
-    "what {colsmany} exist (among|for) [the] {rows}, each once?",
-    "(I want|I need) to know (what|which) <different> {colsmany} there are (among|for|in) [the] {rows}",
-    "what kinds of {cols} are there (among|for) [the] {rows}?",
-    "set of [all] {colsmany} of [the] {rows}",
-    "deduplicate the {colsmany} of [the] {rows}",
-    "across [all|the] {rows}, which <different> {colsmany} (are there|occur)?",
-    "for [all|the] {rows}, <show> the <different> {colsmany}",
-    "the {rows} come in which <different> {colsmany}?",
-)
-DISTINCT_ALONE = (
-    "<show> all [the] {colsmany}",
-    "<show> [all] [the] <different> {colsmany}",
-    "<what> {colsmany} are there?",
-    "<what> {colsmany} <exist>?",
-    "<what> {colsmany} do we have?",
-    "<what> <different> {colsmany} are there?",
-    "what are the <different> {colsmany}?",
-    "<different> {colsmany}",
-    "all {colsmany}",
-    "<show> every {cols}",
-    "list of [all] {colsmany}",
-    "<show> the <different> values of {cols}",
-)
+OF_THOSE = _PHRASES["OF_THOSE"]
+DISTINCT = _PHRASES["DISTINCT"]
+DISTINCT_ALONE = _PHRASES["DISTINCT_ALONE"]
 # After a list: in which order.
-ASCENDING = (
-    " (ordered|sorted|arranged) by {col}",
-    ", <sorted> {col}",
-    " <sorted> {col} ascending",
-    " <sorted> {col} in ascending order",
-    " <sorted> {col} (asc|increasing|going up|from low to high|from lowest to highest|from smallest to largest)",
-    " in (ascending|increasing|rising) order of {col}",
-    " in (ascending|increasing) {col} order",
-    " in order of {col}",
-    " in the order of {col}",
-    " in order of (increasing|rising) {col}",
-    ", (lowest|smallest) {col} first",
-    ", (lowest|smallest) {col} (at|on) the top",
-    " with the (lowest|smallest) {col} first",
-    ", starting with the (lowest|smallest) {col}",
-    ", by {col} (from low to high|upwards|ascending)",
-    " (ranked|arranged) by (increasing|rising|ascending) {col}",
-    "; sort by {col}",
-    ", order by {col}",
-    " order by {col} asc",
-    " from the (lowest|smallest) to the (highest|largest) {col}",
-)
-DESCENDING = (
-    " <sorted> {col} descending",
-    " <sorted> {col} in (descending|decreasing) order",
-    " <sorted> {col} desc",
-    ", <sorted> {col} (going down|from high to low|from highest to lowest|from largest to smallest|decreasing)",
-    " in (descending|decreasing|falling) order of {col}",
-    " in (descending|decreasing) {col} order",
-    " in order of (decreasing|falling|descending) {col}",
-    ", (highest|largest|biggest) {col} first",
-    ", (highest|largest|biggest) {col} (at|on) the top",
-    " with the (highest|largest|biggest) {col} first",
-    ", starting with the (highest|largest) {col}",
-    ", by {col} (from high to low|downwards|descending)",
-    " (ranked|arranged) by (decreasing|falling|descending) {col}",
-    " (ranked|sorted|ordered) by highest {col}",
-    " from the (highest|largest) to the (lowest|smallest) {col}",
-    "; sort by {col} descending",
-    ", order by {col} desc",
-    " order by {col} desc",
-    " in reverse order of {col}",
-    " reverse sorted by {col}",
-)
-EARLIEST = (
-    " by {col}, (oldest|earliest) first",
-    ", (oldest|earliest) {col} first",
-    " in chronological order of {col}",
-    " <sorted> {col} from (oldest to newest|earliest to latest)",
-    " <sorted> {col}, (oldest|earliest) first",
-    " chronologically by {col}",
-)
-LATEST = (
-    " by {col}, (newest|latest|most recent) first",
-    ", (newest|latest|most recent) {col} first",
-    " in reverse chronological order of {col}",
-    " <sorted> {col} from (newest to oldest|latest to earliest)",
-    " <sorted> {col}, (newest|latest|most recent) first",
-)
-ALPHABETIC = (
-    " alphabetically by {col}",
-    " in alphabetical order of {col}",
-    " <sorted> {col} alphabetically",
-    " <sorted> {col} from a to z",
-    ", alphabetically by {col}",
-    ", <sorted> {col} in alphabetical order",
-)
+ASCENDING = _PHRASES["ASCENDING"]
+DESCENDING = _PHRASES["DESCENDING"]
+EARLIEST = _PHRASES["EARLIEST"]
+LATEST = _PHRASES["LATEST"]
+ALPHABETIC = _PHRASES["ALPHABETIC"]
 REVERSE_ALPHABETIC = (
     " in reverse alphabetical order of {col}",
     " <sorted> {col} from z to a",
     ", <sorted> {col} in reverse alphabetical order",
 )
 # {first} and {last} are superlatives: `cheapest first`.
-BY_ADJECTIVE = (
-    ", {first} first",
-    ", {first} first",
-    ", the {first} first",
-    " with the {first} first",
-    " from {first} to {last}",
-    ", from (the|) {first} to (the|) {last}",
-    ", starting with the {first}",
-    ", {first} (at|on) the top",
-    ", {first} to {last}",
-    " in order from {first} to {last}",
-)
+BY_ADJECTIVE = _PHRASES["BY_ADJECTIVE"]

@@ -4,6 +4,10 @@
 noun (`brewery country`), {own} columns of the first, {far} a column of the second without its noun.
 """
 
+from training.phrase_files import Phrases
+
+_PHRASES = Phrases(__file__)
+
 # Verbs that bind two tables in words; which one it is says nothing.
 DONE = (
     "(made|placed|written|ordered|bought|owned|given|played|sold|run|produced|taken|sent|held|offered|hosted)"
@@ -35,16 +39,7 @@ LINKS = (
     "(working|enrolled|registered|listed|living|playing|held|shown|found|kept|sold) (in|at|for|with) {which}",
     "that (work|are|live|play|belong) (in|at|for|with|to) {which}",
 )
-LINKS_WITH_ONE = (
-    "of the {which_one}",
-    "for the {which_one}",
-    "from the {which_one}",
-    "whose {other} is the {which_one}",
-    "of {other} {x}",
-    "from {other} {x}",
-    "by {other} {x}",
-    "for {other} {x}",
-)
+LINKS_WITH_ONE = _PHRASES["LINKS_WITH_ONE"]
 LINK_PREDICATES = (
     "belong to {which}",
     "are (linked|assigned|related) to {which}",
@@ -55,81 +50,10 @@ LINK_PREDICATES = (
     f"were {DONE} by {{which}}",
     "(work|live|play|are registered) (in|at|for|with) {which}",
 )
-PAIRS = (
-    "<show> the {own} of <every> {row} and the {ocol}",
-    "<show> the {own} of <every> {row} <also> the {far} of its {other}",
-    "<show> the {own} of [all|the|all the] {rows} <also> the {ocol}",
-    "<show> the {own} of [all|the] {rows} <also> the {far} of their {other}",
-    "<show> the {own} of [all|the] {rows} and their {other}'s {far}",
-    "<show> {row} {own} <also> {ocol}",
-    "<show> {row} {own} and {other} {far}",
-    "<show> [all|the|all the] {rows}' {own} <also> the {ocol}",
-    "<show> <every> {row} with its {own} and (its|the) {ocol}",
-    "<show> <every> {row}'s {own} and its {other}'s {far}",
-    "what are the {own} of [all|the] {rows} and the {far} of their {other}?",
-    "what is the {own} of <every> {row} and the {ocol}?",
-    "what is the {own} of <every> {row} and the {far} of its {other}?",
-    "<ask> the {own} of [all|the] {rows} and the {far} of their {others}",
-    "for <every> {row}, <show> [its|the] {own} and the {far} of its {other}",
-    "for <every> {row}, <show> [its|the] {own} <also> the {ocol}",
-    "for <every> {row}: {own} and {ocol}",
-    "for [all|the] {rows}, <show> the {own} and the {ocol}",
-    "{row} {own} <also> {other} {far}",
-    "{own} of [all|the] {rows} <also> {ocol}",
-    "{own} of <every> {row} and {far} of its {other}",
-    "{rows}: {own}, {ocol}",
-    "pair the {own} of <every> {row} with the {far} of its {other}",
-    "(match|combine|join) {row} {own} with {other} {far}",
-    "join {rows} (with|and|to) {others} and <show> {own} and {far}",
-    "I need {row} {own} (next to|beside|and) {other} {far}",
-    "(which|what) {far} does the {other} of <every> {row} have? <show> it with the {row}'s {own}",
-    "<show> the {own} of [all|the] {rows} together with the {other} {far} (they belong to|of each)",
-)
-COLUMNS = (
-    "<show> the {own} of [the|all|all the] {rows} {link}",
-    "<show> the {own} of [the|all|all the] {rows} {link}",
-    "<show> {own} of {rows} {link}",
-    "<show> [the] {own} for [all|the] {rows} {link}",
-    "what (is|are) the {own} of [the|all|all the] {rows} {link}?",
-    "what (is|are) the {own} of [the|all] {rows} {link}?",
-    "<ask> the {own} of [the|all] {rows} {link}",
-    "{own} of [the|all] {rows} {link}",
-    "{own} of {rows} {link}",
-    "{row} {own} {link}",
-    "the {own} of [the|all] {rows} {link}",
-    "<what> {own} do [the] {rows} {link} have?",
-    "for [the|all] {rows} {link}, <show> the {own}",
-    "for [the|all] {rows} {link}, what (is|are) the {own}?",
-    "I (need|want) the {own} (of|for) [the|all] {rows} {link}",
-    "(tell me|do you know) the {own} of [the|all] {rows} {link}",
-    "(find|take) [the|all] {rows} {link} and <show> their {own}",
-    "<show> [the|all] {rows} {link}, but only their {own}",
-)
-ROWS = (
-    "<show> [the|all|all the] {rows} {link}",
-    "<show> [the|all|all the] {rows} {link}",
-    "<show> <all> {rows} {link}",
-    "<search> [the|all] {rows} {link}",
-    "[the|all] {rows} {link}",
-    "{rows} {link}",
-    "{rows} {link}",
-    "<show> <every> {row} {link}",
-    "I (need|want) [the|all] {rows} {link}",
-    "<show> everything about [the] {rows} {link}",
-    "are there [any] {rows} {link}? (list|show) them",
-)
-WHICH = (
-    "<what> {rows} {link_do}?",
-    "<what> {rows} {link_do}?",
-    "<what> are the {rows} {link}?",
-    "<what> {rows} are there {link}?",
-    "<what> {rows} do we have {link}?",
-    "which of the {rows} {link_do}?",
-    "(tell me|do you know) which {rows} {link_do}",
-    "(name|tell me the names of) [the|all] {rows} {link}",
-    "<what> {rows} do {which} have?",
-    "<what> {rows} does the {which_one} have?",
-)
+PAIRS = _PHRASES["PAIRS"]
+COLUMNS = _PHRASES["COLUMNS"]
+ROWS = _PHRASES["ROWS"]
+WHICH = _PHRASES["WHICH"]
 COUNT = (
     "<howmany> {rows} {link} <exist>?",
     "<howmany> {rows} {link} are there?",
@@ -155,21 +79,7 @@ COUNT = (
     "(tell me|do you know|I want to know) how many {rows} {which} have",
     "for {which}, how many {rows} are there?",
 )
-AGGREGATE = (
-    "<ask> the {n} of [the|all] {rows} {link}",
-    "<ask> the {n} of [the|all] {rows} {link}",
-    "what is the {n} of [the|all] {rows} {link}?",
-    "what is the {n} (for|across|among) [the|all] {rows} {link}?",
-    "<show> the {n} of [the|all] {rows} {link}",
-    "{n} of [the|all] {rows} {link}",
-    "{n} of {rows} {link}",
-    "{row} {n} {link}",
-    "for [the|all] {rows} {link}, what is the {n}?",
-    "for [the|all] {rows} {link}, <ask> the {n}",
-    "what {n} do [the] {rows} {link} have?",
-    "(compute|calculate) the {n} of [the|all] {rows} {link}",
-    "the {n} of [the|all] {rows} {link} is how much?",
-)
+AGGREGATE = _PHRASES["AGGREGATE"]
 # Groups by a column of the other table.
 GROUP_COUNT_NAME = (
     "<howmany> {rows} does <every> {other} have?",
@@ -215,16 +125,7 @@ GROUP_TOP_NAME = (
     "of [all] the {others}, which has {most} {rows}?",
     "who has {most} {rows} (of|among) the {others}?",
 )
-GROUP_TOPS_NAME = (
-    "<what> {k} {others} have {most} {rows}?",
-    "the {k} {others} with {most} {rows}",
-    "{k} {others} with {most} {rows}",
-    "<show> the {k} {others} (with|that have|having) {most} {rows}",
-    "{end} {k} {others} by number of {rows}",
-    "<show> the {end} {k} {others} by number of {rows}",
-    "what are the {k} {others} with {most} {rows}?",
-    "what are the names of the {k} {others} with {most} {rows}?",
-)
+GROUP_TOPS_NAME = _PHRASES["GROUP_TOPS_NAME"]
 GROUP_HAVING_NAME = (
     "<what> {others} have {w} {rows}?",
     f"<what> {{others}} {PAST} {{w}} {{rows}}?",
@@ -237,16 +138,7 @@ GROUP_HAVING_NAME = (
     "(name|find) every {other} (with|that has) {w} {rows}",
     "for <what> {others} are there {w} {rows}?",
 )
-GROUP_AGGREGATE_NAME = (
-    "<ask> the {n} of [the|all] {rows} (per|by|of each|of every|for each|for every) {other}",
-    "what is the {n} of [the] {rows} (per|of each|for each) {other}?",
-    "<show> <every> {other} <also> the {n} of its {rows}",
-    "<show> the {far} of <every> {other} <also> the {n} of its {rows}",
-    "for <every> {other}, what is the {n} of its {rows}?",
-    "for <every> {other}, <show> [its {far} and] the {n} of its {rows}",
-    "{n} of {rows} (per|by) {other}",
-    "{row} {n} (per|by) {other}",
-)
+GROUP_AGGREGATE_NAME = _PHRASES["GROUP_AGGREGATE_NAME"]
 OTHER_NOUNS = ("{other} {g}", "{g} of the {other}", "{other} {g}", "{other}'s {g}")
 # The other table's side of the first or last row: {np} is that row (`strongest beer`).
 TOP_OTHER = (

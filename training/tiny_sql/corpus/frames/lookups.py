@@ -1,120 +1,14 @@
 """Frames that ask what one thing has. Slots: {cols} the columns, {x} the thing's name, {row} the table's noun, {key} the name column."""
 
-LOOKUP = (
-    "what is the {cols} of {x}?",
-    "what is the {cols} of {x}?",
-    "what's the {cols} of {x}?",
-    "what (is|was) the {cols} of {x}",
-    "what is the {cols} for {x}?",
-    "<ask> the {cols} of {x}",
-    "<ask> the {cols} of [the] {row} {x}",
-    "<ask> [the] {cols} for {x}",
-    "what is the {cols} of the {row} (named|called) {x}?",
-    "what is the {cols} of the {row} with [the] {key} {x}?",
-    "<what> {cols} does {x} have?",
-    "<what> {cols} does {x} have",
-    "<what> {cols} does the {row} {x} have?",
-    "<what> {cols} is {x}?",
-    "<what> {cols} is {x} (in|from|of)?",
-    "<what> {cols} belongs to {x}?",
-    "{x} has (what|which) {cols}?",
-    "<show> the {cols} of {x}",
-    "<show> the {cols} of the {row} {x}",
-    "<show> the {cols} of the {row} (named|called) {x}",
-    "<show> [the] {cols} (for|of) {x}",
-    "<show> {x}'s {cols}",
-    "<show> the {cols} of the {row} whose {key} is {x}",
-    "what is {x}'s {cols}?",
-    "what's {x}'s {cols}?",
-    "{x}'s {cols}",
-    "{cols} of {x}",
-    "{cols} of {x}",
-    "{cols} {x}",
-    "{x} {cols}",
-    "{x}: {cols}",
-    "{cols} for {x}",
-    "{cols} of [the] {row} {x}",
-    "the {cols} of {x}",
-    "for {x}, <show> the {cols}",
-    "for {x}, what is the {cols}?",
-    "for the {row} {x}, <show> [the] {cols}",
-    "(look up|find) {x} and <show> the {cols}",
-    "(look up|check) the {cols} of {x}",
-    "I need [to know] the {cols} of {x}",
-    "I'd like to know the {cols} of {x}",
-    "do you know the {cols} of {x}?",
-    "do we have the {cols} of {x}?",
-    "(tell me|do you know) what {cols} {x} has",
-    "can you tell me the {cols} of {x}?",
-    "the {row} {x}: what is its {cols}?",
-    "(list|get) the {cols} where the {key} is {x}",
-    "{cols} where {key} = {x}",
-    "{key} {x} {cols}",
-    "which is the {cols} of {x}?",
-    "as for {x}, what is the {cols}?",
-)
-ROW_OF = (
-    "<show> everything about {x}",
-    "<show> (all|all the|the) (details|information|data|info) (of|on|for|about) {x}",
-    "<show> the {row} {x}",
-    "<show> the {row} (called|named) {x}",
-    "<show> the (row|record|entry) (of|for) {x}",
-    "<search> {x}",
-    "<search> the {row} {x}",
-    "<search> the {row} (called|named) {x}",
-    "what do we (know|have) (about|on) {x}?",
-    "what do you know about {x}?",
-    "(all|everything) (about|on) {x}",
-    "(details|info) (of|on|about|for) {x}",
-    "the {row} {x}",
-    "{row} {x}",
-    "{row} (called|named) {x}",
-    "(who or what|what) is {x}? show everything",
-    "tell me (about|everything about|all about) {x}",
-    "I want to see {x}",
-    "the {row} whose {key} is {x}",
-    "<show> the {row} (with|whose) {key} [is] {x}",
-    "{key} {x}",
-    "{key} = {x}",
-)
+from training.phrase_files import Phrases
+
+_PHRASES = Phrases(__file__)
+
+LOOKUP = _PHRASES["LOOKUP"]
+ROW_OF = _PHRASES["ROW_OF"]
 # Before a question of `lexicon.lookups`.
-OPENINGS = (
-    "{q}?",
-    "{q}?",
-    "{q}",
-    "(tell me|do you know|can you tell me), {q}?",
-    "{q}, (please|can you say|do you know)?",
-)
+OPENINGS = _PHRASES["OPENINGS"]
 # By a number: `order 12`.
-NUMBERED = (
-    "{row} {x}",
-    "{row} number {x}",
-    "{row} (no.|no|nr|#) {x}",
-    "{row} with [the] {key} {x}",
-    "{row} whose {key} is {x}",
-    "{row} with {key} = {x}",
-    "{row} {key} {x}",
-    "{row} with [the] number {x}",
-)
-ROW_OF_NUMBER = (
-    "<show> [the] {numbered}",
-    "<show> the {numbered}",
-    "<show> (everything|all) about [the] {numbered}",
-    "<show> the details of [the] {numbered}",
-    "[the] {numbered}",
-    "<search> [the] {numbered}",
-    "what do we know about [the] {numbered}?",
-    "{key} {x}",
-)
-LOOKUP_NUMBER = (
-    "what is the {cols} of [the] {numbered}?",
-    "what's the {cols} of [the] {numbered}?",
-    "<ask> the {cols} of [the] {numbered}",
-    "<show> the {cols} of [the] {numbered}",
-    "<show> [the] {cols} for [the] {numbered}",
-    "{cols} of [the] {numbered}",
-    "<what> {cols} does [the] {numbered} have?",
-    "for [the] {numbered}, what is the {cols}?",
-    "the {numbered} has what {cols}?",
-    "{cols} where {key} is {x}",
-)
+NUMBERED = _PHRASES["NUMBERED"]
+ROW_OF_NUMBER = _PHRASES["ROW_OF_NUMBER"]
+LOOKUP_NUMBER = _PHRASES["LOOKUP_NUMBER"]

@@ -5,67 +5,11 @@ The keys are a column's whole name or its last word.
 
 from typing import NamedTuple
 
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    "price": ("cost", "price tag"),
-    "quantity": ("amount", "number of units", "qty"),
-    "birth_date": ("date of birth", "birthday", "birthdate"),
-    "birthday": ("date of birth", "birth date"),
-    "date_of_birth": ("birthday", "birth date"),
-    "salary": ("pay", "earnings", "wage"),
-    "title": ("name",),
-    "full_name": ("name",),
-    "label": ("name",),
-    "country": ("nation",),
-    "genre": ("kind", "type"),
-    "description": ("text",),
-    "color": ("colour",),
-    "phone": ("telephone number", "phone number", "telephone"),
-    "email": ("e-mail", "email address", "mail address"),
-    "rating": ("score",),
-    "score": ("rating", "points"),
-    "stars": ("rating", "star rating", "number of stars"),
-    "abv": ("alcohol content", "alcohol", "strength", "alcohol by volume"),
-    "category": ("type", "kind"),
-    "kind": ("type", "category"),
-    "type": ("kind", "category"),
-    "revenue": ("turnover", "sales"),
-    "duration": ("running time", "length"),
-    "hire_date": ("date of hire", "hiring date"),
-    "created_at": ("creation date", "date of creation"),
-    "order_date": ("date of order",),
-    "release_date": ("date of release",),
-    "release_year": ("year of release", "year"),
-    "birth_year": ("year of birth",),
-    "founded_year": ("founding year",),
-    "population": ("number of inhabitants", "number of people"),
-    "employees": ("number of employees", "staff count", "headcount"),
-    "stock": ("inventory", "units in stock"),
-    "mileage": ("miles",),
-    "occupation": ("job", "profession"),
-    "manufacturer": ("maker", "producer"),
-    "height": ("elevation",),
-    "area": ("surface", "size"),
-    "start_date": ("start", "beginning"),
-    "end_date": ("end",),
-    "seats": ("number of seats",),
-    "pages": ("number of pages", "page count", "length"),
-    "capacity": ("number of places",),
-    "author": ("writer",),
-    "gender": ("sex",),
-    "department": ("dept", "division"),
-    "company": ("firm",),
-    "temperature": ("temp",),
-    "quantity_in_stock": ("stock",),
-    "views": ("view count", "number of views"),
-    "votes": ("number of votes",),
-    "followers": ("number of followers", "follower count"),
-    "attendance": ("number of visitors",),
-    "amount": ("sum", "value"),
-    "university": ("school",),
-    "horsepower": ("power", "hp"),
-    "speed": ("pace",),
-    "income": ("earnings",),
-}
+from training.phrase_files import Phrases
+
+_PHRASES = Phrases(__file__)
+
+SYNONYMS: dict[str, tuple[str, ...]] = _PHRASES.group("SYNONYMS")
 
 
 class Adjectives(NamedTuple):

@@ -1,5 +1,9 @@
 """Verbs and participles that stand for a column: `weigh`, `directed by`, `hired`. Keys as in `meanings.py`."""
 
+from training.phrase_files import Phrases
+
+_PHRASES = Phrases(__file__)
+
 # Verbs that take the value as their object: `weigh more than 5`.
 VERBS: dict[str, tuple[tuple[str, str], ...]] = {
     "price": (
@@ -65,37 +69,7 @@ COUNTING_VERBS: dict[str, tuple[tuple[str, str], ...]] = {
     "children": (("have", "having"),),
 }
 # Units by which a value is counted: they say nothing of the column.
-UNITS: dict[str, tuple[str, ...]] = {
-    "price": ("dollars", "euros", "bucks", "USD", "EUR"),
-    "cost": ("dollars", "euros"),
-    "amount": ("dollars", "euros"),
-    "salary": ("dollars", "euros", "a year"),
-    "budget": ("dollars", "euros"),
-    "revenue": ("dollars", "euros"),
-    "fee": ("euros", "dollars"),
-    "weight": ("kg", "kilos", "kilograms", "grams", "pounds", "g"),
-    "height": ("m", "meters", "cm", "feet"),
-    "length": ("m", "meters", "cm", "km"),
-    "width": ("cm", "m"),
-    "distance": ("km", "miles", "kilometers"),
-    "duration": ("minutes", "hours", "seconds", "min"),
-    "age": ("years", "years old"),
-    "area": ("square meters", "km2"),
-    "speed": ("km/h", "mph"),
-    "temperature": ("degrees",),
-    "abv": ("percent", "%"),
-    "alcohol": ("percent", "%"),
-    "discount": ("percent", "%"),
-    "percentage": ("percent", "%"),
-    "mileage": ("miles", "km"),
-    "stars": ("stars",),
-    "score": ("points",),
-    "rating": ("stars", "points"),
-    "capacity": ("people",),
-    "population": ("people", "inhabitants"),
-    "power": ("watts", "kW"),
-    "horsepower": ("hp",),
-}
+UNITS: dict[str, tuple[str, ...]] = _PHRASES.group("UNITS")
 # Participles before `by`: `directed by Nolan`, and the verb after `who`.
 BY: dict[str, tuple[tuple[str, str], ...]] = {
     "director": (("directed", "directed"),),
@@ -142,74 +116,6 @@ MEMBERSHIPS = frozenset(
     "department team league office section sector industry company university college school party ward segment network".split()
 )
 # What happened at a date or in a year: `hired after 2015`, and the auxiliary of its question.
-EVENTS: dict[str, tuple[str, ...]] = {
-    "hire_date": ("hired", "employed"),
-    "birth_date": ("born",),
-    "birthday": ("born",),
-    "date_of_birth": ("born",),
-    "birth_year": ("born",),
-    "release_date": ("released",),
-    "released": ("released",),
-    "release_year": ("released", "made"),
-    "order_date": ("ordered", "placed"),
-    "created_at": ("created", "added"),
-    "updated_at": ("updated", "changed"),
-    "opened_on": ("opened",),
-    "opened": ("opened",),
-    "closed_on": ("closed",),
-    "purchase_date": ("purchased", "bought"),
-    "delivery_date": ("delivered",),
-    "shipped_on": ("shipped", "sent"),
-    "invoice_date": ("invoiced", "billed"),
-    "payment_date": ("paid",),
-    "issued_on": ("issued",),
-    "founded_on": ("founded", "established"),
-    "founded_year": ("founded", "established", "set up"),
-    "built_year": ("built", "constructed"),
-    "published_on": ("published", "printed"),
-    "recorded_on": ("recorded",),
-    "launch_date": ("launched",),
-    "inspection_date": ("inspected",),
-    "sent_at": ("sent",),
-    "posted_on": ("posted",),
-    "booked_at": ("booked",),
-    "registered_on": ("registered",),
-    "completed_at": ("completed", "finished"),
-    "admission_date": ("admitted",),
-    "discharge_date": ("discharged",),
-    "visit_date": ("visited",),
-    "expiry_date": ("expiring",),
-    "due_date": ("due",),
-    "arrival_date": ("arriving",),
-    "departure_date": ("departing", "leaving"),
-    "start_date": ("starting", "beginning", "started"),
-    "end_date": ("ending",),
-    "model_year": ("made", "built"),
-    "year": ("released", "made", "from", "dated"),
-}
+EVENTS: dict[str, tuple[str, ...]] = _PHRASES.group("EVENTS")
 # What something did at a date: `joined in 2020`.
-DEEDS: dict[str, tuple[str, ...]] = {
-    "joined": ("joined",),
-    "signup_date": ("signed up", "joined"),
-    "registered_on": ("registered",),
-    "start_date": ("started", "began"),
-    "end_date": ("ended", "finished"),
-    "arrival_date": ("arrived",),
-    "departure_date": ("departed", "left"),
-    "opened_on": ("opened",),
-    "opened": ("opened",),
-    "closed_on": ("closed",),
-    "expiry_date": ("expired",),
-    "launch_date": ("launched",),
-    "check_in": ("checked in",),
-    "check_out": ("checked out",),
-    "last_login": ("last logged in",),
-    "completed_at": ("finished",),
-    "release_date": ("came out", "appeared"),
-    "released": ("came out",),
-    "release_year": ("came out", "appeared"),
-    "year": ("came out", "appeared"),
-    "published_on": ("came out", "appeared"),
-    "admission_date": ("came in",),
-    "discharge_date": ("went home",),
-}
+DEEDS: dict[str, tuple[str, ...]] = _PHRASES.group("DEEDS")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from relserve.linking.schema import Kind
+from training.phrase_files import Phrases
 from training.tiny_sql.corpus import phrases
 from training.tiny_sql.corpus.draft import Draft, Token
 from training.tiny_sql.corpus.filters.numbers import CLASSES, random_number, spoken_number
@@ -13,47 +14,13 @@ from training.tiny_sql.corpus.shapes.counts import COUNT
 from training.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, said, some_rows
 from training.tiny_sql.corpus.spoken import SpokenColumn
 
-MOST = (
-    "the most",
-    "the most",
-    "the most",
-    "most",
-    "the greatest number of",
-    "the highest number of",
-    "the largest number of",
-    "the biggest number of",
-)
+_PHRASES = Phrases(__file__)
+
+MOST = _PHRASES["MOST"]
 FEWEST = ("the fewest", "the fewest", "the least", "the smallest number of", "the lowest number of", "fewest")
-COMMON = (
-    "most common",
-    "most common",
-    "most frequent",
-    "commonest",
-    "most popular",
-    "most usual",
-    "most widespread",
-    "most often used",
-)
+COMMON = _PHRASES["COMMON"]
 RARE = ("least common", "rarest", "least frequent", "least popular", "least often used")
-LIMITS = (
-    "2",
-    "3",
-    "3",
-    "4",
-    "5",
-    "5",
-    "6",
-    "8",
-    "10",
-    "10",
-    "15",
-    "20",
-    "three",
-    "five",
-    "two",
-    "ten",
-    "four",
-)
+LIMITS = _PHRASES["LIMITS"]
 NUMBERS = {"two": "2", "three": "3", "four": "4", "five": "5", "ten": "10"}
 YEAR_SHARE = 0.5  # of groups by a date
 
