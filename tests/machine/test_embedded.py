@@ -29,7 +29,7 @@ def test_a_name_leads_to_the_folder_whatever_stands_here(
     monkeypatch.setitem(embedded.FOLDERS, "tiny-sql", there)
     assert find("tiny-sql") == str(there)  # type: ignore[operator]
     (there / "config.json").unlink()
-    with pytest.raises(ModelError, match=r"'tiny-sql' is not in this copy.*relserve\.tiny_sql\.train"):
+    with pytest.raises(ModelError, match=r"'tiny-sql' is not in this copy.*training\.tiny_sql\.train"):
         find("tiny-sql")  # type: ignore[operator]
 
 
