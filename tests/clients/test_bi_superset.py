@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from benchmarks.bi_superset import Answer, difference
+from tests.clients.superset.asking import Answer, difference
 from tests.clients.superset.questions import without_names
 from tests.clients.superset.tables import into_duckdb
 from tests.clients.superset.target import in_order
