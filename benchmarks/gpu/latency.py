@@ -26,7 +26,7 @@ from benchmarks.gpu.traces import Traces, load
 from benchmarks.provenance import machine
 from benchmarks.relquery_engines import OURS, PAPER, STATIC, STOCK, Run, as_told, at_once
 from benchmarks.relquery_figures import interval, p99, statistics_of
-from relserve.simulator.workload import RelSpec, retimed
+from lab.simulator.workload import RelSpec, retimed
 
 VARIANTS = (STOCK, STATIC, PAPER, OURS)
 GRAPHS = {

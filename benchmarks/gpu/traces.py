@@ -10,7 +10,7 @@ import pickle
 from pathlib import Path
 from typing import NamedTuple
 
-from relserve.simulator.workload import RelSpec
+from lab.simulator.workload import RelSpec
 
 
 class Traces(NamedTuple):

@@ -286,7 +286,11 @@ class Times(Protocol):
     scheduled_ts: float
     first_token_ts: float
     last_token_ts: float
-    num_preemptions: int
+
+
+def num_preemptions(times: Times) -> int:
+    """How often a request was preempted; 0 where the release does not count it, as 0.26."""
+    return int(getattr(times, "num_preemptions", 0))
 
 
 class RequestOutput(Protocol):

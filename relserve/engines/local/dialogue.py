@@ -11,7 +11,7 @@ from relserve.call.relquery import Reply, RowTimes, Usage
 from relserve.engines.local.choice_search import ChoiceSearch, Position
 from relserve.engines.local.spellings import Spellings
 from relserve.errors import Failure, FailureKind
-from relserve.vllm_plugin.host import RequestOutput
+from relserve.vllm_plugin.host import RequestOutput, num_preemptions
 
 MOST_SCORED = 128  # tokens of which one request tells the probability (vLLM's MAX_LOGPROB_TOKEN_IDS)
 
@@ -124,5 +124,5 @@ def times_of(outputs: Sequence[RequestOutput]) -> RowTimes | None:
     first = times[0]
     return RowTimes(
         first.queued_ts, first.scheduled_ts, first.first_token_ts, max(t.last_token_ts for t in times),
-        sum(t.num_preemptions for t in times),
+        sum(map(num_preemptions, times)),
     )  # fmt: skip
