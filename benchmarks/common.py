@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ def finish(
     details: Any,
     quick: bool,
     plot: Callable[[Path], object] | None = None,
+    elsewhere: Mapping[str, Any] | None = None,
 ) -> bool:
     """Say what the benchmark shows, save a full run's numbers, and print the headline as one line of JSON.
 
@@ -74,6 +75,7 @@ def finish(
         details: everything else that is saved.
         quick: whether the run was a quick one, of which nothing is saved.
         plot: draws the numbers into the file beside the saved ones.
+        elsewhere: what of the provenance is otherwise, where another machine measured.
 
     Returns:
         Whether the numbers were saved.
@@ -85,7 +87,8 @@ def finish(
     saved = not (quick or reason)
     if saved:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        record = {"headline": headline, "details": details, "provenance": provenance()}
+        source = provenance() | dict(elsewhere or {})
+        record = {"headline": headline, "details": details, "provenance": source}
         text = without_places(json.dumps(record, indent=1, ensure_ascii=False, default=str))
         (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         if plot is not None:

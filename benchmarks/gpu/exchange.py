@@ -39,8 +39,12 @@ class Exchange:
     @property
     def num_kv_tokens(self) -> int:
         """Tokens that the engine's KV memory holds."""
-        blocks = int(self._core.scheduler.kv_cache_config.num_blocks)
-        return blocks * int(self._core.vllm_config.cache_config.block_size)
+        return int(self._core.scheduler.kv_cache_config.num_blocks) * self.block_size
+
+    @property
+    def block_size(self) -> int:
+        """Tokens of a block."""
+        return int(self._core.vllm_config.cache_config.block_size)
 
     def use(self, variant: str) -> Served:
         """The engine with that variant's scheduler."""

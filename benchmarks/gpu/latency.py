@@ -42,13 +42,15 @@ class Stage:
         self._args, self._traces = args, traces
         self._until_s = args.began_s + 60 * args.minutes
         self._longest_s = 0.0
-        self.details: dict[str, Any] = {"model": args.model, "device": device(), "runs": [], "capacity": {}}
+        limits = {"max_num_seqs": args.max_num_seqs, "max_tokens": args.max_tokens, "cap": args.cap}
+        self.details: dict[str, Any] = {"model": args.model, "device": device(), **limits}
+        self.details |= {"runs": [], "capacity": {}}
         self.told: dict[tuple[float, str], list[Run]] = {}
 
     def measure(self, exchange: Exchange) -> None:
         """Serve all that the time allows: seed after seed, every load with every variant, in turns."""
         args = self._args
-        self.details["kv_tokens"] = exchange.num_kv_tokens
+        self.details |= {"kv_tokens": exchange.num_kv_tokens, "block_size": exchange.block_size}
         for variant in args.variants:
             exchange.use(variant).serve(as_told(variant, self._traces.warm, args.cap), {})
         for number, trace in enumerate(self._traces.seeds[: args.seeds]):
@@ -134,23 +136,17 @@ def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="opt-13b", choices=list(SHAPES))
-    parser.add_argument(
-        "--traces", type=Path, required=True, help="that `benchmarks.gpu.traces` wrote"
-    )
+    parser.add_argument("--traces", type=Path, required=True, help="that `benchmarks.gpu.traces` wrote")
     parser.add_argument("--out", type=Path, required=True, help="folder of the result file")
-    parser.add_argument(
-        "--minutes", type=float, default=8.0, help="with the engine's start"
-    )
+    parser.add_argument("--minutes", type=float, default=8.0, help="with the engine's start")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--loads", type=float, nargs="+", default=[1.4])
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
     parser.add_argument("--cap", type=int, default=256, help="that every relQuery declares")
     parser.add_argument("--max-num-seqs", type=int, default=256)
-    parser.add_argument("--max-tokens", type=int, default=4096, help="of a step")
+    parser.add_argument("--max-tokens", type=int, default=8192, help="of a step")
     parser.add_argument("--kv-blocks", type=int, help="in place of what the card's memory holds")
-    parser.add_argument(
-        "--arguments", type=json.loads, default={}, help="of vLLM's engine, as JSON"
-    )
+    parser.add_argument("--arguments", type=json.loads, default={}, help="of vLLM's engine, as JSON")
     return parser.parse_args()
 
 

@@ -1,11 +1,7 @@
-"""The traces that a GPU serves, drawn where the tables are and carried as one file to where they are not.
-
-`python -m benchmarks.gpu.traces FILE` draws what a lease of fifteen minutes can serve.
-"""
+"""The traces that a GPU serves, drawn where the tables are and carried as one file to where they are not."""
 
 from __future__ import annotations
 
-import argparse
 import pickle
 from pathlib import Path
 from typing import NamedTuple
@@ -39,19 +35,3 @@ def save(traces: Traces, path: Path) -> None:
     """Keep them in a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(pickle.dumps(tuple(traces)))
-
-
-def main() -> None:
-    """Draw and write them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--seeds", type=int, default=4)
-    parser.add_argument("--relqueries", type=int, default=60)
-    parser.add_argument("--max-rows", type=int, default=100)
-    parser.add_argument("--warm-rows", type=int, default=8, help="of each template")
-    args = parser.parse_args()
-    save(drawn(args.seeds, args.relqueries, args.max_rows, args.warm_rows), args.file)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,47 @@
+"""The program for a GPU, on a CPU: every stage that needs none, on the embedded model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.gpu.replay import VARIANTS, simulated_beside
+from benchmarks.provenance import ROOT
+
+DRAWN = ["--relqueries", "6", "--max-rows", "6", "--warm-rows", "1", "--seeds", "1"]
+
+
+def ran(*words: str, program: str = "benchmarks.gpu") -> str:
+    command = [sys.executable, "-m", program, *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_dry_run_says_what_each_stage_would_take() -> None:
+    lines = ran("serve", "--dry-run", "--models", "opt-13b", "llama-3-8b").splitlines()
+    assert [line.split()[0] for line in lines] == ["stage", "kernels", "latency", "latency"]
+    assert "llama-3-8b" in lines[3]
+
+
+@pytest.mark.data
+@pytest.mark.engine_of_its_own
+def test_all_schedulers_serve_in_turns_on_one_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+    traces = tmp_path / "traces.pickle"
+    ran("draw", "--traces", str(traces), *DRAWN)
+    limits = ["--max-num-seqs", "32", "--kv-blocks", "500", "--max-tokens", "512", "--minutes", "4"]
+    told = ["--model", "embedded", "--traces", str(traces), "--out", str(tmp_path), "--seeds", "1", *limits]
+    ran(*told, program="benchmarks.gpu.latency")
+    file = tmp_path / "latency_embedded.json"
+    details = json.loads(file.read_text(encoding="utf-8"))["details"]
+    assert [run["variant"] for run in details["runs"]] == ["vllm", *VARIANTS]
+    assert len({run["sha"] for run in details["runs"]}) == 1
+    assert [run["leaked_blocks"] for run in details["runs"]] == [0] * 5
+    beside = simulated_beside(details, traces)
+    assert beside["outputs_equal"]
+    assert set(beside["simulated_over_real"]) == set(VARIANTS)
