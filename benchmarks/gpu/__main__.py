@@ -1,9 +1,9 @@
 """relQueries and the hidden cache's kernels on one GPU of a machine without a network.
 
 Where the tables are, `draw` writes the traces into a file. On the machine with the GPU, which needs torch,
-Triton and vLLM 0.26 to 0.33 but no data, `serve` runs the stages one after the other, each in its own
-process that prints its table and writes its file as it goes. Back here `keep` puts the simulator's figures beside
-the measured ones, on an engine fitted to the measured steps, and saves both as a result file.
+Triton and vLLM 0.26 to 0.33 but no data, `serve` runs the stages one after the other, each in a process that
+prints its table and writes its file as it goes. Back here `keep` puts the simulator's figures beside the
+measured ones, on an engine fitted to the measured steps, and saves both as a result file.
 """
 
 from __future__ import annotations
