@@ -2,19 +2,22 @@
 
 These are the scheduler's tests, on real schedulers with made-up workers, those of rows in one message, and
 those of the hidden cache: that it is off on every release but the one that it was tested with; on that one
-its steps, and its tokens, by models on real engines.
+its steps, and its tokens, by models on real engines. Where a release's kernels load beside this environment's
+torch (0.27 to 0.32), a local engine of it answers, too.
 Each release is installed without its dependencies into build/releases and runs on this environment's own.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,7 @@ FOLDER = ROOT / "build" / "releases"
 TESTS = ["tests/vllm_plugin/test_steering.py", "tests/vllm_plugin/test_batches.py"]
 CACHE_OFF = "tests/vllm_plugin/cache/test_hidden_forbidden.py"  # and, on the one release, on
 CACHE_ON = ["tests/vllm_plugin/cache/test_hidden_steps.py", "tests/vllm_plugin/cache/test_hidden_tokens.py"]
+ENGINE = ["tests/engines/local/test_local.py", "-m", "not (long or engine_of_its_own or performance)"]
 QUICK = ["-k", "overtakes or prefix or release or own_configuration or kinds_change"]
 LIMIT_S = 1800  # the release with real engines takes minutes, on a busy machine many
 
@@ -147,12 +151,23 @@ def inside(report: Path, quick: bool) -> int:
     # vLLM has imported anyio, which is a plug-in of pytest too.
     calm = ["-p", "no:cacheprovider", "-W", "ignore:Module already:pytest.PytestAssertRewriteWarning"]
     status = int(pytest.main(["-q", "-m", "not long", *calm, *tests, *more], plugins=[counts]))
+    if has_kernels() and not quick:
+        status = status or int(pytest.main(["-q", *calm, *ENGINE], plugins=[counts]))
     found = {
         "version": vllm.__version__, "metadata": importlib.metadata.version("vllm"),
         "platform": type(current_platform).__name__, "scheduler": scheduler.__file__, **counts.by_outcome,
     }  # fmt: skip
     report.write_text(json.dumps(found))
     return status
+
+
+def has_kernels() -> bool:
+    """Whether vLLM's compiled kernels load: they are for one release of torch and one kind of device."""
+    import torch
+
+    with suppress(ImportError, OSError):
+        importlib.import_module("vllm._C")
+    return hasattr(torch.ops._C, "init_cpu_memory_env")
 
 
 def _wanted(versions: list[str]) -> dict[str, str]:
