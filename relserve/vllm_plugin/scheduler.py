@@ -153,7 +153,7 @@ class RelQueryScheduling(_Base):
     def shutdown(self) -> None:
         """End; leaves the counters where the settings say, and no status."""
         self.publisher.close()
-        for each in (self.steering, self.budgets, self.telemetry):
+        for each in (self.steering, self.telemetry):
             if each is not None:
                 each.close()
         super().shutdown()

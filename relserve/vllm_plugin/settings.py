@@ -49,8 +49,6 @@ class SchedulerSettings:
             and `step_budget`; 0 for any time. A request's own `extra_args` go before.
         step_budget: a name of `relserve.policies.budget.variants.NAMES`, which decides before each step how
             many tokens it computes; "off": as many as the engine's limits allow.
-        step_log_path: file to which every such decision is written, with all that it hung on.
-        step_log_mb: how large it may get; 1 is 2**20 bytes.
         step_base: share of a step's time that may be its base while relQueries with deadlines are there, for
             which steps are kept short; 0 leaves them as they are; None: as the variant has it.
     """
@@ -71,8 +69,6 @@ class SchedulerSettings:
     absorbs: bool = True
     step_base: float | None = None
     step_budget: str = STEP_BUDGET
-    step_log_path: str = ""
-    step_log_mb: float = 64.0
 
     @property
     def first_cost(self) -> CostModel:
@@ -172,9 +168,6 @@ def _check_budget(settings: SchedulerSettings) -> None:
                 f"caching {settings.caching!r} decides itself how many tokens a step computes; leave it or "
                 f"step_budget {settings.step_budget!r} out"
             )
-    most = settings.step_log_mb
-    if as_slo(most) is None or most <= 0:
-        raise UsageError(f"step_log_mb is the most megabytes of the log of steps, above 0, not {most!r}")
 
 
 def as_slo(value: Any) -> float | None:

@@ -81,9 +81,3 @@ def test_a_caching_policy_has_a_budget_of_its_own() -> None:
     assert read({"relserve": {"cache": "kv", "caching": "ours-kv"}}).step_budget == "off"
     with pytest.raises(UsageError, match="decides itself how many tokens a step computes"):
         read({"relserve": {"caching": "ours-kv", "step_budget": "lens"}})
-
-
-@pytest.mark.parametrize("most", [0, -1, "much", float("inf")])
-def test_a_log_has_a_size(most: Any) -> None:
-    with pytest.raises(UsageError, match="step_log_mb is the most megabytes"):
-        read({"relserve": {"step_log_mb": most}})

@@ -23,7 +23,6 @@ from relserve.policies.budget.variants import BY_LIMITS, make
 from relserve.policies.scheduling.state import StepDecision
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.limited import Limited, limits_of
-from relserve.vllm_plugin.budget.log import DecisionLog
 from relserve.vllm_plugin.host import Host, Request, StepOutput
 from relserve.vllm_plugin.ledger import RowLedger
 from relserve.vllm_plugin.narrowing import held_back, narrowed
@@ -62,13 +61,11 @@ class StepBudgets:
     def __init__(self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings) -> None:
         self._scheduler, self._ledger = scheduler, ledger
         self._defaults = settings.ttft_slo_s, settings.tbt_slo_s
-        self._log = DecisionLog.of(settings)
         self.use(make(settings.step_budget))
 
     def use(self, policy: BudgetPolicy) -> None:
         """Follow another policy from now on, and know nothing of steps before."""
         self.policy = policy
-        self._log.began(policy.name)
         self._only_limits = policy.name in BY_LIMITS
         self.rows: dict[str, Limited] = {}
         self._rels: Counter[str] = Counter()
@@ -129,8 +126,7 @@ class StepBudgets:
             del self._rels[rel_id]
         self._look_at(row)
         if not aborted:
-            self.policy.ended(ended := row.ended(self._since_s))
-            self._log.ended(ended)
+            self.policy.ended(row.ended(self._since_s))
 
     def schedule(self, step: Callable[[], Any]) -> Any:
         """Run one step of vLLM's scheduler in its own order (`step` calls it) within its budget."""
@@ -222,7 +218,6 @@ class StepBudgets:
         self._num_measured += 1
         self._least_s = min(self._least_s, seconds)
         self.policy.measured(work, seconds)
-        self._log.measured(work, seconds)
         self._since_s = time.monotonic()  # what learning takes now and then belongs to no step
 
     def _choose(self, running: Sequence[Request], waiting: Iterable[Request]) -> Budget | None:
@@ -233,7 +228,6 @@ class StepBudgets:
         began_s = time.perf_counter()
         view = self._view(running, waiting)
         budget = self.policy.choose(view)
-        self._log.chosen(view, budget)
         self.decisions_s.append(time.perf_counter() - began_s + self._looked_s)
         self._looked_s = 0.0
         self.num_decisions += 1
@@ -335,10 +329,6 @@ class StepBudgets:
             _finite(1e3 * taken[len(taken) // 2]) if taken else None,
             _finite(self._least_s),
         )  # fmt: skip
-
-    def close(self) -> None:
-        """The end."""
-        self._log.close()
 
 
 def _finite(value: float) -> float | None:

@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 
 from relserve.machine.engine_status import EngineStatus
-from relserve.policies.budget.log import replay
 from relserve.policies.budget.state import Budget, View, Work
 from relserve.policies.budget.static import within
-from relserve.policies.budget.variants import make
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from tests.modules import later
@@ -235,42 +233,6 @@ def test_a_limit_below_a_step_is_said_once(caplog: pytest.LogCaptureFixture) -> 
     lines = [line for line in caplog.messages if "they will be late" in line]
     assert len(lines) == 1
     assert "a token within 1e-06 ms" in lines[0]
-
-
-@pytest.mark.parametrize("name", ["ours", "lens"])
-def test_a_log_is_replayed_to_the_same_decisions(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "steps.jsonl"
-    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 200, step_budget=name, step_log_path=str(path))
-    scheduled(scheduler, with_limits(1))
-    scheduler.shutdown()
-    lines = path.read_text().splitlines()
-    assert json.loads(lines[0]) == {"policy": name}
-    found = replay(lines, make)
-    assert len(found) == scheduler.budgets.num_decisions
-    assert [each.chosen for each in found] == [each.logged for each in found]
-    other = replay(lines, lambda _: make("static-7"))
-    assert [each.chosen for each in other] != [each.logged for each in other]
-
-
-def test_a_log_stops_where_it_is_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "steps.jsonl"
-    scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 200, step_log_path=str(path), step_log_mb=0.002)
-    scheduled(scheduler, with_limits(1))
-    scheduler.shutdown()
-    lines = path.read_text().splitlines()
-    assert path.stat().st_size < 0.002 * 2**20 + 40
-    assert "full" in json.loads(lines[-1])
-    assert "nothing more is kept" in caplog.text
-    assert all(each.chosen == each.logged for each in replay(lines, make))
-
-
-def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    scheduler = testing.scheduler_of(
-        MODEL, "stock", False, 200, step_log_path=str(tmp_path / "file" / "steps.jsonl")
-    )
-    assert scheduled(scheduler, plain(1, 8, 4, "a", **LIMITS))
-    scheduler.shutdown()
 
 
 @pytest.mark.performance

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 import relserve
 from relserve.engines.registry import own_engine, path_of
 from relserve.machine.engine_status import BudgetStatus, read_engines, state_dir
-from relserve.policies.budget.log import replay
 from relserve.policies.budget.variants import make
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.settings import load
@@ -67,17 +65,14 @@ def test_random_budgets_change_no_token(engines: Any, variant: str) -> None:
 
 
 def test_limits_from_sql_reach_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The class of a call bounds the engine's steps, its status tells so, and its log replays."""
-    log = tmp_path / "steps.jsonl"
-    ours = {"step_log_path": str(log), "step_budget": "ours"}
+    """The class of a call bounds the engine's steps, and its status tells so."""
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv("RELSERVE_ENGINE_ARGS", json.dumps({"additional_config": {"relserve": ours}}))
     monkeypatch.setenv("RELSERVE_SLO_CLASSES", '{"quick": {"ttft": "5 s", "tpot": "30 ms"}}')
     engine: Any = own_engine("tiny", path_of("tiny"), load(), lambda _text: None)
     con = relserve.connect(engine=engine, progress=False)
     con.execute("SELECT llm('Say {}', i::VARCHAR, max_tokens := 4) FROM range(8) t(i)").fetchall()
-    assert budget_of(engine).limited == 0
-    assert not any("view" in json.loads(line) for line in log.read_text().splitlines())
+    before = budget_of(engine)
+    assert (before.limited, before.least_step_s) == (0, None)  # without limits no step is measured
     found = con.execute(
         "SELECT llm('Say {}', repeat('word ', 40) || i, slo := 'quick', max_tokens := 40) FROM range(60) t(i)"
     ).fetchall()
@@ -86,10 +81,6 @@ def test_limits_from_sql_reach_the_engine(tmp_path: Path, monkeypatch: pytest.Mo
     assert status.policy == "ours"
     assert status.least_step_s is not None
     relserve.engines.loop.spawn(engine.close()).result()
-    decisions = replay(log.read_text().splitlines(), make)
-    assert decisions
-    assert all(each.chosen == each.logged for each in decisions)
-    assert any((each.view.decodes.slo_s == 0.03).any() for each in decisions)
 
 
 def budget_of(engine: Any) -> BudgetStatus:
