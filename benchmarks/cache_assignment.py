@@ -32,7 +32,7 @@ HEADLINE = {
     "over_n_log_n": Lower(0.5),
 }  # fmt: skip
 
-VARIANTS = ("fcfs", "apt-kv", "apt", "apt-s", "ours", "ours-yield")
+VARIANTS = ("fcfs", "apt-kv", "apt", "apt-s", "ours")
 SIZES = (100, 200, 400, 800, 1600, 3200, 6400, 12_800)
 PAPER_MS = {100: 0.5, 200: 1.0, 400: 2.1, 800: 4.8, 1600: 10.8}  # Table 6
 COSTS = CacheCosts(CostModel(1.4e-4, 3e-3, 3e-5, 2.2e-2), 6e-7, 7e-7)

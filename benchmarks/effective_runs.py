@@ -38,34 +38,31 @@ class System(NamedTuple):
     chunk: int = 0
 
 
-# By name, the settings of which each set of lengths gets the best. "ours" is `ours-yield`, whose pauses P99
-# allows; "steady" is `ours`, which drops nobody for a newcomer, as "ours KV" does not.
+# By name, the settings of which each set of lengths gets the best. "steady" is the variant `ours`, which
+# drops nobody for a newcomer.
 SYSTEMS = {
     "vLLM": [System("fcfs", "kv")],
     "Sarathi": [System("fcfs", "kv", chunk) for chunk in (256, 512, 1024)],
     "Apt KV": [System("apt-kv", "kv")],
     "Apt": [System("apt", "reproject")],
     "Apt-S": [System("apt-s", "reproject", 512)],
-    "smallest KV": [System("smallest-kv", "kv")],
     "ours KV": [System("ours-kv", "kv", 512)],
     "absorbed FCFS": [System("fcfs-hidden", "absorbed")],
     "absorbed Sarathi": [System("fcfs-hidden", "absorbed", 512)],
     "absorbed Apt": [System("apt", "absorbed")],
-    "absorbed smallest": [System("smallest", "absorbed")],
     "absorbed steady": [System("ours", "absorbed", 512)],
-    "absorbed ours": [System("ours-yield", "absorbed", 512)],
     "absorbed-once FCFS": [System("fcfs-hidden", "absorbed-once")],
-    "absorbed-once ours": [System("ours-yield", "absorbed-once", 512)],
+    "absorbed-once steady": [System("ours", "absorbed-once", 512)],
     "fp8 FCFS": [System("fcfs", "fp8")],
     "fp8 Sarathi": [System("fcfs", "fp8", 512)],
     "fp8 Apt": [System("apt-kv", "fp8")],
-    "fp8 ours": [System("ours-yield-kv", "fp8", 512)],
+    "fp8 steady": [System("ours-kv", "fp8", 512)],
 }
 CORE = (
     "vLLM", "Sarathi", "Apt KV", "Apt", "Apt-S", "ours KV", "absorbed FCFS", "absorbed steady",
-    "absorbed ours", "fp8 FCFS", "fp8 ours",
+    "fp8 FCFS", "fp8 steady",
 )  # fmt: skip
-MAIN = ("vLLM", "Sarathi", "Apt", "absorbed ours")  # for the larger models, Sarathi in chunks of LARGE_CHUNK
+MAIN = ("vLLM", "Sarathi", "Apt", "absorbed steady")  # for larger models, Sarathi in chunks of LARGE_CHUNK
 LARGE_CHUNK = 512
 
 

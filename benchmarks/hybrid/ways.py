@@ -39,7 +39,6 @@ WAYS = {
     "stock FCFS, fp8 KV": Way(kv_dtype="fp8"),
     "ours, fp8 KV": Way({"cache": "kv", "caching": "ours-kv"}, "fp8"),
     "ours, KV": Way({"cache": "kv", "caching": "ours-kv"}),
-    "smallest first, KV": Way({"cache": "kv", "caching": "smallest-kv"}),
     "Apt-Serve, KV": Way({"cache": "kv", "caching": "apt-kv"}),
     PUBLISHED: Way({"cache": "hybrid", "caching": "apt", "absorbs": False}),
     "absorbed + FCFS": Way({"cache": "hidden", "variant": "stock"}),

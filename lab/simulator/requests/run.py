@@ -11,7 +11,6 @@ from lab.simulator.requests.engine import EngineSpec, SimEngine, Step
 from lab.simulator.requests.sim_request import RequestSpec, SimRequest
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.policy import CachingPolicy
-from relserve.policies.caching.steady import Steady
 
 
 @dataclass
@@ -97,8 +96,7 @@ def _stands_until(policy: CachingPolicy, engine: SimEngine, step: Step, next_s: 
     It does if all that hold memory decode, and none that waits fits what is left of the memory, until
     somebody comes; unless a policy may have reasons to change a type: it has none where nothing is hidden,
     or all are and it costs nothing. First come, first served decides by queue and memory alone: who did not
-    come in now will not before somebody ends. A policy that yields drops somebody for one that waits when
-    that one has waited long enough, so while somebody waits none of its decisions stands.
+    come in now will not before somebody ends.
 
     Args:
         next_s: when the next request comes.
@@ -108,8 +106,6 @@ def _stands_until(policy: CachingPolicy, engine: SimEngine, step: Step, next_s: 
     somebody_waits = len(engine.live) > engine.num_holding
     if isinstance(policy, FirstCome):
         return inf if somebody_waits else next_s
-    if isinstance(policy, Steady) and policy.pauses is not None and somebody_waits:
-        return 0.0
     types = {request.cache for request in step.done}
     is_settled = types == {"kv"} or (types == {"hidden"} and not engine.spec.times.costs.rho)
     return next_s if is_settled and not engine.somebody_fits else 0.0

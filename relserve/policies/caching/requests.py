@@ -17,7 +17,7 @@ CacheType = Literal["kv", "hidden"]
 NOTHING, KV, HIDDEN = -1, 0, 1
 _NAMES: dict[int, CacheType | None] = {NOTHING: None, KV: "kv", HIDDEN: "hidden"}
 _CODES = {name: code for code, name in _NAMES.items()}
-_PROMPT, _TOKENS, _COMPUTED, _HOLDS, _ONLY, _SHARED_KV, _SHARED_HIDDEN, _ORDER, _LONG, _MISSED = range(10)
+_PROMPT, _TOKENS, _COMPUTED, _HOLDS, _ONLY, _SHARED_KV, _SHARED_HIDDEN, _ORDER = range(8)
 _ARRIVAL, _LAST, _TTFT, _TBT, _LEFT, _RANK = range(6)
 
 
@@ -61,15 +61,14 @@ class Requests:
 
     Columns are read as attributes: arrays as long as there are requests, the names those of `RequestState`.
     `holds` and `only` are NOTHING, KV or HIDDEN, `last_token_s` NaN before the first token, and `order`
-    counts requests as they came, so that ties have one outcome. Two are counted here: `long_gaps`, how often
-    a token came later after the one before than its SLO allows, and `missed_first`, whether the first token
-    came too late. Rows move when a request goes, so they are good for one step.
+    counts requests as they came, so that ties have one outcome. Rows move when a request goes, so they are
+    good for one step.
     """
 
     def __init__(self, requests: Iterable[RequestState] = ()) -> None:
         self.ids: list[str] = []
         self._rows: dict[str, int] = {}
-        self._ints = np.zeros((10, 64), np.int64)
+        self._ints = np.zeros((8, 64), np.int64)
         self._floats = np.zeros((6, 64), np.float64)
         self._came = 0
         for request in requests:
@@ -81,14 +80,9 @@ class Requests:
         if row is None:
             row = self._add(request.request_id)
         last = nan if request.last_token_s is None else request.last_token_s
-        tokens, order, long_gaps, missed = self._ints[[_TOKENS, _ORDER, _LONG, _MISSED], row].tolist()
-        before_s = float(self._floats[_LAST, row])
-        gap_s = (last - before_s) / max(request.num_tokens - tokens, 1)
-        is_late = isnan(before_s) and last - request.arrival_s > request.ttft_slo_s
         self._ints[:, row] = (
             request.num_prompt, request.num_tokens, request.num_computed, _CODES[request.cache],
-            _CODES[request.only], request.shared_kv, request.shared_hidden, order,
-            long_gaps + (gap_s > request.tbt_slo_s), missed or is_late,
+            _CODES[request.only], request.shared_kv, request.shared_hidden, int(self._ints[_ORDER, row]),
         )  # fmt: skip
         slos = (request.ttft_slo_s, request.tbt_slo_s)
         self._floats[:, row] = (request.arrival_s, last, *slos, request.expected_left, request.rank)
@@ -100,7 +94,7 @@ class Requests:
             self._floats = np.concatenate([self._floats, np.zeros_like(self._floats)], axis=1)
         self.ids.append(request_id)
         self._rows[request_id] = row
-        self._ints[[_ORDER, _LONG, _MISSED], row] = self._came, 0, 0
+        self._ints[_ORDER, row] = self._came
         self._floats[_LAST, row] = nan
         self._came += 1
         return row
@@ -124,10 +118,6 @@ class Requests:
         rows = np.array([self._rows[request_id] for request_id in request_ids], np.int64)
         self._ints[_COMPUTED, rows] = self._ints[_TOKENS, rows]
         self._ints[_TOKENS, rows] += 1
-        last_s = self._floats[_LAST, rows]
-        self._ints[_LONG, rows] += now_s - last_s > self._floats[_TBT, rows]
-        first = rows[np.isnan(last_s)]
-        self._ints[_MISSED, first] = now_s - self._floats[_ARRIVAL, first] > self._floats[_TTFT, first]
         self._floats[_LAST, rows] = now_s
         self._floats[_LEFT, rows] = np.maximum(self._floats[_LEFT, rows] - 1.0, 0.0)
 
@@ -143,11 +133,6 @@ class Requests:
     def renew(self, rows: Ints, num_tokens: Ints, num_computed: Ints, last_token_s: Floats) -> None:
         """What has changed of requests at work; of each token that they gave, one less is expected."""
         given = num_tokens - self._ints[_TOKENS, rows]
-        before_s = self._floats[_LAST, rows]
-        waited_s = last_token_s - self._floats[_ARRIVAL, rows]
-        self._ints[_MISSED, rows] |= np.isnan(before_s) & (waited_s > self._floats[_TTFT, rows])
-        gap_s = (last_token_s - before_s) / np.maximum(given, 1)
-        self._ints[_LONG, rows] += gap_s > self._floats[_TBT, rows]
         self._ints[_TOKENS, rows], self._ints[_COMPUTED, rows] = num_tokens, num_computed
         self._floats[_LAST, rows] = last_token_s
         self._floats[_LEFT, rows] = np.maximum(self._floats[_LEFT, rows] - given, 0.0)
@@ -177,7 +162,7 @@ class Requests:
 
     def __getitem__(self, request_id: str) -> RequestState:
         row = self._rows[request_id]
-        prompt, tokens, computed, holds, only, *shared, _, _, _ = self._ints[:, row].tolist()
+        prompt, tokens, computed, holds, only, *shared, _ = self._ints[:, row].tolist()
         arrival, last, ttft, tbt, left, rank = self._floats[:, row].tolist()
         return RequestState(
             request_id, arrival, prompt, tokens, computed, _NAMES[holds], None if isnan(last) else last,
@@ -232,16 +217,6 @@ class Requests:
     def shared_hidden(self) -> Ints:
         """Blocks that others hold as well, of a request's tokens as hidden states."""
         return self._ints[_SHARED_HIDDEN, : len(self.ids)]
-
-    @property
-    def long_gaps(self) -> Ints:
-        """Gaps between a request's tokens that were longer than its SLO."""
-        return self._ints[_LONG, : len(self.ids)]
-
-    @property
-    def missed_first(self) -> Bools:
-        """Where the first token came later than its SLO."""
-        return self._ints[_MISSED, : len(self.ids)] > 0
 
     @property
     def arrival_s(self) -> Floats:

@@ -31,9 +31,6 @@ class Steady:
     those without memory for their next token pause until another ends. One that is too late for its SLO must
     leave more, so that those that can still meet theirs find memory when they come. One request at a time
     comes in because it has waited longest, however unurgent, late or large it is, so that nothing starves.
-    It is asked for by `pauses` that requests at work give way to those that can still meet their SLO: first
-    those whose own first token came too late, which have nothing to lose, then the largest ones that may have
-    a long pause. More first tokens come in time then.
 
     Attributes:
         reserve: share of the memory that stays free when requests come in. Without it three times as many
@@ -41,12 +38,6 @@ class Steady:
         late_reserve: the same for those that are too late. Simulated (OPT-13B, absorbed, the lengths drawn
             for ShareGPT, 2.6 times the rate of first come, first served at 90 %): 60 % meet their SLOs with
             0.02, 82 % with 0.2 and with 0.3.
-        pauses: the share of a request's gaps between tokens that may be longer than their SLO: 0.01 where
-            their 99th percentile counts, 0 where every gap does. One at work that has such a gap to spare by
-            what it has said so far, or that nothing can save, is dropped if that makes room for another that
-            can still meet its SLO and has used half of it. None: nobody is.
-        overload: nobody gives way before those whose first token is already too late, and who still wait for
-            it, would fill so much of the memory. At loads that pass, pauses would cost more than they bring.
         patience: how many times its SLO for the first token a request waits before it can have the turn of
             the one that has waited longest.
         patience_s: the same in seconds for those without an SLO.
@@ -56,8 +47,6 @@ class Steady:
     name: str
     reserve: float = 0.02
     late_reserve: float = 0.2
-    pauses: float | None = None
-    overload: float = 0.15
     patience: float = 10.0
     patience_s: float = 60.0
     hybrid: bool = True
@@ -73,7 +62,6 @@ class Steady:
         hidden = requests.holds == HIDDEN
         if len(run) == len(started):
             waiting, late = self._with_turn(view, waiting, late)
-            run, drop = self._yielding(view, needs, started, waiting[~late])
             coming, hidden_too = self._coming_in(view, needs, run, waiting, late)
             run, hidden[coming] = np.concatenate([run, coming]), hidden_too
         run = decodes_first(needs, run)
@@ -96,48 +84,6 @@ class Steady:
         return np.concatenate([waiting[first], waiting[~first]]), np.concatenate(
             [np.zeros(int(first.sum()), np.bool_), late[waiting[~first]]]
         )
-
-    def _yielding(self, view: CacheView, needs: Needs, started: Ints, in_time: Ints) -> Going:
-        """Those at work less the ones that give way, each to at least one of those that come in time."""
-        requests = view.requests
-        soon = pending_s(view)[in_time] > awaited_slo_s(requests)[in_time] / 2
-        pressing = in_time[soon] if self.pauses is not None else in_time[:0]
-        if not len(pressing) or not self._is_overloaded(view, needs):
-            return Going(started, started[:0])
-        free = int(view.memory.num_blocks * (1 - self.reserve)) - int(needs.held[started].sum())
-        hidden = self._hidden(view, needs, len(started), pressing, free)
-        ends = np.cumsum(np.where(hidden, needs.hidden[pressing], needs.kv[pressing]))
-        fit = int(np.searchsorted(ends, free, side="right"))
-        stays = np.ones(len(started), np.bool_)
-        for at in self._may_yield(view, needs, started):
-            row, before = started[at], fit
-            free += int(needs.held[row])
-            fit = int(np.searchsorted(ends, free, side="right"))
-            if fit == before or requests.rank[pressing[fit - 1]] > requests.rank[row]:
-                break
-            stays[at] = False
-        return Going(started[stays], started[~stays])
-
-    def _is_overloaded(self, view: CacheView, needs: Needs) -> bool:
-        requests = view.requests
-        first = needs.waits & np.isnan(requests.last_token_s)
-        lost = first & (pending_s(view) > requests.ttft_slo_s)
-        blocks = needs.blocks(self.hybrid)[lost]
-        return int(blocks.sum()) >= self.overload * view.memory.num_blocks
-
-    def _may_yield(self, view: CacheView, needs: Needs, started: Ints) -> Ints:
-        """Places in `started` of those that may give way: who has nothing to lose, then the largest."""
-        requests = view.requests
-        said = requests.num_tokens[started] - requests.num_prompt[started]
-        spare = np.floor((self.pauses or 0.0) * (said - 1)) - requests.long_gaps[started]
-        lost = requests.missed_first[started] | (spare < 0)
-        may = (lost | (spare >= 1)) & (needs.tokens[started] <= 1)
-        if self._turn in requests:
-            may &= started != requests.row(self._turn)
-        places = np.flatnonzero(may)
-        rows = started[places]
-        best: Ints = places[np.lexsort((requests.order[rows], -needs.held[rows], ~lost[places]))]
-        return best
 
     def _coming_in(
         self, view: CacheView, needs: Needs, started: Ints, waiting: Ints, late: Bools

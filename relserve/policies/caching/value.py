@@ -61,12 +61,3 @@ class Pending:
         """See `Value.of`."""
         pending = pending_s(view)
         return np.where(violated(view), self.decay * pending if self.decay else NEAR_ZERO, pending)
-
-
-@dataclass(frozen=True)
-class Alike:
-    """Ours: every request is worth the same, so that the smallest come first; violators next to nothing."""
-
-    def of(self, view: CacheView) -> Floats:
-        """See `Value.of`."""
-        return np.where(violated(view), NEAR_ZERO, 1.0)

@@ -8,7 +8,7 @@ from relserve.policies.caching.apt import AptServe, AptServeMixed
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.policy import CachingPolicy
 from relserve.policies.caching.steady import Steady
-from relserve.policies.caching.value import Alike, Pending
+from relserve.policies.caching.value import Pending
 
 _VARIANTS: dict[str, Callable[[str], CachingPolicy]] = {
     "fcfs": lambda name: FirstCome(name),
@@ -18,12 +18,8 @@ _VARIANTS: dict[str, Callable[[str], CachingPolicy]] = {
     "apt-kv": lambda name: AptServe(name, hybrid=False),
     "apt-s": lambda name: AptServeMixed(name),
     "apt-s-kv": lambda name: AptServeMixed(name, hybrid=False),
-    "smallest": lambda name: AptServe(name, Alike()),
-    "smallest-kv": lambda name: AptServe(name, Alike(), hybrid=False),
     "ours": Steady,
-    "ours-yield": lambda name: Steady(name, pauses=0.01),
     "ours-kv": lambda name: Steady(name, hybrid=False),
-    "ours-yield-kv": lambda name: Steady(name, pauses=0.01, hybrid=False),
 }
 NAMES = tuple(_VARIANTS)
 

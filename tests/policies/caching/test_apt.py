@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relserve.policies.caching.state import CacheCosts
-from relserve.policies.caching.value import NEAR_ZERO, Alike, Pending, penalty_s, pending_s
+from relserve.policies.caching.value import NEAR_ZERO, Pending, penalty_s, pending_s
 from relserve.policies.caching.variants import make
 from tests.policies.caching.views import STEPS, decoding, view, waiting
 
@@ -26,7 +26,6 @@ def test_violators_are_demoted():
     shown = view(REQUESTS, 50, now_s=5.0)
     assert Pending().of(shown).tolist() == [1.0, NEAR_ZERO, 0.5, NEAR_ZERO]
     assert Pending(decay=0.4).of(shown).tolist() == [1.0, 2.0, 0.5, 1.6]
-    assert Alike().of(shown).tolist() == [1.0, NEAR_ZERO, 1.0, NEAR_ZERO]
 
 
 def test_the_penalty_counts_all_requests():

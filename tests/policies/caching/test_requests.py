@@ -59,20 +59,3 @@ def test_an_unknown_request_cannot_go():
     """It raises."""
     with pytest.raises(KeyError, match="nobody"):
         Requests().remove("nobody")
-
-
-def test_long_gaps_are_counted():
-    """Between tokens, not before the first; by each token's time, or by the mean of several that are told."""
-    table = Requests([waiting("a", 5, slo_s=1.0), waiting("b", 5, slo_s=1.0)])
-    table.answered(["a", "b"], 50.0)
-    table.answered(["a"], 51.0)
-    table.answered(["a", "b"], 52.5)
-    assert table.long_gaps.tolist() == [1, 1]
-    table.put(table["a"]._replace(num_tokens=table["a"].num_tokens + 3, last_token_s=55.4))
-    table.put(table["b"]._replace(num_tokens=table["b"].num_tokens + 2, last_token_s=55.0))
-    assert table.long_gaps.tolist() == [1, 2]
-    table.put(table["b"])
-    assert table.long_gaps.tolist() == [1, 2]
-    table.remove("a")
-    table.put(waiting("a", 5))
-    assert table.long_gaps.tolist() == [2, 0]

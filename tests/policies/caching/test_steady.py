@@ -166,63 +166,6 @@ def test_who_cannot_come_in_otherwise_is_hidden():
     assert Steady("ours").plan(shown).run == (("w", "hidden"),)
 
 
-def crowd(num_late: int = 8) -> list[RequestState]:
-    """Those that wait: two in time that have used more than half of their SLO, and some that are too late."""
-    in_time = [waiting(f"w{i}", 40, 9.4, slo_s=1.0) for i in range(2)]
-    return in_time + [waiting(f"late{i}", 16, 0.0, slo_s=1.0) for i in range(num_late)]
-
-
-def chatty(request_id: str, prompt: int, said: int) -> RequestState:
-    """One at work that has said so much since its prompt."""
-    tokens = prompt + said
-    return decoding(request_id, tokens, last_s=9.9, slo_s=1.0)._replace(num_prompt=prompt)
-
-
-YIELDS = replace(BARE, pauses=0.01, overload=0.1)
-
-
-def test_the_largest_that_may_pause_yields_to_those_that_come_in_time():
-    """Only where asked to, once half of their SLO is over, and as few as possible."""
-    shown = view([chatty("large", 60, 101), chatty("small", 10, 101), *crowd()], 20, now_s=10.0)
-    assert replace(BARE).plan(shown).drop == ()
-    plan = replace(YIELDS).plan(shown)
-    assert plan.drop == ("large",)
-    assert {"small", "w0", "w1"} <= set(plan.types)
-    assert replace(YIELDS).plan(shown._replace(now_s=9.8)).drop == ()
-    assert replace(YIELDS).plan(shown._replace(now_s=10.5)).drop == ()
-
-
-def test_who_has_no_gap_to_spare_does_not_yield():
-    """One in a hundred may be long: of a hundred gaps none is to spare once one was, or if all count."""
-    for said, pauses, drop in ((100, 0.01, ()), (101, 0.01, ("d",)), (101, 0.0, ())):
-        shown = view([chatty("d", 200, said), *crowd()], 21, now_s=10.0)
-        assert replace(YIELDS, pauses=pauses).plan(shown).drop == drop
-    once = view([chatty("d", 200, 150), *crowd()], 22, now_s=10.0)
-    once.requests.put(once.requests["d"]._replace(num_tokens=351, num_computed=350, last_token_s=11.5))
-    assert once.requests.long_gaps[0] == 1
-    assert replace(YIELDS).plan(once).drop == ()
-
-
-def test_who_has_nothing_to_lose_yields_first():
-    """Its first token came too late; larger ones that could pause stay."""
-    lost = waiting("lost", 30, 0.0, slo_s=1.0)
-    shown = view([chatty("large", 60, 101), lost, *crowd()], 14, now_s=10.0)
-    shown.requests.hold("lost", "kv", 30)
-    shown.requests.answered(["lost"], 9.9)
-    assert replace(YIELDS, pauses=0.0).plan(shown).drop == ("lost",)
-    assert replace(YIELDS).plan(shown).drop[0] == "lost"
-
-
-def test_nobody_yields_to_the_less_urgent():
-    """Nor to those that wait without need, as there is memory, nor while few wait too late."""
-    shown = view([chatty("d", 60, 101), *crowd()], 12, now_s=10.0)
-    assert replace(YIELDS).plan(shown).drop == ("d",)
-    shown.requests.rank[1:3] = 1.0
-    assert replace(YIELDS).plan(shown).drop == ()
-    assert replace(YIELDS).plan(view([chatty("d", 60, 101), *crowd()], 30, now_s=10.0)).drop == ()
-    assert replace(YIELDS).plan(view([chatty("d", 60, 101), *crowd(1)], 12, now_s=10.0)).drop == ()
-
-
 def test_a_step_ends_within_the_slo_between_tokens():
     """10 ms a step and 0.1 ms a token: beside a decode 78 of a prompt's tokens fit 90 % of 20.1 ms."""
     for slo_s, most in ((0.0201, 79), (1.0, None), (0.0149, 51), (0.0001, None), (inf, None)):

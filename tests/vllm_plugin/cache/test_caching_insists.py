@@ -14,7 +14,7 @@ from tests.modules import later
 testing = later("lab.made_up_worker")
 
 pytestmark = pytest.mark.vllm
-CHOOSING = ("apt", "apt-decay", "apt-s", "smallest", "ours", "ours-yield")
+CHOOSING = ("apt", "apt-decay", "apt-s", "ours")
 
 
 @pytest.fixture(autouse=True)
