@@ -58,7 +58,7 @@ def _reports(size: int, number: int) -> list[float]:
 def _choices(size: int, name: str, number: int) -> list[float]:
     board, policy, times = _board(size), make(name), []
     for i in range(number):
-        request = Request(400, 200, 1.0, 0.02, f"s{i % 50}", {f"m{i % size}": 100.0})
+        request = Request(400, 200, 1.0, 0.02, {f"m{i % size}": 100.0})
         started = time.thread_time()
         row = policy.choose(request, board, 0.001 * i)
         times.append(time.thread_time() - started)

@@ -139,5 +139,5 @@ class Desk:
         cached = {name: min(tokens, asked.shared_tokens) for name, tokens in (held or {}).items()}
         return Request(
             asked.prompt_tokens, max(min(mean, asked.cap), 1.0), asked.ttft_slo_s, asked.tpot_slo_s,
-            asked.session, cached,
+            cached,
         )  # fmt: skip

@@ -23,7 +23,6 @@ class Request:
         prompt_tokens: of it, those included that a member may hold.
         output_tokens: expected to be said.
         ttft_slo_s, tpot_slo_s: its limits on the first token and on the mean of the others.
-        session: the conversation that it belongs to; empty: none.
         cached_tokens: how much of the prompt a member is taken to hold, by name; 0 where it is missing.
     """
 
@@ -31,7 +30,6 @@ class Request:
     output_tokens: float
     ttft_slo_s: float = inf
     tpot_slo_s: float = inf
-    session: str = ""
     cached_tokens: Mapping[str, float] = field(default_factory=lambda: NOBODY)
 
 

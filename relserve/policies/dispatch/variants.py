@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from relserve.policies.dispatch.affinity import PrefixAware, Session
 from relserve.policies.dispatch.hexgen import Hexgen
 from relserve.policies.dispatch.loads import LeastLatency, LeastLoaded, LeastUnanswered, PowerOfTwo
 from relserve.policies.dispatch.ours import Predicted
@@ -20,8 +19,6 @@ MAKERS: dict[str, Callable[[str], DispatchPolicy]] = {
     "least_unanswered": LeastUnanswered,
     "power_of_two": PowerOfTwo,
     "latency": LeastLatency,
-    "session": Session,
-    "prefix": PrefixAware,
     "prism": Prism,
     "prism+own": lambda name: Prism(name, counts_own=True),
     "hexgen": lambda name: Hexgen(name, WorkloadBalanced()),
