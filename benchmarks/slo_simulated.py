@@ -2,8 +2,7 @@
 
 Five scenarios of Table 2 at three rates each, where the engine keeps up, at its knee and beyond it, on an
 H100 with Llama3-8B by its roofline; vLLM's engine V0 (prompts alone, whole and first), its V1 with the budget
-of 8,192 tokens that it has on such a GPU, other static budgets, P-PAS (vLLM's issue 52906) with its own small
-budget and with one for these limits, LENS as published, ours. Attainment is the share of requests within both
+of 8,192 tokens that it has on such a GPU, other static budgets, LENS as published, ours. Attainment is the share of requests within both
 limits, on the first token and on the mean time between the others. `lens_alone` is LENS over vLLM V1, the
 mean of the scenarios, each at the rates where V1 attains less than 90 %; the paper says 2.5, with eight
 engines behind round robin. `ours_worst_over_best_static` is ours over the static budget that is best in a
@@ -26,7 +25,7 @@ from benchmarks.claims import Higher, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.plots import Panel, curves
 from benchmarks.slo.learning import accuracy, cold_start, followed_s
-from benchmarks.slo.systems import ADAPTIVE, BASE, STATIC, SYSTEMS, Cell, Result, run_cells
+from benchmarks.slo.systems import BASE, STATIC, SYSTEMS, Cell, Result, run_cells
 from benchmarks.slo.workloads import SCENARIOS, SECONDS
 
 ROOMS = ("relserve/policies/budget", "lab/simulator/budget")
@@ -39,7 +38,7 @@ HEADLINE = {
 }  # fmt: skip
 
 ALL_STATIC = (*STATIC, BASE)
-SHOWN = ("v0", BASE, *ADAPTIVE, "lens", "ours-in-order", "ours")
+SHOWN = ("v0", BASE, "lens", "ours-in-order", "ours")
 QUICK_S = 8.0
 HARD = 90.0  # percent; where V1 attains less there is something to gain
 SMOOTH = (("FlowGPT-Q", 1), ("Coding", 2), ("Summarization", 1))  # scenarios and their rates' places
@@ -249,7 +248,6 @@ def plot(found: Found, path: Path) -> None:
         rates = found.rates(scenario)
         lines = {
             "vLLM V1": [found.mean(scenario, rate, BASE) for rate in rates],
-            "P-PAS": [found.mean(scenario, rate, ADAPTIVE[0]) for rate in rates],
             "best static of each rate": [found.mean(scenario, r, found.best(scenario, r)) for r in rates],
             "LENS": [found.mean(scenario, rate, "lens") for rate in rates],
             "ours": [found.mean(scenario, rate, "ours") for rate in rates],

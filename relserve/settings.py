@@ -33,7 +33,7 @@ KV_CACHES = ("kv", "hidden", "hybrid")
 ADMISSIONS = ("off", "ours", "saber")
 # Who decides how many tokens a local model's step computes, where nobody says; see docs/slo.md.
 STEP_BUDGET = "ours"
-STEP_BUDGETS = r"off|ours(-in-order)?|lens|(static|pressure)(-[1-9]\d*)?|pressure\+"
+STEP_BUDGETS = r"off|ours(-in-order)?|lens|static(-[1-9]\d*)?"
 
 
 def _setting(default: Any, help: str, parse: Callable[[str], Any] = str) -> Any:
@@ -263,7 +263,7 @@ class Settings:
     step_budget: str = _setting(
         STEP_BUDGET,
         "who decides before each step of a local model how many tokens it computes, so that limits are kept: "
-        "'ours' (default), 'lens', 'static-N', 'pressure-N', 'pressure+', or 'off'",
+        "'ours' (default), 'lens', 'static-N', or 'off'",
         step_budget_of,
     )
     traces: str = _setting(

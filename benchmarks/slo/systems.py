@@ -28,12 +28,11 @@ H100 = Roofline(
     pair_s=4 * LAYERS * WIDTH / FLOPS, request_s=2e-5, kv_token_s=KV_BYTES / BANDWIDTH, hidden_token_s=0.0,
 )  # fmt: skip
 TIMES = NoisyTimes(H100)
-V1, LARGE = 8192, 16384  # vLLM's own budget for its server on an H100; that of engine V0 and of P-PAS
+V1, LARGE = 8192, 16384  # vLLM's own budget for its server on an H100; that of engine V0
 
 STATIC = tuple(f"static-{tokens}" for tokens in (192, 256, 384, 512, 1024))
 BASE = f"static-{V1}"
-ADAPTIVE = ("pressure-256", "pressure-1280")
-SYSTEMS = ("v0", BASE, *STATIC, *ADAPTIVE, "lens", "ours-in-order", "ours")
+SYSTEMS = ("v0", BASE, *STATIC, "lens", "ours-in-order", "ours")
 
 
 class Smooth(Roofline):
@@ -80,8 +79,8 @@ class Result(NamedTuple):
 
 def engine_of(system: str, times: NoisyTimes = TIMES) -> Engine:
     """Its engine: V0 computes prompts alone and whole."""
-    is_large = system == "v0" or system.startswith("pressure")
-    return Engine(times, KV_TOKENS // 16, 256, LARGE if is_large else V1, exclusive=system == "v0")
+    is_v0 = system == "v0"
+    return Engine(times, KV_TOKENS // 16, 256, LARGE if is_v0 else V1, exclusive=is_v0)
 
 
 def run_one(cell: Cell) -> tuple[Outcome, Result]:

@@ -1,4 +1,4 @@
-"""One budget for all steps, as engines have it; and two, as vLLM's proposal for an adaptive one has them."""
+"""One budget for all steps, as engines have it."""
 
 from __future__ import annotations
 
@@ -32,25 +32,6 @@ class Static:
 
     def ended(self, request: Ended) -> None:
         """See `BudgetPolicy.ended`."""
-
-
-@dataclass(frozen=True)
-class Pressure(Static):
-    """P-PAS (vLLM's issue 52906): `small` while two prompts at least are active and something decodes.
-
-    With `large_prompt`, P-PAS+: also while one prompt with so many tokens left runs beside two decodes.
-    """
-
-    small: int = 1280
-    large_prompt: float = inf
-
-    def choose(self, view: View) -> Budget:
-        """See `BudgetPolicy.choose`."""
-        prompts = view.prompts
-        is_pressed = len(prompts.left) >= 2 and view.num_decodes > 0
-        if prompts.num_begun == 1 and view.num_decodes >= 2:
-            is_pressed |= bool(prompts.left[0] >= self.large_prompt)
-        return within(view, self.small if is_pressed else self.tokens, reason="pressure")
 
 
 def within(

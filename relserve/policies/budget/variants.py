@@ -5,16 +5,15 @@ from __future__ import annotations
 from relserve.policies.budget.lens import Lens
 from relserve.policies.budget.ours import Ours
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.static import Pressure, Static
+from relserve.policies.budget.static import Static
 
 TOKENS = 2048  # vLLM's own default on most machines
-PRESSURE = 16384  # P-PAS's larger budget
-NAMES = ("static", "lens", "ours", "ours-in-order", "pressure", "pressure+")
+NAMES = ("static", "lens", "ours", "ours-in-order")
 BY_LIMITS = ("lens", "ours", "ours-in-order")  # those that have nothing to say where no request has a limit
 
 
 def make(name: str) -> BudgetPolicy:
-    """A policy of that name, for one engine; N tokens a step by `static-N`, under pressure by `pressure-N`.
+    """A policy of that name, for one engine; N tokens a step by `static-N`.
 
     Raises:
         ValueError: there is none; the message lists them.
@@ -27,7 +26,4 @@ def make(name: str) -> BudgetPolicy:
         return Ours(name, in_order=name != "ours")
     if name == "static" or (kind == "static" and tokens):
         return Static(name, tokens or TOKENS)
-    if name in ("pressure", "pressure+") or (kind == "pressure" and tokens):
-        large = 65536.0 if name == "pressure+" else float("inf")
-        return Pressure(name, PRESSURE, tokens or 1280, large)
-    raise ValueError(f"no budget policy {name!r}; there are: {', '.join(NAMES)}, any static-N and pressure-N")
+    raise ValueError(f"no budget policy {name!r}; there are: {', '.join(NAMES)}, any static-N")

@@ -74,16 +74,6 @@ def test_names_are_known() -> None:
             make(name)
 
 
-def test_pressure_is_two_prompts_beside_a_decode() -> None:
-    policy = make("pressure-256")
-    seen = view(1, (500, 500), most_tokens=20_000)
-    assert policy.choose(seen).tokens == 256
-    assert policy.choose(view(0, (500, 500), most_tokens=20_000)).tokens == 16384
-    assert policy.choose(view(5, (500,), most_tokens=20_000)).tokens == 16384
-    large = view(2, (70_000,), num_begun=1, most_tokens=20_000)
-    assert (policy.choose(large).tokens, make("pressure+").choose(large).tokens) == (16384, 1280)
-
-
 def test_lens_comes_near_its_target() -> None:
     lens = POLICIES["lens"]
     assert isinstance(lens, Lens)

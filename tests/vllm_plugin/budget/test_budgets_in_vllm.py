@@ -64,7 +64,7 @@ def test_random_budgets_give_every_row_its_tokens(variant: str, num_blocks: int,
 @pytest.mark.cells(4)
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("variant", [DEFAULT, "stock"])
-@pytest.mark.parametrize("name", ["ours", "lens", "static-40", "pressure-40"])
+@pytest.mark.parametrize("name", ["ours", "lens", "static-40"])
 def test_every_policy_gives_every_row_its_tokens(name: str, variant: str, is_async: bool) -> None:
     arrivals = with_limits(5)
     scheduler = testing.scheduler_of(MODEL, variant, is_async, 100, step_budget=name)
