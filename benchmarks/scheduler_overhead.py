@@ -29,7 +29,7 @@ from relserve.vllm_plugin.settings import SchedulerSettings
 ROOMS = ("relserve/vllm_plugin", "relserve/policies/scheduling")
 HEADLINE = {
     "waiting": Untold("a size"), "relqueries": Untold("a size"), "dpu+aba_policy_ms": Untold("the paper's"),
-    "dpu+mixed_policy_ms": Lower(0.5, timed=True), "dpu+marginal_policy_ms": Lower(0.5, timed=True),
+    "dpu+mixed_policy_ms": Untold("its variant is gone"), "dpu+marginal_policy_ms": Lower(0.5, timed=True),
     "one_row_10k_ms": Lower(0.5, timed=True), "one_row_100k_ms": Lower(0.5, timed=True),
     "deadlines_64_none_place_ms": Lower(0.5, by=0.05, timed=True),
     "deadlines_64_plain_place_ms": Lower(0.5, by=0.05, timed=True),
@@ -39,7 +39,7 @@ HEADLINE = {
     "deadlines_10000_workflow_place_ms": Lower(0.5, by=0.05, timed=True),
 }  # fmt: skip
 
-VARIANTS = ("stock", "dpu+aba", "dpu+mixed", DEFAULT)
+VARIANTS = ("stock", "dpu+aba", DEFAULT)
 ONE_ROW = {"10k": 10_000, "100k": 100_000}  # relQueries of one row each
 VLLM_METHODS = ("add_request", "schedule", "update_from_output")
 QUEUE_METHODS = ("peek_request", "pop_request", "prepend_request", "prepend_requests", "__bool__")

@@ -2,11 +2,11 @@
 
 Five scenarios of Table 2 at three rates each, where the engine keeps up, at its knee and beyond it, on an
 H100 with Llama3-8B by its roofline; vLLM's engine V0 (prompts alone, whole and first), its V1 with the budget
-of 8,192 tokens that it has on such a GPU, other static budgets, LENS as published, ours. Attainment is the share of requests within both
-limits, on the first token and on the mean time between the others. `lens_alone` is LENS over vLLM V1, the
-mean of the scenarios, each at the rates where V1 attains less than 90 %; the paper says 2.5, with eight
-engines behind round robin. `ours_worst_over_best_static` is ours over the static budget that is best in a
-scenario, chosen afterwards, in the scenario where that is least.
+of 8,192 tokens that it has on such a GPU, other static budgets, LENS as published, ours. Attainment is the
+share of requests within both limits, on the first token and on the mean time between the others. `lens_alone`
+is LENS over vLLM V1, the mean of the scenarios, each at the rates where V1 attains less than 90 %; the paper
+says 2.5, with eight engines behind round robin. `ours_worst_over_best_static` is ours over the static budget
+that is best in a scenario, chosen afterwards, in the scenario where that is least.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from relserve.machine.length_file import lengths_path
 from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.caching.variants import NAMES as CACHING
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.variants import DEFAULT, NAMES, OURS
+from relserve.policies.scheduling.variants import DEFAULT, NAMES
 from relserve.settings import KV_CACHES as CACHES
 from relserve.settings import STEP_BUDGET, keeps_learnt
 
@@ -94,7 +94,7 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
     for name in given:
         if name not in known:
             raise UsageError(f"relserve's scheduler has no setting {name!r}; there are: {', '.join(known)}")
-    if given.get("starvation_s") or given.get("variant", DEFAULT) not in OURS:
+    if given.get("starvation_s") or given.get("variant", DEFAULT) != DEFAULT:
         given = {"patience": 0.0, **given}
     if given.get("caching"):  # which has a budget of its own
         given = {"step_budget": OFF, **given}

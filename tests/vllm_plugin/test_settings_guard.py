@@ -25,7 +25,7 @@ def test_both_guards_are_refused() -> None:
 def test_a_published_variant_has_our_guard_only_where_it_is_asked_for(variant: str) -> None:
     assert read({"relserve": {"variant": variant}}).patience == 0.0
     assert read({"relserve": {"variant": variant, "patience": 3.0}}).patience == 3.0
-    assert read({"relserve": {"variant": "dpu+mixed"}}).patience > 0
+    assert read({"relserve": {"variant": "dpu+marginal"}}).patience > 0
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_a_relquery_that_finds_no_seat_is_known_at_the_next_step() -> None:
 
 @pytest.mark.cells(3)
 @pytest.mark.parametrize("has_grammar", [False, True], ids=["", "grammar"])
-@pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+mixed", "dpu+marginal"])
+@pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+marginal"])
 def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) -> None:
     long_id, short_id = {"rel_id": "long", "rel_rows": 60}, {"rel_id": "short", "rel_rows": 3}
     long = [testing.Arrival(0, f"q0-{i}", [i + 1] * 200, 20, long_id, has_grammar) for i in range(60)]

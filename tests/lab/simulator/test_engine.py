@@ -28,7 +28,7 @@ ROOMY = EngineSpec(COST, Limits(64, 2048, 100_000))
 
 
 def spec_for(name: str, kv_tokens: int = 4000, max_num_seqs: int = 32) -> EngineSpec:
-    chunked = name in ("fcfs", "static", "dpu+mixed", "dpu+marginal")
+    chunked = name in ("fcfs", "static", "dpu+marginal")
     return EngineSpec(COST, Limits(max_num_seqs, 2048, kv_tokens), chunked=chunked)
 
 
@@ -86,7 +86,7 @@ def test_the_same_trace_gives_the_same_latencies(name: str) -> None:
 
 def test_all_memory_comes_back() -> None:
     engine = SimEngine(spec_for("fcfs", 1500))
-    driver, now, done = StepDriver(make("dpu+mixed"), FixedCost(COST)), 0.0, 0
+    driver, now, done = StepDriver(make("dpu+marginal"), FixedCost(COST)), 0.0, 0
     for relation in random_trace(8, 10):
         engine.add(relation, CapLengths(relation.output_cap))
     while engine.rels:
@@ -106,14 +106,14 @@ def test_short_relqueries_do_not_wait_behind_long_ones() -> None:
     long = [r for r in random_trace(2, count=40, rate=20.0) if len(r.rows) >= 35]
     trace = [*short, *(RelSpec("long " + r.rel_id, 0.0, r.rows, r.output_cap) for r in long)]
     fcfs = simulate(trace, spec_for("fcfs"), make("fcfs")).mean_s
-    for name in ("static", "dpu+aba", "dpu+mixed", "dpu+marginal"):
+    for name in ("static", "dpu+aba", "dpu+marginal"):
         assert simulate(trace, spec_for(name), make(name)).mean_s < 0.65 * fcfs, name
 
 
 def test_room_for_outputs_avoids_preemptions() -> None:
     trace, spec = random_trace(1, 40, 5.0), spec_for("fcfs", 3000)
     assert simulate(trace, spec, make("fcfs")).num_preemptions > 0
-    careful = make("dpu+mixed")
+    careful = make("static")
     careful.reserve_share = 1.0
     assert simulate(trace, spec, careful).num_preemptions == 0
 

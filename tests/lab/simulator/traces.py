@@ -10,7 +10,7 @@ from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.state import Limits
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2, 2.1e-2)
-CHUNKED = ("fcfs", "static", "dpu+mixed", "dpu+marginal")
+CHUNKED = ("fcfs", "static", "dpu+marginal")
 
 
 def bursty_trace(seed: int, count: int = 16, max_rows: int = 24) -> list[RelSpec]:
