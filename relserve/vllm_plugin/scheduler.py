@@ -151,7 +151,7 @@ class RelQueryScheduling(_Base):
             self.telemetry.rested()
 
     def shutdown(self) -> None:
-        """End; leaves the counters where the settings say, and no status."""
+        """End; leaves no status."""
         self.publisher.close()
         for each in (self.steering, self.telemetry):
             if each is not None:

@@ -41,7 +41,6 @@ class SchedulerSettings:
             are. 0: not said.
         cache: what a row's blocks hold: "kv", keys and values; "hidden", layers' inputs; "hybrid", either.
         absorbs: whether few queries attend over a layer's input without making keys and values of it.
-        report_path: file to which the scheduler's counters are written at shutdown.
         caching: a name of `relserve.policies.caching.variants.NAMES`: that policy decides each step which
             requests run and as what they keep their tokens, in place of `variant`; "" leaves the steps to
             `variant`.
@@ -49,8 +48,6 @@ class SchedulerSettings:
             and `step_budget`; 0 for any time. A request's own `extra_args` go before.
         step_budget: a name of `relserve.policies.budget.variants.NAMES`, which decides before each step how
             many tokens it computes; "off": as many as the engine's limits allow.
-        step_base: share of a step's time that may be its base while relQueries with deadlines are there, for
-            which steps are kept short; 0 leaves them as they are; None: as the variant has it.
     """
 
     variant: str = DEFAULT
@@ -60,14 +57,12 @@ class SchedulerSettings:
     cost_path: str = ""
     learnt_cost_path: str = ""
     lengths_path: str = ""
-    report_path: str = ""
     ranks: int = 0
     cache: str = "kv"
     caching: str = ""
     ttft_slo_s: float = 0.0
     tbt_slo_s: float = 0.0
     absorbs: bool = True
-    step_base: float | None = None
     step_budget: str = STEP_BUDGET
 
     @property
@@ -112,9 +107,6 @@ def read(additional_config: Any, model: str = "") -> SchedulerSettings:
         _check_cost(settings.cost_path)
     _check_caching(settings)
     _check_budget(settings)
-    base = settings.step_base
-    if base is not None and not (as_slo(base) is not None and base < 1):
-        raise UsageError(f"step_base is a share of a step's time, from 0 to below 1, not {base!r}")
     if model and settings.variant != "stock":
         settings = _with_files(settings, model)
     return settings

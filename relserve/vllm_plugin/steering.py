@@ -8,7 +8,6 @@ decide is vLLM's own.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -70,8 +69,6 @@ class Steering:
         self.scheduler, self.ledger, self.settings, self.types = scheduler, ledger, settings, types
         self._budgets = budgets
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
-        if settings.step_base is not None:
-            policy.step_base = settings.step_base
         path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None
         self.lengths = KeptLengths(path)
         self.driver = StepDriver(policy, OnlineCost(settings.first_cost), self.lengths.learner)
@@ -285,8 +282,6 @@ class Steering:
         }  # fmt: skip
 
     def close(self) -> None:
-        """The end: write what was learnt, and leave the counters where the settings say."""
+        """The end: write what was learnt."""
         self.lengths.close()
         self._kept_cost.close()
-        if self.settings.report_path:
-            Path(self.settings.report_path).write_text(json.dumps(self.report()) + "\n")

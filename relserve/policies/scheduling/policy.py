@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepChoices
@@ -14,7 +14,6 @@ from relserve.policies.scheduling.order import Order
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.priority import Priority, alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
-from relserve.policies.workflows.budget import StepBudget
 
 
 @dataclass
@@ -27,8 +26,6 @@ class SchedulingPolicy:
         ordinary: keeps the latency of requests without a relQuery; None treats them like relQueries.
         due: puts relQueries with deadlines where they belong; None does not look at deadlines.
         learns: whether outputs are taken to be as long as those before were; else as their caps allow.
-        step_base: share of a step's time that may be its base while there are deadlines; see
-            `StepBudget`. 0 leaves steps as long as they are.
         book: what it remembers of each relQuery between steps.
     """
 
@@ -40,7 +37,6 @@ class SchedulingPolicy:
     learns: bool = False
     ordinary: OrdinaryTraffic | None = None
     due: DueTimes | None = None
-    step_base: float = 0.0
     book: RelBook = field(default_factory=RelBook, repr=False)
     load: ArrivingLoad = field(default_factory=ArrivingLoad, repr=False)
     _later: float = field(default=1.0, repr=False)
@@ -70,26 +66,9 @@ class SchedulingPolicy:
 
     def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
         """What the next step computes, in an order that `order` gave for the same view."""
-        budget = self._budget(view)
-        if budget is None:
-            return self._plan(view, order)
-        limits = replace(view.limits, max_num_batched_tokens=budget)
-        decision = self._plan(replace(view, limits=limits), order)
-        least = budget if decision.token_budget is None else min(budget, decision.token_budget)
-        return replace(decision, token_budget=least)
-
-    def _plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
         if self.ordinary is not None:
             return self.ordinary.plan(view, order, self._arranged)
         return self._arranged(view, order)
-
-    def _budget(self, view: StepView) -> int | None:
-        """The most tokens of the next step, where a deadline makes it shorter than the engine's limits do."""
-        if not self.step_base or self.due is None or not self.due.steps.with_deadline:
-            return None
-        balanced = StepBudget(self.step_base, self.step_base)
-        tokens = self.book.totals.num_decoding + balanced.tokens(view.cost.linear, 0.0)
-        return tokens if tokens < view.limits.max_num_batched_tokens else None
 
     def standing(self, state: RelState, cost: CostModel, now_s: float) -> Standing | None:
         """How a relQuery of the latest view stands to its deadline.

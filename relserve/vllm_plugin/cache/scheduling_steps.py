@@ -7,7 +7,6 @@ that it admits; afterwards everything is put back.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -128,7 +127,5 @@ class PlannedSteering:
         }  # fmt: skip
 
     def close(self) -> None:
-        """The end: bring the file of lengths up to date, and leave the counters where the settings say."""
+        """The end: bring the file of lengths up to date."""
         self.lengths.close()
-        if self.settings.report_path:
-            Path(self.settings.report_path).write_text(json.dumps(self.report()) + "\n")
