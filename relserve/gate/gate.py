@@ -12,12 +12,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from math import inf
 
 from relserve.call.standing import Standing
-from relserve.errors import AdmissionError, Cancelled
+from relserve.errors import AdmissionError
 from relserve.gate.desk import Desk, DeskStatus
 from relserve.gate.lengths import size_of
 from relserve.gate.party import Party
@@ -127,54 +127,6 @@ class Gate:
         self.come(party, waits)
         try:
             ticket = await future
-            yield ticket
-        except BaseException:
-            self.leave(party)
-            raise
-        self.done(party, ticket)
-
-    @contextmanager
-    def enter_blocking(
-        self,
-        *,
-        user: str = "",
-        prompt_tokens: int,
-        max_tokens: int,
-        slo: Slo = None,
-        kind: str | None = None,
-        waits: bool = True,
-        told: Callable[[Standing], None] | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Iterator[Ticket]:
-        """The same for threads.
-
-        Args:
-            cancel: when set, it waits no longer.
-
-        Raises:
-            AdmissionError, OptionError: as of `enter`.
-            Cancelled: `cancel` was set.
-        """
-        found: list[Ticket | AdmissionError] = []
-        news = threading.Event()
-
-        def tell(one: Ticket | AdmissionError) -> None:
-            found.append(one)
-            news.set()
-
-        if self._desk is None:
-            self._limit_s(slo, max_tokens)
-            yield Ticket("", 0.0)
-            return
-        party = self.party(user, prompt_tokens, max_tokens, slo, kind, tell, tell, told)
-        self.come(party, waits)
-        try:
-            while not news.wait(LOOK_S):
-                if cancel is not None and cancel.is_set():
-                    raise Cancelled("the request was cancelled while it waited to be admitted")
-            (ticket,) = found
-            if isinstance(ticket, AdmissionError):
-                raise ticket
             yield ticket
         except BaseException:
             self.leave(party)

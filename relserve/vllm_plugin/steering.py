@@ -66,7 +66,7 @@ class Steering:
         types: RowTypes,
         budgets: StepBudgets | None = None,
     ) -> None:
-        self.scheduler, self.ledger, self.settings, self.types = scheduler, ledger, settings, types
+        self.scheduler, self.ledger, self.types = scheduler, ledger, types
         self._budgets = budgets
         policy = make_policy(settings.variant, settings.starvation_s, settings.patience)
         path = Path(settings.lengths_path) if policy.learns and settings.lengths_path else None

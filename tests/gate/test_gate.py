@@ -1,9 +1,8 @@
-"""The gate with a real clock: waiting, refusing, cancelling, in loops and threads."""
+"""The gate with a real clock: waiting, refusing, cancelling."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from math import nan
 
@@ -11,13 +10,14 @@ import pytest
 
 from relserve.call.relquery import Sampling, Submission
 from relserve.call.standing import Standing
-from relserve.errors import AdmissionError, Cancelled, OptionError
+from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
 from relserve.gate.rows import Rows
 from relserve.gate.ticket import Ticket
 from relserve.policies.admission.door import Door
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make
+from tests.gate.entered import entered
 from tests.waiting import wait_until
 
 
@@ -27,11 +27,11 @@ def gate(name: str = "static-1", **limits_s: float) -> Gate:
 
 def test_who_comes_second_waits_until_the_first_has_ended() -> None:
     async def run() -> None:
-        its, entered = gate(), list[str]()
+        its, came = gate(), list[str]()
 
         async def ask(name: str, until: asyncio.Event) -> None:
             async with its.enter(user=name, prompt_tokens=5, max_tokens=5) as ticket:
-                entered.append(name)
+                came.append(name)
                 await until.wait()
                 ticket.progress(5)
 
@@ -40,12 +40,12 @@ def test_who_comes_second_waits_until_the_first_has_ended() -> None:
         await asyncio.sleep(0.05)
         tasks.append(asyncio.ensure_future(ask("b", second)))
         await asyncio.sleep(0.15)
-        assert entered == ["a"]
+        assert came == ["a"]
         first.set()
         await asyncio.wait_for(tasks[0], 5)
         second.set()
         await asyncio.wait_for(tasks[1], 5)
-        assert entered == ["a", "b"]
+        assert came == ["a", "b"]
         wait_until(lambda: its._watch is None)  # no thread is left behind
 
     asyncio.run(run())
@@ -56,8 +56,6 @@ def test_a_gate_without_a_door_lets_all_in_and_knows_wrong_limits() -> None:
         its = Gate()
         async with its.enter(prompt_tokens=1, max_tokens=1), its.enter(prompt_tokens=1, max_tokens=1) as one:
             assert isinstance(one, Ticket)
-        with its.enter_blocking(prompt_tokens=1, max_tokens=1) as one:
-            assert one.waited_s == 0.0
         with pytest.raises(OptionError, match="no class of limits 'quick'; there are: none"):
             async with its.enter(prompt_tokens=1, max_tokens=1, slo="quick"):
                 pass
@@ -68,18 +66,18 @@ def test_a_gate_without_a_door_lets_all_in_and_knows_wrong_limits() -> None:
 @pytest.mark.parametrize("slo", [0, -1.0, nan, True, 1e9, "quick"])
 def test_a_wrong_limit_is_one_clear_line(slo: object) -> None:
     its = gate(interactive=5)
-    with pytest.raises(OptionError) as told, its.enter_blocking(prompt_tokens=1, max_tokens=1, slo=slo):  # type: ignore[arg-type]
+    with pytest.raises(OptionError) as told, entered(its, prompt_tokens=1, max_tokens=1, slo=slo):
         pass
     assert "\n" not in str(told.value)
 
 
 def test_past_its_limit_and_not_before_it_is_refused() -> None:
     its = gate(quick=0.4)
-    with its.enter_blocking(prompt_tokens=1, max_tokens=1):
+    with entered(its, prompt_tokens=1, max_tokens=1):
         began_s = time.monotonic()
         with (
             pytest.raises(AdmissionError, match=r"^its limit is over; it has waited 0\.[45]\d* s to be"),
-            its.enter_blocking(prompt_tokens=1, max_tokens=1, slo="quick"),
+            entered(its, prompt_tokens=1, max_tokens=1, slo="quick"),
         ):
             pass
         assert 0.4 <= time.monotonic() - began_s < 2
@@ -87,17 +85,17 @@ def test_past_its_limit_and_not_before_it_is_refused() -> None:
 
 def test_who_does_not_wait_is_refused_at_once() -> None:
     its = gate()
-    with its.enter_blocking(prompt_tokens=1, max_tokens=1):
+    with entered(its, prompt_tokens=1, max_tokens=1):
         with (
             pytest.raises(AdmissionError, match=r"^the engine is busy: the limit"),
-            its.enter_blocking(prompt_tokens=1, max_tokens=1, waits=False),
+            entered(its, prompt_tokens=1, max_tokens=1, waits=False),
         ):
             pass
-    with its.enter_blocking(prompt_tokens=1, max_tokens=1, waits=False) as ticket:
+    with entered(its, prompt_tokens=1, max_tokens=1, waits=False) as ticket:
         assert ticket.waited_s < 0.1
 
 
-def test_a_cancelled_task_or_thread_leaves_its_place() -> None:
+def test_a_cancelled_task_leaves_its_place() -> None:
     async def run() -> None:
         its, forever = gate(), asyncio.Event()
 
@@ -107,17 +105,6 @@ def test_a_cancelled_task_or_thread_leaves_its_place() -> None:
 
         inside, waits = asyncio.ensure_future(ask()), asyncio.ensure_future(ask())
         await asyncio.sleep(0.1)
-        cancel = threading.Event()
-
-        def ask_in_thread() -> None:
-            with its.enter_blocking(prompt_tokens=1, max_tokens=1, cancel=cancel):
-                raise AssertionError
-
-        thread = asyncio.ensure_future(asyncio.to_thread(ask_in_thread))
-        await asyncio.sleep(0.1)
-        cancel.set()
-        with pytest.raises(Cancelled):
-            await thread
         for task in (waits, inside):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -132,13 +119,13 @@ def test_a_cancelled_task_or_thread_leaves_its_place() -> None:
 def test_who_waits_is_told_where_it_stands() -> None:
     its, heard = gate(), list[Standing]()
     for _ in range(4):  # speeds are measured
-        with its.enter_blocking(prompt_tokens=1, max_tokens=10) as ticket:
+        with entered(its, prompt_tokens=1, max_tokens=10) as ticket:
             time.sleep(0.1)
             ticket.progress(10)
     with (
-        its.enter_blocking(prompt_tokens=1, max_tokens=10),
+        entered(its, prompt_tokens=1, max_tokens=10),
         pytest.raises(AdmissionError),
-        its.enter_blocking(prompt_tokens=1, max_tokens=10, slo=1.0, told=heard.append),
+        entered(its, prompt_tokens=1, max_tokens=10, slo=1.0, told=heard.append),
     ):
         pass
     assert heard
@@ -153,7 +140,7 @@ def test_rows_whose_deadline_is_over_or_absurdly_far_are_no_mistake(limit_s: flo
 
     async def run() -> None:
         its = gate()
-        with its.enter_blocking(prompt_tokens=1, max_tokens=1):
+        with entered(its, prompt_tokens=1, max_tokens=1):
             submission = Submission("rel", ["a"], Sampling(max_tokens=1), deadline_s=time.time() + limit_s)
             rows = Rows(its, submission, 1, "ann", 1)
             taking = asyncio.ensure_future(rows.take(1))
@@ -183,7 +170,7 @@ def test_what_requests_of_a_kind_take_is_told_apart_by_the_lengths_of_their_prom
 
 def test_how_long_answers_are_is_known_for_every_length_of_prompt() -> None:
     its = gate()
-    with its.enter_blocking(user="ann", prompt_tokens=5, max_tokens=100) as ticket:
+    with entered(its, user="ann", prompt_tokens=5, max_tokens=100) as ticket:
         ticket.progress(7)
     longer = its.party("ann", 5000, 100, None, None, lambda _: None, lambda _: None)
     assert longer.tokens == 7

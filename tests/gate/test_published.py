@@ -23,6 +23,7 @@ from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.saber import DELTA_S
 from relserve.policies.cost import CostModel
 from relserve.settings import load
+from tests.gate.entered import entered
 
 COST = CostModel(2e-5, 3e-3, 1e-4, 5e-3)
 STEP_S = 1.01 * DELTA_S
@@ -134,7 +135,7 @@ def test_nobody_is_refused_who_says_that_it_does_not_wait(name: str, num_refused
     its, errors = gate(name, quick=1e-6), list[AdmissionError]()
     assert its._desk is not None
     its._desk.door.most = 1
-    with its.enter_blocking(prompt_tokens=1, max_tokens=9):
+    with entered(its, prompt_tokens=1, max_tokens=9):
         party = its.party("ann", 1, 9, "quick", None, lambda _: None, errors.append)
         its.come(party, waits=False)
         assert (len(errors), party.num_waiting) == (num_refused, 1 - num_refused)
@@ -147,7 +148,7 @@ def test_nothing_is_learnt_while_it_serves() -> None:
     assert its._desk is not None
     before = its._desk.door.curve.curve
     for _ in range(4):
-        with its.enter_blocking(user="ann", prompt_tokens=5, max_tokens=100) as ticket:
+        with entered(its, user="ann", prompt_tokens=5, max_tokens=100) as ticket:
             ticket.progress(7)
     assert its._desk.door.curve.curve is before
     party = its.party("ann", 5, 100, None, None, lambda _: None, lambda _: None)

@@ -49,7 +49,7 @@ class PlannedSteering:
     def __init__(
         self, scheduler: Host, ledger: RowLedger, settings: SchedulerSettings, types: RowTypes
     ) -> None:
-        self.scheduler, self.settings, self.types = scheduler, settings, types
+        self.scheduler, self.types = scheduler, types
         self.policy = make(settings.caching)
         self.lengths = KeptLengths(Path(settings.lengths_path) if settings.lengths_path else None)
         ledger.lengths_of = self.lengths.learner.of

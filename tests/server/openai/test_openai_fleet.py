@@ -16,6 +16,7 @@ from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.fleet.member import FleetMember
 from relserve.gate.made import make_gate
 from relserve.server.openai.upstream import EngineUpstream
+from tests.gate.entered import entered
 from tests.local_fleet import START_S, are_up, local_fleet
 from tests.server.openai.chatting import HI
 from tests.server.openai.gateways import Running, running
@@ -99,7 +100,7 @@ def test_chats_pass_the_gate_of_the_fleet_with_rows_of_sql(
     monkeypatch.setattr("relserve.server.openai.gateway.GATE_S", PATIENCE_S)  # the gate may be slow to say so
     client, members = gateway.client(), list(fleet.roster.members.values())
     late: Any = {"max_tokens": 40, "extra_body": {"deadline": 0.5}}
-    with fleet.gate.enter_blocking(prompt_tokens=1, max_tokens=1):
+    with entered(fleet.gate, prompt_tokens=1, max_tokens=1):
         with pytest.raises(openai.RateLimitError) as caught:
             client.chat.completions.create(model="fleet", messages=HI, **late)
         assert caught.value.response.headers["retry-after"]

@@ -21,6 +21,7 @@ from relserve.engines.loop import spawn
 from relserve.gate.made import make_gate
 from relserve.server.openai.upstream import EngineUpstream
 from relserve.vllm_plugin.openai_app import num_tokens_said
+from tests.gate.entered import entered
 from tests.server.openai.chatting import HI, chat
 from tests.server.openai.gateways import Running, running
 from tests.waiting import PATIENCE_S, wait_until
@@ -170,7 +171,7 @@ def test_the_gate_of_the_engine_is_asked(gateway, ask, local_engine, monkeypatch
     """With one place, a second request waits; with a limit that it would miss it is told so at once."""
     monkeypatch.setattr(local_engine, "gate", make_gate("static-1", {}))
     monkeypatch.setattr("relserve.server.openai.gateway.GATE_S", PATIENCE_S)  # the gate may be slow to say so
-    with local_engine.gate.enter_blocking(prompt_tokens=1, max_tokens=1):
+    with entered(local_engine.gate, prompt_tokens=1, max_tokens=1):
         with pytest.raises(openai.RateLimitError) as caught:
             ask(max_tokens=4000, extra_body={"deadline": 3, "ignore_eos": True})
         assert caught.value.response.headers["retry-after"]

@@ -8,6 +8,7 @@ import pytest
 
 from relserve.policies.caching.variants import NAMES
 from relserve.tiny import MODEL_DIR
+from relserve.vllm_plugin.settings import FIRST_GUESS
 from tests.modules import later
 
 testing = later("lab.made_up_worker")
@@ -128,6 +129,6 @@ def test_steps_teach_what_tokens_in_memory_cost() -> None:
     arrivals = [testing.Arrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
     scheduler, _ = served("fcfs", arrivals, num_blocks=400)
     learnt = scheduler.steering.clock.costs.latest
-    assert learnt.steps != scheduler.steering.settings.first_cost
+    assert learnt.steps != FIRST_GUESS
     assert learnt.kv_token_s >= 0
     assert learnt.hidden_token_s == 0, "nothing was hidden"
