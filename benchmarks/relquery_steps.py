@@ -45,7 +45,7 @@ class StockSteps:
         def update_from_output(output: Any, *args: Any) -> Any:
             done, now_s = update(output, *args), time.perf_counter()
             if output.total_num_scheduled_tokens:
-                self.log.append(StepSample.of(in_flight.pop(id(output)), now_s - self.busy_since_s))
+                self.log.append(StepSample(*in_flight.pop(id(output)), now_s - self.busy_since_s))
             self.busy_since_s = now_s
             return done
 

@@ -95,7 +95,7 @@ class Template:
                     f"The row has: {', '.join(row_fields)}.",
                 )  # fmt: skip
             slots.append(slot)
-        return Binding(self, tuple(slots), from_row=True)
+        return Binding(self, tuple(slots))
 
     def _field_of_input(self, i: int) -> Field:
         if not self.names:
@@ -109,7 +109,6 @@ class Binding:
 
     template: Template
     slots: tuple[int, ...]
-    from_row: bool = False
 
     @cached_property
     def _format(self) -> str:

@@ -1,4 +1,4 @@
-"""What a step costs: the seam, and the linear model (RelServe, Eq. 9) that is fitted from measured steps."""
+"""What a step costs: the linear model (RelServe, Eq. 9), fitted from measured steps."""
 
 from __future__ import annotations
 
@@ -19,30 +19,10 @@ NEWS = 0.125  # weight of the latest step in that mean
 
 
 class StepFeatures(NamedTuple):
-    """What a step computes, as far as its duration may hang on it.
-
-    Attributes:
-        prefill_tokens: uncached prompt tokens.
-        num_prefills: requests that they belong to.
-        num_decodes: requests that decode a token.
-        context_tokens: tokens in the KV cache of all these requests, which attention reads.
-    """
+    """What a step computes, as Eq. 9 counts it: uncached prompt tokens, and requests that decode a token."""
 
     prefill_tokens: float = 0
-    num_prefills: float = 0
     num_decodes: float = 0
-    context_tokens: float = 0
-
-
-class StepCost(Protocol):
-    """How long steps take."""
-
-    def seconds(self, step: StepFeatures) -> float:
-        """Seconds of a step with these features; 0 for an empty one."""
-
-    @property
-    def linear(self) -> CostModel:
-        """The linear model nearest to it: the paper's equations are written in slopes and intercepts."""
 
 
 class StepSample(NamedTuple):
@@ -51,11 +31,6 @@ class StepSample(NamedTuple):
     prefill_tokens: float
     num_decodes: float
     seconds: float
-
-    @classmethod
-    def of(cls, step: StepFeatures, seconds: float) -> StepSample:
-        """What Eq. 9 looks at in a step."""
-        return cls(step.prefill_tokens, step.num_decodes, seconds)
 
 
 @dataclass(frozen=True)
@@ -96,15 +71,6 @@ class CostModel:
         return (
             max(self.prefill_base_s, self.decode_base_s) if self.mixed_base_s is None else self.mixed_base_s
         )
-
-    def seconds(self, step: StepFeatures) -> float:
-        """See `StepCost.seconds`; Eq. 9 looks at two of the features."""
-        return self.step(step.prefill_tokens, step.num_decodes)
-
-    @property
-    def linear(self) -> CostModel:
-        """See `StepCost.linear`."""
-        return self
 
     def scaled(self, factor: float) -> CostModel:
         """The model of a machine on which every step takes so many times as long."""

@@ -93,11 +93,6 @@ class Database:
         """What answers calls that name no model."""
         return self._engine or api.find_engine(self._options.model)
 
-    def warm_up(self) -> None:
-        """Have the model's engine found, so that a wrong name is told at once."""
-        if self._engine is None:
-            api.find_engine(self._options.model)
-
     def close(self) -> None:
         """Write what is to be written, and close the file."""
         self._root.close()

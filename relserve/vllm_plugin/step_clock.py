@@ -33,4 +33,4 @@ class StepClock:
         now_s = time.perf_counter()
         features = self._in_flight.pop(id(output), None)
         seconds, self._busy_since_s = now_s - self._busy_since_s, now_s
-        return None if features is None else StepSample.of(features, seconds)
+        return None if features is None else StepSample(*features, seconds)

@@ -13,17 +13,15 @@ from relserve.vllm_plugin.host import Request, StepOutput
 
 def step_features(output: StepOutput, requests: Mapping[str, Request]) -> StepFeatures:
     """What a scheduled step computes."""
-    prefill_tokens = num_prefills = num_decodes = context_tokens = 0
+    prefill_tokens = num_decodes = 0
     for request_id, tokens in output.num_scheduled_tokens.items():
         request = requests[request_id]
-        computed = request.num_computed_tokens  # vLLM has already added this step's tokens
-        context_tokens += computed
-        if computed - tokens >= request.num_prompt_tokens:
+        # vLLM has already added this step's tokens
+        if request.num_computed_tokens - tokens >= request.num_prompt_tokens:
             num_decodes += 1
         else:
             prefill_tokens += tokens
-            num_prefills += 1
-    return StepFeatures(prefill_tokens, num_prefills, num_decodes, context_tokens)
+    return StepFeatures(prefill_tokens, num_decodes)
 
 
 def work_of(output: StepOutput, requests: Mapping[str, Request]) -> Work:

@@ -52,7 +52,7 @@ class CoarseClock(StepClock):
         num_rows, num_new = len(output.num_scheduled_tokens), len(output.scheduled_new_reqs)
         num_decodes = num_rows - num_new
         tokens = output.total_num_scheduled_tokens - num_decodes
-        self.latest = self._in_flight[id(output)] = StepFeatures(tokens, num_new, num_decodes)
+        self.latest = self._in_flight[id(output)] = StepFeatures(tokens, num_decodes)
 
 
 class _Work(NamedTuple):
@@ -187,7 +187,7 @@ class Telemetry:
         """L_e: by the step budgets' model, LENS's of Eq. 1 or ours; else by what was learnt here."""
         budgets = self._scheduler.budgets
         known = None if budgets is None else budgets.step_s
-        return cost.seconds(self._clock.latest) if known is None else known
+        return cost.step(*self._clock.latest) if known is None else known
 
     def _peak_tokens_per_s(self, cost: CostModel) -> float:
         """P_max, of the same model."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.cost import CostModel, FixedCost, OnlineCost, StepFeatures, StepSample, fit
+from relserve.policies.cost import CostModel, FixedCost, OnlineCost, StepSample, fit
 
 TRUE = CostModel(8e-5, 4e-3, 2e-4, 3e-3, mixed_base_s=5e-3)
 
@@ -103,12 +103,6 @@ def test_any_samples_give_positive_coefficients(rows: list[tuple[int, int, float
     )
     assert model.step(0, 0) == 0
     assert model.step(100, 0) <= model.step(200, 0)
-
-
-def test_a_step_is_priced_by_its_features() -> None:
-    assert TRUE.seconds(StepFeatures(300, 2, 20, 5000)) == TRUE.step(300, 20)
-    assert TRUE.seconds(StepFeatures()) == 0
-    assert TRUE.linear is TRUE
 
 
 def test_a_fixed_cost_learns_nothing() -> None:

@@ -61,4 +61,4 @@ def test_features_of_a_mixed_step() -> None:
         "ends": SimpleNamespace(num_computed_tokens=80, num_prompt_tokens=80),
     }
     output = SimpleNamespace(num_scheduled_tokens={"decodes": 1, "begins": 30, "ends": 20})
-    assert step_features(output, requests) == StepFeatures(50, 2, 1, 51 + 30 + 80)
+    assert step_features(output, requests) == StepFeatures(50, 1)

@@ -94,7 +94,7 @@ def test_prism_is_told_what_the_model_of_the_step_budgets_says(ear: Ear, variant
     for arrival in arrivals_of(4, rel_id="free"):
         scheduler.add_request(arrival.request())
     scheduler.schedule()
-    assert report_of(scheduler).step_s == cost.seconds(scheduler.telemetry._clock.latest)
+    assert report_of(scheduler).step_s == cost.step(*scheduler.telemetry._clock.latest)
     assert report_of(scheduler).peak_tokens_per_s == model.peak_tokens_per_s
     scheduler.shutdown()
 

@@ -101,7 +101,6 @@ class LocalLauncher:
     model: str
     path: str
     engine_args: Mapping[str, Any]
-    announce: Callable[[str], None]
     log_path: Callable[[str], Path | None]
     channel: StateChannel
     gpus: Mapping[str, str] = field(default_factory=dict)

@@ -70,7 +70,7 @@ def make_fleet(
         return log_path(stem + member)
 
     channel = StateChannel(lambda member, report: fleet.report(member, report))
-    children: Launcher = LocalLauncher(file.model, folder, engine_args, announce, log_of, channel, gpus)
+    children: Launcher = LocalLauncher(file.model, folder, engine_args, log_of, channel, gpus)
     actors = children
     if wants_ray:
         actors = RayLauncher(file.model, folder, engine_args, log_of, file.address, channel)

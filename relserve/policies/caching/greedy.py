@@ -35,10 +35,9 @@ class Chosen(NamedTuple):
 
 
 class _Entries(NamedTuple):
-    """Eq. 10's candidate schedules: candidates, marginal gains, blocks, and whether they upgrade."""
+    """Eq. 10's candidate schedules: candidates, blocks, and whether they upgrade."""
 
     which: Ints
-    theta: Floats
     blocks: Ints
     upgrades: Bools
 
@@ -88,7 +87,7 @@ def _entries(offers: Offers, capacity: int) -> _Entries:
     upgrades = np.arange(len(which)) >= len(base)
     theta = gain / blocks
     best = np.lexsort((offers.tie[which], upgrades, -theta))
-    return _Entries(which[best], theta[best], blocks[best], upgrades[best])
+    return _Entries(which[best], blocks[best], upgrades[best])
 
 
 def _taken(entries: _Entries, capacity: int, num_candidates: int) -> Bools:

@@ -105,7 +105,7 @@ class RelBook:
 
     def take(self, view: StepView) -> None:
         """Bring everything up to date with what happened since the last view."""
-        cost = view.cost.linear
+        cost = view.cost
         self.has_new_cost = cost is not self.cost
         self.cost, self.newcomers = cost, []
         for rel_id in view.gone:

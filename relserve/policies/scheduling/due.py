@@ -58,7 +58,7 @@ class Urgency:
         """See `Priority.values`."""
         self._estimate.values(view, book)
         self.steps.take(view)
-        starts, cost = book.column("latest_start"), view.cost.linear
+        starts, cost = book.column("latest_start"), view.cost
         for slot in book.newcomers:
             start_s = latest_start_s(self.steps.step(book.states[slot], book, cost))
             starts[slot] = min(start_s, HOPELESS + book.arrival_s[slot])
@@ -94,7 +94,7 @@ class DueTimes:
             return values
         self._note(view, book)
         deadline_s, begun_s, prompts, outputs = map(vector, _columns(book))
-        due_s, cost = vector(book.column(DUE, blank=INFINITE)), view.cost.linear
+        due_s, cost = vector(book.column(DUE, blank=INFINITE)), view.cost
         flows = (begun_s < INFINITE).nonzero()[0]
         due_s[:] = deadline_s
         back_s = vector(book.column(BACK, blank=-INFINITE))

@@ -119,7 +119,7 @@ class PatienceGuard:
 
     def _follow(self, view: StepView, book: RelBook) -> None:
         """Tell the shadow who came and left, and have it serve until now."""
-        longest_s = view.cost.linear.step(view.limits.max_num_batched_tokens, view.limits.max_num_seqs)
+        longest_s = view.cost.step(view.limits.max_num_batched_tokens, view.limits.max_num_seqs)
         were_here = vector(book.column("were_here", blank=0.0))
         if not were_here.any():
             self.shadow.rest()
@@ -133,7 +133,7 @@ class PatienceGuard:
         for rel_id in view.gone:
             self.shadow.leave(rel_id, is_done=rel_id not in view.cancelled)
         if view.is_cost_sure:
-            self.shadow.advance(view.now_s, view.cost.linear, view.limits)
+            self.shadow.advance(view.now_s, view.cost, view.limits)
         ratios = miss_ratios(book)
         for slot in sorted(book.newcomers, key=book.arrival_s.__getitem__):
             self.shadow.arrive(book.states[slot], ratios[slot])
@@ -147,7 +147,7 @@ class PatienceGuard:
             return
         latencies_s: dict[str, float] = {}
         if promises:
-            latencies_s = self.shadow.forecast(view.cost.linear, view.limits) | self.shadow.latency_s
+            latencies_s = self.shadow.forecast(view.cost, view.limits) | self.shadow.latency_s
         fcfs_s = np.array([latencies_s.get(state.rel_id, INFINITE) for state in book.states])
         latest_s = vector(book.arrival_s) + HASTE * self.patience * fcfs_s + self.grace_s - view.now_s
         own_steps_s = np.minimum(self._pace_s * vector(book.column("decodes")), fcfs_s)

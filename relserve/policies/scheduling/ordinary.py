@@ -44,7 +44,7 @@ class StepLimits(NamedTuple):
         if self.seconds == inf:
             return view
         free, limits = view.free_capacity, view.limits
-        tokens = tokens_within(view.cost.linear, self.seconds, 0) + num_decoding
+        tokens = tokens_within(view.cost, self.seconds, 0) + num_decoding
         return replace(
             view,
             free_capacity=FreeCapacity(
@@ -121,7 +121,7 @@ class OrdinaryTraffic:
         if decode is not None:
             decode = decode.union(self._running)
             num_decodes = sum([state.num_decoding for state in self._book.running if state.rel_id in decode])
-        return limits.bound(replace(decision, decode=decode, order=order), num_decodes, view.cost.linear)
+        return limits.bound(replace(decision, decode=decode, order=order), num_decodes, view.cost)
 
     def is_about(self, now_s: float) -> bool:
         """Whether there are ordinary requests, or some are likely to come soon: steps are shorter then."""
@@ -135,7 +135,7 @@ class OrdinaryTraffic:
         """What the next step may take."""
         if not self.bounds_steps(view.now_s):
             return UNLIMITED
-        cost, traffic, share = view.cost.linear, self._traffic, int(SHARE * view.limits.max_num_seqs)
+        cost, traffic, share = view.cost, self._traffic, int(SHARE * view.limits.max_num_seqs)
         missing = max(min(traffic.most_at_once(), share) - len(self._here), 0)
         kv_tokens = missing * (traffic.prompt_tokens + view.limits.block_size)
         if self._goes_first:  # those that could not be taken in yet
@@ -219,11 +219,11 @@ class OrdinaryTraffic:
     def _settle(self, view: StepView) -> None:
         """Account for the latest step, and decide whether they go first in the next one."""
         passed_s, self._latest_s = max(view.now_s - self._latest_s, 0.0), view.now_s
-        limits, ahead_s = view.limits, view.cost.linear.prefill(view.limits.max_num_batched_tokens)
+        limits, ahead_s = view.limits, view.cost.prefill(view.limits.max_num_batched_tokens)
         if not self._has_others:
             self._lead_s, self._goes_first = -ahead_s, False
             return
-        theirs_s = view.cost.linear.decode_per_request_s * self._num_decodes
+        theirs_s = view.cost.decode_per_request_s * self._num_decodes
         if self._was_first or theirs_s > passed_s:
             theirs_s = passed_s
         lead_s = self._lead_s + 2.0 * theirs_s - passed_s
@@ -236,7 +236,7 @@ class OrdinaryTraffic:
 
     def _first(self, view: StepView, order: Order[RelState]) -> StepDecision | None:
         """A step for the prompts of those that wait, as an idle engine would have it; None if none fits."""
-        cost, totals, ratios = view.cost.linear, self._book.totals, miss_ratios(self._book)
+        cost, totals, ratios = view.cost, self._book.totals, miss_ratios(self._book)
         most = view.limits.max_num_batched_tokens
         slots, kv_tokens = view.free_capacity
         taken: list[str] = []

@@ -84,7 +84,7 @@ class SchedulingPolicy:
         totals = self.book.totals
         return self.arrangement.decide(StepChoices(
             order, order.sort([state for state in self.book.running if state.num_decoding]),
-            self.candidates(view, order), totals.with_waiting, totals.at_work, view.cost.linear,
+            self.candidates(view, order), totals.with_waiting, totals.at_work, view.cost,
             self._later,
             limits_admission=self.reserve_share is not None,
         ))  # fmt: skip

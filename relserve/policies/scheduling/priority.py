@@ -68,7 +68,7 @@ class Dynamic:
     def _estimate(self, view: StepView, book: RelBook) -> None:
         """Of the active ones; their waiting rows are looked up in the prefix cache before."""
         estimate = pem_exact if self._exact else pem
-        states, limits, cost, ratios = book.states, view.limits, view.cost.linear, miss_ratios(book)
+        states, limits, cost, ratios = book.states, view.limits, view.cost, miss_ratios(book)
         tokens, outputs, prefills, decodes, work_s, bases_s, total_s, full = book.columns(ESTIMATE)
         for slot in book.active.values():
             state = states[slot]

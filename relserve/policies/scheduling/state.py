@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from relserve.policies.cost import StepCost
+from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.order import Order
 
 NO_ORDER: Order[RelState] = Order()
@@ -124,7 +124,7 @@ class StepView:
     free_capacity: FreeCapacity
     limits: Limits
     now_s: float
-    cost: StepCost
+    cost: CostModel
     miss_ratio: Callable[[RelState], float]
     cancelled: frozenset[str] = frozenset()
     num_steps: int = 1

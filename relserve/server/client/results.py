@@ -22,7 +22,6 @@ class Rows:
 
     Attributes:
         num_taken: rows so far.
-        is_done: whether there are no more.
     """
 
     def __init__(
@@ -36,11 +35,6 @@ class Rows:
         self._batches, self._stop = batches, stop
         self._left: pa.RecordBatch | None = None
         self._is_exhausted = self.is_kept = False
-
-    @property
-    def is_done(self) -> bool:
-        """Whether no row is left; looks ahead."""
-        return self._peek() is None
 
     def take(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """The next rows, at most `most`; None: all."""

@@ -49,7 +49,7 @@ def test_a_start_that_is_cancelled_leaves_no_engine(monkeypatch: pytest.MonkeyPa
 
     async def cancelled() -> bool:
         channel = StateChannel(lambda *_: True)
-        launcher = LocalLauncher("m", "folder", {}, print, lambda _: None, channel)
+        launcher = LocalLauncher("m", "folder", {}, lambda _: None, channel)
         starting = asyncio.ensure_future(launcher.start(MemberSpec("a")))
         while not Engine.made:
             await asyncio.sleep(0.01)
