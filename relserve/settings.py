@@ -7,16 +7,15 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from relserve.errors import UsageError
 
 PREFIX = "RELSERVE_"
+OPENAI = "openai"  # among RELSERVE_ENGINE_ARGS: those of vLLM's web app
 # Variables that the tests, benchmarks, `relserve serve` and the engine's own child process read.
 NOT_SETTINGS = (
     "RELSERVE_DATA", "RELSERVE_DUCKDB_TESTS",
@@ -24,6 +23,11 @@ NOT_SETTINGS = (
     "RELSERVE_RESIDENT_LOCK",
     "RELSERVE_HTTP_TOKEN", "RELSERVE_FORMER_MEMORY_LIMIT",
 )  # fmt: skip
+# Settings of before, and where what they said is to stand now.
+MOVED = {
+    "RELSERVE_TRACES": "OpenTelemetry's own variables say it: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318",
+    "RELSERVE_OPENAI_ARGS": 'they stand in RELSERVE_ENGINE_ARGS, as {"openai": {..}}',
+}
 SHARED, OWN = "shared", "own"
 DEFAULT_HOST = "default"  # in RELSERVE_API_KEY_HOSTS: the server of the default model
 _OPENAI = "api.openai.com"
@@ -99,6 +103,13 @@ def _hosts(text: str) -> tuple[str, ...]:
     return hosts
 
 
+def _engine_args(text: str) -> dict[str, Any]:
+    given = _json_object(text)
+    if not isinstance(given.get(OPENAI, {}), dict):
+        raise ValueError("no object of arguments")
+    return given
+
+
 def _weights(text: str) -> dict[str, float]:
     weights = _json_object(text)
     for weight in weights.values():
@@ -127,13 +138,6 @@ def _deadline(text: str) -> float:
     return seconds
 
 
-def _traces(text: str) -> str:
-    parts = urlsplit(text.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("no URL")
-    return text.strip() if parts.path.strip("/") else f"{text.strip().rstrip('/')}/v1/traces"
-
-
 def _folder(text: str) -> Path:
     return Path(os.path.abspath(Path(text).expanduser()))
 
@@ -149,14 +153,6 @@ def cache_dir() -> Path:
 def keeps_learnt() -> bool:
     """Whether what engines learn is kept on disk; for an engine's process too, see `cache_dir`."""
     return os.environ.get(PREFIX + "KEEP_LEARNT", "").strip().lower() not in _OFF
-
-
-def traces_endpoint() -> str:
-    """Where traces go, "" for nowhere; for an engine's process too, see `cache_dir`."""
-    if given := os.environ.get(PREFIX + "TRACES"):
-        with suppress(ValueError):
-            return _traces(given)
-    return ""
 
 
 def names_a_model() -> bool:
@@ -200,13 +196,10 @@ class Settings:
     )
     max_in_flight: int = _setting(256, "HTTP requests at once to one server, from 1", _at_least(1))
     engine_args: Mapping[str, Any] = _setting(
-        None, 'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}', _json_object
-    )
-    openai_args: Mapping[str, Any] = _setting(
         None,
-        "JSON object of arguments of vLLM's web app under `relserve serve --openai`, e.g. "
-        '{"enable_auto_tool_choice": true, "tool_call_parser": "hermes"}',
-        _json_object,
+        'JSON object of vLLM engine arguments, e.g. {"max_num_seqs": 64}; those of its web app under '
+        '`relserve serve --openai` as "openai", e.g. {"openai": {"tool_call_parser": "hermes"}}',
+        _engine_args,
     )
     engine: str = _setting(
         OWN,
@@ -266,13 +259,21 @@ class Settings:
         "'ours' (default), 'lens', 'static-N', or 'off'",
         step_budget_of,
     )
-    traces: str = _setting(
-        "", "URL for OpenTelemetry's spans, by OTLP/HTTP, e.g. http://localhost:4318/v1/traces", _traces
-    )
     progress: bool | None = _setting(None, "progress bars: 1, 0, or unset for terminals and notebooks", _flag)
 
+    @property
+    def vllm_args(self) -> Mapping[str, Any]:
+        """Of `engine_args`, those of the engine itself."""
+        return {name: value for name, value in self.engine_args.items() if name != OPENAI}
+
+    @property
+    def openai_args(self) -> Mapping[str, Any]:
+        """Of `engine_args`, those of vLLM's web app."""
+        found: Mapping[str, Any] = self.engine_args.get(OPENAI, {})
+        return found
+
     def __post_init__(self) -> None:
-        for name in ("engine_args", "openai_args", "shares", "slo_classes"):
+        for name in ("engine_args", "shares", "slo_classes"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, {})
         if self.cache_dir is None:
@@ -292,6 +293,8 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         if not name.startswith(PREFIX) or name in NOT_SETTINGS or not text:
             continue
         if name not in known:
+            if name in MOVED:
+                raise UsageError(f"{name} is no setting of relserve any more: {MOVED[name]}")
             near = get_close_matches(name, known, 1)
             meant = f" Did you mean {near[0]}?" if near else ""
             raise UsageError(f"{name} is no setting of relserve.{meant} There are: {', '.join(known)}")

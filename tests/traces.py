@@ -50,7 +50,7 @@ class Receiver:
     """Takes spans by OTLP over HTTP on this machine, as a collector does.
 
     Attributes:
-        endpoint: as RELSERVE_TRACES has it.
+        endpoint: as OTEL_EXPORTER_OTLP_TRACES_ENDPOINT has it.
         seen: what came.
     """
 

@@ -72,4 +72,4 @@ def _measure(screen: Console, model: str, seconds: float, measure: Measuring[T])
             elif "measured" in message:
                 line.update(f"{message['measured']:,} steps measured")
 
-        return measure(path, settings.engine_args, seconds, log_path, tell)
+        return measure(path, settings.vllm_args, seconds, log_path, tell)

@@ -147,9 +147,9 @@ def engine_args_of(settings: Settings) -> Mapping[str, Any]:
         _see_that_no_budget_differs(settings)
         ours["step_budget"] = settings.step_budget
     if not ours:
-        return settings.engine_args
+        return settings.vllm_args
     given = settings.engine_args.get("additional_config") or {}
-    return {**settings.engine_args, "additional_config": {**given, KEY: {**(given.get(KEY) or {}), **ours}}}
+    return {**settings.vllm_args, "additional_config": {**given, KEY: {**(given.get(KEY) or {}), **ours}}}
 
 
 def _see_that_none_differs(settings: Settings) -> None:

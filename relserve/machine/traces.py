@@ -1,26 +1,31 @@
 """Traces: OpenTelemetry's spans of what statements do, below those of the user's own program.
 
-They go to the tracer provider that the program has set. Where it has none and RELSERVE_TRACES names an
-endpoint, a provider is made here, and is the process's from then on: vLLM's spans of requests go there too.
-Where neither is, nothing is imported and nothing made. A span says how much and how long, never what: no
-prompts, no SQL, and of errors their class alone, since messages quote both.
+They go to the tracer provider that the program has set. Where it has none and OpenTelemetry's own variables
+name an endpoint, a provider is made here, and is the process's from then on: vLLM's spans of requests go
+there too. Where neither is, nothing is imported and nothing made. A span says how much and how long, never
+what: no prompts, no SQL, and of errors their class alone, since messages quote both.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
 from typing import Any
 
-from relserve.errors import Cancelled, UsageError
-from relserve.settings import traces_endpoint
+from relserve.errors import Cancelled
 from relserve.version import VERSION
 
+logger = logging.getLogger(__name__)
+
 SERVICE = "relserve"
-PROTOCOL = "http/protobuf"  # of RELSERVE_TRACES, as OTEL_EXPORTER_OTLP_TRACES_PROTOCOL has it
+OTLP = "OTEL_EXPORTER_OTLP_"  # with TRACES_ behind it a variable is for spans alone
+LOCAL = "http://localhost:4318"  # what OpenTelemetry takes where OTEL_TRACES_EXPORTER alone asks for spans
+GRPC, HTTP = "grpc", "http/protobuf"
 MAX_QUEUED = 1 << 16  # spans that wait to be sent: those of a statement's rows end together
 MAX_QUEUED_VARIABLE = "OTEL_BSP_MAX_QUEUE_SIZE"
 
@@ -60,6 +65,7 @@ class Span:
 _NOBODY = nullcontext(Span(None))
 _SAME = nullcontext()
 _own: Any = None  # the provider that was made here
+_is_missing = False  # OpenTelemetry is asked for and not installed
 _starting = threading.Lock()
 
 
@@ -77,20 +83,13 @@ def span(
 
     Args:
         interrupted: whether an error is of what was interrupted, and has not failed.
-
-    Raises:
-        UsageError: RELSERVE_TRACES asks for traces, and OpenTelemetry is not installed.
     """
     provider = _provider()
     return _NOBODY if provider is None else _made(provider, name, attributes, interrupted)
 
 
 def carried() -> Headers | None:
-    """The span that is around this, to be carried to other threads and processes; None where nobody traces.
-
-    Raises:
-        UsageError: as of `span`.
-    """
+    """The span around this, to be carried to other threads and processes; None where nobody traces."""
     if _provider() is None:
         return None
     headers: dict[str, str] = {}
@@ -99,11 +98,7 @@ def carried() -> Headers | None:
 
 
 def within(headers: Headers | None) -> AbstractContextManager[None]:
-    """Inside, what was carried here is around everything; nothing where nobody traces here.
-
-    Raises:
-        UsageError: as of `span`.
-    """
+    """Inside, what was carried here is around everything; nothing where nobody traces here."""
     return _SAME if headers is None or _provider() is None else _entered(headers)
 
 
@@ -113,12 +108,26 @@ def trace_of(headers: Headers) -> dict[str, str]:
 
 
 def is_on() -> bool:
-    """Whether somebody traces; where RELSERVE_TRACES asks for it, the provider is there from now on.
-
-    Raises:
-        UsageError: as of `span`.
-    """
+    """Whether somebody traces; where the environment asks for it, the provider is there from now on."""
     return _provider() is not None
+
+
+def endpoint() -> str:
+    """Where spans go by OpenTelemetry's own variables, and so vLLM's; "" for nowhere."""
+    told = os.environ.get
+    exporter = told("OTEL_TRACES_EXPORTER", "").strip().lower()
+    if exporter not in ("", "otlp") or told("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return ""
+    if given := told(OTLP + "TRACES_ENDPOINT", "").strip():
+        return given
+    base = told(OTLP + "ENDPOINT", "").strip() or (LOCAL if exporter else "")
+    return f"{base.rstrip('/')}/v1/traces" if base and protocol() == HTTP else base
+
+
+def protocol() -> str:
+    """In which words spans go there: OpenTelemetry's grpc or http/protobuf, which is the default here."""
+    given = os.environ.get(OTLP + "TRACES_PROTOCOL") or os.environ.get(OTLP + "PROTOCOL")
+    return GRPC if given and given.strip().lower() == GRPC else HTTP
 
 
 def flush(limit_s: float) -> None:
@@ -179,30 +188,33 @@ def _provider() -> Any:
     found = None if find is None else find()
     if found is not None and type(found).__name__ != "ProxyTracerProvider":  # which stands for none
         return found
-    endpoint = traces_endpoint()
-    return _start(endpoint) if endpoint else None
+    return _start(url) if not _is_missing and (url := endpoint()) else None
 
 
-def _start(endpoint: str) -> Any:
-    global _own
+def _start(url: str) -> Any:
+    global _own, _is_missing
     with _starting:
-        if _own is not None:
+        if _own is not None or _is_missing:
             return _own
         try:
             from opentelemetry import trace
-            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+            way = "grpc" if protocol() == GRPC else "http"
+            exporters = import_module(f"opentelemetry.exporter.otlp.proto.{way}.trace_exporter")
         except ImportError as error:
-            raise UsageError(
-                f"RELSERVE_TRACES asks for traces, and OpenTelemetry is not installed ({error}); "
-                "pip install 'relserve[traces]', or unset RELSERVE_TRACES"
-            ) from error
+            _is_missing = True
+            logger.warning(
+                "the environment asks for traces at %s, and OpenTelemetry is not installed (%s): nothing is "
+                "traced. pip install 'relserve[traces]', or set OTEL_TRACES_EXPORTER=none", url, error,
+            )  # fmt: skip
+            return None
         name = os.environ.get("OTEL_SERVICE_NAME", SERVICE)
         provider = TracerProvider(resource=Resource.create({"service.name": name}))
         queued = None if MAX_QUEUED_VARIABLE in os.environ else MAX_QUEUED
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint), queued))
+        provider.add_span_processor(BatchSpanProcessor(exporters.OTLPSpanExporter(endpoint=url), queued))
         trace.set_tracer_provider(provider)  # before vLLM sets one of its own
         _own = provider
         return _own

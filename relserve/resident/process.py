@@ -242,8 +242,9 @@ class Process:
             self._openai = _openai_of(self.engine, self._place.openai, arguments, self._answering)
         if self._openai.arguments != arguments:
             mend = f"`relserve engine stop --model {self.resident.named}` ends it for everybody"
-            why = f"serves OpenAI's API with other arguments (RELSERVE_OPENAI_ARGS): {self._openai.arguments}"
-            await write_json(writer, {"error": f"the shared engine for {self.resident.model} {why}; {mend}"})
+            other = f"other arguments (openai in RELSERVE_ENGINE_ARGS): {self._openai.arguments}"
+            why = f"the shared engine for {self.resident.model} serves OpenAI's API with {other}"
+            await write_json(writer, {"error": f"{why}; {mend}"})
             return
         await self._openai.open()
         await write_json(writer, {"socket": str(self._openai.path)})

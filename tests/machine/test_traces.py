@@ -44,9 +44,9 @@ def test_a_provider_that_stands_for_none_is_none() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_spans_go_where_the_setting_says() -> None:
+def test_spans_go_where_the_environment_says() -> None:
     receiver = Receiver()
-    done = run(ASK, RELSERVE_TRACES=receiver.endpoint.removesuffix("/v1/traces"))
+    done = run(ASK, OTEL_EXPORTER_OTLP_ENDPOINT=receiver.endpoint.removesuffix("/v1/traces"))
     receiver.close()
     assert done.returncode == 0, done.stderr
     assert {(each.name, each.service) for each in receiver.seen} == {
@@ -57,32 +57,56 @@ def test_spans_go_where_the_setting_says() -> None:
 @pytest.mark.long
 def test_where_nobody_takes_them_the_program_goes_on_and_ends() -> None:
     began_s = time.monotonic()
-    done = run(f"{ASK}\nprint('done')", RELSERVE_TRACES="http://127.0.0.1:9/v1/traces")
+    done = run(f"{ASK}\nprint('done')", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://127.0.0.1:9/v1/traces")
     assert done.stdout == "done\n", done.stderr
     assert time.monotonic() - began_s < 60
 
 
-def test_without_opentelemetry_the_setting_is_an_error_that_says_how_to_mend_it() -> None:
+def test_without_opentelemetry_nothing_is_traced_and_one_line_says_how_to_mend_it() -> None:
+    """These variables are often there for other programs' sake, so they are no error."""
     pytest.importorskip("opentelemetry")
-    done = run(f"import sys\nsys.modules['opentelemetry'] = None\n{ASK}", RELSERVE_TRACES="http://127.0.0.1:9")
-    assert "pip install 'relserve[traces]', or unset RELSERVE_TRACES" in done.stderr
-    assert "UsageError" in done.stderr
+    text = f"import sys\nsys.modules['opentelemetry'] = None\n{ASK}{ASK}\nprint('done')"
+    done = run(text, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
+    assert done.stdout == "done\n", done.stderr
+    assert done.stderr.count("pip install 'relserve[traces]', or set OTEL_TRACES_EXPORTER=none") == 1
 
 
-def test_the_setting_is_a_url() -> None:
-    assert load({"RELSERVE_TRACES": "http://h:4318"}).traces == "http://h:4318/v1/traces"
-    assert load({"RELSERVE_TRACES": "https://h/path/"}).traces == "https://h/path/"
-    assert load({}).traces == ""
-    for wrong in ("localhost:4318", "grpc://h:4317", "http://"):
-        with pytest.raises(UsageError, match=r"RELSERVE_TRACES=.* cannot be read"):
-            load({"RELSERVE_TRACES": wrong})
+URL = "http://h:4318"
+
+
+@pytest.mark.parametrize(
+    ("variables", "endpoint"),
+    [
+        ({}, ""),
+        ({"ENDPOINT": f"{URL}/"}, f"{URL}/v1/traces"),
+        ({"ENDPOINT": URL, "TRACES_ENDPOINT": "https://spans/path"}, "https://spans/path"),
+        ({"ENDPOINT": "http://h:4317", "PROTOCOL": "grpc"}, "http://h:4317"),
+        ({"ENDPOINT": URL, "PROTOCOL": "grpc", "TRACES_PROTOCOL": "http/protobuf"}, f"{URL}/v1/traces"),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, "http://localhost:4318/v1/traces"),
+        ({"ENDPOINT": URL, "OTEL_TRACES_EXPORTER": "none"}, ""),
+        ({"ENDPOINT": URL, "OTEL_SDK_DISABLED": "true"}, ""),
+    ],
+)
+def test_opentelemetrys_own_variables_say_where_spans_go(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], endpoint: str
+) -> None:
+    for name in [each for each in os.environ if each.startswith("OTEL_")]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name if name.startswith("OTEL_") else f"OTEL_EXPORTER_OTLP_{name}", value)
+    assert traces.endpoint() == endpoint
+
+
+def test_the_setting_of_before_says_where_to_put_it() -> None:
+    with pytest.raises(UsageError, match=r"RELSERVE_TRACES is no setting .* OTEL_EXPORTER_OTLP_ENDPOINT"):
+        load({"RELSERVE_TRACES": URL})
 
 
 @pytest.mark.performance
 def test_a_span_that_nobody_sees_costs_little(
     monkeypatch: pytest.MonkeyPatch, limit_s: Callable[..., float]
 ) -> None:
-    monkeypatch.delenv("RELSERVE_TRACES", raising=False)
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     began_s = time.perf_counter()
     for _ in range(10_000):
         with traces.span("relserve.relquery"):
@@ -106,7 +130,7 @@ os._exit(0)
 
 def test_a_process_that_ends_at_once_sends_its_last_spans_before() -> None:
     receiver = Receiver()
-    done = run(LAST.format(limit_s=30), RELSERVE_TRACES=receiver.endpoint)
+    done = run(LAST.format(limit_s=30), OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=receiver.endpoint)
     receiver.close()
     assert done.returncode == 0, done.stderr
     assert [each.name for each in receiver.seen] == ["relserve.last"]
@@ -116,7 +140,9 @@ def test_a_process_that_ends_at_once_sends_its_last_spans_before() -> None:
 def test_who_takes_no_spans_holds_no_process_up_that_ends(limit_s: Callable[..., float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as says_nothing:
         port = says_nothing.getsockname()[1]
-        done = run(LAST.format(limit_s=1), RELSERVE_TRACES=f"http://127.0.0.1:{port}/v1/traces")
+        done = run(
+            LAST.format(limit_s=1), OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=f"http://127.0.0.1:{port}/v1/traces"
+        )
     assert 0.9 < float(done.stdout) < limit_s(3.0), done.stderr
 
 

@@ -19,7 +19,6 @@ from relserve.engines.fleet.state_channel import StateChannel
 from relserve.engines.keys import server_key
 from relserve.engines.local.engine import LocalEngine
 from relserve.gate.made import make_gate
-from relserve.machine import traces
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.cost import CostModel
 from relserve.settings import Settings
@@ -39,11 +38,10 @@ def make_fleet(
         folder_of: the folder or hub id of a model that runs here, by its name; raises ModelError.
 
     Raises:
-        UsageError: the file says what cannot be, or wants more GPUs than there are; or as of `traces.is_on`.
+        UsageError: the file says what cannot be, or wants more GPUs than there are.
         EngineStartError: it wants members in Ray actors, and Ray is not installed.
         ModelError: it is not there, or its model's name leads to no model.
     """
-    traces.is_on()  # what is wrong with it is told now, and not by each instalment
     file = read_fleet(path)
     are_servers = all(member.url for member in file.members)
 

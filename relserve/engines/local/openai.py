@@ -125,5 +125,5 @@ class OpenAISocket:
         except EngineGone:
             raise
         except Exception as error:
-            why = f"{one_line(error)}; its arguments are those of RELSERVE_OPENAI_ARGS"
+            why = f'{one_line(error)}; its arguments are "openai" in RELSERVE_ENGINE_ARGS'
             raise EngineError(f"vLLM's OpenAI server did not start: {why}") from error

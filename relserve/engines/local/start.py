@@ -17,7 +17,6 @@ from relserve.engines.local import cpu
 from relserve.engines.local.running import RunningEngine
 from relserve.errors import EngineStartError
 from relserve.machine import traces
-from relserve.settings import traces_endpoint
 from relserve.vllm_plugin import engines, host
 from relserve.vllm_plugin.child_process import LOG_VARIABLE, PARENT_VARIABLE, PROCESS_NAME
 from relserve.vllm_plugin.settings import KEY
@@ -172,16 +171,16 @@ def variables_of(path: str, arguments: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _with_traces(arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, with vLLM's spans sent to where RELSERVE_TRACES says, unless they say something."""
-    return {TRACES: endpoint, **arguments} if (endpoint := traces_endpoint()) else arguments
+    """The arguments, with vLLM's spans sent to where ours go, unless they say something."""
+    return {TRACES: url, **arguments} if (url := traces.endpoint()) and traces.is_on() else arguments
 
 
 def _variables_of_traces(arguments: Mapping[str, Any]) -> dict[str, str]:
     """How vLLM, which else speaks gRPC, is to send its spans there."""
-    if not arguments.get(TRACES) or arguments[TRACES] != traces_endpoint():
+    if not arguments.get(TRACES) or arguments[TRACES] != traces.endpoint():
         return {}
     traces.is_on()  # it makes the provider of this process, before vLLM would make one
-    said = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": traces.PROTOCOL, "OTEL_SERVICE_NAME": traces.SERVICE}
+    said = {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": traces.protocol(), "OTEL_SERVICE_NAME": traces.SERVICE}
     return {name: value for name, value in said.items() if name not in os.environ}
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +17,7 @@ import relserve
 from relserve.call.relquery import Reply
 from relserve.engines.fleet.engine import FleetEngine
 from relserve.engines.loop import spawn
-from relserve.engines.registry import own_engine, path_of
 from relserve.engines.scripted import ScriptedEngine
-from relserve.errors import UsageError
-from relserve.settings import load
 from tests.traces import Receiver, forget_provider, kept_spans
 
 PROMPTS = [f"How was dish {number}?" for number in range(60)]
@@ -83,24 +79,6 @@ def test_where_nobody_traces_members_are_told_of_who_asks(
     assert asked_with(None)[1].submissions[0].trace is None
 
 
-def test_an_instalment_that_cannot_even_be_asked_ends_the_relquery(monkeypatch: pytest.MonkeyPatch) -> None:
-    forget_opentelemetry(monkeypatch)
-    monkeypatch.setenv("RELSERVE_TRACES", "http://127.0.0.1:9/v1/traces")
-    with pytest.raises(UsageError, match="OpenTelemetry is not installed"):
-        asked_with(None)
-
-
-def test_a_setting_that_needs_what_is_not_there_is_told_when_the_fleet_is_made(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    forget_opentelemetry(monkeypatch)
-    monkeypatch.setenv("RELSERVE_TRACES", "http://127.0.0.1:9/v1/traces")
-    path = tmp_path / "fleet.toml"
-    path.write_text("[[members]]\nname = 'm'\nurl = 'http://127.0.0.1:9/v1'\n")
-    with pytest.raises(UsageError, match="OpenTelemetry is not installed"):
-        own_engine(f"fleet:{path}", path_of(f"fleet:{path}"), load(), lambda _: None)
-
-
 def forget_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is as if OpenTelemetry were not installed."""
     for name in [each for each in sys.modules if each.split(".")[0] == "opentelemetry"]:
@@ -123,10 +101,10 @@ os._exit(0)
 
 def test_a_member_in_ray_sends_its_last_spans_before_it_is_killed() -> None:
     receiver = Receiver()
+    environment = {**os.environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": receiver.endpoint}
     done = subprocess.run(
-        [sys.executable, "-c", HOST], env={**os.environ, "RELSERVE_TRACES": receiver.endpoint},
-        capture_output=True, text=True, timeout=TIMEOUT_S,
-    )  # fmt: skip
+        [sys.executable, "-c", HOST], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
+    )
     receiver.close()
     assert done.returncode == 0, done.stderr
     assert [each.name for each in receiver.seen] == ["relserve.last"]

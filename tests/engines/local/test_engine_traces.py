@@ -34,7 +34,8 @@ def receiver() -> Iterator[Receiver]:
 @pytest.mark.vllm
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed")
 def test_requests_are_spans_below_their_statement(receiver: Receiver, tmp_path: Path) -> None:
-    environment = {**os.environ, "RELSERVE_TRACES": receiver.endpoint, "RELSERVE_CACHE_DIR": str(tmp_path)}
+    told = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": receiver.endpoint, "RELSERVE_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, **told}
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=240
     )

@@ -101,7 +101,7 @@ def test_a_fleet_that_is_up_is_driven_without_its_file(file: Path) -> None:
 
 def test_the_owner_sends_its_last_spans_before_it_ends(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     receiver = Receiver()
-    monkeypatch.setenv("RELSERVE_TRACES", receiver.endpoint)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", receiver.endpoint)
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "600000")  # nothing is sent until then but at the end
     assert command("fleet", "up", str(file))[0] == 0
     text = "SELECT llm('{}', i::VARCHAR) FROM range(20) t(i)"
