@@ -22,7 +22,7 @@ class Explorer:
     """Another budget in each step, at random, while both models listen.
 
     Attributes:
-        seen: real and predicted seconds, by model.
+        models: that learn from each step, by name.
     """
 
     seed: int

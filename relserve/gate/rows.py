@@ -24,7 +24,7 @@ class Rows:
         submission: whose rows they are; it says where they stand to whoever it was told to tell.
         num_rows: of it, that are to be asked.
         user: whose share they count against.
-        tell: called when `num_ready` may have become more, on the loop.
+        output_cap: the most tokens that the answer of a row may have.
     """
 
     def __init__(self, gate: Gate, submission: Submission, num_rows: int, user: str, output_cap: int) -> None:

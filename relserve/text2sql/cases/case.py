@@ -91,7 +91,7 @@ class Case:
             a question and its SQL.
         tests: statements that a right answer makes true.
         notes: of the stage under way.
-        calls: prompts asked for this question in all, and in the stage under way.
+        num_calls, num_stage_calls: prompts asked for this question in all, and in the stage under way.
     """
 
     question: str
