@@ -45,8 +45,8 @@ class Job:
     Attributes:
         ends_at: the engine's counter of tokens at which it ends.
         begun_at: the counter when it came in.
-        load_s: integral of the load over the time that it has run, in requests times seconds, as of its start;
-            at its end, the integral over its own time.
+        load_s: integral of the load over the time that it has run, in requests times seconds, as of its
+            start; at its end, the integral over its own time.
     """
 
     request_id: str
