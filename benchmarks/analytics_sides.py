@@ -20,6 +20,7 @@ from relserve.call.relquery import CallSite, RelQuery, Reply, Submission
 from relserve.call.values import to_arrow
 from relserve.engines.loop import spawn
 from relserve.engines.protocol import Engine
+from relserve.session.folding import FoldedRows
 from relserve.session.open_relquery import OpenRelQuery
 from relserve.session.session import Session
 
@@ -107,8 +108,14 @@ class UnfoldedRelQuery(AbstractContextManager["UnfoldedRelQuery"]):
         self, rows: Sequence[Sequence[Any]], multiplicity: Sequence[int] | None = None, **_: Any
     ) -> list[Answer]:
         """See `OpenRelQuery.ask`."""
-        site, weights = self.opened.site, multiplicity or [1] * len(rows)
-        prompts = site.prompts(rows)
+        return self._asked(self.opened.site.prompts(rows), multiplicity or [1] * len(rows))
+
+    def ask_folded(self, folded: FoldedRows, *_: Any, **__: Any) -> list[Answer]:
+        """See `OpenRelQuery.ask_folded`."""
+        return self._asked(folded.prompts, folded.num_rows_of)
+
+    def _asked(self, prompts: Sequence[str | None], weights: Sequence[int]) -> list[Answer]:
+        site = self.opened.site
         sent = [p for p, w in zip(prompts, weights, strict=True) for _ in range(w) if p is not None]
         submission = Submission(self.record.rel_id, sent, site.sampling, site.options.system)
         texts: dict[str, str | None] = {}

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from relserve.call.answer_types import Answer, AnswerType, Grammar
 from relserve.call.field_order import free_rows
@@ -20,6 +20,8 @@ from relserve.call.standing import Standing
 from relserve.call.template import Binding
 from relserve.call.turns import Turn, turns_of
 from relserve.errors import Failure
+
+P = TypeVar("P", str, str | None)  # a prompt
 
 _numbers = itertools.count(1)
 _process = secrets.token_hex(3)  # in containers, whose clients may share a server, pids are alike
@@ -81,12 +83,21 @@ class CallSite:
 
     def prompts(self, rows: Sequence[Sequence[Any]]) -> list[str | None]:
         """The user message of each row of values, in order; None where a NULL makes the answer NULL."""
-        lead = self.answer_type.instruction
-        lead = lead + "\n" if lead else ""
-        render = self.binding.render
         free = self.options.field_order == "free"
-        rendered = (render(row) for row in (free_rows(rows, self.binding.used) if free else rows))
-        return [None if prompt is None else lead + prompt for prompt in rendered]
+        rows = free_rows(rows, self.binding.used) if free else rows
+        return self.messages(list(map(self.binding.render, rows)))
+
+    def messages(self, rendered: Sequence[P]) -> list[P]:
+        """The user messages of rows that the binding has rendered; None stays None."""
+        lead = self.answer_type.instruction
+        if not lead:
+            return list(rendered)
+        return [prompt if prompt is None else f"{lead}\n{prompt}" for prompt in rendered]
+
+    @cached_property
+    def hangs_on_values(self) -> bool:
+        """Whether what is asked hangs on the values of all rows, and not on what each one renders to."""
+        return FUNCTIONS[self.function].aggregate or self.options.field_order == "free"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class FoldedRows(NamedTuple):
     prompts: list[str]
     num_rows_of: list[int]
     may_split: frozenset[int]
-    prompt_of_row: list[int | None]
+    prompt_of_row: Sequence[int | None]
     num_null: int
     grammars: list[Grammar | None] | None = None
 
@@ -58,6 +58,8 @@ def fold_rows(
     """
     keys = prompts if grammars is None else _keys(prompts, grammars)
     weights = multiplicity or [1] * len(prompts)
+    if grammars is None and may_split is None and len(set(prompts)) == len(prompts):
+        return _as_they_are(prompts, weights)
     splits = may_split or [False] * len(prompts)
     numbers: dict[Key, int] = {}
     num_rows_of: list[int] = []
@@ -83,6 +85,23 @@ def fold_rows(
         prompts=[key if isinstance(key, str) else key[0] for key in numbers],
         grammars=[None if isinstance(key, str) else key[1] for key in numbers],
     )
+
+
+def folded_before(
+    prompts: Sequence[str], num_rows_of: Sequence[int], num_null: int = 0
+) -> FoldedRows:
+    """Rows that somebody else has folded: distinct prompts, and how many table rows each stands for."""
+    return FoldedRows(list(prompts), list(num_rows_of), frozenset(), range(len(prompts)), num_null)
+
+
+def _as_they_are(prompts: Sequence[str | None], weights: Sequence[int]) -> FoldedRows:
+    """Prompts of which no two are equal, as those of distinct rows mostly are: there is nothing to fold."""
+    if None not in prompts:
+        return folded_before(cast(Sequence[str], prompts), weights)
+    at = prompts.index(None)
+    kept = cast(list[str], [*prompts[:at], *prompts[at + 1 :]])
+    folded = folded_before(kept, [*weights[:at], *weights[at + 1 :]], weights[at])
+    return folded._replace(prompt_of_row=[*range(at), None, *range(at, len(kept))])
 
 
 def _keys(prompts: Sequence[str | None], grammars: Grammars) -> list[Any]:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from relserve.cache.cache import AnswerCache
 from relserve.call.answer_types import Answer
@@ -81,18 +81,14 @@ class OpenRelQuery:
         num_new_rows: int | None = None,
         grammars: Grammars | None = None,
     ) -> list[Answer]:
-        """Answer one round of rows.
+        """Answer one round of rows: render them, fold equal prompts, and ask these.
 
         Where the relQuery remembers, a prompt that an earlier round answered, or failed, is not asked again.
 
         Args:
             rows: one sequence of values a row.
             multiplicity: how many table rows each of `rows` stands for; None: one each.
-            enough: called with the answers of the distinct prompts of these rows after every batch; when it
-                says so the rest is aborted in the engine, and those answers are UNASKED.
-            announced: distinct prompts that the relQuery is expected to have in all; None: no more than
-                were asked so far and in this round.
-            progress: called with the record after every batch of replies.
+            enough, announced, progress: see `ask_folded`.
             may_split: which rows the caller asks in parts if they are over the context: such a failure is
                 then neither on record nor raised; None: no row.
             num_new_rows: table rows that this round adds to the record; None: those of `multiplicity`.
@@ -104,18 +100,51 @@ class OpenRelQuery:
 
         Raises:
             OptionError: there are grammars, and the call's answers have a type that has its own.
+            EngineError, RowError, Cancelled: as of `ask_folded`.
+        """
+        if grammars is not None:
+            _check_takes_grammars(self.site)
+        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
+        answers = self.ask_folded(
+            folded, rows, enough=enough, announced=announced, progress=progress, num_new_rows=num_new_rows
+        )
+        return folded.spread(answers, NULL)
+
+    def ask_folded(
+        self,
+        folded: FoldedRows,
+        inputs: Sequence[Sequence[Any]],
+        *,
+        enough: Enough | None = None,
+        announced: int | None = None,
+        progress: Progress | None = None,
+        num_new_rows: int | None = None,
+    ) -> list[Answer]:
+        """Answer one round of rows that are rendered and folded already.
+
+        Args:
+            folded: their user messages.
+            inputs: values of the first few rows, by which one sees what the call is about.
+            enough: called with the answers of the distinct prompts of these rows after every batch; when it
+                says so the rest is aborted in the engine, and those answers are UNASKED.
+            announced: distinct prompts that the relQuery is expected to have in all; None: no more than
+                were asked so far and in this round.
+            progress: called with the record after every batch of replies.
+            num_new_rows: table rows that this round adds to the record; None: those of `folded`.
+
+        Returns:
+            The answer of each distinct prompt.
+
+        Raises:
             EngineError: the engine is not to be had, or tells no probabilities for min_confidence.
             RowError: a row failed and on_error is 'raise'.
             Cancelled: the relQuery's cancel event was set.
         """
-        if grammars is not None:
-            _check_takes_grammars(self.site)
         if self._foreign_tables is not None:
-            self._foreign_tables.look(self.site, rows, self.record.statement)
-        folded = fold_rows(self.site.prompts(rows), multiplicity, may_split, grammars)
+            self._foreign_tables.look(self.site, inputs, self.record.statement)
         watch = Watch(self._cancel, progress, enough)
         with self._recorder.asking(), self._span() as span:
-            return folded.spread(self._answers(folded, watch, announced, num_new_rows, span), NULL)
+            return self._answers(folded, watch, announced, num_new_rows, span)
 
     def close(self, error: BaseException | None = None) -> None:
         """No round follows; `error`: what ended the relQuery between two rounds. Further calls do nothing."""
@@ -140,7 +169,7 @@ class OpenRelQuery:
     def _answers(
         self, folded: FoldedRows, watch: Watch, announced: int | None, num_new_rows: int | None,
         span: traces.Span,
-    ) -> list[Any]:
+    ) -> list[Answer]:
         """The answer of each distinct prompt."""
         submission = submission_of(self.site, self.record.rel_id, folded, self._cache_salt)
         step = self._step
@@ -163,7 +192,7 @@ class OpenRelQuery:
                     self._num_sent -= one.num_over_context
         finally:
             span.put({"relserve.kept_answers": one.num_cached, "relserve.failed_rows": one.num_failed_rows})
-        return one.answers
+        return cast(list[Answer], one.answers)  # all are there now
 
     def _take_engine(self) -> Engine:
         """The engine of a round; one that was closed since the round before has a successor."""

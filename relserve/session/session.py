@@ -17,7 +17,7 @@ from relserve.engines.protocol import Engine, Estimable
 from relserve.errors import EngineError
 from relserve.policies.cost import CostModel
 from relserve.session.estimate import Estimate, estimate
-from relserve.session.folding import fold_rows
+from relserve.session.folding import FoldedRows
 from relserve.session.foreign_tables import ForeignTables
 from relserve.session.history import History, QueryRecord
 from relserve.session.model_hosts import ModelHosts
@@ -165,22 +165,24 @@ class Session:
         engine = self.find_engine(model)
         return engine.find_cost() if isinstance(engine, Estimable) else None
 
-    def estimate(self, relquery: RelQuery, cancel: threading.Event | None = None) -> Estimate:
-        """What running a relQuery would cost; asks nothing and starts no engine.
+    def estimate(
+        self, site: CallSite, folded: FoldedRows, cancel: threading.Event | None = None
+    ) -> Estimate:
+        """What asking these rows of a call would cost; asks nothing and starts no engine.
 
         Raises:
-            ModelError: its model is not to be had.
+            ModelError: the call's model is not to be had.
             Cancelled: `cancel` was set while a server was asked which model it has.
         """
-        engine, site = self.find_engine(relquery.options.model), relquery.site
-        folded = fold_rows(relquery.prompts(), relquery.multiplicity, grammars=relquery.grammars)
-        submission = submission_of(site, relquery.rel_id, folded, self.cache_salt)
+        engine, rel_id = self.find_engine(site.options.model), new_rel_id()
+        submission = submission_of(site, rel_id, folded, self.cache_salt)
         if self.sorts:
             order = sorted(range(len(folded.prompts)), key=folded.prompts.__getitem__)
             submission = submission.part(order, None)
         record = QueryRecord(
-            relquery.rel_id, site.function, site.binding.template.text, engine.model,
-            relquery.num_rows, num_distinct=len(folded.prompts), num_null=folded.num_null,
+            rel_id, site.function, site.binding.template.text, engine.model,
+            sum(folded.num_rows_of) + folded.num_null, num_distinct=len(folded.prompts),
+            num_null=folded.num_null,
         )  # fmt: skip
         num_cached = None
         with suppress(EngineError):  # a server that is not up does not tell which model it has

@@ -33,6 +33,7 @@ from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Planning
 from relserve_duckdb.udf.plan_only import plan_only
+from relserve_duckdb.udf.question_site import QuestionSite
 
 KEY = "llm_calls"  # of our row about them in the result of EXPLAIN
 _ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"
@@ -164,11 +165,11 @@ class Explainer:
         return Explanation(tuple(calls), (*notes, *_notes(calls)))
 
     def _estimate(self, number: int, reached: Reached, at_most: bool) -> CallEstimate:
-        relquery = reached.relquery()
-        if relquery is None:
+        folded, site = reached.folded(), reached.site
+        if folded is None or isinstance(site, QuestionSite):
             found, untold = question_estimate(reached), "the answers of one stage decide what the next asks"
         else:
-            found = self.state.session.estimate(relquery, self.state.run.cancel)
+            found = self.state.session.estimate(site, folded, self.state.run.cancel)
             untold = "its prompts hold another call's answers" if reached.holds_answers else ""
         return CallEstimate(
             number, found.function, found.template, found, tuple(reached.depends_on), at_most, untold

@@ -61,7 +61,7 @@ class FilterRunner:
 
     def skipped(self, i: int) -> set[str | None]:
         """Inputs of filter i that need no answer: another filter drops all their rows."""
-        return self.scan.values[i].keys() - self.verdicts[i].keys()
+        return self.scan.prompts(i) - self.verdicts[i].keys()
 
     @cached_property
     def _cost_models(self) -> list[CostModel | None]:
@@ -129,10 +129,9 @@ class FilterRunner:
         if site is None or not fresh:
             return
         known, verdict, column = self.run.memo.known(site), self.verdicts[i], self.scan.columns[i]
-        prompts = [prompt for prompt in fresh if prompt not in known]
+        prompts = [prompt for prompt in fresh if prompt is not None and prompt not in known]
         if prompts:
-            values = self.scan.values[i]
-            wanted = Wanted(site, prompts, [values[p] for p in prompts], [fresh[p] for p in prompts])
+            wanted = Wanted(site, prompts, [fresh[p] for p in prompts], 0, self.scan.rows_of(i, prompts))
             num_sure = sum(verdict.get(column[row], False) for row in rows)
             enough = None if need is None else partial(self._are_enough, i, fresh, prompts, need - num_sure)
             announced = self._num_asked[i] + len(self._fresh(i, expected)) if expected else None

@@ -10,11 +10,12 @@ between), the lengths differ, and the scan is not used.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import KeysView, Sequence
 from typing import Any
 
 from relserve.call.relquery import CallSite
 from relserve_duckdb.rehearse.filter_shape import Filter
+from relserve_duckdb.udf.memo import FirstRows
 from relserve_duckdb.udf.site import Chunk
 from relserve_duckdb.udf.statement_run import StatementRun
 
@@ -24,7 +25,7 @@ class InputScan:
 
     Attributes:
         columns: of each filter, the prompts of all rows seen; None is that of a row with a NULL.
-        values: of each filter, the values of the first row of each prompt.
+        first_rows: of each filter, values of rows that its prompts came from; None before its first call.
         sites: of each filter, its call site; None before its first call.
         order: the filters by number, as DuckDB calls them.
     """
@@ -42,7 +43,7 @@ class InputScan:
         """
         self.run, self.filters, self.passing, self.max_rows = run, filters, passing, max_rows
         self.columns: list[list[str | None]] = [[] for _ in filters]
-        self.values: list[dict[str | None, tuple[Any, ...]]] = [{} for _ in filters]
+        self.first_rows: list[FirstRows | None] = [None for _ in filters]
         self.sites: list[CallSite | None] = [None for _ in filters]
         self.order: list[int] = list(range(len(filters)))
         self.is_cut_short = False
@@ -54,6 +55,15 @@ class InputScan:
     @property
     def num_rows(self) -> int:
         return len(self.columns[0])
+
+    def prompts(self, i: int) -> KeysView[str | None]:
+        """The distinct prompts of filter i."""
+        return self._interned[i].keys()
+
+    def rows_of(self, i: int, prompts: Sequence[str]) -> list[tuple[Any, ...]]:
+        """See `Wanted.rows`."""
+        first = self.first_rows[i]
+        return [] if first is None else first.of(prompts)
 
     @property
     def is_aligned(self) -> bool:
@@ -76,9 +86,9 @@ class InputScan:
                 return nothing
             interned = self._interned[i]
             calls[i] = [interned.setdefault(prompt, prompt) for prompt in chunk.prompts]
-            values = self.values[i]
-            for k in [k for k, prompt in enumerate(chunk.prompts) if prompt not in values]:
-                values[chunk.prompts[k]] = chunk.row(k)
+            if (first := self.first_rows[i]) is None:
+                first = self.first_rows[i] = FirstRows(chunk.site)
+            first.add(chunk)
             if len(calls) == len(self.filters):
                 if not self._keep_rows(calls):
                     return nothing

@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from relserve.call.answer_types import Choice, Number, Text, YesNo
 from relserve.call.options import FUNCTIONS
-from relserve.call.relquery import RelQuery
+from relserve.session.folding import FoldedRows
 from relserve_duckdb.rehearse.rehearsal import Rehearsal
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Collecting
-from relserve_duckdb.udf.memo import Tally
+from relserve_duckdb.udf.memo import Tally, folded_of
 from relserve_duckdb.udf.question_site import QuestionSite
-from relserve_duckdb.udf.site import Site, relquery_of
+from relserve_duckdb.udf.site import Site
 from relserve_duckdb.udf.statement_run import StatementRun
 
 log = logging.getLogger(__name__)
@@ -52,17 +52,12 @@ class Reached:
     @property
     def holds_answers(self) -> bool:
         """Whether another call's text stands in its prompts."""
-        prompts = self.tally.rows if self.depends_on else ()
+        prompts = self.tally.counts if self.depends_on else ()
         return any(prompt is not None and MARK in prompt for prompt in prompts)
 
-    def relquery(self) -> RelQuery | None:
-        """The relQuery that it would ask; None for text2sql_query(), whose stages follow from one another."""
-        counts = self.tally.counts
-        if isinstance(self.site, QuestionSite):
-            return None
-        return relquery_of(
-            self.site, list(self.tally.rows.values()), [counts[prompt] for prompt in self.tally.rows]
-        )
+    def folded(self) -> FoldedRows | None:
+        """What it would ask; None for text2sql_query(), whose stages follow from one another."""
+        return None if isinstance(self.site, QuestionSite) else folded_of(self.tally.all(), self.site)
 
 
 def probe(state: ConnectionState, rehearsal: Rehearsal, num_calls: int | None) -> list[Reached]:
@@ -105,7 +100,7 @@ class Probe:
         """Give site `number` one made-up answer after another, until other sites get more rows by one."""
         site = next(islice(self.found, number - 1, None))
         known = self.run.memo.known(site)
-        prompts = [prompt for prompt in self.found[site].tally.rows if prompt is not None]
+        prompts = [prompt for prompt in self.found[site].tally.counts if prompt is not None]
         varied = set(islice(self.found, number))
         for made_up in _made_up(site, prompts):
             if self.num_left <= 0:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple
 
 from relserve.call.options import Options
+from relserve.call.relquery import CallSite, RelQuery
+from relserve.session.folding import FoldedRows, fold_rows, folded_before
+from relserve.session.foreign_tables import NUM_ROWS
 from relserve.text2sql.options import Text2SqlOptions
+from relserve_duckdb.udf.question_site import QuestionSite
 from relserve_duckdb.udf.site import Chunk, Site
 
 WAIT_S = 0.05  # how often a thread that waits for another one's answers looks at its cancel event
@@ -19,48 +23,97 @@ Known = dict[str | None, Any]  # answers by prompt; the prompt None is that of a
 
 
 class Wanted(NamedTuple):
-    """Distinct inputs of one site: for each its prompt, its values, and how many rows it stands for."""
+    """Distinct inputs of one site: for each its prompt, and how many rows it stands for.
+
+    Attributes:
+        prompts: as the site's binding renders them.
+        num_null: rows besides that a NULL leaves without a prompt.
+        rows: the values of each input, where what is asked hangs on them; else of the first few.
+    """
 
     site: Site
-    prompts: list[str | None]
-    rows: list[tuple[Any, ...]]
+    prompts: list[str]
     multiplicity: list[int]
+    num_null: int
+    rows: list[tuple[Any, ...]]
 
     def without_null(self) -> Wanted:
-        """The same without the input that needs no call."""
-        if None not in self.prompts:
-            return self
-        kept = [i for i, prompt in enumerate(self.prompts) if prompt is not None]
-        return Wanted(
-            self.site, [self.prompts[i] for i in kept], [self.rows[i] for i in kept],
-            [self.multiplicity[i] for i in kept],
-        )  # fmt: skip
+        """The same without the rows that need no call."""
+        return self._replace(num_null=0)
 
 
-Ask = Callable[[Wanted], Iterable[tuple[str | None, Any]]]
+Ask = Callable[[Wanted], Iterable[tuple[str, Any]]]
 
 
-@dataclass
+def relquery_of(wanted: Wanted, site: CallSite) -> RelQuery:
+    """The relQuery that asks inputs by their values; the rows without a prompt are its last one."""
+    rows, multiplicity = wanted.rows, wanted.multiplicity
+    if wanted.num_null and rows:
+        rows, multiplicity = [*rows, (None,) * len(rows[0])], [*multiplicity, wanted.num_null]
+    return RelQuery(site.function, site.binding, rows, site.options, multiplicity)
+
+
+def folded_of(wanted: Wanted, site: CallSite) -> FoldedRows:
+    """The user messages of inputs, rendered and folded when they came to the UDF wherever that is enough."""
+    if site.hangs_on_values:
+        relquery = relquery_of(wanted, site)
+        return fold_rows(relquery.prompts(), relquery.multiplicity)
+    return folded_before(site.messages(wanted.prompts), wanted.multiplicity, wanted.num_null)
+
+
+class FirstRows:
+    """The values of the first row of each prompt.
+
+    Where what is asked hangs on prompts alone, those of the first few tell what a call is about, and no
+    others are kept.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.most = inf if isinstance(site, QuestionSite) or site.hangs_on_values else NUM_ROWS
+        self._rows: dict[str | None, tuple[Any, ...]] = {}
+
+    def add(self, chunk: Chunk) -> None:
+        """Look at a chunk's rows."""
+        rows, most = self._rows, self.most
+        if len(rows) >= most:
+            return
+        for i, prompt in enumerate(chunk.prompts):
+            if prompt not in rows:
+                rows[prompt] = chunk.row(i)
+                if len(rows) >= most:
+                    return
+
+    def of(self, prompts: Iterable[str]) -> list[tuple[Any, ...]]:
+        """The values of these prompts; or of the first few, whatever they are of."""
+        rows = self._rows
+        return list(rows.values()) if self.most < inf else [rows[prompt] for prompt in prompts]
+
+
 class Tally:
-    """Inputs of one site as they come: per prompt the first row's values and the number of rows."""
+    """Inputs of one site as they come: the number of rows of each prompt, in the order of its first row."""
 
-    site: Site
-    rows: dict[str | None, tuple[Any, ...]] = field(default_factory=dict)
-    counts: Counter[str | None] = field(default_factory=Counter)
+    def __init__(self, site: Site) -> None:
+        self.site, self.counts = site, Counter[str | None]()
+        self._first = FirstRows(site)
 
     def add(self, chunk: Chunk) -> None:
         """Count a chunk's rows."""
         self.counts.update(chunk.prompts)
-        for i in [i for i, prompt in enumerate(chunk.prompts) if prompt not in self.rows]:
-            self.rows[chunk.prompts[i]] = chunk.row(i)
+        self._first.add(chunk)
 
     def wanted(self, known: Known, claimed: Container[str | None] = ()) -> Wanted | None:
         """What is to be asked, with the rows that need no call for a NULL; None when nothing is."""
-        prompts = [p for p in self.rows if p is None or (p not in known and p not in claimed)]
-        if prompts in ([], [None]):
-            return None
-        rows, counts = [self.rows[p] for p in prompts], [self.counts[p] for p in prompts]
-        return Wanted(self.site, prompts, rows, counts)
+        prompts = [p for p in self.counts if p is not None and p not in known and p not in claimed]
+        return self._of(prompts) if prompts else None
+
+    def all(self) -> Wanted:
+        """Everything that came."""
+        return self._of([prompt for prompt in self.counts if prompt is not None])
+
+    def _of(self, prompts: list[str]) -> Wanted:
+        counts = self.counts
+        multiplicity = list(map(counts.__getitem__, prompts))
+        return Wanted(self.site, prompts, multiplicity, counts[None], self._first.of(prompts))
 
 
 class Memo:

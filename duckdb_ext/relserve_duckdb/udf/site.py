@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from relserve.call.options import FUNCTIONS, Options, parse_options
-from relserve.call.relquery import CallSite, RelQuery
+from relserve.call.relquery import CallSite
 from relserve.call.template import Binding, Template, text_of
 from relserve.call.values import constant_of, values_of
 from relserve.errors import OptionError, UsageError
@@ -53,11 +53,6 @@ class Chunk(NamedTuple):
     def row(self, i: int) -> tuple[Any, ...]:
         """The values of row i."""
         return tuple(column[i] for column in self.columns)
-
-
-def relquery_of(site: CallSite, rows: Sequence[Sequence[Any]], multiplicity: Sequence[int]) -> RelQuery:
-    """The relQuery that asks these rows."""
-    return RelQuery(site.function, site.binding, rows, site.options, multiplicity)
 
 
 def sql_type_of(function: str) -> str:

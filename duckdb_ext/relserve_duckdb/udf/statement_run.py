@@ -15,14 +15,14 @@ from relserve.call.relquery import CallSite
 from relserve.errors import Cancelled
 from relserve.machine import traces
 from relserve.session.aggregate import answer_groups
-from relserve.session.open_relquery import OpenRelQuery
+from relserve.session.open_relquery import NULL, OpenRelQuery
 from relserve.session.round import UNASKED, Enough
 from relserve.session.session import Session
 from relserve.text2sql.guard.watchdog import Watchdog
 from relserve_duckdb.udf.client import Teller
-from relserve_duckdb.udf.memo import Memo, Wanted
+from relserve_duckdb.udf.memo import Memo, Wanted, folded_of, relquery_of
 from relserve_duckdb.udf.question_site import Answers, AskedQuestions, QuestionSite
-from relserve_duckdb.udf.site import Site, relquery_of
+from relserve_duckdb.udf.site import Site
 from relserve_duckdb.udf.skipped import SkippedPrompts
 
 
@@ -96,7 +96,7 @@ class StatementRun:
         if self.cancel.is_set():
             raise Cancelled("the query was interrupted")
 
-    def ask(self, wanted: Wanted) -> Iterable[tuple[str | None, Any]]:
+    def ask(self, wanted: Wanted) -> Iterable[tuple[str, Any]]:
         """Have the session answer what a chunk of the running statement needs; prompts with their answers."""
         wanted = wanted.without_null() if wanted.site in self._rehearsed else wanted
         self._asked.add(wanted.site)
@@ -171,21 +171,20 @@ class StatementRun:
 
     def _ask_questions(
         self, wanted: Wanted, site: QuestionSite, runs: bool
-    ) -> Iterable[tuple[str | None, Any]]:
+    ) -> Iterable[tuple[str, Any]]:
         """Have the questions of text2sql_query() become SQL; see `Answers.queries`."""
-        whole, wanted = wanted, wanted.without_null()
         assert self._questions is not None, "whoever has text2sql_query() answers it"
         texts, evidence = zip(*wanted.rows, strict=True)
-        num_null = sum(whole.multiplicity) - sum(wanted.multiplicity)
-        asked = AskedQuestions(site, texts, evidence, wanted.multiplicity, num_null)
+        asked = AskedQuestions(site, texts, evidence, wanted.multiplicity, wanted.num_null)
         found = self._questions.queries(asked, self.cancel, self.statement_number(), runs)
         return zip(wanted.prompts, found, strict=True)
 
     def _ask(
         self, wanted: Wanted, site: CallSite, enough: Enough | None = None, announced: int | None = None
-    ) -> Iterable[tuple[str | None, Any]]:
-        answers = zip(wanted.prompts, self._answers_to(wanted, site, enough, announced), strict=True)
-        return ((prompt, answer.value) for prompt, answer in answers if answer is not UNASKED)
+    ) -> Iterable[tuple[str, Any]]:
+        answers = self._answers_to(wanted, site, enough, announced)
+        asked = zip(wanted.prompts, answers, strict=True)
+        return ((prompt, answer.value) for prompt, answer in asked if answer is not UNASKED)
 
     def _answers_to(
         self, wanted: Wanted, site: CallSite, enough: Enough | None, announced: int | None
@@ -193,11 +192,13 @@ class StatementRun:
         opened = self._opened(site)
         with self.client.progress() as progress:
             if FUNCTIONS[site.function].aggregate:
-                relquery = relquery_of(site, wanted.rows, wanted.multiplicity)
-                return answer_groups(relquery, opened, progress).answers
-            return opened.ask(
-                wanted.rows, wanted.multiplicity, enough=enough, announced=announced, progress=progress
+                answers = answer_groups(relquery_of(wanted, site), opened, progress).answers
+                return answers[: len(wanted.prompts)]
+            folded = folded_of(wanted, site)
+            answers = opened.ask_folded(
+                folded, wanted.rows, enough=enough, announced=announced, progress=progress
             )
+            return folded.spread(answers, NULL)[: len(wanted.prompts)]
 
     def _opened(self, site: CallSite) -> OpenRelQuery:
         """The relQuery of a call site."""
