@@ -19,6 +19,8 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, by_hash, echo
 from relserve.errors import Cancelled, EngineDeadError, EngineStartError, Failure, FailureKind, RowError
 from relserve.session.cached_answers import keys_of
+from relserve.session.estimate import Estimate
+from relserve.session.folding import fold_rows
 from relserve.session.history import QueryRecord
 from relserve.session.session import Session
 from tests.waiting import Limit, act_when
@@ -264,8 +266,12 @@ class Slow(ScriptedEngine):
         return "x"
 
 
+def estimated(session: Session, query: RelQuery, cancel: threading.Event | None = None) -> Estimate:
+    return session.estimate(query.site, fold_rows(query.prompts()), cancel)
+
+
 @pytest.mark.performance
-@pytest.mark.parametrize("use", [Session.run, Session.estimate])
+@pytest.mark.parametrize("use", [Session.run, estimated])
 def test_cancel_reaches_what_waits_for_the_fingerprint(
     use: Callable[..., object], tmp_path: Path, limit_s: Limit
 ) -> None:
@@ -282,15 +288,15 @@ def test_cancel_reaches_what_waits_for_the_fingerprint(
 def test_where_no_answers_are_kept_an_estimate_does_not_say_zero(
     new: New, engine: ScriptedEngine, options: dict[str, object]
 ) -> None:
-    assert new().estimate(relquery(["a"])).num_cached == 0
-    assert new().estimate(relquery(["a"], **options)).num_cached is None
+    assert estimated(new(), relquery(["a"])).num_cached == 0
+    assert estimated(new(), relquery(["a"], **options)).num_cached is None
     engine.identity = None
-    assert new().estimate(relquery(["a"])).num_cached is None
+    assert estimated(new(), relquery(["a"])).num_cached is None
 
 
 def test_an_estimate_is_no_use_of_an_answer(new: New, tmp_path: Path) -> None:
     new().run(relquery(["a", "b"]))
-    assert new().estimate(relquery(["a", "b"])).num_cached == 2
+    assert estimated(new(), relquery(["a", "b"])).num_cached == 2
     new()  # what was counted is written
     with closing(Store(tmp_path / FILE_NAME, 1)) as store:
         store.prepare()
@@ -321,7 +327,7 @@ def test_keys_differ_wherever_submissions_do() -> None:
 def test_a_salt_keeps_answers_apart(new: New, engine: ScriptedEngine) -> None:
     for salt, num_cached in ((None, 0), ("a", 0), ("a", 3), ("b", 0), (None, 3)):
         session = replace(new(), cache_salt=salt)
-        assert session.estimate(relquery(numbers(3))).num_cached == num_cached
+        assert estimated(session, relquery(numbers(3))).num_cached == num_cached
         session.run(relquery(numbers(3)))
         assert last(session).num_cached == num_cached
     assert [submission.cache_salt for submission in engine.submissions] == [None, "a", "b"]

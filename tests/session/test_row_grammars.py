@@ -17,6 +17,7 @@ from relserve.call.template import Template
 from relserve.engines.scripted import ScriptedEngine, by_hash
 from relserve.errors import FailureKind, OptionError
 from relserve.session.cached_answers import keys_of
+from relserve.session.folding import fold_rows
 from relserve.session.session import Session
 
 A, B = (Grammar(ebnf=f'root ::= "{text}"') for text in "ab")
@@ -68,7 +69,9 @@ def test_answers_are_kept_by_grammar(tmp_path: Path) -> None:
     assert session.run(relquery(["q"], [A])).values == ["a"]
     assert session.run(relquery(["q", "q"], [B, A])).values == ["b", "a"]
     assert [list(submission.grammars or ()) for submission in engine.submissions] == [[A], [B]]
-    assert session.estimate(relquery(["q", "q", "q"], [A, B, None])).num_cached == 2
+    again = relquery(["q", "q", "q"], [A, B, None])
+    folded = fold_rows(again.prompts(), grammars=again.grammars)
+    assert session.estimate(again.site, folded).num_cached == 2
     cache.close()
 
 
