@@ -64,15 +64,9 @@ class CallSite:
         """
         sure = None if self.options.min_confidence is None else 0.0
         shaping = replace(
-            self.options,
-            model=None,
-            on_error="null",
-            seed=None,
-            field_order="given",
-            min_confidence=sure,
-            deadline=None,
-            slo=None,
-        )
+            self.options, model=None, on_error="null", seed=None, field_order="given", min_confidence=sure,
+            deadline=None, slo=None,
+        )  # fmt: skip
         text = repr((self.function, self.binding.template.text, shaping))
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
@@ -125,16 +119,6 @@ class RelQuery:
     def site(self) -> CallSite:
         """The call without its rows."""
         return CallSite(self.function, self.binding, self.options)
-
-    @property
-    def answer_type(self) -> AnswerType:
-        """The type of the answers."""
-        return self.site.answer_type
-
-    @cached_property
-    def num_rows(self) -> int:
-        """Table rows that this relQuery answers."""
-        return sum(self.multiplicity) if self.multiplicity is not None else len(self.rows)
 
     def prompts(self) -> list[str | None]:
         """The user message of each row, in input order; None where a NULL makes the answer NULL."""

@@ -87,9 +87,7 @@ def fold_rows(
     )
 
 
-def folded_before(
-    prompts: Sequence[str], num_rows_of: Sequence[int], num_null: int = 0
-) -> FoldedRows:
+def folded_before(prompts: Sequence[str], num_rows_of: Sequence[int], num_null: int = 0) -> FoldedRows:
     """Rows that somebody else has folded: distinct prompts, and how many table rows each stands for."""
     return FoldedRows(list(prompts), list(num_rows_of), frozenset(), range(len(prompts)), num_null)
 

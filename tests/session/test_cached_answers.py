@@ -143,7 +143,7 @@ def test_a_kept_reply_that_no_longer_parses_is_asked_again(new: New, engine: Scr
     session, query = new(), relquery(["0"], "llm_filter")
     assert session.cache is not None
     (key,) = keys_of(
-        "the model", Submission("r", query.prompts(), Sampling(5, grammar=query.answer_type.grammar))
+        "the model", Submission("r", query.prompts(), Sampling(5, grammar=query.site.answer_type.grammar))
     )
     engine.script = by_hash
     session.run(query)

@@ -23,7 +23,6 @@ from relserve_duckdb.rehearse.reading import Reading
 from relserve_duckdb.rehearse.rehearsal import CannotRehearse, Rehearsal
 from relserve_duckdb.rehearse.rehearsal_builder import RehearsalBuilder
 from relserve_duckdb.text.calls import Call, by_name, template_text
-from relserve_duckdb.text.checked import parse_checked
 from relserve_duckdb.text.indirect_calls import IndirectCalls
 from relserve_duckdb.text.plans import stops_early
 from relserve_duckdb.text.question_calls import TEXT2SQL
@@ -34,6 +33,7 @@ from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Planning
 from relserve_duckdb.udf.plan_only import plan_only
 from relserve_duckdb.udf.question_site import QuestionSite
+from relserve_duckdb.udf.statement_parser import StatementParser
 
 KEY = "llm_calls"  # of our row about them in the result of EXPLAIN
 _ROWS = "FROM (VALUES {}) plans(explain_key, explain_value)"
@@ -49,6 +49,7 @@ class Explainer:
     rehearsals: RehearsalBuilder
     expander: Expander
     late_calls: LateCalls
+    parser: StatementParser
 
     def explain(self, variables: Variables, query: Any, parameters: Any) -> Explanation:
         """What the llm calls of one statement would ask.
@@ -58,7 +59,7 @@ class Explainer:
             ModelError: a call's model is not to be had.
             duckdb.Error: the statement is wrong.
         """
-        statements = self.parse(query, parameters)
+        statements = self.parser.parse(query, parameters)
         if len(statements) != 1:
             raise UsageError(f"explain_llm() takes one statement, not {len(statements)}")
         (statement,) = statements
@@ -91,14 +92,6 @@ class Explainer:
         if reading is Reading.ONCE:
             return Explanation((), ("something below it can be read only once, so it was not read",))
         return self._explain(statement, partial(self.rehearsals.of_relation, relation, statement), {})
-
-    def parse(self, query: Any, parameters: Any = None) -> list[Statement]:
-        """The statements of a text of the caller's, their calls checked; raises as `parse_checked` does."""
-        self.state.session.model_hosts.note(getattr(query, "query", query), parameters)
-        statements = parse_checked(self.raw, query, parameters, self.state.client.warn_of_constant)
-        if stand_ins := [each.stand_in for each in statements if each.stand_in is not None]:
-            self.state.stand_ins = stand_ins
-        return statements
 
     def has_own_rows(self, statement: Statement) -> bool:
         """Whether a statement is a plain EXPLAIN whose result is to have rows about models, too."""

@@ -169,9 +169,7 @@ class StatementRun:
         watchdog = None if self.watchdog is None else self.watchdog()
         return nullcontext() if watchdog is None else watchdog.paused()
 
-    def _ask_questions(
-        self, wanted: Wanted, site: QuestionSite, runs: bool
-    ) -> Iterable[tuple[str, Any]]:
+    def _ask_questions(self, wanted: Wanted, site: QuestionSite, runs: bool) -> Iterable[tuple[str, Any]]:
         """Have the questions of text2sql_query() become SQL; see `Answers.queries`."""
         assert self._questions is not None, "whoever has text2sql_query() answers it"
         texts, evidence = zip(*wanted.rows, strict=True)

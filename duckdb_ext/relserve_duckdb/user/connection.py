@@ -32,6 +32,7 @@ from relserve_duckdb.udf.client import Client, Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.handlers import Unread
 from relserve_duckdb.udf.macros import Functions
+from relserve_duckdb.udf.statement_parser import StatementParser
 from relserve_duckdb.user.cursors import Cursors
 from relserve_duckdb.user.error_mapping import own_errors
 from relserve_duckdb.user.methods import CHAINED, FETCHES, RELATIONS
@@ -76,14 +77,13 @@ class Connection:
         self._functions: Functions = Functions(raw, self._state, parent._functions if parent else None)
         self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
-        rehearsals = RehearsalBuilder(raw, self._state, self._functions, self._indirect_calls)
-        expander = Expander(raw, self._state, self._asker)
-        late = LateCalls(raw, self._state, self._indirect_calls, rehearsals.one_shot_in, prefetch and memo)
-        self._explainer = Explainer(raw, self._state, self._indirect_calls, rehearsals, expander, late)
-        self._describer = Describer(raw, self._state, self._indirect_calls, expander)
-        self._runner = Runner(
-            raw, self._state, self._indirect_calls, rehearsals, self._explainer, expander, prefetch and memo
-        )
+        state, calls, ahead = self._state, self._indirect_calls, prefetch and memo
+        rehearsals = RehearsalBuilder(raw, state, self._functions, calls)
+        expander, parser = Expander(raw, state, self._asker), StatementParser(raw, state)
+        late = LateCalls(raw, state, calls, rehearsals.one_shot_in, ahead)
+        self._explainer = Explainer(raw, state, calls, rehearsals, expander, late, parser)
+        self._describer = Describer(raw, state, calls, expander)
+        self._runner = Runner(raw, state, calls, rehearsals, self._explainer, expander, late, parser, ahead)
 
     @property
     def last_sql(self) -> str | None:

@@ -19,6 +19,7 @@ from relserve.machine import traces
 from relserve.text2sql.guard.limits import limits_in, without_words
 from relserve.text2sql.guard.watchdog import Watchdog
 from relserve_duckdb.explain.explainer import Explainer
+from relserve_duckdb.late.rewriter import LateCalls
 from relserve_duckdb.questions.expander import Expander
 from relserve_duckdb.rehearse.prefetch import prefetch
 from relserve_duckdb.rehearse.reading import Reading
@@ -32,6 +33,7 @@ from relserve_duckdb.text.statements import Statement, read_select
 from relserve_duckdb.udf.client import Variables
 from relserve_duckdb.udf.connection_state import ConnectionState
 from relserve_duckdb.udf.plan_only import plan_only
+from relserve_duckdb.udf.statement_parser import StatementParser
 from relserve_duckdb.user.error_mapping import behind
 from relserve_duckdb.user.stream import as_duckdb
 
@@ -54,6 +56,8 @@ class Runner:
     rehearsals: RehearsalBuilder
     explainer: Explainer
     expander: Expander
+    late_calls: LateCalls
+    parser: StatementParser
     prefetches: bool
     only_reads: bool = False
     held_by: Watchdog | None = None
@@ -65,7 +69,7 @@ class Runner:
             UsageError: a call is wrong; nothing of the text has run then.
             RelserveError: the engine failed, or a row failed under on_error := 'raise'.
         """
-        statements = self.parse(query, parameters)
+        statements = self.parser.parse(query, parameters)
         self.only_reads = all(statement.reads for statement in statements)
         if not statements:  # nothing but a comment
             return
@@ -76,7 +80,7 @@ class Runner:
         kept = self._run_first(variables, first, is_wanted=not last.gives_rows)
         with self._traced(last.text, bool(last.questions)):
             statement, values = self.expander.expanded(last, parameters)
-            statement = self._late(variables, statement, values, ends_result=True)
+            statement = self.late_calls.rewritten(variables, statement, values, ends_result=True)
             self._run(variables, statement, values, partial(self.raw.execute, parameters=values))
         if self.explainer.has_own_rows(statement):
             self.raw.fetchall()  # DuckDB's own form of the plan; the statement is right
@@ -86,14 +90,14 @@ class Runner:
 
     def sql(self, variables: Variables, query: Any, kwargs: dict[str, Any]) -> tuple[Any, Reading]:
         """As `DuckDBPyConnection.sql`: the relation of a text's last statement, and how to read it."""
-        statements = self.parse(query, kwargs.get("params"))
+        statements = self.parser.parse(query, kwargs.get("params"))
         if not statements:  # nothing but a comment
             return variables.call(self.raw.sql, query, **kwargs), Reading.PREFETCH
         *first, last = statements
         kept = self._run_first(variables, first, is_wanted=not last.gives_rows)
         with self._traced(last.text, bool(last.questions)):
             last, parameters = self.expander.expanded(last, kwargs.get("params"))
-            last = self._late(variables, last, parameters)
+            last = self.late_calls.rewritten(variables, last, parameters)
         if last.stand_in is not None and "params" in kwargs:
             kwargs = {**kwargs, "params": parameters}
         if not last.reads:
@@ -122,7 +126,7 @@ class Runner:
         for each in statements:
             with self._traced(each.text, bool(each.questions)):
                 statement, _ = self.expander.expanded(each, None)
-                statement = self._late(variables, statement, None)
+                statement = self.late_calls.rewritten(variables, statement, None)
                 rows = self._run(variables, statement, None, self.raw.sql, _at_once)
             kept = rows if is_wanted and each.gives_rows else kept
         return kept
@@ -133,13 +137,9 @@ class Runner:
         with suppress(duckdb.CatalogException):  # variables are not looked at: python_enable_replacements
             self.raw.execute("FROM relserve_kept_rows")
 
-    def parse(self, query: Any, parameters: Any = None) -> list[Statement]:
-        """The statements of a text, their calls checked; raises as `parse_checked` does."""
-        return self.explainer.parse(query, parameters)
-
     def runnable(self, query: Any) -> Any:
         """What to hand to DuckDB for a whole text, which is checked; raises as `parse_checked` does."""
-        statements = [self.expander.expanded(each, None)[0] for each in self.parse(query)]
+        statements = [self.expander.expanded(each, None)[0] for each in self.parser.parse(query)]
         if all(statement.stand_in is None for statement in statements):
             return query
         return "".join(statement.text for statement in statements)
@@ -252,11 +252,6 @@ class Runner:
         if self.indirect_calls.is_changed_by(statement.text):
             self.indirect_calls.learn(self.raw, statement.text)
         return result
-
-    @property
-    def _late(self) -> Callable[..., Statement]:
-        """What puts a statement's llm calls after its LIMIT; EXPLAIN tells of the same."""
-        return self.explainer.late_calls.rewritten
 
     def _look(self, text: str) -> None:
         """Where text2sql_query() is called, look what questions are about, while nothing runs yet."""
