@@ -7,6 +7,7 @@ import sys
 import threading
 from array import array as packed
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import duckdb
@@ -17,6 +18,7 @@ import pyarrow.types as kinds
 from relserve.call.value_ranges import check_ranges
 from relserve.errors import UsageError
 
+MOST_CHARACTERS = 2**31 - 1  # of a column whose offsets have 32 bits
 MOST_REPEATED = 1 << 20  # characters of a column that is compared as a whole
 
 _local = threading.local()
@@ -116,10 +118,25 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
         return pa.nulls(len(values), kind)  # as of every chunk that a rehearsal looks at
     if "pandas" in sys.modules:
         return pa.array(values, kind)
-    # pa.array would import pandas, which takes seconds; a builder does not
+    # pa.array would import pandas, which takes seconds; buffers and a builder do not
+    if kind == pa.string() and (found := _of_letters(values)) is not None:
+        return found
     builder = pa.lib.StringBuilder()
     builder.append_values(values if kind == pa.string() else [None if v is None else repr(v) for v in values])
     return builder.finish().cast(kind)
+
+
+def _of_letters(values: list[Any]) -> pa.Array | None:
+    """ASCII texts as a column, twice as quickly as by a builder; None where other values are among them."""
+    try:
+        text = "".join(values)
+    except TypeError:  # a NULL
+        return None
+    if not text.isascii() or len(text) > MOST_CHARACTERS:
+        return None
+    offsets = packed("i", accumulate(map(len, values), initial=0))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text.encode())]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
 
 
 def _reads_alike(kind: pa.DataType) -> bool:

@@ -1,11 +1,11 @@
-"""A column that holds one text over and over is told from one that does not, however its bytes lie."""
+"""Columns read at a glance and made in one go: constants are told from others, answers stay as they are."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pytest
 
-from relserve.call.values import MOST_REPEATED, constant_of
+from relserve.call.values import MOST_REPEATED, constant_of, to_arrow
 
 LONG = "x" * (MOST_REPEATED // 2)
 BYTES = "\u00e9\U0001f600"  # six in UTF-8
@@ -40,3 +40,28 @@ def test_what_varies_is_found(texts: list[str | None]) -> None:
 def test_all_null_is_a_constant() -> None:
     assert constant_of(pa.nulls(3, pa.string())) == (True, None)
     assert constant_of(pa.array([None, "a"])) == (False, None)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a", "", "bc"],
+        ["a", BYTES, ""],
+        ["a", None, "b"],
+        [None, None],
+        [None, "a"],
+        [],
+        [""],
+        ["half \ud83d"],
+    ],
+)
+def test_answers_become_a_column(values: list[str | None]) -> None:
+    column = to_arrow(values, pa.string())
+    assert column.type == pa.string()
+    column.validate(full=True)
+    assert column.to_pylist() == [None if v is None else v.replace("\ud83d", "?") for v in values]
+
+
+@pytest.mark.parametrize("values", [[None, None], [True, None, False], []])
+def test_answers_that_are_no_texts_become_one_too(values: list[bool | None]) -> None:
+    assert to_arrow(values, pa.bool_()).to_pylist() == values
