@@ -29,6 +29,7 @@ from relserve.engines.local.engine import LocalEngine
 from relserve.engines.loop import spawn
 from relserve.errors import ModelError
 from relserve.tiny import MODEL_DIR
+from tests.command_line import relserve
 from tests.waiting import PATIENCE_S, wait_until
 
 COMMAND = [sys.executable, "-c", "from relserve.cli.main import main; main()", "models", "check"]
@@ -59,24 +60,24 @@ def test_the_scripted_engine_has_a_page_without_advice() -> None:
 
 
 def test_json_is_one_object() -> None:
-    done = subprocess.run([*COMMAND, "scripted", "--json"], capture_output=True, text=True, timeout=60)
+    done = relserve("models", "check", "scripted", "--json")
     page = json.loads(done.stdout)
     assert page["kind"] == "scripted"
     assert len(page["samples"]) == len(FUNCTIONS)
-    assert "asking each function" in done.stderr
+    assert b"asking each function" in done.stderr
 
 
 def test_the_page_ends_with_what_to_set() -> None:
-    done = subprocess.run([*COMMAND, "scripted"], capture_output=True, text=True, timeout=60)
-    assert "nothing to set" in done.stdout
-    assert done.stdout.rstrip().splitlines()[-1] == "Use it: relserve sql --model scripted .."
+    text = relserve("models", "check", "scripted").stdout.decode()
+    assert "nothing to set" in text
+    assert text.rstrip().splitlines()[-1] == "Use it: relserve sql --model scripted .."
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "nowhere", "http://127.0.0.1:9/v1"])
 def test_what_is_no_model_is_one_line(name: str) -> None:
-    done = subprocess.run([*COMMAND, name], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done.stderr
-    assert name.strip("./") in done.stderr
+    done = relserve("models", "check", name)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, b"", 1), done.stderr
+    assert name.strip("./") in done.stderr.decode()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`relserve cache` and `relserve cache clear`, in processes of their own."""
+"""`relserve cache` and `relserve cache clear`."""
 
 import os
 import pty
@@ -14,6 +14,7 @@ import pytest
 from relserve.cache.store import FILE_NAME, Entry, Store
 from relserve.text2sql.catalog.reading import read_schema
 from relserve.text2sql.retrieval.library import ValueLibrary
+from tests import command_line
 
 MONTH_S = 30 * 86_400
 
@@ -21,11 +22,9 @@ MONTH_S = 30 * 86_400
 def relserve(
     folder: Path, *args: str, limit: str = "64", stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from relserve.cli.main import main; main()", "cache", *args]
-    env = {**os.environ, "RELSERVE_CACHE_DIR": str(folder), "RELSERVE_ANSWER_CACHE_MB": limit}
-    return subprocess.run(
-        command, input=stdin, capture_output=True, text=True, timeout=60, check=False, env=env
-    )
+    env = {"RELSERVE_CACHE_DIR": str(folder), "RELSERVE_ANSWER_CACHE_MB": limit}
+    done = command_line.relserve("cache", *args, stdin=stdin, env=env)
+    return subprocess.CompletedProcess(args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The command line, in a process of its own, with the scripted engine."""
+"""The command line with the scripted engine."""
 
 import io
 import json
@@ -10,13 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.command_line import relserve
+
 HELLO = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) t(id, x) ORDER BY id"
-
-
-def relserve(*args: str, stdin: str | None = None) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-c", "from relserve.cli.main import main; main()", *args]
-    data = stdin.encode() if stdin is not None else None
-    return subprocess.run(command, input=data, capture_output=True, timeout=60, check=False)
 
 
 def test_help_teaches() -> None:
@@ -83,14 +79,10 @@ def test_a_wrong_model_says_what_there_is() -> None:
 
 
 def test_failed_rows_end_with_a_line_on_stderr() -> None:
-    done = relserve(
-        "sql",
-        "SELECT llm_filter('{}?', repeat('x', 2000000)) AS a",
-        "--model",
-        "scripted",
-        "--format",
-        "json",
-    )
+    """In a process of its own, for it is about what Python does with warnings."""
+    sql = "SELECT llm_filter('{}?', repeat('x', 2000000)) AS a"
+    command = [sys.executable, "-m", "relserve", "sql", sql, "--model", "scripted", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
     assert done.stdout.decode() == '{"a": null}\n'
     assert done.stderr.decode() == (
         "relserve: 1 of 1 rows failed and is NULL: 1 over context; see llm_errors(), statement 1\n"

@@ -30,6 +30,7 @@ from relserve.machine.fleet_status import MemberStatus, read_fleets
 from relserve.machine.fleet_status import here as fleet_here
 from relserve.machine.gate_status import GateFile, UserStatus, here, read_gates
 from relserve.tiny import MODEL_DIR
+from tests.command_line import relserve
 from tests.waiting import PATIENCE_S, wait_until
 
 RELS = [
@@ -148,16 +149,11 @@ def test_the_command_prints_once_for_pipes_and_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
-    empty = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60, check=True)
-    assert empty.stdout.strip() == NOBODY
+    assert relserve("top").stdout.decode().strip() == NOBODY
     write(state_dir(), status(os.getpid()))
-    done = subprocess.run(
-        [*COMMAND, "--once", "--json"], capture_output=True, text=True, timeout=60, check=True
-    )
-    (engine,) = json.loads(done.stdout)["engines"]
+    (engine,) = json.loads(relserve("top", "--once", "--json").stdout)["engines"]
     assert engine["rels"][0]["rel_id"] == "rel-7-1"
-    once = subprocess.run([*COMMAND, "--once"], capture_output=True, text=True, timeout=60, check=True)
-    assert "rel-7-1" in once.stdout
+    assert b"rel-7-1" in relserve("top", "--once").stdout
 
 
 def test_ctrl_c_ends_it_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
