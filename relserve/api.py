@@ -79,7 +79,8 @@ def connect(
     )  # fmt: skip
     shown = settings.progress if progress is None else progress
     con = duckdb.connect(database, **duckdb_options)
-    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo)
+    is_new = database == ":memory:"  # each time another one
+    return relserve_duckdb.attach(con, session, progress=shown, prefetch=prefetch, memo=memo, is_new=is_new)
 
 
 def attach(

@@ -27,6 +27,10 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 OWN_ENGINES = {
     "own_engine", "own_server", "vllm_server", "llamacpp_server", "zoo_engine",
 }  # fmt: skip
+# Fixtures of which the session has one, and the group whose tests share it.
+ONE_A_SESSION = {
+    "shared_engine": "engine", "vllm_server": "engine", "llamacpp_server": "engine", "zoo_engine": "zoo",
+}  # fmt: skip
 settings.register_profile("any load", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any load")
 
@@ -43,8 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what runs in `make test-all` alone, and which tests one worker runs (`-n 2 --dist loadgroup`).
 
-    Those with an engine are one group, so that they share the session's, and memory holds only their own
-    beside it; else each file is one.
+    Those of the session's engine and servers are one group, and so are those of the quick tier that need vLLM,
+    which one worker alone imports then; else each file is one.
     """
     cells: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -52,8 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if fixtures & OWN_ENGINES:
             item.add_marker(pytest.mark.engine_of_its_own)
         marks = {mark.name for mark in item.iter_markers()}
-        has_engine = "shared_engine" in fixtures or marks & {"vllm", "engine_of_its_own"}
-        item.add_marker(pytest.mark.xdist_group("engine" if has_engine else item.path.name))
+        if "xdist_group" not in marks:
+            item.add_marker(pytest.mark.xdist_group(_group_of(item, fixtures, marks)))
         if item.get_closest_marker("cells"):
             cells[item.path, item.name.partition("[")[0]].append(item)
     for (_, name), group in cells.items():
@@ -61,6 +65,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         every_run = Random(name).sample(range(len(group)), min(number, len(group)))
         for place in set(range(len(group))) - set(every_run):
             group[place].add_marker(pytest.mark.long)
+
+
+def _group_of(item: pytest.Item, fixtures: set[str], marks: set[str]) -> str:
+    for fixture in sorted(fixtures & set(ONE_A_SESSION)):
+        return ONE_A_SESSION[fixture]
+    is_quick = not marks & {"long", "engine_of_its_own"}
+    return "engine" if "vllm" in marks and is_quick else item.path.name
 
 
 @pytest.fixture

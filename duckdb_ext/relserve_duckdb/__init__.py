@@ -26,6 +26,7 @@ def attach(
     memo: bool = True,
     client: Client | None = None,
     pipeline: Pipeline | None = None,
+    is_new: bool = False,
 ) -> Connection:
     """Give a DuckDB connection the llm functions.
 
@@ -37,13 +38,15 @@ def attach(
         memo: keep the answers of a statement; off, each chunk asks its own again, and nothing is prefetched.
         pipeline: turns text2sql()'s questions into SQL; None: that of `relserve.text2sql`.
         client: who runs the statements, instead of this Python program; shows progress in its own way.
+        is_new: the database has just been made in memory, so it has no views and macros to look for, which
+            takes as long as opening it.
 
     Raises:
         UsageError: a transaction is open, to which the functions would belong: ROLLBACK would end them.
     """
     raw = con.raw if isinstance(con, Connection) else con
     _refuse_transaction(raw)
-    return Connection(raw, session, client or PythonClient(progress), prefetch, memo, None, pipeline)
+    return Connection(raw, session, client or PythonClient(progress), prefetch, memo, None, pipeline, is_new)
 
 
 def _refuse_transaction(raw: duckdb.DuckDBPyConnection) -> None:

@@ -67,7 +67,8 @@ def make(
     scripted = ScriptedEngine(**engine)
     session = Session(lambda model: scripted)
     raw = duckdb.connect(path, read_only=read_only)
-    con = attach(raw, session, progress=False, prefetch=prefetch, memo=memo)
+    is_new = path == ":memory:"
+    con = attach(raw, session, progress=False, prefetch=prefetch, memo=memo, is_new=is_new)
     if tables:
         make_tables(con)
     return Made(con, scripted)

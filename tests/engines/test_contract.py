@@ -25,15 +25,18 @@ from relserve.server.users.quota import Quota
 from relserve.server.users.users import User
 from tests.waiting import PATIENCE_S, wait_until
 
+SESSIONS = pytest.mark.xdist_group("engine")  # one worker has the session's engine and servers
 MARKS = {
     "scripted": [],
     "metered": [],
-    "local": [pytest.mark.vllm],
-    "http": [pytest.mark.vllm, pytest.mark.engine_of_its_own],
-    "llamacpp": [pytest.mark.engine_of_its_own],
+    "local": [pytest.mark.vllm, SESSIONS],
+    "http": [pytest.mark.vllm, pytest.mark.engine_of_its_own, SESSIONS],
+    "llamacpp": [pytest.mark.engine_of_its_own, SESSIONS],
 }
 BEHIND = {"metered": "scripted"}  # whose gaps an engine has, too
-REMOTE = [pytest.param(name, marks=pytest.mark.engine_of_its_own) for name in ("http", "llamacpp")]
+REMOTE = [
+    pytest.param(name, marks=[pytest.mark.engine_of_its_own, SESSIONS]) for name in ("http", "llamacpp")
+]
 DISHES = ("soup", "steak", "salad", "pie")
 WORDS = ("warm", "cold", "late", "kind", "rude", "fresh", "stale", "cheap", "great", "poor")
 PROMPTS = [

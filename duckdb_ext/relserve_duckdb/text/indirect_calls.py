@@ -30,16 +30,20 @@ class IndirectCalls:
 
     Views and macros made on DuckDB's own connection stay unknown until the next CREATE of their kind or
     ATTACH here: their calls are answered all the same, but without prefetch.
+
+    Args:
+        is_new: the database has none of them yet.
     """
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, is_new: bool = False) -> None:
         # all are replaced, never changed: cursors read them in their threads
         self._calling: dict[str, str] = {}  # definitions that may call, by name
         self._views: dict[str, str] = {}  # of every view
         self._macros: dict[str, str] = {}  # and macro
         self._prepared: dict[str, str] = {}  # prepared statements that may call
         self._learning = threading.Lock()
-        self._learn(con, has_macros=True)
+        if not is_new:
+            self._learn(con, has_macros=True)
 
     @property
     def _callers(self) -> dict[str, str]:

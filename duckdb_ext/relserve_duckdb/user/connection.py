@@ -48,7 +48,7 @@ class Connection:
 
     Args:
         client: who runs the statements: brings variables and interrupts, gets progress and warnings.
-        prefetch, memo, pipeline: see `attach`.
+        prefetch, memo, pipeline, is_new: see `attach`.
         parent: the connection that this is a cursor of.
 
     Attributes:
@@ -65,6 +65,7 @@ class Connection:
         memo: bool = True,
         parent: Connection | None = None,
         pipeline: Pipeline | None = None,
+        is_new: bool = False,
     ) -> None:
         self.raw = raw
         self.session = session
@@ -75,7 +76,7 @@ class Connection:
         self._lock = threading.RLock()
         self._result_owner = ResultOwner()
         self._functions: Functions = Functions(raw, self._state, parent._functions if parent else None)
-        self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw)
+        self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw, is_new)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
         state, calls, ahead = self._state, self._indirect_calls, prefetch and memo
         rehearsals = RehearsalBuilder(raw, state, self._functions, calls)

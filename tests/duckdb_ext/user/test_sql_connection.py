@@ -237,6 +237,19 @@ def test_user_file_keeps_no_trace(tmp_path: Path) -> None:
     again.close()
 
 
+def test_a_database_that_was_just_made_is_not_searched() -> None:
+    """Reading the list of its functions would take as long as opening it."""
+    raw = duckdb.connect()
+    raw.execute("CREATE MACRO rate(t) AS 'llm'")
+    searched = attach(raw, Session(lambda model: ScriptedEngine()))
+    taken_as_new = attach(raw, Session(lambda model: ScriptedEngine()), is_new=True)
+    assert searched._indirect_calls.mentions("SELECT rate(1)")
+    assert not taken_as_new._indirect_calls.mentions("SELECT rate(1)")
+    taken_as_new.execute("CREATE MACRO more(t) AS 'llm'")
+    assert taken_as_new._indirect_calls.mentions("SELECT rate(1), more(2)")
+    raw.close()
+
+
 def test_a_short_name_of_a_view_is_no_part_of_other_words(made: Made) -> None:
     assert not made.con._indirect_calls.mentions("SELECT avg(rated) FROM values_of")  # `v`, `rate`
     assert made.con._indirect_calls.mentions('SELECT "RATE"(1) FROM "V"')

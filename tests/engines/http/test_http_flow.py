@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from contextlib import aclosing
 from dataclasses import replace
@@ -13,6 +14,7 @@ from http_fakes import Answered, said
 
 from relserve.engines.http.concurrency_limit import ConcurrencyLimit
 from relserve.engines.http.engine import HttpEngine
+from relserve.engines.http.server import clients_of
 from relserve.engines.loop import spawn
 from relserve.errors import EngineDeadError, EngineStartError
 from tests.waiting import PATIENCE_S
@@ -256,3 +258,11 @@ def test_a_server_is_told_the_span_below_which_it_works(fake):
     spawn(collect(HttpEngine(server.url), submission)).result(timeout=PATIENCE_S)
     ask(HttpEngine(server.url), ["c"])
     assert [each.get("traceparent") for each in server.headers] == [traced["traceparent"]] * 2 + [None]
+
+
+def test_the_machines_certificates_are_read_once(monkeypatch):
+    read = []
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *where: read.append(where))
+    for host in ("127.0.0.1", "there.example", "elsewhere.example") * 2:
+        assert len(clients_of(f"https://{host}/v1", None, 1.0, max_in_flight=100)) == 4
+    assert len(read) <= 2  # with the environment's word and without, as some may have been read before
