@@ -47,8 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what runs in `make test-all` alone, and which tests one worker runs (`-n 2 --dist loadgroup`).
 
-    Those of the session's engine and servers are one group, and so are those of the quick tier that need vLLM,
-    which one worker alone imports then; else each file is one.
+    Those of the session's engine and servers are one group, and so are those of the quick tier that need
+    vLLM, which one worker alone imports then; else each file is one.
     """
     cells: dict[tuple[Path, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
