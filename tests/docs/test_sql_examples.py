@@ -7,24 +7,39 @@ import pytest
 
 from relserve.api import Connection, connect
 from relserve.cli import demo
+from relserve.engines.local.engine import LocalEngine
 from relserve.engines.scripted import ScriptedEngine
 
 FOLDER = Path(__file__).parents[2] / "sql_examples"
 FILES = sorted(set(FOLDER.glob("*.sql")) - {FOLDER / "05_text2sql.sql"})  # which has a test of its own
 
 
-@pytest.fixture(params=["scripted", pytest.param("tiny", marks=pytest.mark.vllm)])
-def con(request: pytest.FixtureRequest) -> Iterator[Connection]:
-    if request.param == "scripted":
-        opened = connect(engine=ScriptedEngine(max_prompt_chars=100_000), progress=False)
-    else:
-        opened = connect(engine=request.getfixturevalue("local_engine"), progress=False)
-    yield opened
-    opened.close()
+@pytest.fixture
+def scripted() -> Iterator[Connection]:
+    with connect(engine=ScriptedEngine(max_prompt_chars=100_000), progress=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tiny(local_engine: LocalEngine) -> Iterator[Connection]:
+    with connect(engine=local_engine, progress=False) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
-def test_example_files_run(con: Connection, file: Path) -> None:
+def test_example_files_run(scripted: Connection, file: Path) -> None:
+    check(scripted, file)
+
+
+@pytest.mark.vllm
+@pytest.mark.cells(1)
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
+def test_example_files_run_on_the_embedded_model(tiny: Connection, file: Path) -> None:
+    check(tiny, file)
+
+
+def check(con: Connection, file: Path) -> None:
+    """Every query of a file gives rows, and none of them failed."""
     demo.prepare(con)
     found = list(demo.queries(file.read_text(encoding="utf-8")))
     assert len(found) >= 4
@@ -35,7 +50,17 @@ def test_example_files_run(con: Connection, file: Path) -> None:
     assert failed == [(0,)]
 
 
-def test_demo_queries_run(con: Connection) -> None:
+@pytest.mark.vllm
+def test_demo_queries_run_on_the_embedded_model(tiny: Connection) -> None:
+    check_demo(tiny)
+
+
+def test_demo_queries_run(scripted: Connection) -> None:
+    check_demo(scripted)
+
+
+def check_demo(con: Connection) -> None:
+    """The demo's queries give rows, and each of their calls is on record."""
     found = demo.prepare(con)
     assert len(found) >= 5
     for query in found:

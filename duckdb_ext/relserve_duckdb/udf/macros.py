@@ -66,6 +66,9 @@ _SCHEMA = """CASE WHEN schema IS NULL THEN '"VARCHAR"'
     ELSE system.main.to_json(schema)::VARCHAR END"""
 
 
+_made: dict[int, list[duckdb.Statement]] = {}  # by the number of the UDFs, of which few are in use at once
+
+
 class Functions:
     """The macros of one connection, which call the UDFs that it shares with its cursors.
 
@@ -78,7 +81,7 @@ class Functions:
     ) -> None:
         self._con = con
         self._udfs: Udfs = of._udfs if of else Udfs(con)
-        self._macros: list[duckdb.Statement] = of._macros if of else list(_parsed(con, self._udfs))
+        self._macros: list[duckdb.Statement] = of._macros if of else _parsed_once(con, self._udfs)
         self._key = self._udfs.admit(state)
         self.create_macros(con)
 
@@ -104,8 +107,14 @@ class Functions:
         self._udfs.dismiss(self._key, self._con)
 
 
+def _parsed_once(con: duckdb.DuckDBPyConnection, udfs: Udfs) -> list[duckdb.Statement]:
+    """What creates the macros: the same for all with UDFs of a number, for parsing takes half of the time."""
+    if udfs.number not in _made:
+        _made[udfs.number] = list(_parsed(con, udfs))
+    return _made[udfs.number]
+
+
 def _parsed(con: duckdb.DuckDBPyConnection, udfs: Udfs) -> Iterator[duckdb.Statement]:
-    """What creates the macros; they are the same for all cursors, and parsing takes half of the time."""
     for function, spec in FUNCTIONS.items():
         signature = _signature(function, GROUP if spec.aggregate else ROW, udfs)
         yield from con.extract_statements(f"CREATE OR REPLACE TEMP MACRO {function}{signature}")

@@ -35,7 +35,7 @@ TABLES: dict[str, tuple[Callable[[History], pa.Table], pa.Schema]] = {
     "llm_steps": (lambda history: history.workflows.steps_table(), STEP_SCHEMA),
 }
 _KEY_BITS = 62
-_numbers = itertools.count(1)
+_numbering = threading.Lock()
 # DuckDB's catalog keeps calling what a connection registered after freeing it with that connection
 # (duckdb-python#530), so the callables of each number live here until they are removed from the catalog
 _kept: dict[int, list[Callable[..., Any]]] = {}
@@ -54,7 +54,7 @@ class Udfs:
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self.number = next(_numbers)
+        self.number = _free_number()
         self._con = con
         self._states: States = {}
         self._lock = threading.Lock()
@@ -105,7 +105,7 @@ class Udfs:
         result: str,
         side_effects: bool = False,
     ) -> None:
-        _kept.setdefault(self.number, []).append(answer)
+        _kept[self.number].append(answer)
         self._con.create_function(
             self._name_of(name), answer, parameters, result,
             type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL, side_effects=side_effects,
@@ -115,6 +115,14 @@ class Udfs:
         for name in (*CALLED, *TABLES):
             self._con.remove_function(self._name_of(name))
         self._is_in_catalog = False
+
+
+def _free_number() -> int:
+    """The least number of those that stand in no catalog, so that few are ever used; see `macros`."""
+    with _numbering:
+        number = next(each for each in itertools.count(1) if each not in _kept)
+        _kept[number] = []
+        return number
 
 
 def _call(states: States, function: str, template: Any, options: Any, keys: Any, *values: Any) -> Any:

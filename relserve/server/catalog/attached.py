@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from relserve.server.catalog.activity import register_activity, register_prepared, register_signal
 from relserve.server.catalog.build import DATABASE, build
+from relserve.server.catalog.names import Names, read_names
 
 _building = threading.Lock()
 
@@ -23,6 +24,14 @@ def attach_catalog(con: duckdb.DuckDBPyConnection) -> None:
         path = _path(folder)
         path.write_bytes(image)
         con.execute(f"ATTACH '{path}' AS {DATABASE} (READ_ONLY)")
+
+
+@lru_cache(maxsize=1)
+def catalog_names() -> Names:
+    """The names in the file, read once a process: finding its functions among DuckDB's takes a while."""
+    with duckdb.connect() as con:
+        attach_catalog(con)
+        return read_names(con)
 
 
 @lru_cache(maxsize=1)

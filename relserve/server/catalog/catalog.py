@@ -15,8 +15,9 @@ from relserve.server.catalog.activity import (
 )
 from relserve.server.catalog.asked.asked import Asked
 from relserve.server.catalog.asked.text import may_ask, translated
+from relserve.server.catalog.attached import catalog_names
 from relserve.server.catalog.facts import Facts
-from relserve.server.catalog.names import read_names, users_own
+from relserve.server.catalog.names import users_own
 from relserve.server.catalog.words import in_duckdbs_words
 
 _CHECKS = (
@@ -43,7 +44,7 @@ class Catalog:
         register_activity(self._con, activity)
         register_signal(self._con, signal)
         register_prepared(self._con, prepared)
-        self._asked = Asked(read_names(self._con), partial(users_own, self._con))
+        self._asked = Asked(catalog_names(), partial(users_own, self._con))
 
     def translate(self, sql: str, facts: Facts) -> str:
         """DuckDB's text for one that asks PostgreSQL's catalog; every other text as it is."""
