@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from functools import cache
 from math import inf
 
 import numpy as np
@@ -18,20 +19,16 @@ from relserve.policies.budget.state import Ended, View, Work, works_at
 from relserve.policies.budget.variants import NAMES, make
 from tests.policies.budget.seen import measured, seconds_of, view, works
 
-POLICIES = {name: make(name) for name in NAMES}
 
-
-def taught(policy: BudgetPolicy) -> BudgetPolicy:
-    rng = random.Random(1)
+@cache
+def taught(name: str) -> BudgetPolicy:
+    """A policy that has seen 1,200 steps; all tests share it."""
+    policy, rng = make(name), random.Random(1)
     for work in works(1200):
         policy.measured(work, measured(work, rng))
     for i in range(50):
         policy.ended(Ended(0.5, 0.015 + 0.0001 * i, 100))
     return policy
-
-
-for each in POLICIES.values():
-    taught(each)
 
 
 def step_s(seen: View, tokens: int) -> float:
@@ -60,7 +57,7 @@ def test_budgets_are_within_limits_whatever_is_seen(
         num_decodes, tuple(prompts), tpot_slo_s=tpot, ttft_slo_s=ttft, pace_s=pace, said=said,
         num_begun=begun, most_tokens=most_tokens,
     )  # fmt: skip
-    budget = (POLICIES[name] if is_taught else make(name)).choose(seen)
+    budget = (taught(name) if is_taught else make(name)).choose(seen)
     assert max(num_decodes, 1) <= budget.tokens <= most_tokens
     assert max(seen.num_running, 1) <= budget.requests <= 256
     assert budget.reason
@@ -75,7 +72,7 @@ def test_names_are_known() -> None:
 
 
 def test_lens_comes_near_its_target() -> None:
-    lens = POLICIES["lens"]
+    lens = taught("lens")
     assert isinstance(lens, Lens)
     seen = view(20, (3000, 3000), tpot_slo_s=0.02)
     budget = lens.choose(seen)
@@ -87,13 +84,13 @@ def test_lens_comes_near_its_target() -> None:
 
 def test_ours_keeps_the_pace_of_rows_without_slack() -> None:
     seen = view(20, (3000, 3000), tpot_slo_s=0.02, pace_s=0.0199)
-    assert step_s(seen, POLICIES["ours"].choose(seen).tokens) == pytest.approx(0.02, rel=0.1)
+    assert step_s(seen, taught("ours").choose(seen).tokens) == pytest.approx(0.02, rel=0.1)
 
 
 @pytest.mark.parametrize("prompts", [(30_000,), (4000, 300, 4000), (64,) * 60])
 def test_ours_takes_as_many_tokens_as_its_target_allows(prompts: tuple[int, ...]) -> None:
     """By what it knows itself, to within 1 %, wherever the engine's steps have an edge."""
-    ours = POLICIES["ours"]
+    ours = taught("ours")
     assert isinstance(ours, Ours)
     for tpot_slo_s in (0.0125, 0.013, 0.02, 0.04):
         seen = view(20, prompts, tpot_slo_s=tpot_slo_s, pace_s=tpot_slo_s - 1e-4)
@@ -107,13 +104,13 @@ def test_ours_takes_as_many_tokens_as_its_target_allows(prompts: tuple[int, ...]
 def test_ours_spends_what_rows_have_left() -> None:
     """50 tokens at 15 ms for each of which 20 ms are allowed leave 0.245 s, and the next token's 20 ms."""
     seen = view(20, (30_000,), tpot_slo_s=0.02, pace_s=0.015)
-    budget = POLICIES["ours"].choose(seen)
+    budget = taught("ours").choose(seen)
     assert budget.target_s == pytest.approx(0.26, abs=0.01)
     assert step_s(seen, budget.tokens) == pytest.approx(0.26, rel=0.15)
 
 
 def test_the_tightest_row_binds_and_one_that_is_lost_does_not() -> None:
-    ours = POLICIES["ours"]
+    ours = taught("ours")
     seen = view(3, (30_000,), tpot_slo_s=0.02, pace_s=0.015)
     tight = seen.decodes.slo_s.copy()
     tight[1] = 0.016
@@ -125,18 +122,18 @@ def test_the_tightest_row_binds_and_one_that_is_lost_does_not() -> None:
 
 @pytest.mark.parametrize("tpot_slo_s", [0.0, 1e-12, 0.001, inf])
 def test_a_limit_that_no_step_can_keep_binds_nobody(tpot_slo_s: float) -> None:
-    budget = POLICIES["ours"].choose(view(20, (30_000,), tpot_slo_s=tpot_slo_s))
+    budget = taught("ours").choose(view(20, (30_000,), tpot_slo_s=tpot_slo_s))
     assert budget.tokens == 8192
     assert budget.reason == "nobody's limit binds"
 
 
 @pytest.mark.parametrize("name", ["lens", "ours"])
 def test_an_absurd_limit_is_as_good_as_none(name: str) -> None:
-    assert POLICIES[name].choose(view(20, (30_000,), tpot_slo_s=1e9, pace_s=0.01)).tokens >= 8184
+    assert taught(name).choose(view(20, (30_000,), tpot_slo_s=1e9, pace_s=0.01)).tokens >= 8184
 
 
 def test_nobody_is_let_in_where_so_many_decode_that_no_budget_helps() -> None:
-    ours = POLICIES["ours"]
+    ours = taught("ours")
     for num_decodes in (20, 200):
         seen = view(num_decodes=num_decodes, tpot_slo_s=0.014, pace_s=0.014, prompts=(64,) * 60)
         most = ours.choose(seen).requests
@@ -147,13 +144,13 @@ def test_nobody_is_let_in_where_so_many_decode_that_no_budget_helps() -> None:
 
 
 def test_one_row_with_a_tight_limit_keeps_nobody_out() -> None:
-    ours, seen = POLICIES["ours"], view(num_decodes=100, tpot_slo_s=1.0)
+    ours, seen = taught("ours"), view(num_decodes=100, tpot_slo_s=1.0)
     seen.decodes.slo_s[0] = 0.0105
     assert ours.choose(seen).requests == 256
 
 
 def test_prompts_are_never_starved_by_ours() -> None:
-    ours = POLICIES["ours"]
+    ours = taught("ours")
     assert isinstance(ours, Ours)
     seen = view(200, (3000,), tpot_slo_s=0.0175, pace_s=0.01749)
     assert ours.choose(seen).tokens >= 200 + ours.floor
@@ -174,7 +171,7 @@ def test_steps_differ_before_anything_is_learnt_and_grow_only_as_far_as_is_known
 @pytest.mark.performance
 @pytest.mark.parametrize("name", ["lens", "ours"])
 def test_a_decision_takes_less_than_a_millisecond(name: str) -> None:
-    policy, seen = POLICIES[name], view(256, (2000,) * 64, most_tokens=8192)
+    policy, seen = taught(name), view(256, (2000,) * 64, most_tokens=8192)
     seen = seen._replace(most_requests=512)
     times = []
     for _ in range(200):
