@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -182,14 +183,18 @@ def _as_select(create: str) -> str:
     return f"SELECT temp.main.{found['head']}, {found['body']}"
 
 
+@cache
+def parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
 def _functions_of(text: str, lax: bool = False) -> Iterator[tuple[str, ...]]:
     """The paths of all functions that a SELECT calls, `{..}` and operators among them.
 
     Args:
         lax: a text that is no whole SELECT has none.
     """
-    con = duckdb.connect()
-    (said,) = con.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone() or ("",)
+    (said,) = parser().execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone() or ("",)
     tree = json.loads(said)
     assert lax or not tree["error"], (text, tree)
     yield from _paths(tree)
