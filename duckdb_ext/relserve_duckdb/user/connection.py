@@ -73,8 +73,7 @@ class Connection:
         self._asker: Asker = Asker(raw, session, parent._asker.pipeline if parent else pipeline)
         self._state: ConnectionState = ConnectionState(session, client, changes, memo, Queries(self._asker))
         self._asks = False  # whether the open result may make llm calls
-        self._lock = threading.RLock()
-        self._result_owner = ResultOwner()
+        self._lock, self._result_owner = threading.RLock(), ResultOwner()
         self._functions: Functions = Functions(raw, self._state, parent._functions if parent else None)
         self._indirect_calls: IndirectCalls = parent._indirect_calls if parent else IndirectCalls(raw, is_new)
         self._cursors: Cursors = parent._cursors if parent else Cursors()
