@@ -34,11 +34,11 @@ from benchmarks.hybrid.requests import FIRST_TOKEN, LAST_TOKEN
 from benchmarks.relquery_hooks import TRUE_TOKENS
 from benchmarks.relquery_worker import build
 from benchmarks.slo.step_times import StepTimes, fitted
-from lab.simulator.admission.run import Outcome, Served, Spec
-from relserve.policies.admission.door import Door
+from lab.simulator.admission.run import AdmissionOutcome, ServedRequest, Spec
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.online import OnlineCurve
-from relserve.policies.admission.request import Admit, Request
-from relserve.policies.admission.scalability import Sample, fit
+from relserve.policies.admission.request import AdmissionRequest, Admit
+from relserve.policies.admission.scalability import SpeedSample, fit
 from relserve.policies.admission.variants import make
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.step_features import work_of
@@ -167,9 +167,9 @@ def profile(engine: Engine, specs: Sequence[Spec], loads: Sequence[int] = PROFIL
     return found
 
 
-def serve(engine: Engine, specs: Sequence[Spec], door: Door) -> Outcome:
+def serve(engine: Engine, specs: Sequence[Spec], door: AdmissionController) -> AdmissionOutcome:
     """Serve every request behind a door; times are seconds from the beginning."""
-    served = {spec.request_id: Served(spec) for spec in specs}
+    served = {spec.request_id: ServedRequest(spec) for spec in specs}
     upcoming = sorted(specs, key=lambda spec: spec.arrival_s, reverse=True)
     start_s, running, most = engine.now(), set[str](), 0
 
@@ -183,7 +183,7 @@ def serve(engine: Engine, specs: Sequence[Spec], door: Door) -> Outcome:
         now_s = engine.now() - start_s
         while upcoming and upcoming[-1].arrival_s <= now_s:
             spec = upcoming.pop()
-            request = Request(
+            request = AdmissionRequest(
                 spec.request_id, spec.slo_class, spec.user, spec.arrival_s, spec.arrival_s + spec.limit_s,
                 spec.tokens,
             )  # fmt: skip
@@ -202,7 +202,7 @@ def serve(engine: Engine, specs: Sequence[Spec], door: Door) -> Outcome:
             done = partial(door.done, name, now_s, served[name].spec.num_output)
             starts([r.request_id for r in engine.apart(done).started])
         engine.apart(partial(door.progress, engine.said(), now_s))
-    return Outcome([served[spec.request_id] for spec in specs], most)
+    return AdmissionOutcome([served[spec.request_id] for spec in specs], most)
 
 
 def scaled(specs: Sequence[Spec], prefix: str, limits_s: dict[str, float] | None = None) -> list[Spec]:
@@ -229,15 +229,17 @@ def limits_of(alone: Sequence[Measured]) -> dict[str, float]:
     return found
 
 
-def door_of(system: str, measured: Sequence[Measured], limits_s: dict[str, float]) -> Door:
+def door_of(system: str, measured: Sequence[Measured], limits_s: dict[str, float]) -> AdmissionController:
     """A fresh door that knows what was measured before."""
-    samples = [Sample(each.load, each.speed) for each in measured]
+    samples = [SpeedSample(each.load, each.speed) for each in measured]
     if system != "ours":
-        return Door(make(system), OnlineCurve(samples, learns=False))
-    door, curve = Door(make("ours"), OnlineCurve(samples)), fit(samples)
+        return AdmissionController(make(system), OnlineCurve(samples, learns=False))
+    door, curve = AdmissionController(make("ours"), OnlineCurve(samples)), fit(samples)
     for each in measured:
         spec = each.spec
-        request = Request(spec.request_id, spec.slo_class, "", 0.0, limits_s[spec.slo_class], spec.tokens)
+        request = AdmissionRequest(
+            spec.request_id, spec.slo_class, "", 0.0, limits_s[spec.slo_class], spec.tokens
+        )
         door.learn(request, curve.speed(each.load) * each.seconds)
     return door
 
@@ -259,7 +261,7 @@ def main() -> None:
     print(f"a step counts as {cost}, which explains {explained:.3f} of the variance of measured ones")
     measured = profile(engine, scaled(requests("W3", 1.0, 0, 500, "profile"), "p"))
     limits_s = limits_of([each for each in measured if each.load < 1.05])
-    curve = fit([Sample(each.load, each.speed) for each in measured])
+    curve = fit([SpeedSample(each.load, each.speed) for each in measured])
     busy = [each for each in measured if 20 < each.load < 40]
     full = 32 * sum(each.spec.num_output for each in busy) / sum(each.seconds for each in busy)
     print(f"R2 {curve.r2:.3f}; tokens a second of each: "

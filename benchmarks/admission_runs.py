@@ -20,19 +20,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lab.simulator.admission.engine import Change, EngineSpec, usl_speed
-from lab.simulator.admission.run import Measured, Outcome, Spec, profile, simulate
-from relserve.policies.admission.door import Door
+from lab.simulator.admission.engine import CurveEngineSpec, SpeedChange, usl_speed
+from lab.simulator.admission.run import AdmissionOutcome, ProfiledRequest, Spec, profile, simulate
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.online import OnlineCurve
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.saber import DELTA_S
-from relserve.policies.admission.scalability import Fit, Kind, Sample, fit
+from relserve.policies.admission.scalability import Fit, Kind, SpeedSample, fit
 from relserve.policies.admission.static import LIMITS
 from relserve.policies.admission.variants import make
 
 LOADS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20)  # requests a second
 SPREAD = 0.38  # standard deviation of lengths over their mean
-ENGINE = EngineSpec(usl_speed(107.0, 0.0213, 8.3e-5), fixed_tokens=17.0, prompt_share=0.11, noise=0.05)
+ENGINE = CurveEngineSpec(usl_speed(107.0, 0.0213, 8.3e-5), fixed_tokens=17.0, prompt_share=0.11, noise=0.05)
 PROFILED = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100)  # loads of the offline phase, 100 requests each
 POLLS_S = {"saber": DELTA_S, "ours": 0.25}  # between looks at who waits, beside arrivals and ends
 
@@ -83,7 +83,7 @@ class Result(NamedTuple):
 ENGINES = {
     "steady": ENGINE,
     "erratic": replace(ENGINE, noise=1.0, noise_s=2.0),  # others use the machine: load tells little
-    "tenth": replace(ENGINE, changes=(Change(30.0, 0.1), Change(150.0, 1.0))),
+    "tenth": replace(ENGINE, changes=(SpeedChange(30.0, 0.1), SpeedChange(150.0, 1.0))),
 }
 STATIC = tuple(f"static {limit}" for limit in LIMITS)
 PUBLISHED: dict[str, tuple[Kind, bool]] = {
@@ -111,13 +111,13 @@ def requests(mix: str, rate: float, seed: int, number: int = 100, kind: str = "r
 
 
 @cache
-def profiled() -> tuple[Measured, ...]:
+def profiled() -> tuple[ProfiledRequest, ...]:
     """The offline phase, some 1,100 requests of W3's mix."""
     specs = requests("W3", 1.0, 0, 100 * len(PROFILED), "profile")
     return tuple(profile(specs, ENGINE, PROFILED))
 
 
-def samples(from_first_token: bool) -> list[Sample]:
+def samples(from_first_token: bool) -> list[SpeedSample]:
     """Load and speed of the profiled requests: counted from the first token on, or from the start.
 
     The paper divides generated tokens by execution time. Counted from the start, short requests look slow,
@@ -133,32 +133,32 @@ def fitted(kind: Kind, from_first_token: bool = True) -> Fit:
     return fit(samples(from_first_token), kind)
 
 
-def door_of(system: str, seed: int) -> tuple[Door, float | None]:
+def door_of(system: str, seed: int) -> tuple[AdmissionController, float | None]:
     """A fresh door, and the seconds between its polls.
 
     Raises:
         ValueError: no such system.
     """
     if system.startswith("static "):
-        return Door(make(system.replace(" ", "-"))), None
+        return AdmissionController(make(system.replace(" ", "-"))), None
     if system in PUBLISHED:
         kind, from_first_token = PUBLISHED[system]
         curve = OnlineCurve(samples(from_first_token), kind, learns=False)
-        return Door(make("saber", seed), curve), POLLS_S["saber"]
+        return AdmissionController(make("saber", seed), curve), POLLS_S["saber"]
     if system not in ("ours", "ours cold"):
         raise ValueError(f"no system {system!r}; there are: {', '.join(SYSTEMS)} and ours cold")
     if system == "ours cold":
-        return Door(make("ours")), POLLS_S["ours"]
-    door = Door(make("ours"), OnlineCurve(samples(True)))
+        return AdmissionController(make("ours")), POLLS_S["ours"]
+    door = AdmissionController(make("ours"), OnlineCurve(samples(True)))
     curve = fitted("usl")
     for m in profiled():
         spec = m.spec
-        request = Request(spec.request_id, spec.slo_class, spec.user, 0.0, spec.limit_s, spec.tokens)
+        request = AdmissionRequest(spec.request_id, spec.slo_class, spec.user, 0.0, spec.limit_s, spec.tokens)
         door.learn(request, curve.speed(m.load) * m.seconds)
     return door, POLLS_S["ours"]
 
 
-def run_one(cell: Cell, seed: int) -> Outcome:
+def run_one(cell: Cell, seed: int) -> AdmissionOutcome:
     """One run."""
     door, poll_s = door_of(cell.system, seed)
     specs = requests(cell.mix, cell.rate, seed, cell.num_requests)

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from benchmarks.relquery_workload import declared, relqueries
 from benchmarks.simulated_runs import COUNT, MAX_ROWS, SPECS, remembering_encoder
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, retimed
 from relserve.policies.scheduling.lengths import LengthLearner
@@ -59,7 +59,7 @@ def stock() -> SchedulingPolicy:
     return make("fcfs")
 
 
-def with_memory(model: str, kv_tokens: int | None) -> EngineSpec:
+def with_memory(model: str, kv_tokens: int | None) -> RelQueryEngineSpec:
     """The engine of a model of SPECS, with other KV memory where that is given."""
     spec = SPECS[model]
     return spec if kv_tokens is None else replace(spec, limits=replace(spec.limits, kv_tokens=kv_tokens))
@@ -71,7 +71,7 @@ def drawn(model: str, draw: int, outputs: str = "uniform", count: int = COUNT) -
     return relqueries(count, MAX_ROWS, 1.0, seed, remembering_encoder(), outputs=outputs)
 
 
-def who_has_seen(templates: Sequence[RelSpec], spec: EngineSpec, cap: int) -> LengthLearner:
+def who_has_seen(templates: Sequence[RelSpec], spec: RelQueryEngineSpec, cap: int) -> LengthLearner:
     """What ours knows of output lengths when it has served such relQueries."""
     learner = LengthLearner()
     served(templates, spec, ours(), cap, learner)
@@ -80,7 +80,7 @@ def who_has_seen(templates: Sequence[RelSpec], spec: EngineSpec, cap: int) -> Le
 
 def served(
     trace: Sequence[RelSpec],
-    spec: EngineSpec,
+    spec: RelQueryEngineSpec,
     policy: SchedulingPolicy,
     cap: int | None = None,
     lengths: LengthLearner | None = None,
@@ -90,7 +90,7 @@ def served(
     return Served({each.rel_id: each.latency_s for each in outcome.latencies}, outcome.num_preemptions)
 
 
-def capacity(trace: Sequence[RelSpec], spec: EngineSpec) -> float:
+def capacity(trace: Sequence[RelSpec], spec: RelQueryEngineSpec) -> float:
     """relQueries a second of stock when all come at once."""
     return len(trace) / simulate(retimed(trace, [0.0] * len(trace)), spec, stock()).end_s
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
-from relserve.policies.caching.requests import Requests, RequestState
-from relserve.policies.caching.state import CacheCosts, CachePlan, CacheView, Limits, Memory
+from relserve.policies.caching.requests import RequestColumns, RequestState
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CachePlan, CacheView
 from relserve.policies.caching.variants import make
 from relserve.policies.cost import CostModel
 
@@ -55,9 +55,9 @@ class Load:
     """As many unfinished requests as are wanted, at any time."""
 
     def __init__(self, count: int, seed: int) -> None:
-        self.generator, self.table, self.number = np.random.default_rng(seed), Requests(), 0
-        self.memory = Memory(count // 3 * 38, 16, 32)
-        self.limits = Limits(count, 2048 + count)
+        self.generator, self.table, self.number = np.random.default_rng(seed), RequestColumns(), 0
+        self.memory = BlockMemory(count // 3 * 38, 16, 32)
+        self.limits = BatchLimits(count, 2048 + count)
         for _ in range(count):
             self.one_more(-float(self.generator.uniform(0.0, 10.0)))
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.simulator.requests.engine import EngineSpec
+from lab.simulator.requests.engine import RequestsEngineSpec
 from lab.simulator.requests.times import Roofline
-from relserve.policies.caching.state import Limits, Memory
+from relserve.policies.caching.state import BatchLimits, BlockMemory
 
 PEAK_FLOPS, BANDWIDTH, NVLINK = 312e12, 1.555e12, 300e9
 USABLE_BYTES, UTILISATION, ACTIVATION_BYTES = 39.4 * 2**30, 0.9, 0.8e9
@@ -98,13 +98,13 @@ class Model:
             hidden_token_s=self.token_s("reproject" if is_kv else way),
         )
 
-    def engine(self, way: str, tokens_a_step: int = CONTEXT, exclusive: bool = True) -> EngineSpec:
+    def engine(self, way: str, tokens_a_step: int = CONTEXT, exclusive: bool = True) -> RequestsEngineSpec:
         """An engine with the limits that vLLM had: 256 requests, prompts of up to 2,048 tokens a step."""
         per_block = 2 * BLOCK if way == "fp8" else BLOCK
-        memory = Memory(
+        memory = BlockMemory(
             self.kv_tokens // BLOCK, per_block, per_block if way in KEYS_AND_VALUES else 2 * BLOCK
         )
-        return EngineSpec(self.times(way), memory, Limits(256, tokens_a_step), exclusive)
+        return RequestsEngineSpec(self.times(way), memory, BatchLimits(256, tokens_a_step), exclusive)
 
 
 MODELS = {

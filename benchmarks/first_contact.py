@@ -15,11 +15,11 @@ from typing import Any
 
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.vllm_plugin.settings import FIRST_GUESS, SchedulerSettings
 
@@ -67,8 +67,10 @@ def trace(cost: CostModel, seed: int) -> list[RelSpec]:
 
 def latencies(cost: CostModel, relqueries: Sequence[RelSpec], guess: CostModel | None) -> dict[str, float]:
     """Seconds of each query; without a guess in vLLM's own order."""
-    limits = Limits(256, 2048, max(KV_TOKENS, 2 * sum(len(row.prompt) + 32 for row in relqueries[0].rows)))
-    spec = EngineSpec(cost, limits, guess=guess)
+    limits = EngineLimits(
+        256, 2048, max(KV_TOKENS, 2 * sum(len(row.prompt) + 32 for row in relqueries[0].rows))
+    )
+    spec = RelQueryEngineSpec(cost, limits, guess=guess)
     policy = make("fcfs") if guess is None else make(DEFAULT, patience=SchedulerSettings().patience)
     return {each.rel_id: each.latency_s for each in simulate(relqueries, spec, policy).latencies}
 

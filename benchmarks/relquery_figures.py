@@ -25,12 +25,12 @@ from benchmarks.relquery_engines import (
     policy_of,
 )
 from lab.simulator.bound import jobs_of, shortest_first
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, lengths_known
 from relserve.policies.cost import MIN_BASE_S, CostModel, fit
 from relserve.policies.scheduling.lengths import LengthLearner
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 
 Runs = dict[str, list[Run]]  # by variant, one a seed
@@ -88,7 +88,7 @@ def statistics_of(runs: Sequence[Run]) -> dict[str, float]:
     return {name: round(float(value), 4) for name, value in found.items()}
 
 
-def calibrated(runs: Sequence[Run], kv_tokens: int) -> EngineSpec:
+def calibrated(runs: Sequence[Run], kv_tokens: int) -> RelQueryEngineSpec:
     """The simulator's engine, fitted to all measured steps.
 
     The fit is scaled so that the total is right: slow steps, which a robust fit leaves out, are time too.
@@ -99,9 +99,9 @@ def calibrated(runs: Sequence[Run], kv_tokens: int) -> EngineSpec:
     cost = fit(steps)
     scale = (steps[:, 2].sum() - arriving_s) / sum(cost.step(tokens, decodes) for tokens, decodes, _ in steps)
     cost = CostModel(*(float(scale * value) for value in astuple(cost)))
-    limits = Limits(MAX_NUM_SEQS, MAX_TOKENS, kv_tokens, BLOCK_SIZE)
+    limits = EngineLimits(MAX_NUM_SEQS, MAX_TOKENS, kv_tokens, BLOCK_SIZE)
     a_row_s = statistics.median(run["arrival_s_a_row"] for run in runs)
-    return EngineSpec(cost, limits, arrival_s_a_row=a_row_s)
+    return RelQueryEngineSpec(cost, limits, arrival_s_a_row=a_row_s)
 
 
 class Replay:
@@ -115,7 +115,12 @@ class Replay:
     """
 
     def __init__(
-        self, spec: EngineSpec, warm: list[RelSpec], traces: Traces, makespans_s: Sequence[float], cap: int
+        self,
+        spec: RelQueryEngineSpec,
+        warm: list[RelSpec],
+        traces: Traces,
+        makespans_s: Sequence[float],
+        cap: int,
     ) -> None:
         self.spec, self.warm, self.traces, self.makespans_s, self.cap = spec, warm, traces, makespans_s, cap
 
@@ -123,7 +128,7 @@ class Replay:
         """Mean latency of a variant."""
         return self._mean_s(variant, [self.spec] * len(self.traces))
 
-    def _mean_s(self, variant: str, specs: Sequence[EngineSpec]) -> float:
+    def _mean_s(self, variant: str, specs: Sequence[RelQueryEngineSpec]) -> float:
         learner, means = LengthLearner(), []
         if self.warm:
             told = as_told(variant, self.warm, self.cap)
@@ -159,7 +164,7 @@ class Replay:
         return self._mean_s(OURS, specs)
 
 
-def without_bases(spec: EngineSpec, trace: Sequence[RelSpec], total_s: float) -> EngineSpec:
+def without_bases(spec: RelQueryEngineSpec, trace: Sequence[RelSpec], total_s: float) -> RelQueryEngineSpec:
     """An engine with slopes alone, on which stock still takes `total_s` for a trace that comes at once."""
     cost = spec.cost
     bare = CostModel(cost.prefill_per_token_s, MIN_BASE_S, cost.decode_per_request_s, MIN_BASE_S, MIN_BASE_S)

@@ -19,7 +19,7 @@ from unittest.mock import patch
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
 from benchmarks.deadlines.ordering import order_rows
-from lab.made_up_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
+from lab.made_up_worker import MadeUpArrival, MadeUpWorker, WorkerRun, config_of, deliver, scheduler_of
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 from relserve.vllm_plugin.host import Scheduler
@@ -45,7 +45,7 @@ VLLM_METHODS = ("add_request", "schedule", "update_from_output")
 QUEUE_METHODS = ("peek_request", "pop_request", "prepend_request", "prepend_requests", "__bool__")
 
 
-def arrivals(num_rels: int, num_rows: int) -> list[Arrival]:
+def arrivals(num_rels: int, num_rows: int) -> list[MadeUpArrival]:
     """All relQueries at once."""
     rng = random.Random(0)
     found = []
@@ -55,18 +55,20 @@ def arrivals(num_rels: int, num_rows: int) -> list[Arrival]:
         identity = {"rel_id": f"q{number}", "rel_rows": num_rows, "rel_ol": cap}
         for row in range(num_rows):
             prompt = lead + [rng.randrange(1000) for _ in range(100)]
-            found.append(Arrival(0, f"q{number}-{row}", prompt, rng.randint(1, cap), identity))
+            found.append(MadeUpArrival(0, f"q{number}-{row}", prompt, rng.randint(1, cap), identity))
     return found
 
 
-def one_row_arrivals(count: int) -> Iterator[Arrival]:
+def one_row_arrivals(count: int) -> Iterator[MadeUpArrival]:
     """relQueries of one row each, made as they are taken."""
     rng = random.Random(1)
     lead = [rng.randrange(1000) for _ in range(32)]
     for number in range(count):
         cap = rng.choice([5, 10, 50, 100])
         prompt = lead + rng.choices(range(1000), k=rng.choice([5, 20, 60]))
-        yield Arrival(0, f"q{number}", prompt, rng.randint(1, cap), {"rel_id": f"q{number}", "rel_ol": cap})
+        yield MadeUpArrival(
+            0, f"q{number}", prompt, rng.randint(1, cap), {"rel_id": f"q{number}", "rel_ol": cap}
+        )
 
 
 def build(variant: str) -> Any:
@@ -82,7 +84,7 @@ def measure(variant: str, num_rels: int, num_rows: int, num_steps: int) -> list[
     scheduler = build(variant)
     for arrival in arrivals(num_rels, num_rows):
         scheduler.add_request(arrival.request())
-    worker, ran = Worker(), Ran()
+    worker, ran = MadeUpWorker(), WorkerRun()
     policy, whole = [], []
     for _ in range(num_steps):
         before = scheduler.steering.policy_s if scheduler.steering else 0.0
@@ -147,7 +149,7 @@ def measure_one_row(name: str, count: int, num_steps: int) -> list[Any]:
     waiting = one_row_arrivals(count + num_steps)
     for _ in range(count):
         scheduler.add_request(next(waiting).request())
-    worker, ran, taken = Worker(), Ran(), []
+    worker, ran, taken = MadeUpWorker(), WorkerRun(), []
     with share.told_apart():
         add = share.timed(scheduler.add_request, True)
         schedule = share.timed(scheduler.schedule, True)

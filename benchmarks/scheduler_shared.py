@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.claims import Lower, Untold
 from benchmarks.common import arguments, finish, table
-from lab.made_up_worker import Arrival, Ran, Worker, config_of, deliver, scheduler_of
+from lab.made_up_worker import MadeUpArrival, MadeUpWorker, WorkerRun, config_of, deliver, scheduler_of
 from relserve.policies.scheduling.variants import DEFAULT
 from relserve.tiny import MODEL_DIR
 
@@ -50,12 +50,12 @@ class Side:
             config.scheduler_config.max_num_active_seqs = NUM_ROWS
         config.scheduler_config.max_num_batched_tokens = NUM_ROWS * PROMPT  # all begin at once
         self.scheduler = scheduler_of(str(MODEL_DIR), variant, True, NUM_BLOCKS)
-        self._worker, self._ran = Worker(), Ran()
+        self._worker, self._ran = MadeUpWorker(), WorkerRun()
         self._in_flight: deque[tuple[Any, Any]] = deque()
         num_rows = NUM_ROWS + (NUM_WAITING if "wait" in regime else 0)
         for number in range(num_rows):
             prompt = [number % 900 + 1] * PROMPT
-            arrival = Arrival(0, f"r{number}", prompt, OUTPUT, tag_of(regime, number))
+            arrival = MadeUpArrival(0, f"r{number}", prompt, OUTPUT, tag_of(regime, number))
             self.scheduler.add_request(arrival.request())
         self.turn()
 

@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from benchmarks.relquery_workload import Encode, arrival_times, encoder, relqueries
 from lab.simulator.bound import jobs_of, shortest_first
-from lab.simulator.engine import EngineSpec
-from lab.simulator.outcome import Outcome
+from lab.simulator.engine import RelQueryEngineSpec
+from lab.simulator.outcome import EngineOutcome
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, lengths_known, longest_known, retimed
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make
 
 COUNT, MAX_ROWS = 100, 100  # relQueries of a trace, and most rows of one
@@ -47,7 +47,7 @@ class Hardware:
     memory_share: float
 
     @property
-    def spec(self) -> EngineSpec:
+    def spec(self) -> RelQueryEngineSpec:
         """Roofline step times: prefills are bound by compute, decodes by reading weights and KV cache.
 
         A decoding row reads the KV cache of 200 tokens, and its sampling takes 30 microseconds.
@@ -60,7 +60,7 @@ class Hardware:
             self.weight_bytes / bandwidth + 3e-3,
         )
         free_bytes = 0.9 * self.memory_bytes - self.weight_bytes - 1e9 * self.gpus
-        return EngineSpec(cost, Limits(256, 2048, int(free_bytes / self.kv_bytes_a_token), 16))
+        return RelQueryEngineSpec(cost, EngineLimits(256, 2048, int(free_bytes / self.kv_bytes_a_token), 16))
 
 
 MODELS = {
@@ -70,9 +70,9 @@ MODELS = {
 }
 # This repository's development machine, one thread, the embedded model: fitted to all steps of
 # `benchmarks.relquery_latency` at load 1.0 (commit cef0602, its "engine" in benchmarks/results).
-CPU = EngineSpec(
+CPU = RelQueryEngineSpec(
     CostModel(2.3207e-5, 4.7745e-3, 1.2081e-4, 1.4858e-3, 2.5942e-3),
-    Limits(256, 4096, 200_000, 32),
+    EngineLimits(256, 4096, 200_000, 32),
     arrival_s_a_row=9.9125e-5,
 )
 SPECS = {**{name: hardware.spec for name, hardware in MODELS.items()}, "CPU": CPU}
@@ -167,19 +167,19 @@ def _run_draw(setting: Setting, draw: int, runs: Sequence[Run]) -> list[Figures]
     return [_least(trace, spec) if run.variant == LEAST else _simulate(trace, spec, run) for run in runs]
 
 
-def _simulate(trace: Sequence[RelSpec], spec: EngineSpec, run: Run) -> Figures:
+def _simulate(trace: Sequence[RelSpec], spec: RelQueryEngineSpec, run: Run) -> Figures:
     spec = replace(spec, chunked=not run.is_exclusive)
     return figures_of(simulate(TOLD[run.told](trace), spec, run.policy))
 
 
-def _least(trace: Sequence[RelSpec], spec: EngineSpec) -> Figures:
+def _least(trace: Sequence[RelSpec], spec: RelQueryEngineSpec) -> Figures:
     """The mean that no order can beat on an engine as fast as ours with all relQueries at once."""
     at_once = simulate(retimed(trace, [0.0] * len(trace)), spec, make(DEFAULT))
     jobs = jobs_of(trace, spec.cost, spec.limits.block_size, at_once.end_s)
     return {"mean_s": statistics.mean(shortest_first(jobs))}
 
 
-def figures_of(outcome: Outcome) -> Figures:
+def figures_of(outcome: EngineOutcome) -> Figures:
     """Mean and largest latency, mean phases, end, the policy's share of it and the run's, all in seconds."""
     phases = {
         name: statistics.mean(getattr(r, name) for r in outcome.latencies)

@@ -70,7 +70,7 @@ def scheduler_of(model: str, variant: str, is_async: bool, num_blocks: int, **se
 
 
 @dataclass
-class Arrival:
+class MadeUpArrival:
     """A request of the workload: the step at which it comes, and what it asks."""
 
     step: int
@@ -101,7 +101,7 @@ def token_at(request_id: str, position: int) -> int:
     return 10 + hash((request_id, position)) % 900
 
 
-def workload(seed: int, num_rels: int = 14, max_rows: int = 14) -> list[Arrival]:
+def workload(seed: int, num_rels: int = 14, max_rows: int = 14) -> list[MadeUpArrival]:
     """relQueries of unequal size with shared prefixes, one every few steps; every second has a grammar."""
     rng = random.Random(seed)
     templates = [[rng.randrange(1000) for _ in range(70)] for _ in range(4)]
@@ -112,7 +112,7 @@ def workload(seed: int, num_rels: int = 14, max_rows: int = 14) -> list[Arrival]
         for row in range(rows):
             prompt = template + [rng.randrange(1000) for _ in range(rng.choice([5, 60, 300]))]
             arrivals.append(
-                Arrival(
+                MadeUpArrival(
                     number * 6, f"q{number}-{row}", prompt, rng.randint(1, cap), identity, number % 2 == 1
                 )
             )  # fmt: skip
@@ -120,7 +120,7 @@ def workload(seed: int, num_rels: int = 14, max_rows: int = 14) -> list[Arrival]
 
 
 @dataclass
-class Ran:
+class WorkerRun:
     """What a run gave."""
 
     tokens: dict[str, list[int]] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Ran:
     finished_order: list[str] = field(default_factory=list)
 
 
-class Worker:
+class MadeUpWorker:
     """Stands in for the model runner: follows each request's tokens and blocks as a runner would."""
 
     def __init__(self) -> None:
@@ -196,9 +196,9 @@ class Compiler:
             self._busy.popleft()[1].set_result(self._grammar)
 
 
-def run(scheduler: Any, arrivals: list[Arrival], is_async: bool, abort_every: int = 0) -> Ran:
+def run(scheduler: Any, arrivals: list[MadeUpArrival], is_async: bool, abort_every: int = 0) -> WorkerRun:
     """Serve a workload; with asynchronous scheduling a step is planned while the one before runs."""
-    pending, worker, compiler, ran = deque(arrivals), Worker(), Compiler(), Ran()
+    pending, worker, compiler, ran = deque(arrivals), MadeUpWorker(), Compiler(), WorkerRun()
     rng = random.Random(1)
     in_flight: deque[tuple[Any, Any]] = deque()
     while pending or scheduler.has_unfinished_requests() or in_flight:
@@ -228,7 +228,7 @@ def run(scheduler: Any, arrivals: list[Arrival], is_async: bool, abort_every: in
     return ran
 
 
-def deliver(scheduler: Any, output: Any, result: Any, ran: Ran) -> None:
+def deliver(scheduler: Any, output: Any, result: Any, ran: WorkerRun) -> None:
     for of_client in scheduler.update_from_output(output, result).values():
         for out in of_client.outputs:
             ran.tokens.setdefault(out.request_id, []).extend(out.new_token_ids)

@@ -13,7 +13,7 @@ from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.due import DueTimes
 from relserve.policies.scheduling.order import Numbers
 from relserve.policies.scheduling.policy import SchedulingPolicy
-from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepView
+from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, RelState, StepView
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.vllm_plugin.settings import SchedulerSettings
 
@@ -21,7 +21,7 @@ COUNTS = (64, 10_000)
 NONE, PLAIN, WORKFLOWS = "none", "plain", "workflow"
 SLO_S = (1.0, 60.0, 500.0)
 STEP_S, CHANGED = 0.02, 8  # between steps; relQueries of which a row ran in one
-COST, LIMITS = CostModel(1e-4, 5e-3, 1e-4, 2e-2), Limits(64, 2048, 12_000)
+COST, LIMITS = CostModel(1e-4, 5e-3, 1e-4, 2e-2), EngineLimits(64, 2048, 12_000)
 
 
 class TimedDue(DueTimes):

@@ -14,8 +14,8 @@ from functools import cache, partial
 from benchmarks.slo.systems import KV_BYTES, KV_TOKENS, LARGE, LAYERS, PARAMETERS, V1, WIDTH
 from benchmarks.slo.workloads import SCENARIOS, requests
 from lab.simulator.budget.engine import NoisyTimes
-from lab.simulator.budget.run import Engine, serve
-from lab.simulator.fleet.member import MemberSpec
+from lab.simulator.budget.run import BudgetedEngineSpec, serve
+from lab.simulator.fleet.member import SimulatedMemberSpec
 from lab.simulator.requests.times import Roofline
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.variants import make
@@ -37,10 +37,12 @@ def roofline(kind: str) -> Roofline:
     )  # fmt: skip
 
 
-def engine(kind: str, policy: str) -> Engine:
+def engine(kind: str, policy: str) -> BudgetedEngineSpec:
     """An engine of that kind; `v0` computes prompts alone and whole."""
     blocks = FIGURES[kind][3] // 16
-    return Engine(NoisyTimes(roofline(kind)), blocks, 256, LARGE if policy == "v0" else V1, policy == "v0")
+    return BudgetedEngineSpec(
+        NoisyTimes(roofline(kind)), blocks, 256, LARGE if policy == "v0" else V1, policy == "v0"
+    )
 
 
 def budget_policy(kind: str, policy: str, scenario: str, slower: float) -> BudgetPolicy:
@@ -70,10 +72,12 @@ def throughput(kind: str, scenario: str) -> float:
     return len(specs) / float(outcome.e2e_s.max())
 
 
-def members(kinds: Sequence[str], policy: str, scenario: str, slower: float = 1.0) -> list[MemberSpec]:
+def members(
+    kinds: Sequence[str], policy: str, scenario: str, slower: float = 1.0
+) -> list[SimulatedMemberSpec]:
     """A fleet of these kinds, all under one budget policy."""
     return [
-        MemberSpec(
+        SimulatedMemberSpec(
             f"{kind}-{i}", engine(kind, policy), partial(budget_policy, kind, policy, scenario, slower),
             throughput(kind, scenario),
         )

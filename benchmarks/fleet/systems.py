@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.fleet.engines import members
 from benchmarks.slo.workloads import requests
-from lab.simulator.budget.engine import Change
-from lab.simulator.fleet.run import Death, FleetRequest, Link, Outcome, Owners, simulate
+from lab.simulator.budget.engine import StepTimeChange
+from lab.simulator.fleet.run import Death, FleetOutcome, FleetRequest, Link, Owners, simulate
 from relserve.policies.dispatch.variants import make
 
 EVERY_S = 0.02  # between two reports of a member
@@ -119,7 +119,7 @@ def run_one(cell: Cell) -> Result:
     if cell.fault == "dies":
         deaths = [Death(1.0, its[0].name, 3.0)]
     elif cell.fault == "slows":
-        slowed = replace(its[0].engine.times, changes=(Change(1.0, 3.0),))
+        slowed = replace(its[0].engine.times, changes=(StepTimeChange(1.0, 3.0),))
         its[0] = its[0]._replace(engine=its[0].engine._replace(times=slowed))
     outcome = simulate(
         asked(cell), its, make(cell.router), cell.link, cell.seed, deaths, cell.owners, cell.may_jump
@@ -129,7 +129,7 @@ def run_one(cell: Cell) -> Result:
     return result_of(outcome, kinds)
 
 
-def result_of(outcome: Outcome, kinds: Sequence[str]) -> Result:
+def result_of(outcome: FleetOutcome, kinds: Sequence[str]) -> Result:
     """What is kept of it."""
     served = outcome.served
     times = np.array([(each.ttft_s, each.tpot_s, each.e2e_s) for each in served])

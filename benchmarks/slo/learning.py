@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.slo.systems import TIMES, V1, engine_of
 from benchmarks.slo.workloads import requests
-from lab.simulator.budget.engine import Change
+from lab.simulator.budget.engine import StepTimeChange
 from lab.simulator.budget.run import serve
 from relserve.policies.budget.model import OURS, PUBLISHED, StepModel
-from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
 from relserve.policies.budget.static import within
 from relserve.policies.budget.variants import make
 
@@ -36,7 +36,7 @@ class Explorer:
     def __post_init__(self) -> None:
         self._random = np.random.default_rng([11, self.seed])
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         """See `BudgetPolicy.choose`."""
         return within(view, float(np.exp(self._random.uniform(np.log(64), np.log(V1)))), reason="random")
 
@@ -45,7 +45,7 @@ class Explorer:
         for model in self.models.values():
             model.add(work, seconds)
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         """See `BudgetPolicy.ended`."""
 
 
@@ -81,9 +81,9 @@ class Learner(Protocol):
     model: StepModel
     token_s: float | None
 
-    def choose(self, view: View) -> Budget: ...
+    def choose(self, view: BudgetView) -> Budget: ...
     def measured(self, work: Work, seconds: float) -> None: ...
-    def ended(self, request: Ended) -> None: ...
+    def ended(self, request: EndedRequest) -> None: ...
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Listener:
         """See `BudgetPolicy.token_s`."""
         return self.inner.token_s
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         """See `BudgetPolicy.choose`."""
         self.now_s = view.now_s
         return self.inner.choose(view)
@@ -121,7 +121,7 @@ class Listener:
             self.errors.append((self.now_s, abs(predicted / seconds - 1.0)))
         self.inner.measured(work, seconds)
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         """See `BudgetPolicy.ended`."""
         self.inner.ended(request)
 
@@ -133,7 +133,7 @@ def followed_s(system: str, factor: float, seed: int, seconds: float = 60.0) -> 
     """
     scenario, at_s, rate = "ShareGPT", seconds / 6, 18.0 if factor < 1 else 1.5
     listener = Listener(cast(Learner, make(system)))
-    engine = engine_of(system, replace(TIMES, changes=(Change(at_s, factor),)))
+    engine = engine_of(system, replace(TIMES, changes=(StepTimeChange(at_s, factor),)))
     serve(requests(scenario, rate, seed, seconds), engine, listener, seed, may_jump=False)
     after = [(now_s, error) for now_s, error in listener.errors if now_s >= at_s]
     for i in range(8, len(after)):

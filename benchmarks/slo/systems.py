@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.slo.workloads import SECONDS, requests
 from lab.simulator.budget.engine import NoisyTimes
-from lab.simulator.budget.run import Engine, Outcome, serve
+from lab.simulator.budget.run import BudgetedEngineSpec, BudgetOutcome, serve
 from lab.simulator.requests.times import Roofline, StepSize
 from relserve.policies.budget.variants import make
 
@@ -77,13 +77,13 @@ class Result(NamedTuple):
     error: float
 
 
-def engine_of(system: str, times: NoisyTimes = TIMES) -> Engine:
+def engine_of(system: str, times: NoisyTimes = TIMES) -> BudgetedEngineSpec:
     """Its engine: V0 computes prompts alone and whole."""
     is_v0 = system == "v0"
     return Engine(times, KV_TOKENS // 16, 256, LARGE if is_v0 else V1, exclusive=is_v0)
 
 
-def run_one(cell: Cell) -> tuple[Outcome, Result]:
+def run_one(cell: Cell) -> tuple[BudgetOutcome, Result]:
     """One run."""
     policy = make(f"static-{LARGE}" if cell.system == "v0" else cell.system)
     specs = requests(cell.scenario, cell.rate, cell.seed, cell.seconds)

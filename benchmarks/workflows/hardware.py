@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lab.simulator.workflows.engine import EngineSpec
+from lab.simulator.workflows.engine import WorkflowEngineSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 
 RATIO = 2.58  # seconds of a prompt's token on a slow card over those on an A100
 A100_TOKEN_S = 160e-6
@@ -57,12 +57,12 @@ def cost(card: str, ratio: float = RATIO, exposed: float = EXPOSED) -> CostModel
 
 def engines(
     setup: str, ratio: float, budget: int, prefix_caching: bool, exposed: float = EXPOSED
-) -> list[EngineSpec]:
+) -> list[WorkflowEngineSpec]:
     """The four engines of a setup."""
     return [
-        EngineSpec(
+        WorkflowEngineSpec(
             f"I{number}", card, cost(card, ratio, exposed),
-            Limits(256, budget, CARDS[card].kv_tokens, BLOCK), prefix_caching,
+            EngineLimits(256, budget, CARDS[card].kv_tokens, BLOCK), prefix_caching,
         )
         for number, card in enumerate(SETUPS[setup], start=1)
     ]  # fmt: skip

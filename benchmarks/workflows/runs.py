@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from benchmarks.workflows.hardware import BUDGET, EXPOSED, RATIO, SETUPS, engines
 from benchmarks.workflows.traces import STAGES, TRACES, Tenant, trace, workload
-from lab.simulator.workflows.run import Outcome, Served, alone_s, simulate
+from lab.simulator.workflows.run import ServedWorkflow, WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import WorkflowSpec
 from relserve.policies.workflows.budget import StepBudget
 from relserve.policies.workflows.dispatch import (
@@ -160,7 +160,7 @@ def measure(job: Job) -> Measured:
     return measured(simulate(flows, specs, system.dispatch(), system.order, looks_up))
 
 
-def measured(outcome: Outcome) -> Measured:
+def measured(outcome: WorkflowsOutcome) -> Measured:
     """What is kept of a run."""
     served, engines_ = outcome.served, outcome.engines
     tenants = sorted({s.spec.tenant for s in served})
@@ -180,7 +180,7 @@ def measured(outcome: Outcome) -> Measured:
     )
 
 
-def _attained(served: list[Served]) -> float:
+def _attained(served: list[ServedWorkflow]) -> float:
     return statistics.fmean(s.is_in_time for s in served)
 
 

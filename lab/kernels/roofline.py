@@ -25,7 +25,7 @@ class Gpu(NamedTuple):
     flops_per_s: float
 
 
-class Layer(NamedTuple):
+class RooflineLayer(NamedTuple):
     """A layer with as many heads of keys as of queries, and a batch of decodes."""
 
     heads: int
@@ -39,7 +39,7 @@ class Layer(NamedTuple):
         return self.heads * self.head_dim
 
 
-class Work(NamedTuple):
+class LayerWork(NamedTuple):
     """What one way has to move and to compute."""
 
     name: str
@@ -54,10 +54,10 @@ class Work(NamedTuple):
 
 
 GPUS = (Gpu("A100-40GB", 1.555e12, 312e12), Gpu("H100", 3.35e12, 989e12))
-OPT_13B = Layer(heads=40, head_dim=128, requests=32, tokens=1024)
+OPT_13B = RooflineLayer(heads=40, head_dim=128, requests=32, tokens=1024)
 
 
-def works(layer: Layer) -> tuple[Work, ...]:
+def works(layer: RooflineLayer) -> tuple[LayerWork, ...]:
     """Every way to attend in one decode step, and the store of its tokens.
 
     Absorbed reads X twice, once a kernel; the scores between them are float32, and the absorbed queries and
@@ -67,18 +67,18 @@ def works(layer: Layer) -> tuple[Work, ...]:
     x, weight, between = cached * d * BYTES, d * d * BYTES, n * heads * d * BYTES
     scores = cached * heads * 4
     return (
-        Work("keys and values", 2 * x, 4 * cached * d),
-        Work("absorbed: projections", 2 * weight + 2 * between, 4 * n * d * d),
-        Work("absorbed: scores", x + between + scores, 2 * cached * d * heads),
-        Work("absorbed: weighted sums", x + between + scores, 2 * cached * d * heads),
-        Work("reproject: gather", 2 * x, 0),
-        Work("reproject: projections", 3 * x + 2 * weight, 4 * cached * d * d),
-        Work("store X", 2 * n * d * BYTES, 0),
-        Work("store keys and values", 4 * n * d * BYTES, 0),
+        LayerWork("keys and values", 2 * x, 4 * cached * d),
+        LayerWork("absorbed: projections", 2 * weight + 2 * between, 4 * n * d * d),
+        LayerWork("absorbed: scores", x + between + scores, 2 * cached * d * heads),
+        LayerWork("absorbed: weighted sums", x + between + scores, 2 * cached * d * heads),
+        LayerWork("reproject: gather", 2 * x, 0),
+        LayerWork("reproject: projections", 3 * x + 2 * weight, 4 * cached * d * d),
+        LayerWork("store X", 2 * n * d * BYTES, 0),
+        LayerWork("store keys and values", 4 * n * d * BYTES, 0),
     )
 
 
-def measured(layer: Layer) -> dict[str, float]:
+def measured(layer: RooflineLayer) -> dict[str, float]:
     """Seconds of the Triton kernels on the GPU of this machine, by the name of their work.
 
     Raises:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 
-class BlockPool:
+class SimulatedBlockPool:
     """Counts blocks; prompt blocks are shared by hash, output blocks are private.
 
     A cached block that nobody uses stays until memory is wanted, least recently freed first. A prompt's last

@@ -23,14 +23,14 @@ from lab.simulator.workload import RelSpec
 from relserve.policies.cost import CostModel
 
 
-class Job(NamedTuple):
+class RelQueryWork(NamedTuple):
     """A relQuery as work: when it comes, and the seconds that an engine with full batches spends on it."""
 
     arrival_s: float
     work_s: float
 
 
-def jobs_of(trace: Sequence[RelSpec], cost: CostModel, block_size: int, total_s: float) -> list[Job]:
+def jobs_of(trace: Sequence[RelSpec], cost: CostModel, block_size: int, total_s: float) -> list[RelQueryWork]:
     """The relQueries of a trace as work, by the slopes of the cost model and the true output lengths.
 
     Args:
@@ -39,7 +39,7 @@ def jobs_of(trace: Sequence[RelSpec], cost: CostModel, block_size: int, total_s:
     """
     works = [_work_s(rel, cost, block_size) for rel in trace]
     scale = total_s / sum(works)
-    return [Job(rel.arrival_s, scale * work) for rel, work in zip(trace, works, strict=True)]
+    return [RelQueryWork(rel.arrival_s, scale * work) for rel, work in zip(trace, works, strict=True)]
 
 
 def _work_s(rel: RelSpec, cost: CostModel, block_size: int) -> float:
@@ -50,7 +50,7 @@ def _work_s(rel: RelSpec, cost: CostModel, block_size: int) -> float:
     return cost.prefill_per_token_s * tokens + cost.decode_per_request_s * outputs
 
 
-def shortest_first(jobs: Sequence[Job]) -> list[float]:
+def shortest_first(jobs: Sequence[RelQueryWork]) -> list[float]:
     """Latencies in seconds under preemptive SRPT on one server that works on one job at a time.
 
     No schedule has a lower mean when the server can do no more than one second of work a second (Schrage

@@ -8,20 +8,20 @@ from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
-from lab.simulator.blocks import BlockPool
+from lab.simulator.blocks import SimulatedBlockPool
 from lab.simulator.sim_relquery import SimRel, SimRow
 from lab.simulator.workload import RelSpec
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.lengths import RelLengths
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.prefixes import num_known
-from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepDecision
+from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, RelState, StepDecision
 
 SAMPLE = 10  # rows sampled for the prefix-cache miss ratio (Eq. 11)
 
 
 @dataclass(frozen=True, slots=True)
-class EngineSpec:
+class RelQueryEngineSpec:
     """An engine: what its steps cost, what fits, and how it prefills.
 
     Attributes:
@@ -31,7 +31,7 @@ class EngineSpec:
     """
 
     cost: CostModel
-    limits: Limits
+    limits: EngineLimits
     chunked: bool = True
     prefix_caching: bool = True
     arrival_s_a_row: float = 0.0
@@ -46,7 +46,7 @@ class StepWork:
         order: in which relQueries were served.
     """
 
-    order: Order[RelState]
+    order: RelQueryOrder[RelState]
     prefill_tokens: int = 0
     num_decodes: int = 0
     admitted: int = 0
@@ -60,7 +60,7 @@ class StepWork:
         return not self.num_decodes and not self.prefill_tokens
 
 
-class Stretch(NamedTuple):
+class DecodeStretch(NamedTuple):
     """Decode steps that were computed at once: when the last one ended, and the relQueries that are done."""
 
     end_s: float
@@ -68,13 +68,13 @@ class Stretch(NamedTuple):
     done: list[SimRel]
 
 
-class SimEngine:
+class SimulatedEngine:
     """Queues, memory and the mechanics of a step; decides nothing and has no clock."""
 
-    def __init__(self, spec: EngineSpec) -> None:
+    def __init__(self, spec: RelQueryEngineSpec) -> None:
         self.spec, self.limits = spec, spec.limits
         self.block_size = spec.limits.block_size
-        self.pool = BlockPool(spec.limits.kv_tokens // self.block_size)
+        self.pool = SimulatedBlockPool(spec.limits.kv_tokens // self.block_size)
         self.rels: dict[str, SimRel] = {}
         self._changed: dict[SimRel, None] = {}
         self._gone: list[str] = []
@@ -151,7 +151,7 @@ class SimEngine:
                 break
         return work
 
-    def _sorted(self, order: Order[RelState], rels: list[SimRel]) -> list[SimRel]:
+    def _sorted(self, order: RelQueryOrder[RelState], rels: list[SimRel]) -> list[SimRel]:
         """Some relQueries, most urgent first."""
         if len(rels) < 2:
             return rels
@@ -318,7 +318,7 @@ class SimEngine:
         """Whether nothing waits, or no slot is free for it."""
         return not self.num_waiting or self.num_running >= self.limits.max_num_seqs
 
-    def decode_on(self, now_s: float, until_s: float) -> Stretch:
+    def decode_on(self, now_s: float, until_s: float) -> DecodeStretch:
         """Compute decode steps of all running rows while they end by `until_s` and nothing is to be decided.
 
         That is: nobody can be admitted, the memory suffices, and the rows that end in a step are of one
@@ -344,4 +344,4 @@ class SimEngine:
                     done += self._renew({rel: None}, now_s)
         if num_steps:
             self._renew({rel: None for rel in touched if rel.num_left}, now_s)
-        return Stretch(now_s, num_steps, done)
+        return DecodeStretch(now_s, num_steps, done)

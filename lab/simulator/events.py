@@ -43,7 +43,7 @@ class EventHeap:
             self.add(heapq.heappop(self._heap)[-1].handle())
 
 
-class Fleet:
+class SimulatedEngines:
     """The engines of a simulation, and the relQueries that are still to come."""
 
     def __init__(self, replicas: Sequence[Replica], router: Router, trace: Sequence[RelSpec]) -> None:
@@ -52,9 +52,9 @@ class Fleet:
         self._num_arrived = 0
 
     @property
-    def arrivals(self) -> list[Arrival]:
+    def arrivals(self) -> list[RelQueryArrival]:
         """One for each relQuery."""
-        return [Arrival(rel.arrival_s, rel, self) for rel in self._upcoming]
+        return [RelQueryArrival(rel.arrival_s, rel, self) for rel in self._upcoming]
 
     @property
     def next_arrival_s(self) -> float:
@@ -74,7 +74,7 @@ class StepEnd:
 
     rank: ClassVar[int] = 0
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedEngines
     replica: Replica
     work: StepWork
 
@@ -85,13 +85,13 @@ class StepEnd:
 
 
 @dataclass(slots=True)
-class Arrival:
+class RelQueryArrival:
     """A relQuery comes, and wakes the engine that it is sent to."""
 
     rank: ClassVar[int] = 1
     time_s: float
     rel: RelSpec
-    fleet: Fleet
+    fleet: SimulatedEngines
 
     def handle(self) -> Iterable[Event]:
         """See `Event.handle`."""
@@ -105,7 +105,7 @@ class StepStart:
 
     rank: ClassVar[int] = 2
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedEngines
     replica: Replica
 
     def handle(self) -> Iterable[Event]:

@@ -33,7 +33,7 @@ class RelLatency(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outcome:
+class EngineOutcome:
     """What was measured on one engine; times are virtual seconds but `policy_s` and `wall_s`.
 
     Attributes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from lab.simulator.engine import EngineSpec, SimEngine, StepWork
-from lab.simulator.outcome import Outcome, RelLatency
+from lab.simulator.engine import RelQueryEngineSpec, SimulatedEngine, StepWork
+from lab.simulator.outcome import EngineOutcome, RelLatency
 from lab.simulator.routing import EngineLoad
 from lab.simulator.sim_relquery import SimRel
 from lab.simulator.workload import RelSpec
@@ -28,10 +28,10 @@ class Replica:
     """
 
     def __init__(
-        self, spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True,
+        self, spec: RelQueryEngineSpec, policy: SchedulingPolicy, may_jump: bool = True,
         lengths: LengthLearner | None = None,
     ) -> None:  # fmt: skip
-        self.spec, self.engine, self.outcome = spec, SimEngine(spec), Outcome()
+        self.spec, self.engine, self.outcome = spec, SimulatedEngine(spec), EngineOutcome()
         cost = FixedCost(spec.cost) if spec.guess is None else OnlineCost(spec.guess)
         self._driver = StepDriver(policy, cost, lengths)
         self._arrived: deque[RelSpec] = deque()
@@ -123,7 +123,7 @@ class Replica:
         self.outcome.num_steps += num_steps
         self.outcome.end_s = now_s
 
-    def result(self) -> Outcome:
+    def result(self) -> EngineOutcome:
         """What was measured."""
         engine, outcome = self.engine, self.outcome
         outcome.num_preemptions = engine.num_preemptions

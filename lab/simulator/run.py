@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from lab.simulator.engine import EngineSpec
-from lab.simulator.events import EventHeap, Fleet
-from lab.simulator.outcome import Outcome
+from lab.simulator.engine import RelQueryEngineSpec
+from lab.simulator.events import EventHeap, SimulatedEngines
+from lab.simulator.outcome import EngineOutcome
 from lab.simulator.replica import Replica
 from lab.simulator.routing import RoundRobin, Router
 from lab.simulator.workload import RelSpec
@@ -16,9 +16,9 @@ from relserve.policies.scheduling.policy import SchedulingPolicy
 
 
 def simulate(
-    trace: Sequence[RelSpec], engine_spec: EngineSpec, policy: SchedulingPolicy, may_jump: bool = True,
-    lengths: LengthLearner | None = None,
-) -> Outcome:  # fmt: skip
+    trace: Sequence[RelSpec], engine_spec: RelQueryEngineSpec, policy: SchedulingPolicy,
+    may_jump: bool = True, lengths: LengthLearner | None = None,
+) -> EngineOutcome:  # fmt: skip
     """Serve every relQuery of a trace on one engine.
 
     Args:
@@ -34,7 +34,9 @@ def simulate(
     return simulate_replicas(trace, [Replica(engine_spec, policy, may_jump, lengths)], RoundRobin())[0]
 
 
-def simulate_replicas(trace: Sequence[RelSpec], replicas: Sequence[Replica], router: Router) -> list[Outcome]:
+def simulate_replicas(
+    trace: Sequence[RelSpec], replicas: Sequence[Replica], router: Router
+) -> list[EngineOutcome]:
     """Serve every relQuery of a trace on one of several engines.
 
     Args:
@@ -48,7 +50,7 @@ def simulate_replicas(trace: Sequence[RelSpec], replicas: Sequence[Replica], rou
         RuntimeError: a row does not fit its engine's memory.
     """
     started = time.perf_counter()
-    EventHeap(Fleet(replicas, router, trace).arrivals).run()
+    EventHeap(SimulatedEngines(replicas, router, trace).arrivals).run()
     outcomes = [replica.result() for replica in replicas]
     for outcome in outcomes:
         outcome.wall_s = time.perf_counter() - started

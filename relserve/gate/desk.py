@@ -19,9 +19,9 @@ from relserve.gate.lengths import Lengths, Means
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
 from relserve.machine.gate_status import UserStatus
-from relserve.policies.admission.door import Door, Turn
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.kept import latest_s
-from relserve.policies.admission.request import Admit, Refuse, Request
+from relserve.policies.admission.request import AdmissionRequest, AdmissionTurn, Admit, Refuse
 
 FRONT = 8  # requests of a user and class at the door; policies look at fewer
 Group = list[tuple[float, int, Party]]  # a heap, by rank and arrival
@@ -47,7 +47,7 @@ class Desk:
         num_started, num_refused: so far.
     """
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: AdmissionController) -> None:
         self.door, self.lengths, self._prompts = door, Lengths(), Means()
         self.num_started, self.num_refused = Counter[str](), Counter[str]()  # by user
         self._groups: dict[Key, Group] = {}
@@ -273,7 +273,7 @@ class Desk:
             return True
         return False
 
-    def _turn(self, turn: Turn, now_s: float) -> bool:
+    def _turn(self, turn: AdmissionTurn, now_s: float) -> bool:
         for request in turn.started:
             self._start(request, now_s)
         for request, refusal in turn.refused:
@@ -281,7 +281,7 @@ class Desk:
                 self._refuse(party, refusal, now_s, self.standings().get(party))
         return bool(turn.started)
 
-    def _start(self, request: Request, now_s: float) -> None:
+    def _start(self, request: AdmissionRequest, now_s: float) -> None:
         party = self._of[request.request_id]
         del party.at_door[request.request_id]
         self._fronts[self._key(party)] -= 1

@@ -22,7 +22,7 @@ from relserve.gate.desk import Desk, DeskStatus
 from relserve.gate.lengths import size_of
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.request import SloClasses, checked_limit
 
 LOOK_S = 0.05  # how often time alone may let somebody in
@@ -49,7 +49,7 @@ class Gate:
 
     def __init__(
         self,
-        door: Door | None = None,
+        door: AdmissionController | None = None,
         classes: SloClasses | None = None,
         clock: Callable[[], float] = time.monotonic,
         publish: Callable[[DeskStatus], None] | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from relserve.gate.desk import DeskStatus
 from relserve.gate.gate import Gate
 from relserve.machine.gate_status import GateFile, here
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.offline import profile
 from relserve.policies.admission.online import OnlineCurve
@@ -49,12 +49,14 @@ def make_gate(
         door = _published(cost, num_engines)
     else:
         promise = Promise() if admission == "ours" else None
-        door = Door(make(admission), late="error", shares=Shares(weights), promise=promise)
+        door = AdmissionController(make(admission), late="error", shares=Shares(weights), promise=promise)
     return Gate(door, classes, publish=publish)
 
 
-def _published(cost: Callable[[], CostModel] | None, num_engines: int) -> Door:
+def _published(cost: Callable[[], CostModel] | None, num_engines: int) -> AdmissionController:
     """SABER's: a curve of the offline phase that stays, one queue for all users, and nobody is refused."""
     if cost is None:
         raise ValueError("SABER's admission needs to know what the engine's steps cost")
-    return Door(make("saber"), OnlineCurve(profile(cost(), num_engines), learns=False), late="last")
+    return AdmissionController(
+        make("saber"), OnlineCurve(profile(cost(), num_engines), learns=False), late="last"
+    )

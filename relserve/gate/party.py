@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from relserve.call.standing import Standing
 from relserve.errors import AdmissionError
 from relserve.gate.ticket import Ticket
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.request import AdmissionRequest
 
 
 @dataclass(eq=False)
@@ -46,7 +46,7 @@ class Party:
     waits: bool = True
     size: int = 0
     group: str = ""
-    at_door: dict[str, Request] = field(default_factory=dict)
+    at_door: dict[str, AdmissionRequest] = field(default_factory=dict)
     tickets: dict[str, Ticket] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -57,14 +57,14 @@ class Party:
         """Rows that have not started."""
         return self.num_left + len(self.at_door)
 
-    def next_request(self, request_id: str) -> Request:
+    def next_request(self, request_id: str) -> AdmissionRequest:
         """The next row, as the door is told of it."""
         self.num_left -= 1
         return self.request(request_id)
 
-    def request(self, request_id: str) -> Request:
+    def request(self, request_id: str) -> AdmissionRequest:
         """A row, as the door is told of it."""
-        return Request(
+        return AdmissionRequest(
             request_id, self.slo_class, self.user, self.arrival_s, self.deadline_s, self.tokens,
             self.group,
         )  # fmt: skip

@@ -21,7 +21,7 @@ MAX_MEMORY = 1000  # rows after which older observations of a filter lose weight
 
 
 @dataclass
-class Seen:
+class FilterCounts:
     """What a filter has said so far: rows asked, rows that passed."""
 
     asked: float = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.state import RelState, StepDecision
 from relserve.vllm_plugin.host import Request, RequestQueue
 from relserve.vllm_plugin.ledger import RowLedger
@@ -22,7 +22,7 @@ class RelQueue(RequestQueue):
         self._ledger = ledger
         self._rows: dict[str, deque[Request]] = {}
         self._num = 0
-        self.order: Order[RelState] = Order()
+        self.order: RelQueryOrder[RelState] = RelQueryOrder()
         self._visible: frozenset[str] | None = None
         self._held: frozenset[str] = frozenset()
         self._upcoming: Iterator[str] = iter(())

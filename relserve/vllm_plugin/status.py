@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from relserve.machine.engine_status import BudgetStatus, EngineStatus, RelStatus, started_at, state_dir
-from relserve.policies.scheduling.driver import Outlook
+from relserve.policies.scheduling.driver import RelQueryOutlook
 from relserve.policies.scheduling.state import RelState
 from relserve.vllm_plugin.background_file import BackgroundFile
 from relserve.vllm_plugin.cache.scheduling_types import RowTypes
@@ -67,7 +67,7 @@ class Leader(Protocol):
 
     @property
     def queue(self) -> Ordered: ...
-    def outlooks(self, rels: Sequence[RelRecord]) -> Sequence[Outlook | None]: ...
+    def outlooks(self, rels: Sequence[RelRecord]) -> Sequence[RelQueryOutlook | None]: ...
 
 
 class Budgeting(Protocol):
@@ -151,7 +151,7 @@ class Publisher:
             self.file = None
 
 
-def _status_of(rel: RelRecord, outlook: Outlook | None, now_s: float) -> RelStatus:
+def _status_of(rel: RelRecord, outlook: RelQueryOutlook | None, now_s: float) -> RelStatus:
     priority, left_s, standing = (None, _extrapolated_s(rel, now_s), None) if outlook is None else outlook
     slack_s, urgency_s = (None, None) if standing is None else standing
     return RelStatus(

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from relserve.policies.caching.requests import CacheType
 from relserve.policies.cost import CostSource, OnlineCost
-from relserve.policies.scheduling.driver import EVERYTHING, Outlook, StepDriver
-from relserve.policies.scheduling.state import FreeCapacity, Limits, StepDecision, StepView
+from relserve.policies.scheduling.driver import EVERYTHING, RelQueryOutlook, StepDriver
+from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, StepDecision, StepView
 from relserve.policies.scheduling.variants import make as make_policy
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.budget.steps import StepBudgets
@@ -100,13 +100,13 @@ class Steering:
         self.driver.cost = cost
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> EngineLimits:
         """The engine's limits now: memory is counted in tokens of the type with which rows are admitted."""
         return self._limits[self.types.default]
 
-    def _limits_of(self, cache: CacheType) -> Limits:
+    def _limits_of(self, cache: CacheType) -> EngineLimits:
         scheduler = self.scheduler
-        return Limits(
+        return EngineLimits(
             scheduler.max_num_running_reqs, scheduler.max_num_scheduled_tokens,
             self.types.num_tokens(cache), self.types.tokens_per_block(cache),
         )  # fmt: skip
@@ -266,7 +266,7 @@ class Steering:
         """The share of a relQuery's prompts that the prefix cache lacks, as measured last; 1 if never."""
         return self._miss_ratios.latest(rel_id)
 
-    def outlooks(self, rels: Sequence[RelRecord]) -> list[Outlook]:
+    def outlooks(self, rels: Sequence[RelRecord]) -> list[RelQueryOutlook]:
         """How some of the relQueries stand that the queue's order holds."""
         return self.driver.outlooks(rels, self.limits, time.monotonic())
 

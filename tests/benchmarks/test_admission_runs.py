@@ -23,7 +23,7 @@ from benchmarks.admission_runs import (
     requests,
 )
 from lab.simulator.admission.run import simulate
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.variants import make
 
 
@@ -41,7 +41,9 @@ def test_without_a_limit_completion_times_are_the_papers_limits() -> None:
     """Table I: the mean completion time of 100 requests at 10 a second; of short ones rounded to 1 s."""
     times: dict[str, list[float]] = {}
     for seed in range(4):
-        outcome = simulate(requests("W3", 10.0, seed), ENGINE, Door(make("static-1000")), seed, None)
+        outcome = simulate(
+            requests("W3", 10.0, seed), ENGINE, AdmissionController(make("static-1000")), seed, None
+        )
         for served in outcome.served:
             times.setdefault(served.spec.slo_class, []).append(served.latency_s)
     means = {name: statistics.fmean(each) for name, each in times.items()}

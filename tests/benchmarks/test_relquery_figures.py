@@ -23,14 +23,16 @@ from benchmarks.relquery_engines import (
     share_without_processor,
 )
 from benchmarks.relquery_figures import Replay, interval, known_lengths, p99, ranked_otherwise, without_bases
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import NAMES
 
-SPEC = EngineSpec(CostModel(2e-5, 5e-3, 1e-4, 1.5e-3, 2.6e-3), Limits(64, 1024, 50_000, 16), True, True, 1e-4)
+SPEC = RelQueryEngineSpec(
+    CostModel(2e-5, 5e-3, 1e-4, 1.5e-3, 2.6e-3), EngineLimits(64, 1024, 50_000, 16), True, True, 1e-4
+)
 
 
 def run(*latencies: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from relserve.gate.desk import FRONT, Desk
 from relserve.gate.lengths import MOST_KINDS, Lengths
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.variants import make
@@ -60,7 +60,7 @@ class Engine:
 
 
 def desk(name: str = "ours", most: int | None = 10, **weights: float) -> Desk:
-    return Desk(Door(make(name), late="error", shares=Shares(weights), most=most))
+    return Desk(AdmissionController(make(name), late="error", shares=Shares(weights), most=most))
 
 
 def test_the_rows_of_a_relquery_come_in_instalments_and_all_of_them_run() -> None:
@@ -136,7 +136,7 @@ def test_estimates_are_near_what_comes() -> None:
 
 
 def test_who_does_not_want_to_be_late_is_told_before_the_deadline_however_many_wait_before() -> None:
-    its = Desk(Door(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
+    its = Desk(AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
     engine = Engine(its)
     for _ in range(300):
         party = engine.comes("ann", 1, limit_s=3.0)
@@ -150,7 +150,7 @@ def test_who_does_not_want_to_be_late_is_told_before_the_deadline_however_many_w
 
 
 def test_who_would_be_late_makes_room_at_the_door_and_is_told_before_the_deadline() -> None:
-    its = Desk(Door(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
+    its = Desk(AdmissionController(make("ours"), late="error", shares=Shares(), most=10, promise=Promise()))
     engine = Engine(its)
     engine.comes("ann", 40)
     engine.passes(3.0)

@@ -14,7 +14,7 @@ from relserve.errors import AdmissionError, OptionError
 from relserve.gate.gate import Gate
 from relserve.gate.rows import Rows
 from relserve.gate.ticket import Ticket
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.request import SloClasses
 from relserve.policies.admission.variants import make
 from tests.gate.entered import entered
@@ -22,7 +22,7 @@ from tests.waiting import wait_until
 
 
 def gate(name: str = "static-1", **limits_s: float) -> Gate:
-    return Gate(Door(make(name), late="error"), SloClasses(limits_s))
+    return Gate(AdmissionController(make(name), late="error"), SloClasses(limits_s))
 
 
 def test_who_comes_second_waits_until_the_first_has_ended() -> None:

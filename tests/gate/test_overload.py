@@ -13,7 +13,7 @@ import pytest
 from relserve.gate.gate import Gate
 from relserve.gate.party import Party
 from relserve.gate.ticket import Ticket
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.variants import make
@@ -49,7 +49,7 @@ class Engine:
         told: bool = True, users: int = 1,
     ) -> None:  # fmt: skip
         promise = Promise() if promised else None
-        door = Door(make("ours"), late="error", shares=Shares(), most=320, promise=promise)
+        door = AdmissionController(make("ours"), late="error", shares=Shares(), most=320, promise=promise)
         self.gate = Gate(door, clock=lambda: self.now_s)
         assert self.gate._desk is not None
         self.desk = self.gate._desk

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.book import RelBook
 from relserve.policies.scheduling.guard import Guard, NoGuard
-from relserve.policies.scheduling.order import Numbers, Order
+from relserve.policies.scheduling.order import Numbers, RelQueryOrder
 from relserve.policies.scheduling.priority import Priority, alone_s
-from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState, StepView
+from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, RelState, StepView
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
-LIMITS = Limits(64, 2048, 12_000)
+LIMITS = EngineLimits(64, 2048, 12_000)
 PLENTY = FreeCapacity(64, 100_000)
 
 
@@ -29,7 +29,7 @@ def view_of(
     changed: Sequence[RelState],
     now_s: float = 0.0,
     cost: CostModel = COST,
-    limits: Limits = LIMITS,
+    limits: EngineLimits = LIMITS,
     free_capacity: FreeCapacity = PLENTY,
     gone: Sequence[str] = (),
     miss_ratio: Callable[[RelState], float] = cold,
@@ -62,4 +62,7 @@ class Ranking:
     @property
     def order(self) -> list[str]:
         book = self.book
-        return [s.rel_id for s in Order(book.states, book.slot_of, self._values, book.copy(book.arrival_s))]
+        return [
+            s.rel_id
+            for s in RelQueryOrder(book.states, book.slot_of, self._values, book.copy(book.arrival_s))
+        ]

@@ -174,13 +174,13 @@ def test_a_scheduler_knows_what_the_one_before_it_learnt(
     keep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("vllm", reason="vLLM is not installed")
-    from lab.made_up_worker import Arrival, run, scheduler_of
+    from lab.made_up_worker import MadeUpArrival, run, scheduler_of
     from relserve.tiny import MODEL_DIR
 
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("RELSERVE_KEEP_LEARNT", keep)
     tag = {"rel_id": "r", "rel_rows": 4, "rel_kind": "k"}
-    arrivals = [Arrival(0, f"r-{row}", [row] * 20, 3, tag) for row in range(4)]
+    arrivals = [MadeUpArrival(0, f"r-{row}", [row] * 20, 3, tag) for row in range(4)]
     first = scheduler_of(str(MODEL_DIR), "dpu+marginal", False, 400)
     run(first, arrivals, False)
     first.shutdown()

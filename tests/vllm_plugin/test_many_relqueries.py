@@ -11,14 +11,14 @@ import pytest
 from relserve.call.rel_tag import RelTag
 from relserve.policies.cost import CostModel, FixedCost
 from relserve.policies.scheduling.driver import StepDriver
-from relserve.policies.scheduling.state import FreeCapacity, Limits, StepView
+from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, StepView
 from relserve.policies.scheduling.variants import DEFAULT, make
 from relserve.vllm_plugin.ledger import RowLedger
 from tests.vllm_plugin.fake_request import request as row_of
 from tests.waiting import Limit
 
 COUNT, CAP, NUM_STEPS = 100_000, 4096, 100
-LIMITS = Limits(256, 2048, 400_000)
+LIMITS = EngineLimits(256, 2048, 400_000)
 
 
 class Engine:

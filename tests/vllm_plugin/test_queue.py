@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from relserve.call.rel_tag import RelTag
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.state import StepDecision
 from relserve.vllm_plugin.ledger import RowLedger
 from tests.modules import later
@@ -28,7 +28,7 @@ class Waiting:
         for name, row in self.rows.items():
             self.ledger.arrive(row, RelTag(name[0], 2, 4), 0.0)
             self.queue.add_request(row)
-        self.order = Order.of(list(self.ledger.active.values()), [3.0, 2.0, 1.0])
+        self.order = RelQueryOrder.of(list(self.ledger.active.values()), [3.0, 2.0, 1.0])
 
     def show(self, prefill: frozenset[str] | None, **more: Any) -> None:
         self.queue.show(StepDecision(None, prefill, None, "test", order=self.order, **more))

@@ -46,7 +46,7 @@ def make_batch(encoded: Sequence[Encoded], pad_id: int) -> Batch:
 
 
 @dataclass
-class Stream:
+class BatchStream:
     """An endless stream of batches of about `batch_tokens` tokens, without examples over `max_tokens`."""
 
     draw: Draw

@@ -5,9 +5,9 @@ from random import Random
 
 from transformers import PreTrainedTokenizerFast
 
-from training.tiny.batches import Encoded, Stream
+from training.tiny.batches import BatchStream, Encoded
 from training.tiny.corpus.tasks import training_example
-from training.tiny.plan import Plan
+from training.tiny.plan import TrainingPlan
 from training.tiny.prompts import chat
 
 MAX_EXAMPLE_TOKENS = 768
@@ -36,11 +36,11 @@ def encode(tokenizer: PreTrainedTokenizerFast, seed: str, easy: bool, prompt_wei
     return weighed(prompt, [*answer, tokenizer.eos_token_id], prompt_weight)
 
 
-def stream(tokenizer: PreTrainedTokenizerFast, plan: Plan) -> Stream:
+def stream(tokenizer: PreTrainedTokenizerFast, plan: TrainingPlan) -> BatchStream:
     """The training stream of a plan; its first `easy_pools` pools are easy."""
 
     def draw(pool: int, index: int) -> Encoded:
         seed = f"{plan.seed}-{pool}-{index}"
         return encode(tokenizer, seed, pool < plan.easy_pools, plan.prompt_weight)
 
-    return Stream(draw, plan.seed, plan.batch_tokens, MAX_EXAMPLE_TOKENS, tokenizer.pad_token_id)
+    return BatchStream(draw, plan.seed, plan.batch_tokens, MAX_EXAMPLE_TOKENS, tokenizer.pad_token_id)

@@ -18,7 +18,7 @@ TASKS = ("sentiment", "yes_no", "category", "rating", "extraction", "summary")
 _BATCH_ROWS = 64
 
 
-class Model:
+class ChoiceModel:
     """A loaded checkpoint that answers greedily, constrained to choices where there are any."""
 
     def __init__(self, folder: Path = MODEL_DIR) -> None:
@@ -92,7 +92,7 @@ def is_right(group: EvalGroup, answer: str, expected: str) -> bool:
     return answer.strip() == expected
 
 
-def accuracy(model: Model, groups: Sequence[EvalGroup]) -> float:
+def accuracy(model: ChoiceModel, groups: Sequence[EvalGroup]) -> float:
     """Share of right answers."""
     right = total = 0
     for group in groups:
@@ -102,7 +102,7 @@ def accuracy(model: Model, groups: Sequence[EvalGroup]) -> float:
     return right / max(1, total)
 
 
-def held_out_table(model: Model, num_rows: int, tasks: Sequence[str] = TASKS) -> dict[str, float]:
+def held_out_table(model: ChoiceModel, num_rows: int, tasks: Sequence[str] = TASKS) -> dict[str, float]:
     """Accuracy per task, with phrasings of training and (`/unseen`) with others."""
     found = {}
     for task in tasks:
@@ -113,7 +113,7 @@ def held_out_table(model: Model, num_rows: int, tasks: Sequence[str] = TASKS) ->
     return found
 
 
-def real_table(model: Model, num_rows: int) -> dict[str, float]:
+def real_table(model: ChoiceModel, num_rows: int) -> dict[str, float]:
     """Sentiment accuracy on real reviews, where the data folder is present."""
     found = {}
     for name, load in (("amazon", amazon_sentiment), ("beer", beer_sentiment)):
@@ -147,7 +147,7 @@ def main() -> None:
         "--real", action="store_true", help="also measure on the real tables in RELSERVE_DATA"
     )
     args = parser.parse_args()
-    model = Model(args.model)
+    model = ChoiceModel(args.model)
     found = held_out_table(model, args.rows, args.tasks)
     if args.real:
         found |= real_table(model, args.rows)

@@ -13,7 +13,7 @@ from training.tiny.tokenizer import MAX_LENGTH, VOCAB_SIZE
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """How to train. `minutes` counts the time over all resumed runs; `max_steps` 0 means no limit."""
 
     out: Path
@@ -46,20 +46,22 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """Where training stands."""
 
     step: int = 0
     num_tokens: int = 0
     elapsed_s: float = 0.0
 
-    def share(self, plan: Plan) -> float:
+    def share(self, plan: TrainingPlan) -> float:
         """Return the part of the plan that is done, 1 or more at its end."""
         by_steps = self.step / plan.max_steps if plan.max_steps else 0.0
         return max(by_steps, self.elapsed_s / (60.0 * plan.minutes))
 
 
-def save_state(plan: Plan, model: LlamaForCausalLM, optimizers: list[Any], at: Progress) -> None:
+def save_state(
+    plan: TrainingPlan, model: LlamaForCausalLM, optimizers: list[Any], at: TrainingProgress
+) -> None:
     """Write the state beside itself first, so that a kill never leaves half a file."""
     states = [one.state_dict() for one in optimizers]
     part = plan.out / "state.part"
@@ -67,17 +69,17 @@ def save_state(plan: Plan, model: LlamaForCausalLM, optimizers: list[Any], at: P
     os.replace(part, plan.out / "state.pt")
 
 
-def load_state(plan: Plan, model: LlamaForCausalLM, optimizers: list[Any]) -> Progress:
+def load_state(plan: TrainingPlan, model: LlamaForCausalLM, optimizers: list[Any]) -> TrainingProgress:
     """Restore model and optimizers from the saved state, if there is one; return the progress."""
     file = plan.out / "state.pt"
     if not file.exists():
-        return Progress()
+        return TrainingProgress()
     device = next(model.parameters()).device
     state = torch.load(file, map_location=device, weights_only=True)
     model.load_state_dict(state["model"])
     for one, saved in zip(optimizers, state["optimizers"], strict=True):
         one.load_state_dict(saved)
-    return Progress(**state["progress"])
+    return TrainingProgress(**state["progress"])
 
 
 def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
@@ -93,7 +95,7 @@ def export(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: 
         file.chmod(0o644)
 
 
-def note_progress(plan: Plan, at: Progress, loss: float) -> None:
+def note_progress(plan: TrainingPlan, at: TrainingProgress, loss: float) -> None:
     """Write steps, tokens, seconds and loss to `progress.json`."""
     record = {**asdict(at), "loss": round(loss, 4)}
     (plan.out / "progress.json").write_text(json.dumps(record) + "\n", encoding="utf-8")

@@ -8,17 +8,17 @@ import torch
 from torch.nn import functional
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from training.tiny.batches import Batch, Stream
+from training.tiny.batches import Batch, BatchStream
 from training.tiny.induction import plant_induction
-from training.tiny.plan import Plan, Progress, export, load_state, note_progress, save_state
+from training.tiny.plan import TrainingPlan, TrainingProgress, export, load_state, note_progress, save_state
 from training.tiny.workers import join_workers
 
 logger = logging.getLogger(__name__)
 
-Check = Callable[[LlamaForCausalLM, Progress], None]
+Check = Callable[[LlamaForCausalLM, TrainingProgress], None]
 
 
-def make_optimizers(model: LlamaForCausalLM, plan: Plan) -> list[torch.optim.Optimizer]:
+def make_optimizers(model: LlamaForCausalLM, plan: TrainingPlan) -> list[torch.optim.Optimizer]:
     """Return Muon for the matrices inside the layers and AdamW for embeddings and norms."""
     inner = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     outer = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
@@ -48,7 +48,9 @@ def batch_loss(model: LlamaForCausalLM, batch: Batch, prompt_share: float, seed:
 class Trainer:
     """A model in training: `run` takes steps until the plan is done."""
 
-    def __init__(self, plan: Plan, tokenizer: PreTrainedTokenizerFast, stream: Stream, resume: bool) -> None:
+    def __init__(
+        self, plan: TrainingPlan, tokenizer: PreTrainedTokenizerFast, stream: BatchStream, resume: bool
+    ) -> None:
         self.plan, self.workers, self.tokenizer, self.stream = plan, join_workers(), tokenizer, stream
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.manual_seed(0)
@@ -59,7 +61,7 @@ class Trainer:
             self.model.model.compile(dynamic=True)
         self.optimizers = make_optimizers(self.model, plan)
         self.rates = [[group["lr"] for group in one.param_groups] for one in self.optimizers]
-        self.at = load_state(plan, self.model, self.optimizers) if resume else Progress()
+        self.at = load_state(plan, self.model, self.optimizers) if resume else TrainingProgress()
         self.loss = 0.0  # moving mean
 
     def step(self, began: float) -> None:
@@ -78,14 +80,14 @@ class Trainer:
                 group["lr"] = rate * factor
             one.step()
             one.zero_grad()
-        self.at = Progress(at.step + 1, at.num_tokens + batch.num_tokens * workers.count, elapsed_s)
+        self.at = TrainingProgress(at.step + 1, at.num_tokens + batch.num_tokens * workers.count, elapsed_s)
         self.loss = loss.item() if self.loss == 0.0 else 0.98 * self.loss + 0.02 * loss.item()
 
     def save(self) -> None:
         """Write the state that `resume` continues from."""
         save_state(self.plan, self.model, self.optimizers, self.at)
 
-    def run(self, check: Check | None = None) -> Progress:
+    def run(self, check: Check | None = None) -> TrainingProgress:
         """Train until the time or the steps are used up, then export to `plan.out/model`.
 
         Args:

@@ -9,7 +9,7 @@ from torch import distributed
 
 
 @dataclass(frozen=True)
-class Workers:
+class TrainingWorkers:
     """This process among `count`; one process alone needs no set-up."""
 
     rank: int = 0
@@ -28,9 +28,9 @@ class Workers:
         return float(flat[-1])
 
 
-def join_workers() -> Workers:
+def join_workers() -> TrainingWorkers:
     """Join the processes that `torchrun` started, on CPU; alone outside of it."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count > 1 and not distributed.is_initialized():
         distributed.init_process_group("gloo")
-    return Workers(int(os.environ.get("RANK", "0")), count)
+    return TrainingWorkers(int(os.environ.get("RANK", "0")), count)

@@ -28,7 +28,7 @@ class Vote(NamedTuple):
     share: float
 
 
-class Model:
+class GrammarModel:
     """A loaded checkpoint that answers greedily under the grammar of each prompt."""
 
     def __init__(self, folder: Path = MODEL_DIR) -> None:

@@ -5,8 +5,8 @@ from random import Random
 
 from transformers import PreTrainedTokenizerFast
 
-from training.tiny.batches import Batch, Encoded, Stream, make_batch
-from training.tiny.plan import Plan
+from training.tiny.batches import Batch, BatchStream, Encoded, make_batch
+from training.tiny.plan import TrainingPlan
 from training.tiny_sql.corpus.questions import example, packed
 from training.tiny_sql.tokenizer import WordEncoder
 
@@ -23,7 +23,7 @@ def corpus_texts(num_examples: int, seed: str = "tokenizer") -> Iterator[str]:
         yield f"{one.prompt.text} {one.answer}"
 
 
-class Encoder:
+class WeightedEncoder:
     """Weighs an answer's tokens 1, a prompt's `prompt_weight`, and the first token nothing."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast, prompt_weight: float) -> None:
@@ -42,20 +42,20 @@ class Encoder:
         return Encoded(ids, weights)
 
 
-def stream(tokenizer: PreTrainedTokenizerFast, plan: Plan) -> Stream:
+def stream(tokenizer: PreTrainedTokenizerFast, plan: TrainingPlan) -> BatchStream:
     """The training stream of a plan."""
-    encode = Encoder(tokenizer, plan.prompt_weight)
+    encode = WeightedEncoder(tokenizer, plan.prompt_weight)
 
     def draw(pool: int, index: int) -> Encoded:
         seed = f"{plan.seed}-{pool}-{index}"
         return encode(*packed(seed, Random(f"number of {seed}").randint(FEWEST, MOST), DROPPED))
 
-    return Stream(draw, plan.seed, plan.batch_tokens, MAX_TOKENS, tokenizer.pad_token_id)
+    return BatchStream(draw, plan.seed, plan.batch_tokens, MAX_TOKENS, tokenizer.pad_token_id)
 
 
 def evaluation_set(tokenizer: PreTrainedTokenizerFast, num_examples: int, held_out: bool) -> list[Batch]:
     """Single questions that are not trained on, over words that are not either where `held_out`."""
-    encode = Encoder(tokenizer, 0.0)
+    encode = WeightedEncoder(tokenizer, 0.0)
     drawn = [example(f"evaluation-{index}", held_out) for index in range(num_examples)]
     encoded = sorted(
         (encode("", [(one.prompt.text, one.answer)]) for one in drawn), key=lambda one: len(one.ids)

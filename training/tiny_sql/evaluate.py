@@ -14,7 +14,7 @@ from relserve.linking.literals import QuestionValue
 from relserve.linking.pointer import sql_of
 from relserve.linking.schema import Schema, Table, quoted
 from relserve.tiny_sql import MODEL_DIR
-from training.tiny_sql.corpus.questions import Example, example
+from training.tiny_sql.corpus.questions import QuestionExample, example
 from training.tiny_sql.corpus.rows import Cell, database
 
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
@@ -109,7 +109,7 @@ def _created(schema: Schema, table: Table) -> str:
     return f"CREATE TABLE {table.sql_name} ({', '.join([*columns, *keys, *foreign])})"
 
 
-class Verdict(NamedTuple):
+class QuestionVerdict(NamedTuple):
     """How a question went: with the handles shuffled once, and by the vote of several shuffles."""
 
     shape: str
@@ -118,21 +118,23 @@ class Verdict(NamedTuple):
     unanimous: bool
 
 
-def verdicts(folder: Path, num_questions: int, shuffles: int = 5, seed: str = "judged") -> list[Verdict]:
+def verdicts(
+    folder: Path, num_questions: int, shuffles: int = 5, seed: str = "judged"
+) -> list[QuestionVerdict]:
     """Ask a checkpoint questions over words that it was not trained on, and judge its answers."""
-    from training.tiny_sql.answering import Model, voted  # and torch with it
+    from training.tiny_sql.answering import GrammarModel, voted  # and torch with it
 
     examples = [example(f"{seed}-{index}", held_out=True) for index in range(num_questions)]
-    found = Model(folder).shuffled([(one.schema.schema, one.question) for one in examples], shuffles)
+    found = GrammarModel(folder).shuffled([(one.schema.schema, one.question) for one in examples], shuffles)
     judged = []
     for one, answers in zip(examples, found, strict=True):
         vote = voted(answers)
         single, by_vote = _judged(one, (answers[0] if answers else None, vote.sql))
-        judged.append(Verdict(one.shape, single, by_vote, vote.share == 1.0))
+        judged.append(QuestionVerdict(one.shape, single, by_vote, vote.share == 1.0))
     return judged
 
 
-def _judged(one: Example, answers: Sequence[str | None]) -> list[bool]:
+def _judged(one: QuestionExample, answers: Sequence[str | None]) -> list[bool]:
     databases = [filled(one.schema.schema, one.prompt.values, f"{one.question}-{side}") for side in "ab"]
     gold = sql_of(one.answer, one.prompt)
     try:
@@ -149,7 +151,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=300)
     args = parser.parse_args()
     judged = verdicts(args.model, args.questions)
-    groups: dict[str, list[Verdict]] = defaultdict(list)
+    groups: dict[str, list[QuestionVerdict]] = defaultdict(list)
     for verdict in judged:
         groups[verdict.shape].append(verdict)
         groups["all"].append(verdict)

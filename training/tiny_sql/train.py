@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from training.tiny.plan import Plan, Progress
+from training.tiny.plan import TrainingPlan, TrainingProgress
 from training.tiny.tokenizer import tokenizer_in
 from training.tiny.trainer import Trainer
 from training.tiny_sql.answering import share_told
@@ -25,19 +25,19 @@ logger = logging.getLogger(__name__)
 EVALUATED = 150  # questions of each set, in the log
 
 
-def tokenizer_of(plan: Plan) -> PreTrainedTokenizerFast:
+def tokenizer_of(plan: TrainingPlan) -> PreTrainedTokenizerFast:
     """The run's tokenizer, trained where there is none."""
     return tokenizer_in(
         plan.out / "tokenizer", lambda: train_tokenizer(corpus_texts(plan.tokenizer_examples), plan.vocab)
     )
 
 
-def train(plan: Plan, resume: bool = False) -> Progress:
+def train(plan: TrainingPlan, resume: bool = False) -> TrainingProgress:
     """Carry a plan out; with `resume` from the saved state on. The log tells how many answers are right."""
     tokenizer = tokenizer_of(plan)
     sets = {held_out: evaluation_set(tokenizer, EVALUATED, held_out) for held_out in (False, True)}
 
-    def check(model: LlamaForCausalLM, at: Progress) -> None:
+    def check(model: LlamaForCausalLM, at: TrainingProgress) -> None:
         told, new = share_told(model, sets[False]), share_told(model, sets[True])
         logger.info("step %d right %.3f, over new schemas %.3f", at.step, told, new)
 
@@ -52,7 +52,9 @@ def main() -> None:
     """Parse the command line and train."""
     parser = argparse.ArgumentParser(description="Train the embedded model for text2sql.")
     parser.add_argument("--out", type=Path, required=True, help="folder of the state and the exported model")
-    parser.add_argument("--minutes", type=float, default=Plan.minutes, help="time over all resumed runs")
+    parser.add_argument(
+        "--minutes", type=float, default=TrainingPlan.minutes, help="time over all resumed runs"
+    )
     parser.add_argument("--steps", type=int, default=0, help="stop after this many steps (0: no limit)")
     parser.add_argument("--eager", action="store_true", help="do not compile: for short runs")
     parser.add_argument("--resume", action="store_true", help="continue from the saved state")

@@ -10,7 +10,7 @@ from typing import Any
 from relserve.call.answer_types import Answer
 from relserve.call.relquery import sampling_of
 from relserve.policies.cost import CostModel
-from relserve.policies.filter_order import STEP, Seen, cheapest, next_block, sample_size, spread
+from relserve.policies.filter_order import STEP, FilterCounts, cheapest, next_block, sample_size, spread
 from relserve.session.prompt_price import expected_work, price
 from relserve_duckdb.rehearse.filter_shape import Filter
 from relserve_duckdb.rehearse.input_scan import InputScan
@@ -71,9 +71,9 @@ class FilterRunner:
     def _needs_sample(self) -> bool:
         return len(self.filters) > 1 and not all(self._seen(i).is_sure for i in range(len(self.filters)))
 
-    def _seen(self, i: int) -> Seen:
+    def _seen(self, i: int) -> FilterCounts:
         site = self.scan.sites[i]
-        return self.pass_rates.setdefault(site, Seen()) if site is not None else Seen()
+        return self.pass_rates.setdefault(site, FilterCounts()) if site is not None else FilterCounts()
 
     def _ask_all(self, rows: Sequence[int], expected: Sequence[int]) -> None:
         for i in range(len(self.filters)):

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from relserve.call.relquery import CallSite
 from relserve.call.values import to_arrow
-from relserve.policies.filter_order import Seen
+from relserve.policies.filter_order import FilterCounts
 from relserve.session.session import Session
 from relserve_duckdb.text.stand_in import StandIn
 from relserve_duckdb.udf.changes import Changes
@@ -49,7 +49,7 @@ class ConnectionState:
     ) -> None:
         self.session, self.client, self.changes, self.questions = session, client, changes, questions
         self.keeps_answers = keeps_answers
-        self.pass_rates: dict[CallSite, Seen] = {}
+        self.pass_rates: dict[CallSite, FilterCounts] = {}
         self.stand_ins: Sequence[StandIn] = ()
         self.error: BaseException | None = None
         self.run = self.new_run(Execution(), keeps_answers)

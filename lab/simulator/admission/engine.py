@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Change(NamedTuple):
+class SpeedChange(NamedTuple):
     """From `at_s` on the engine runs `factor` times as fast as its curve says."""
 
     at_s: float
@@ -19,7 +19,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EngineSpec:
+class CurveEngineSpec:
     """What an engine does.
 
     Attributes:
@@ -35,11 +35,11 @@ class EngineSpec:
     prompt_share: float = 0.01
     noise: float = 0.05
     noise_s: float = 0.5
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SpeedChange, ...] = ()
 
 
 @dataclass(slots=True)
-class Job:
+class RunningJob:
     """A request inside the engine.
 
     Attributes:
@@ -59,13 +59,13 @@ class Job:
 
 
 @dataclass
-class SimEngine:
+class SimulatedCurveEngine:
     """Runs what it is given; decides nothing. `now_s` goes forward by `advance` alone."""
 
-    spec: EngineSpec
+    spec: CurveEngineSpec
     seed: int = 0
     now_s: float = 0.0
-    jobs: dict[str, Job] = field(default_factory=dict)
+    jobs: dict[str, RunningJob] = field(default_factory=dict)
     _counter: float = 0.0
     _load_s: float = 0.0
     _ends: list[tuple[float, int, str]] = field(default_factory=list)
@@ -85,7 +85,7 @@ class SimEngine:
     def start(self, request_id: str, num_prompt: int, num_output: int) -> None:
         """A request begins to run."""
         work = num_output + self._before(num_prompt)
-        job = Job(
+        job = RunningJob(
             request_id, num_prompt, num_output, self.now_s, self._counter, self._counter + work, self._load_s
         )
         self.jobs[request_id] = job
@@ -111,9 +111,9 @@ class SimEngine:
         coming = [change.at_s for change in self.spec.changes if change.at_s > self.now_s]
         return min([self._noisy_until_s, *coming[:1]]) if self.spec.noise else min(coming, default=inf)
 
-    def advance(self, until_s: float) -> list[Job]:
+    def advance(self, until_s: float) -> list[RunningJob]:
         """Let time pass until then, at most until somebody ends; those that end."""
-        ended: list[Job] = []
+        ended: list[RunningJob] = []
         while self.now_s < until_s and not ended:
             self._renew()
             end_s, change_s = self.next_end_s(), self.next_change_s()

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from lab.simulator.admission.engine import EngineSpec, Job, SimEngine
-from relserve.policies.admission.door import Door, Turn
-from relserve.policies.admission.request import Admit, Request, Wait
-from relserve.policies.admission.scalability import Sample
+from lab.simulator.admission.engine import CurveEngineSpec, RunningJob, SimulatedCurveEngine
+from relserve.policies.admission.door import AdmissionController
+from relserve.policies.admission.request import AdmissionRequest, AdmissionTurn, Admit, Wait
+from relserve.policies.admission.scalability import SpeedSample
 
 POLL_S = 0.02
 
@@ -34,7 +34,7 @@ class Spec(NamedTuple):
 
 
 @dataclass
-class Served:
+class ServedRequest:
     """What became of a request; `ended_s` infinite where it was refused.
 
     Attributes:
@@ -59,10 +59,10 @@ class Served:
 
 
 @dataclass
-class Outcome:
+class AdmissionOutcome:
     """All requests in order of arrival, and how many ran at most."""
 
-    served: list[Served] = field(default_factory=list)
+    served: list[ServedRequest] = field(default_factory=list)
     most_at_once: int = 0
 
     @property
@@ -72,8 +72,12 @@ class Outcome:
 
 
 def simulate(
-    specs: Sequence[Spec], engine: EngineSpec, door: Door, seed: int = 0, poll_s: float | None = POLL_S
-) -> Outcome:
+    specs: Sequence[Spec],
+    engine: CurveEngineSpec,
+    door: AdmissionController,
+    seed: int = 0,
+    poll_s: float | None = POLL_S,
+) -> AdmissionOutcome:
     """Serve every request.
 
     Args:
@@ -83,7 +87,7 @@ def simulate(
     Raises:
         RuntimeError: requests wait, none runs, and the door lets none in for an hour.
     """
-    run = _Run(SimEngine(engine, seed), door)
+    run = _Run(SimulatedCurveEngine(engine, seed), door)
     upcoming = sorted(specs, key=lambda spec: spec.arrival_s, reverse=True)
     idle_since_s = 0.0
     while upcoming or run.engine.jobs or door.waiting:
@@ -108,7 +112,9 @@ def simulate(
             run.ends(job)
         if not ended:
             run.start(door.poll(run.engine.now_s))
-    return Outcome([run.served[spec.request_id] for spec in sorted(specs, key=_arrival)], run.most_at_once)
+    return AdmissionOutcome(
+        [run.served[spec.request_id] for spec in sorted(specs, key=_arrival)], run.most_at_once
+    )
 
 
 def _arrival(spec: Spec) -> float:
@@ -118,15 +124,17 @@ def _arrival(spec: Spec) -> float:
 class _Run:
     """The door, the engine, and what has become of each request."""
 
-    def __init__(self, engine: SimEngine, door: Door) -> None:
+    def __init__(self, engine: SimulatedCurveEngine, door: AdmissionController) -> None:
         self.engine, self.door = engine, door
-        self.served: dict[str, Served] = {}
+        self.served: dict[str, ServedRequest] = {}
         self.most_at_once = 0
 
     def comes(self, spec: Spec) -> None:
-        self.served[spec.request_id] = Served(spec)
+        self.served[spec.request_id] = ServedRequest(spec)
         deadline_s = spec.arrival_s + spec.limit_s
-        request = Request(spec.request_id, spec.slo_class, spec.user, spec.arrival_s, deadline_s, spec.tokens)
+        request = AdmissionRequest(
+            spec.request_id, spec.slo_class, spec.user, spec.arrival_s, deadline_s, spec.tokens
+        )
         decision = self.door.offered(request, self.engine.now_s)
         if isinstance(decision, Admit):
             self._starts(spec.request_id)
@@ -135,7 +143,7 @@ class _Run:
         else:
             self.served[spec.request_id].refusal = decision.reason
 
-    def start(self, turn: Turn) -> None:
+    def start(self, turn: AdmissionTurn) -> None:
         for request in turn.started:
             self._starts(request.request_id)
         for request, refusal in turn.refused:
@@ -147,7 +155,7 @@ class _Run:
         self.engine.start(request_id, served.spec.num_prompt, served.spec.num_output)
         self.most_at_once = max(self.most_at_once, self.engine.load)
 
-    def ends(self, job: Job) -> None:
+    def ends(self, job: RunningJob) -> None:
         self.served[job.request_id].ended_s = self.engine.now_s
         self.start(self.door.done(job.request_id, self.engine.now_s, job.num_output))
 
@@ -156,7 +164,7 @@ class _Run:
         self.door.progress(said, self.engine.now_s)
 
 
-class Measured(NamedTuple):
+class ProfiledRequest(NamedTuple):
     """A request of the profiling phase.
 
     Attributes:
@@ -171,22 +179,27 @@ class Measured(NamedTuple):
     answer_share: float
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> SpeedSample:
         """The paper's pair: load, tokens generated over execution time."""
-        return Sample(self.load, self.spec.num_output / self.seconds)
+        return SpeedSample(self.load, self.spec.num_output / self.seconds)
 
     @property
-    def decoding(self) -> Sample:
+    def decoding(self) -> SpeedSample:
         """The same from its first token on."""
-        return Sample(self.load, self.spec.num_output / (self.seconds * self.answer_share))
+        return SpeedSample(self.load, self.spec.num_output / (self.seconds * self.answer_share))
 
 
-def profile(specs: Sequence[Spec], engine: EngineSpec, loads: Sequence[int], seed: int = 0) -> list[Measured]:
+def profile(
+    specs: Sequence[Spec], engine: CurveEngineSpec, loads: Sequence[int], seed: int = 0
+) -> list[ProfiledRequest]:
     """SABER's offline phase: at each load, so many requests inside at all times."""
-    measured: list[Measured] = []
+    measured: list[ProfiledRequest] = []
     share = len(specs) // len(loads)
     for number, load in enumerate(loads):
-        running, coming = SimEngine(engine, seed + number), list(specs[number * share : (number + 1) * share])
+        running, coming = (
+            SimulatedCurveEngine(engine, seed + number),
+            list(specs[number * share : (number + 1) * share]),
+        )
         inside: dict[str, Spec] = {}
         while coming or inside:
             while coming and len(inside) < load:
@@ -196,5 +209,7 @@ def profile(specs: Sequence[Spec], engine: EngineSpec, loads: Sequence[int], see
             for job in running.advance(inf):
                 seconds = running.now_s - job.admitted_s
                 share_s = job.num_output / (job.ends_at - job.begun_at)
-                measured.append(Measured(inside.pop(job.request_id), job.load_s / seconds, seconds, share_s))
+                measured.append(
+                    ProfiledRequest(inside.pop(job.request_id), job.load_s / seconds, seconds, share_s)
+                )
     return measured

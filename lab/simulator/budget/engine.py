@@ -17,13 +17,13 @@ from lab.simulator.requests.sim_request import SimRequest
 from lab.simulator.requests.times import Roofline, Seconds, StepSize
 from relserve.policies.budget.late import Late
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import Column, Decodes, Ended, Prompts, View, Work
+from relserve.policies.budget.state import BudgetView, Column, Decodes, EndedRequest, Prompts, Work
 from relserve.policies.caching.first_come import FirstCome
-from relserve.policies.caching.requests import NOTHING, Floats, Ints, Requests
-from relserve.policies.caching.state import CacheCosts, CachePlan, CacheView, Limits
+from relserve.policies.caching.requests import NOTHING, Floats, Ints, RequestColumns
+from relserve.policies.caching.state import BatchLimits, CacheCosts, CachePlan, CacheView
 
 
-class Change(NamedTuple):
+class StepTimeChange(NamedTuple):
     """From `at_s` on a step takes `factor` times as long."""
 
     at_s: float
@@ -44,7 +44,7 @@ class NoisyTimes:
     noise: float = 0.04
     hiccups: float = 0.001
     hiccup_s: float = 0.02
-    changes: Sequence[Change] = ()
+    changes: Sequence[StepTimeChange] = ()
 
     def factor(self, now_s: float) -> float:
         """How many times as long a step takes from then on."""
@@ -95,7 +95,7 @@ class Budgeted:
         came_s = self._came_s(view)
         seen = self._seen(view, came_s)
         chosen = self.policy.choose(seen)
-        limits = Limits(chosen.requests, chosen.tokens)
+        limits = BatchLimits(chosen.requests, chosen.tokens)
         plan = replace(self._memory.plan(view._replace(limits=limits), came_s), most_tokens=chosen.tokens)
         self._num_decodes = seen.num_decodes
         self._room = float(chosen.tokens - seen.num_decodes)
@@ -122,7 +122,7 @@ class Budgeted:
         self._late_s.update(dict.fromkeys(held, view.now_s))
         return came_s
 
-    def _seen(self, view: CacheView, came_s: Floats) -> View:
+    def _seen(self, view: CacheView, came_s: Floats) -> BudgetView:
         requests = view.requests
         need = requests.num_tokens - requests.num_computed
         order = np.lexsort((requests.order, came_s))
@@ -132,7 +132,7 @@ class Budgeted:
         decodes, prompts = order[is_decode[order]], order[~is_decode[order]]
         prompts = prompts[np.argsort(requests.holds[prompts] == NOTHING, kind="stable")]
         mean = self._total_output / self._num_ended if self._num_ended else 128.0
-        return View(
+        return BudgetView(
             view.now_s,
             Decodes(
                 self._first_of(requests, decodes), said[decodes].astype(float),
@@ -156,9 +156,9 @@ class Budgeted:
         self._num_ended += 1
         self._total_output += len(token_s)
         tpot_s = (token_s[-1] - token_s[0]) / max(len(token_s) - 1, 1)
-        self.policy.ended(Ended(token_s[0] - came_s, tpot_s, len(token_s)))
+        self.policy.ended(EndedRequest(token_s[0] - came_s, tpot_s, len(token_s)))
 
-    def _first_of(self, requests: Requests, rows: Ints) -> Column:
+    def _first_of(self, requests: RequestColumns, rows: Ints) -> Column:
         """When rows that decode gave their first token; each is seen before its second."""
         found = [
             self._first_s.setdefault(requests.ids[row], float(requests.last_token_s[row]))

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.simulator.budget.engine import Budgeted, NoisyTimes
-from lab.simulator.requests.engine import EngineSpec
+from lab.simulator.requests.engine import RequestsEngineSpec
 from lab.simulator.requests.run import simulate
 from lab.simulator.requests.sim_request import RequestSpec, SimRequest
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.caching.state import Limits, Memory
+from relserve.policies.caching.state import BatchLimits, BlockMemory
 
 
-class Engine(NamedTuple):
+class BudgetedEngineSpec(NamedTuple):
     """An engine.
 
     Attributes:
@@ -32,7 +32,7 @@ class Engine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BudgetOutcome:
     """What became of the requests, a column each in the order of arrival.
 
     Attributes:
@@ -55,8 +55,12 @@ class Outcome:
 
 
 def serve(
-    specs: Sequence[RequestSpec], engine: Engine, policy: BudgetPolicy, seed: int = 0, may_jump: bool = True
-) -> Outcome:
+    specs: Sequence[RequestSpec],
+    engine: BudgetedEngineSpec,
+    policy: BudgetPolicy,
+    seed: int = 0,
+    may_jump: bool = True,
+) -> BudgetOutcome:
     """Serve every request.
 
     Args:
@@ -65,15 +69,15 @@ def serve(
             these steps, and changes of the speed are seen only after them.
     """
     budgeted = Budgeted(policy, engine.times, seed)
-    limits = Limits(engine.max_num_seqs, engine.max_num_batched_tokens)
-    spec = EngineSpec(budgeted, Memory(engine.num_blocks, 16, 32), limits, engine.exclusive)
+    limits = BatchLimits(engine.max_num_seqs, engine.max_num_batched_tokens)
+    spec = RequestsEngineSpec(budgeted, BlockMemory(engine.num_blocks, 16, 32), limits, engine.exclusive)
     found = simulate(specs, spec, budgeted, may_jump, budgeted.ended)
     times = np.array([_times(request) for request in found.requests])
     slos = np.array([(r.spec.ttft_slo_s, r.spec.tbt_slo_s) for r in found.requests])
     in_time: np.ndarray = np.all(times[:, :2] <= slos, axis=1)
     arrival_s = np.array([request.spec.arrival_s for request in found.requests])
     ttft_s, tpot_s, e2e_s = times.T
-    return Outcome(ttft_s, tpot_s, e2e_s, in_time, arrival_s, budgeted.budgets, found.policy_s)
+    return BudgetOutcome(ttft_s, tpot_s, e2e_s, in_time, arrival_s, budgeted.budgets, found.policy_s)
 
 
 def _times(request: SimRequest) -> tuple[float, float, float]:

@@ -8,9 +8,9 @@ from math import inf
 from typing import ClassVar, NamedTuple
 
 from lab.simulator.events import Event
-from lab.simulator.fleet.fleet import Fleet
+from lab.simulator.fleet.fleet import SimulatedFleet
 from lab.simulator.fleet.member import SimMember
-from lab.simulator.fleet.owner import Owner
+from lab.simulator.fleet.owner import SimulatedOwner
 from relserve.policies.dispatch.desk import Asked
 from relserve.policies.dispatch.state import Report
 
@@ -23,13 +23,13 @@ class Death(NamedTuple):
     back_s: float = inf
 
 
-def ask(fleet: Fleet, asked: Asked, now_s: float) -> Iterable[Event]:
+def ask(fleet: SimulatedFleet, asked: Asked, now_s: float) -> Iterable[Event]:
     """A request comes to its owner, which sends it as soon as it gets to it."""
     sent = IsSent(fleet.owner(asked).asked(now_s), fleet, asked, now_s)
     return [sent] if sent.time_s > now_s else sent.handle()
 
 
-def tell(fleet: Fleet, member: SimMember, now_s: float, every_s: float) -> list[Event]:
+def tell(fleet: SimulatedFleet, member: SimMember, now_s: float, every_s: float) -> list[Event]:
     """A member's reports that are on their way, to each owner unless one was sent in so many seconds."""
     late_s, name = now_s + fleet.link.delay_s, member.spec.name
     member.catch_up(now_s)
@@ -42,7 +42,7 @@ class Ends:
 
     rank: ClassVar[int] = 0
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     member: SimMember
     turn: int
 
@@ -61,8 +61,8 @@ class Tells:
 
     rank: ClassVar[int] = 1
     time_s: float
-    fleet: Fleet
-    owner: Owner
+    fleet: SimulatedFleet
+    owner: SimulatedOwner
     name: str
     report: Report
 
@@ -82,7 +82,7 @@ class IsKnown:
 
     rank: ClassVar[int] = 1
     time_s: float
-    owner: Owner
+    owner: SimulatedOwner
     name: str
     report: Report
 
@@ -99,7 +99,7 @@ class Beats:
 
     rank: ClassVar[int] = 1
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     group: int
 
     def handle(self) -> Iterable[Event]:
@@ -119,7 +119,7 @@ class Dies:
 
     rank: ClassVar[int] = 2
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     death: Death
 
     def handle(self) -> Iterable[Event]:
@@ -140,7 +140,7 @@ class IsMissed:
 
     rank: ClassVar[int] = 3
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     name: str
 
     def handle(self) -> Iterable[Event]:
@@ -155,7 +155,7 @@ class ComesBack:
 
     rank: ClassVar[int] = 4
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     name: str
 
     def handle(self) -> Iterable[Event]:
@@ -175,7 +175,7 @@ class Arrives:
 
     rank: ClassVar[int] = 5
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     asked: Asked
 
     def handle(self) -> Iterable[Event]:
@@ -189,7 +189,7 @@ class IsSent:
 
     rank: ClassVar[int] = 5
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     asked: Asked
     came_s: float
 
@@ -210,7 +210,7 @@ class Starts:
 
     rank: ClassVar[int] = 6
     time_s: float
-    fleet: Fleet
+    fleet: SimulatedFleet
     member: SimMember
     incarnation: int
 

@@ -8,15 +8,15 @@ from copy import deepcopy
 from math import inf
 from zlib import crc32
 
-from lab.simulator.fleet.member import MemberSpec, SimMember
-from lab.simulator.fleet.owner import Link, Owner, Owners
-from lab.simulator.fleet.requests import FleetRequest, Outcome, Served
+from lab.simulator.fleet.member import SimMember, SimulatedMemberSpec
+from lab.simulator.fleet.owner import Link, Owners, SimulatedOwner
+from lab.simulator.fleet.requests import FleetOutcome, FleetRequest, ServedFleetRequest
 from relserve.policies.dispatch.desk import Asked, Desk
 from relserve.policies.dispatch.policy import DispatchPolicy
 from relserve.policies.dispatch.state import Report
 
 
-class Fleet:
+class SimulatedFleet:
     """What `events` happen to.
 
     Args:
@@ -32,24 +32,24 @@ class Fleet:
     """
 
     def __init__(
-        self, requests: Sequence[FleetRequest], members: Sequence[MemberSpec], policy: DispatchPolicy,
-        link: Link, seed: int, owners: Owners, may_jump: bool,
+        self, requests: Sequence[FleetRequest], members: Sequence[SimulatedMemberSpec],
+        policy: DispatchPolicy, link: Link, seed: int, owners: Owners, may_jump: bool,
     ) -> None:  # fmt: skip
         self.link = link
         policies = [policy, *[deepcopy(policy) for _ in range(1, owners.number)]]
-        self.owners = [Owner(i, Desk(its), owners) for i, its in enumerate(policies)]
+        self.owners = [SimulatedOwner(i, Desk(its), owners) for i, its in enumerate(policies)]
         self.members = {
             spec.name: SimMember(spec, 7919 * seed + i, may_jump) for i, spec in enumerate(members)
         }
         self.places = {name: place for place, name in enumerate(self.members)}
         self.alive = set(self.members)
-        self.outcome = Outcome([Served(request) for request in requests])
+        self.outcome = FleetOutcome([ServedFleetRequest(request) for request in requests])
         self.homeless: list[Asked] = []
         self.num_left, self.num_coming = len(requests), 0
         for spec in members:
             self.join(spec)
 
-    def join(self, spec: MemberSpec) -> None:
+    def join(self, spec: SimulatedMemberSpec) -> None:
         """A member is there, which all owners learn at once."""
         for owner in self.owners:
             owner.desk.join(spec.member)
@@ -64,11 +64,11 @@ class Fleet:
             for i, spec in enumerate(each.spec for each in self.outcome.served)
         ]  # fmt: skip
 
-    def served(self, asked: Asked) -> Served:
+    def served(self, asked: Asked) -> ServedFleetRequest:
         """What became of that request."""
         return self.outcome.served[int(asked.request_id)]
 
-    def owner(self, asked: Asked) -> Owner:
+    def owner(self, asked: Asked) -> SimulatedOwner:
         """Whose a request is: a session stays with one owner, other requests take turns."""
         key = crc32(asked.session.encode()) if asked.session else int(asked.request_id)
         return self.owners[key % len(self.owners)]
@@ -105,7 +105,7 @@ class Fleet:
             served.first_s, served.ended_s = done.first_s, done.ended_s
             self.owner(done.asked).desk.ended(done.asked.request_id, now_s, done.num_output)
 
-    def reports(self, member: SimMember, now_s: float, every_s: float) -> list[tuple[Owner, Report]]:
+    def reports(self, member: SimMember, now_s: float, every_s: float) -> list[tuple[SimulatedOwner, Report]]:
         """A member's reports to those owners that it has told nothing for so long."""
         name = member.spec.name
         due = [owner for owner in self.owners if now_s - owner.told_s.get(name, -inf) >= every_s]

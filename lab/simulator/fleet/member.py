@@ -11,21 +11,21 @@ from typing import NamedTuple
 import numpy as np
 
 from lab.simulator.budget.engine import Budgeted
-from lab.simulator.budget.run import Engine
-from lab.simulator.requests.engine import EngineSpec, SimEngine, Step
+from lab.simulator.budget.run import BudgetedEngineSpec
+from lab.simulator.requests.engine import RequestsEngineSpec, RequestsStep, SimulatedRequestsEngine
 from lab.simulator.requests.sim_request import RequestSpec, SimRequest
 from relserve.policies.budget.model import StepModel
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
 from relserve.policies.caching.requests import NOTHING, Floats
-from relserve.policies.caching.state import Limits, Memory
+from relserve.policies.caching.state import BatchLimits, BlockMemory
 from relserve.policies.cost import StepSample
 from relserve.policies.dispatch.desk import Asked
 from relserve.policies.dispatch.local_cost import LocalCost
 from relserve.policies.dispatch.state import Member, Report
 
 
-class MemberSpec(NamedTuple):
+class SimulatedMemberSpec(NamedTuple):
     """A member.
 
     Attributes:
@@ -35,7 +35,7 @@ class MemberSpec(NamedTuple):
     """
 
     name: str
-    engine: Engine
+    engine: BudgetedEngineSpec
     policy: Callable[[], BudgetPolicy]
     weight: float = 1.0
     cache_tokens: int = 0
@@ -77,7 +77,7 @@ class Learning:
         """See `BudgetPolicy.token_s`."""
         return self.inner.token_s
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         """See `BudgetPolicy.choose`."""
         found = self.inner.choose(view)
         self.budget_tokens = float(found.tokens)
@@ -101,7 +101,7 @@ class Learning:
         self.inner.measured(work, seconds)
         self.cost.add(StepSample(work.prefill_tokens, work.num_decodes, seconds), self.budget_tokens)
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         """See `BudgetPolicy.ended`."""
         self.inner.ended(request)
 
@@ -130,7 +130,7 @@ class SimMember:
         yours: how many requests it has, by owner.
     """
 
-    spec: MemberSpec
+    spec: SimulatedMemberSpec
     seed: int
     may_jump: bool = False
     incarnation: int = -1
@@ -138,7 +138,7 @@ class SimMember:
     num_steps: int = 0
     seen: dict[int, int] = field(default_factory=dict)
     yours: Counter[int] = field(default_factory=Counter)
-    step: Step | None = None
+    step: RequestsStep | None = None
     _ends_s: Floats | None = None  # of steps that decode the same rows
     _decoding: list[SimRequest] = field(default_factory=list)  # the rows of such steps, or of one before them
     _sequence: int = 0
@@ -165,9 +165,9 @@ class SimMember:
         )
         self.budgeted = Budgeted(self.learning, its.times, self.seed + 1000 * self.incarnation)
         blocks = its.num_blocks - self.spec.cache_tokens // 16
-        limits = Limits(its.max_num_seqs, its.max_num_batched_tokens)
-        spec = EngineSpec(self.budgeted, Memory(blocks, 16, 32), limits, its.exclusive)
-        self.engine = SimEngine(spec, self._ended)
+        limits = BatchLimits(its.max_num_seqs, its.max_num_batched_tokens)
+        spec = RequestsEngineSpec(self.budgeted, BlockMemory(blocks, 16, 32), limits, its.exclusive)
+        self.engine = SimulatedRequestsEngine(spec, self._ended)
         self._budget = float(its.max_num_batched_tokens)
         self._mean_output = 128.0
 
@@ -208,7 +208,7 @@ class SimMember:
         ends_s = self.engine.decodes(self._decoding, now_s)
         if not len(ends_s):
             return False
-        self.step, self._ends_s = Step(self._decoding), ends_s
+        self.step, self._ends_s = RequestsStep(self._decoding), ends_s
         return True
 
     @property

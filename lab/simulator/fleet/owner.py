@@ -50,7 +50,7 @@ ONE = Owners()
 
 
 @dataclass
-class Owner:
+class SimulatedOwner:
     """One of them. What comes while it is busy waits, in the order in which it came.
 
     Attributes:

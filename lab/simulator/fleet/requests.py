@@ -26,7 +26,7 @@ class FleetRequest(NamedTuple):
 
 
 @dataclass(slots=True)
-class Served:
+class ServedFleetRequest:
     """What became of a request.
 
     Attributes:
@@ -64,7 +64,7 @@ class Served:
 
 
 @dataclass
-class Outcome:
+class FleetOutcome:
     """Every request in the order of arrival, and what the desks' choices took in real time.
 
     Attributes:
@@ -73,7 +73,7 @@ class Outcome:
         num_reports, num_lost: reports that came to owners, and those of them that found no room.
     """
 
-    served: list[Served]
+    served: list[ServedFleetRequest]
     choices_s: list[float] = field(default_factory=list)
     waits_s: list[float] = field(default_factory=list)
     num_steps: int = 0

@@ -7,20 +7,30 @@ from collections.abc import Sequence
 
 from lab.simulator.events import Event, EventHeap
 from lab.simulator.fleet.events import Arrives, Beats, Death, Dies
-from lab.simulator.fleet.fleet import Fleet
-from lab.simulator.fleet.member import MemberSpec
+from lab.simulator.fleet.fleet import SimulatedFleet
+from lab.simulator.fleet.member import SimulatedMemberSpec
 from lab.simulator.fleet.owner import LINK, ONE, Link, Owners
-from lab.simulator.fleet.requests import FleetRequest, Outcome, Served
+from lab.simulator.fleet.requests import FleetOutcome, FleetRequest, ServedFleetRequest
 from relserve.policies.dispatch.policy import DispatchPolicy
 
-__all__ = ["LINK", "ONE", "Death", "FleetRequest", "Link", "Outcome", "Owners", "Served", "simulate"]
+__all__ = [
+    "LINK",
+    "ONE",
+    "Death",
+    "FleetOutcome",
+    "FleetRequest",
+    "Link",
+    "Owners",
+    "ServedFleetRequest",
+    "simulate",
+]
 
 
 def simulate(
-    requests: Sequence[FleetRequest], members: Sequence[MemberSpec], policy: DispatchPolicy,
+    requests: Sequence[FleetRequest], members: Sequence[SimulatedMemberSpec], policy: DispatchPolicy,
     link: Link = LINK, seed: int = 0, deaths: Sequence[Death] = (), owners: Owners = ONE,
     may_jump: bool = False,
-) -> Outcome:  # fmt: skip
+) -> FleetOutcome:  # fmt: skip
     """Serve every request.
 
     Args:
@@ -36,7 +46,7 @@ def simulate(
     if owners.number < 1:
         raise ValueError("a fleet has one owner at least")
     started = time.perf_counter()
-    fleet = Fleet(sorted(requests, key=_arrival), members, policy, link, seed, owners, may_jump)
+    fleet = SimulatedFleet(sorted(requests, key=_arrival), members, policy, link, seed, owners, may_jump)
     groups = range(link.num_beats)
     events: list[Event] = [Beats(link.beat_s * i / len(groups) - link.delay_s, fleet, i) for i in groups]
     events += [Arrives(fleet.served(asked).spec.arrival_s, fleet, asked) for asked in fleet.asked()]

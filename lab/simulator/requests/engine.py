@@ -11,11 +11,11 @@ import numpy as np
 from lab.simulator.requests.sim_request import RequestSpec, SimRequest
 from lab.simulator.requests.times import Seconds, StepSize, StepTimes
 from relserve.policies.caching.requests import NOTHING as NOTHING_HELD
-from relserve.policies.caching.requests import CacheType, Requests, RequestState
-from relserve.policies.caching.state import CachePlan, CacheView, Limits, Memory
+from relserve.policies.caching.requests import CacheType, RequestColumns, RequestState
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CachePlan, CacheView
 
 
-class EngineSpec(NamedTuple):
+class RequestsEngineSpec(NamedTuple):
     """An engine: how long its steps take, its pool, its limits.
 
     Attributes:
@@ -24,8 +24,8 @@ class EngineSpec(NamedTuple):
     """
 
     times: StepTimes
-    memory: Memory
-    limits: Limits
+    memory: BlockMemory
+    limits: BatchLimits
     exclusive: bool = False
 
 
@@ -33,7 +33,7 @@ NOTHING = StepSize(0, 0.0, 0, 0, 0)
 
 
 @dataclass(slots=True)
-class Step:
+class RequestsStep:
     """What a step computes.
 
     Attributes:
@@ -49,7 +49,7 @@ class Step:
     size: StepSize = NOTHING
 
 
-class SimEngine:
+class SimulatedRequestsEngine:
     """Requests, memory, and the mechanics of a step; decides nothing and has no clock.
 
     Args:
@@ -60,8 +60,8 @@ class SimEngine:
         used_blocks: blocks of all that hold something.
     """
 
-    def __init__(self, spec: EngineSpec, on_end: Callable[[SimRequest], None] | None = None) -> None:
-        self.spec, self.table, self._on_end = spec, Requests(), on_end
+    def __init__(self, spec: RequestsEngineSpec, on_end: Callable[[SimRequest], None] | None = None) -> None:
+        self.spec, self.table, self._on_end = spec, RequestColumns(), on_end
         self.live: dict[str, SimRequest] = {}
         self.used_blocks = self.num_holding = 0
         self._num_finished = self._finished_tokens = 0
@@ -96,7 +96,7 @@ class SimEngine:
         least = -(-int(waiting.min()) // max(self._sizes.values()))
         return least <= self.spec.memory.num_blocks - self.used_blocks
 
-    def begin(self, plan: CachePlan) -> Step:
+    def begin(self, plan: CachePlan) -> RequestsStep:
         """Begin a step as planned.
 
         Raises:
@@ -104,7 +104,7 @@ class SimEngine:
         """
         for request_id in plan.drop:
             self._drop(self.live[request_id])
-        step = Step(num_dropped=len(plan.drop))
+        step = RequestsStep(num_dropped=len(plan.drop))
         run = [(self.live[request_id], cache) for request_id, cache in plan.run]
         if self.spec.exclusive and plan.phase == "mixed":
             run = self._prompts_alone(run)
@@ -133,7 +133,7 @@ class SimEngine:
             whole += 1
         return prompts[:whole] or run
 
-    def _compute(self, run: list[tuple[SimRequest, CacheType]], step: Step, budget: int) -> None:
+    def _compute(self, run: list[tuple[SimRequest, CacheType]], step: RequestsStep, budget: int) -> None:
         pairs, cached_pairs, contexts, left = 0.0, 0.0, {"kv": 0, "hidden": 0}, budget
         for request, cache in run:
             if left <= 0:
@@ -162,7 +162,7 @@ class SimEngine:
             budget - left, pairs, computed, contexts["kv"], contexts["hidden"], cached_pairs
         )
 
-    def finish(self, step: Step, now_s: float) -> None:
+    def finish(self, step: RequestsStep, now_s: float) -> None:
         """End a step: each request that has computed all says one more token; those that have said all go."""
         for request in step.cut:
             self.table.hold(request.request_id, request.cache, request.num_computed)
@@ -184,7 +184,7 @@ class SimEngine:
         if self._on_end is not None:
             self._on_end(request)
 
-    def decode_on(self, step: Step, now_s: float, until_s: float) -> tuple[float, int]:
+    def decode_on(self, step: RequestsStep, now_s: float, until_s: float) -> tuple[float, int]:
         """Repeat a decode step while all its requests go on and fit, and it begins before `until_s`.
 
         Returns:

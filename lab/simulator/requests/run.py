@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from lab.simulator.requests.engine import EngineSpec, SimEngine, Step
+from lab.simulator.requests.engine import RequestsEngineSpec, RequestsStep, SimulatedRequestsEngine
 from lab.simulator.requests.sim_request import RequestSpec, SimRequest
 from relserve.policies.caching.first_come import FirstCome
 from relserve.policies.caching.policy import CachingPolicy
 
 
 @dataclass
-class Outcome:
+class RequestsOutcome:
     """What was measured.
 
     Attributes:
@@ -37,11 +37,11 @@ class Outcome:
 
 def simulate(
     requests: Sequence[RequestSpec],
-    spec: EngineSpec,
+    spec: RequestsEngineSpec,
     policy: CachingPolicy,
     may_jump: bool = True,
     on_end: Callable[[SimRequest], None] | None = None,
-) -> Outcome:
+) -> RequestsOutcome:
     """Serve every request.
 
     Args:
@@ -53,14 +53,14 @@ def simulate(
         RuntimeError: the policy runs nothing although nothing more will come, or overcommits the memory.
     """
     started = time.perf_counter()
-    outcome, engine = Outcome(), SimEngine(spec, on_end)
+    outcome, engine = RequestsOutcome(), SimulatedRequestsEngine(spec, on_end)
     upcoming = sorted(requests, key=lambda request: request.arrival_s, reverse=True)
     now_s = 0.0
     while upcoming or engine.live:
         while upcoming and upcoming[-1].arrival_s <= now_s:
             outcome.requests.append(engine.add(upcoming.pop()))
         next_s = upcoming[-1].arrival_s if upcoming else inf
-        step = _planned(engine, policy, now_s, outcome) if engine.live else Step()
+        step = _planned(engine, policy, now_s, outcome) if engine.live else RequestsStep()
         if not step.size.tokens:
             if next_s == inf:
                 raise RuntimeError(
@@ -79,7 +79,9 @@ def simulate(
     return outcome
 
 
-def _planned(engine: SimEngine, policy: CachingPolicy, now_s: float, outcome: Outcome) -> Step:
+def _planned(
+    engine: SimulatedRequestsEngine, policy: CachingPolicy, now_s: float, outcome: RequestsOutcome
+) -> RequestsStep:
     started = time.perf_counter()
     plan = policy.plan(engine.view(now_s))
     outcome.policy_s += time.perf_counter() - started
@@ -90,7 +92,9 @@ def _planned(engine: SimEngine, policy: CachingPolicy, now_s: float, outcome: Ou
     return step
 
 
-def _stands_until(policy: CachingPolicy, engine: SimEngine, step: Step, next_s: float) -> float:
+def _stands_until(
+    policy: CachingPolicy, engine: SimulatedRequestsEngine, step: RequestsStep, next_s: float
+) -> float:
     """Until when a step's decision stands while nobody ends and the memory suffices.
 
     It does if all that hold memory decode, and none that waits fits what is left of the memory, until

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
 
-from lab.simulator.blocks import BlockPool
+from lab.simulator.blocks import SimulatedBlockPool
 from lab.simulator.workflows.queue import StepQueue
 from lab.simulator.workflows.workload import StepSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.workflows.budget import StepBudget
 from relserve.policies.workflows.dispatch import EngineState
 from relserve.policies.workflows.order import StepOrder
 from relserve.policies.workflows.types import QueuedStep
 
 
-class EngineSpec(NamedTuple):
+class WorkflowEngineSpec(NamedTuple):
     """An engine.
 
     Attributes:
@@ -33,7 +33,7 @@ class EngineSpec(NamedTuple):
     name: str
     kind: str
     cost: CostModel
-    limits: Limits
+    limits: EngineLimits
     prefix_caching: bool = False
     budget: StepBudget | None = None
 
@@ -56,7 +56,7 @@ class SimStep:
 
 
 @dataclass(slots=True)
-class Stretch:
+class StepStretch:
     """Equal engine steps, one after the other.
 
     Attributes:
@@ -86,7 +86,7 @@ class Stretch:
 
 
 @dataclass(slots=True)
-class Totals:
+class EngineTotals:
     """What an engine did: engine steps, prompt tokens computed and found in its cache, seconds at work."""
 
     num_steps: int = 0
@@ -106,13 +106,13 @@ class StepEngine:
         running: the engine steps that are being computed.
     """
 
-    def __init__(self, spec: EngineSpec, order: StepOrder) -> None:
+    def __init__(self, spec: WorkflowEngineSpec, order: StepOrder) -> None:
         self.spec, limits = spec, spec.limits
         self._size = limits.block_size
-        self.pool = BlockPool(limits.kv_tokens // self._size)
+        self.pool = SimulatedBlockPool(limits.kv_tokens // self._size)
         self.state = EngineState(spec.name, spec.cost, limits.max_num_batched_tokens)
-        self.totals = Totals()
-        self.running: Stretch | None = None
+        self.totals = EngineTotals()
+        self.running: StepStretch | None = None
         self._queue = StepQueue(order)
         self._waiting: dict[int, SimStep] = {}
         self._partial: list[SimStep] = []
@@ -142,7 +142,7 @@ class StepEngine:
         state.waiting_s += step.queued.work_s
         self.totals.stages[spec.stage] = self.totals.stages.get(spec.stage, 0) + 1
 
-    def begin(self, now_s: float) -> Stretch | None:
+    def begin(self, now_s: float) -> StepStretch | None:
         """Begin engine steps; None: there is nothing to do."""
         decodes = self._num_decoding
         budget = self._budget(decodes)
@@ -166,7 +166,7 @@ class StepEngine:
         step_s = self.spec.cost.step(total, decodes)
         may_end_early = not prefills or self.spec.budget is not None
         number = self._num_equal(prefills)
-        self.running = Stretch(now_s, step_s, number, decodes, prefills, may_end_early)
+        self.running = StepStretch(now_s, step_s, number, decodes, prefills, may_end_early)
         return self.running
 
     def _budget(self, decodes: int) -> int:

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator
 from itertools import count
 
-from relserve.policies.workflows.order import Key, StepOrder
+from relserve.policies.workflows.order import OrderKey, StepOrder
 from relserve.policies.workflows.types import QueuedStep
 
 
@@ -19,9 +19,9 @@ class StepQueue:
     def __init__(self, order: StepOrder) -> None:
         self._order = order
         self._sequence = count()
-        self._heap: list[tuple[Key, int]] = []
+        self._heap: list[tuple[OrderKey, int]] = []
         self._changes: list[tuple[float, int]] = []
-        self._steps: dict[int, tuple[Key, QueuedStep]] = {}
+        self._steps: dict[int, tuple[OrderKey, QueuedStep]] = {}
 
     def __len__(self) -> int:
         return len(self._steps)

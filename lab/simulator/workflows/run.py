@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from lab.simulator.events import Event, EventHeap
-from lab.simulator.workflows.engine import EngineSpec, SimStep, StepEngine, Stretch, Totals
+from lab.simulator.workflows.engine import EngineTotals, SimStep, StepEngine, StepStretch, WorkflowEngineSpec
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from relserve.policies.workflows.dispatch import TYPICAL_DECODES, Dispatch, NewStep
 from relserve.policies.workflows.order import StepOrder
@@ -18,7 +18,7 @@ from relserve.policies.workflows.tuned import TunedBalanced
 from relserve.policies.workflows.types import Demand, QueuedStep
 
 
-class Served(NamedTuple):
+class ServedWorkflow(NamedTuple):
     """A workflow that was served, and when it was done."""
 
     spec: WorkflowSpec
@@ -36,7 +36,7 @@ class Served(NamedTuple):
 
 
 @dataclass
-class Outcome:
+class WorkflowsOutcome:
     """What was measured.
 
     Attributes:
@@ -46,8 +46,8 @@ class Outcome:
         num_dispatched: how many there were.
     """
 
-    served: list[Served] = field(default_factory=list)
-    engines: dict[str, Totals] = field(default_factory=dict)
+    served: list[ServedWorkflow] = field(default_factory=list)
+    engines: dict[str, EngineTotals] = field(default_factory=dict)
     dispatch_s: float = 0.0
     num_dispatched: int = 0
 
@@ -70,13 +70,13 @@ class Coordinator:
     """
 
     def __init__(
-        self, engines: Sequence[EngineSpec], dispatch: Dispatch, order: Callable[[], StepOrder],
+        self, engines: Sequence[WorkflowEngineSpec], dispatch: Dispatch, order: Callable[[], StepOrder],
         learner: StageLearner, looks_up: bool,
     ) -> None:  # fmt: skip
         self.engines = [StepEngine(spec, order()) for spec in engines]
         self.states = [engine.state for engine in self.engines]
         self._dispatch, self._learner, self._looks_up = dispatch, learner, looks_up
-        self.outcome = Outcome(engines={e.spec.name: e.totals for e in self.engines})
+        self.outcome = WorkflowsOutcome(engines={e.spec.name: e.totals for e in self.engines})
 
     def arrive(self, spec: WorkflowSpec, now_s: float) -> list[Event]:
         """A workflow comes. A dispatcher that tunes itself is told its steps, as a replay would know them."""
@@ -88,7 +88,7 @@ class Coordinator:
         spec = flow.spec
         flow.level += 1
         if flow.level == len(spec.levels):
-            self.outcome.served.append(Served(spec, now_s))
+            self.outcome.served.append(ServedWorkflow(spec, now_s))
             self._learner.workflow_ended([[_done(step) for step in level] for level in spec.levels])
             if isinstance(self._dispatch, TunedBalanced):
                 self._dispatch.ended(now_s - spec.arrival_s, now_s, self.states)
@@ -110,9 +110,9 @@ class Coordinator:
         engine.add(SimStep(spec, queued, flow, expected, spec.prompt_tokens), now_s)
         running = engine.running
         if running is None:
-            return [Begin(now_s, self, engine)]
+            return [StepBegins(now_s, self, engine)]
         if running.may_end_early and running.shorten(now_s):
-            return [End(running.end_s, self, engine, running)]
+            return [StepEnds(running.end_s, self, engine, running)]
         return []
 
     def _queued(
@@ -141,20 +141,20 @@ def _done(step: StepSpec) -> DoneStep:
 
 
 @dataclass(slots=True)
-class End:
+class StepEnds:
     """Engine steps are over; first, so that whoever comes at this time finds them done."""
 
     rank: ClassVar[int] = 0
     time_s: float
     coordinator: Coordinator
     engine: StepEngine
-    stretch: Stretch
+    stretch: StepStretch
 
     def handle(self) -> Iterable[Event]:
         """See `Event.handle`. One that has been cut short is over already."""
         if self.engine.running is not self.stretch or self.stretch.end_s != self.time_s:
             return []
-        events: list[Event] = [Begin(self.time_s, self.coordinator, self.engine)]
+        events: list[Event] = [StepBegins(self.time_s, self.coordinator, self.engine)]
         for step in self.engine.finish():
             events += self.coordinator.ended(step, self.time_s)
         return events
@@ -175,7 +175,7 @@ class Arrive:
 
 
 @dataclass(slots=True)
-class Begin:
+class StepBegins:
     """An engine is free; last, so that all that come at this time are seen."""
 
     rank: ClassVar[int] = 2
@@ -188,13 +188,13 @@ class Begin:
         if self.engine.running is not None:
             return []
         stretch = self.engine.begin(self.time_s)
-        return [] if stretch is None else [End(stretch.end_s, self.coordinator, self.engine, stretch)]
+        return [] if stretch is None else [StepEnds(stretch.end_s, self.coordinator, self.engine, stretch)]
 
 
 def simulate(
-    workflows: Sequence[WorkflowSpec], engines: Sequence[EngineSpec], dispatch: Dispatch,
+    workflows: Sequence[WorkflowSpec], engines: Sequence[WorkflowEngineSpec], dispatch: Dispatch,
     order: Callable[[], StepOrder], looks_up: bool = False, learner: StageLearner | None = None,
-) -> Outcome:  # fmt: skip
+) -> WorkflowsOutcome:  # fmt: skip
     """Serve every workflow.
 
     Args:
@@ -215,7 +215,7 @@ def simulate(
     return coordinator.outcome
 
 
-def alone_s(workflow: WorkflowSpec, engines: Sequence[EngineSpec]) -> float:
+def alone_s(workflow: WorkflowSpec, engines: Sequence[WorkflowEngineSpec]) -> float:
     """What a workflow takes alone by Eq. 2, in the mean of the engines; of each level the longest, once."""
     demands = [longest([_done(step).demand for step in level]) for level in workflow.levels]
     each = [sum([demand.seconds(engine.cost) for demand in demands]) for engine in engines]

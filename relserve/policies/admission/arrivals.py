@@ -12,7 +12,7 @@ FIRST_S = 0.5  # that the door is taken to have been open before its first reque
 QUIET = 4.0  # arrivals that did not come, after which fewer are foreseen: one in 50 such pauses is chance
 
 
-class Arrivals:
+class ArrivalRates:
     """Counted by group, in `Learnt.per_s`."""
 
     def __init__(self) -> None:

@@ -10,16 +10,22 @@ from collections import Counter
 from collections.abc import Mapping
 from math import inf, log, sqrt
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from relserve.policies.admission.arrivals import Arrivals
+from relserve.policies.admission.arrivals import ArrivalRates
 from relserve.policies.admission.fair import Presence, Shares
 from relserve.policies.admission.kept import needed_speed
 from relserve.policies.admission.online import OnlineCurve
-from relserve.policies.admission.policy import AdmissionPolicy, Choice, Learnt, Running, View
+from relserve.policies.admission.policy import (
+    AdmissionChoice,
+    AdmissionPolicy,
+    AdmissionView,
+    Learnt,
+    RunningRequest,
+)
 from relserve.policies.admission.promise import Promise
-from relserve.policies.admission.request import Admit, Decision, Refuse, Request, Wait
-from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.request import AdmissionRequest, AdmissionTurn, Admit, Decision, Refuse, Wait
+from relserve.policies.admission.scalability import SpeedSample
 from relserve.policies.admission.static import best_limit
 
 SAMPLE_S = 0.2  # between two measured speeds, at least; `SAMPLE_TOKENS` have to be said, too
@@ -32,15 +38,7 @@ CLOCK_S = 0.01  # by which whoever gives up at a deadline may be early by the do
 LEAST_SPREAD = 0.05
 
 
-class Turn(NamedTuple):
-    """Who starts now; who is turned away, each with its line; the work of the one that ended, if known."""
-
-    started: tuple[Request, ...]
-    refused: tuple[tuple[Request, Refuse], ...]
-    work: float = 0.0
-
-
-class Door:
+class AdmissionController:
     """One engine's admission.
 
     Args:
@@ -76,19 +74,19 @@ class Door:
         self.learnt: dict[str, Learnt] = {}
         self.typical = Learnt()
         self._presence = Presence(shares or Shares())  # of requests without a limit
-        self._waiting: dict[str, Request] = {}
-        self._inside: dict[str, Running] = {}
-        self._ready: list[Request] = []
+        self._waiting: dict[str, AdmissionRequest] = {}
+        self._inside: dict[str, RunningRequest] = {}
+        self._ready: list[AdmissionRequest] = []
         self._served = self._load_s = 0.0  # tokens that each inside has got; requests times seconds
         self._now_s: float | None = None
-        self._arrivals = Arrivals()
+        self._arrivals = ArrivalRates()
         self._known_s = inf if self.curve.curve is None else -inf  # since when there is a curve
         self._sampled_s: float | None = None
         self._blind_s = -inf  # when a whole request last told a speed
         self._mark: tuple[float, float, dict[str, float]] | None = None
 
     @property
-    def waiting(self) -> tuple[Request, ...]:
+    def waiting(self) -> tuple[AdmissionRequest, ...]:
         """Those that wait, in order of arrival."""
         return tuple(self._waiting.values())
 
@@ -97,7 +95,7 @@ class Door:
         """How many run."""
         return len(self._inside)
 
-    def offered(self, request: Request, now_s: float) -> Decision:
+    def offered(self, request: AdmissionRequest, now_s: float) -> Decision:
         """A request comes: it starts, waits, or is refused, for its deadline has passed or makes no sense.
 
         Others that start at the same moment are given by the next `poll`.
@@ -122,7 +120,7 @@ class Door:
         keeps = now_s + estimate_s <= request.deadline_s
         return Wait(estimate_s, keeps, self._line(request, now_s, estimate_s, keeps))
 
-    def poll(self, now_s: float) -> Turn:
+    def poll(self, now_s: float) -> AdmissionTurn:
         """Who starts now, with those that started since the last poll; and who is refused."""
         self._pass(now_s)
         refused = []
@@ -134,7 +132,7 @@ class Door:
                 refused.append((request, Refuse(f"its limit is over; it has waited {waited_s:.3g} s")))
         self._admit(now_s)
         started, self._ready = tuple(self._ready), []
-        return Turn(started, tuple(refused))
+        return AdmissionTurn(started, tuple(refused))
 
     def progress(self, said: Mapping[str, float], now_s: float) -> None:
         """Tokens that those inside have said; from two of these a speed is measured."""
@@ -151,11 +149,11 @@ class Door:
             if grown and median(grown) < SAMPLE_TOKENS and passed_s < LONGEST_SAMPLE_S:
                 return  # tokens are whole: few of them tell little
             if grown and min(grown) > 0:
-                self.curve.add(Sample((self._load_s - load_s) / passed_s, median(grown) / passed_s))
+                self.curve.add(SpeedSample((self._load_s - load_s) / passed_s, median(grown) / passed_s))
                 self._sampled_s = now_s
             self._mark = (now_s, self._load_s, dict(said))
 
-    def done(self, request_id: str, now_s: float, tokens: float) -> Turn:
+    def done(self, request_id: str, now_s: float, tokens: float) -> AdmissionTurn:
         """A request has ended, having said so many tokens; who starts in its place.
 
         Raises:
@@ -170,7 +168,7 @@ class Door:
         is_blind = self._sampled_s is None or now_s - self._sampled_s > BLIND_S
         if is_blind and passed_s > 0 and tokens > 0 and now_s - self._blind_s >= SAMPLE_S / 4:
             self._blind_s = now_s
-            self.curve.add(Sample((self._load_s - inside.load_s) / passed_s, tokens / passed_s))
+            self.curve.add(SpeedSample((self._load_s - inside.load_s) / passed_s, tokens / passed_s))
         work = self._served - inside.began if inside.admitted_s >= self._known_s else 0.0
         if work > 0:
             self.learn(request, work)
@@ -197,12 +195,12 @@ class Door:
                 self.promise.ended(request_id, (self._served - inside.began) * is_cut, now_s, is_cut)
         self._ready = [request for request in self._ready if request.request_id != request_id]
 
-    def learn(self, request: Request, work: float) -> None:
+    def learn(self, request: AdmissionRequest, work: float) -> None:
         """A request of this group took so much, in tokens of an answer; a promise takes those as told."""
         for known in (self._known(request), self.typical):
             self._learn(known, request, work)
 
-    def _learn(self, known: Learnt, request: Request, work: float) -> None:
+    def _learn(self, known: Learnt, request: AdmissionRequest, work: float) -> None:
         found = min(max(work / request.tokens, 1e-3), 1e3) if self.promise is None else 1.0
         weight = RENEWS if known.work else 1.0
         known.work_per_token += weight * (found - known.work_per_token)
@@ -210,7 +208,7 @@ class Door:
         known.spread = max(sqrt(known.spread**2 * (1 - RENEWS) + off * off * RENEWS), LEAST_SPREAD)
         known.work += weight * (work - known.work)
 
-    def estimate_s(self, request: Request, now_s: float) -> float:
+    def estimate_s(self, request: AdmissionRequest, now_s: float) -> float:
         """Seconds until a request that waits has probably ended: those before it, then itself."""
         if (curve := self.curve.curve) is None:
             return 0.0
@@ -229,7 +227,7 @@ class Door:
         known = self.learnt.get(group, self.typical)
         return float(tokens * known.work_per_token / curve.speed(load))
 
-    def _line(self, request: Request, now_s: float, estimate_s: float, keeps: bool) -> str:
+    def _line(self, request: AdmissionRequest, now_s: float, estimate_s: float, keeps: bool) -> str:
         if keeps:
             return f"it waits, about {estimate_s:.3g} s to its end"
         limit_s, curve = max(request.deadline_s - now_s, 0.0), self.curve.curve
@@ -250,7 +248,9 @@ class Door:
             request, reason = self._waiting.pop(choice.request.request_id), choice.reason
             self._ready.append(request)
             needed = 0.0 if choice.late else request.needed_speed(now_s)
-            self._inside[request.request_id] = Running(request, now_s, needed, self._served, self._load_s)
+            self._inside[request.request_id] = RunningRequest(
+                request, now_s, needed, self._served, self._load_s
+            )
             if self.shares is not None:
                 self.shares.took(request.user, request.tokens)
             if self.promise is not None and request.deadline_s == inf:
@@ -259,30 +259,30 @@ class Door:
                 self.promise.started(request.request_id, request.group, self._view(now_s).work(request))
         return reason
 
-    def _choose(self, now_s: float) -> Choice:
+    def _choose(self, now_s: float) -> AdmissionChoice:
         """The policy's choice; with shares, among those of the user who has got least, then the next."""
         if self.most is not None and self.load >= self.most:
-            return Choice(None, "every place is taken")
+            return AdmissionChoice(None, "every place is taken")
         if self.promise is not None and self.load >= max(UNSEEN * self.curve.highest_load, BLIND):
-            return Choice(None, "so many have not run at once yet")
+            return AdmissionChoice(None, "so many have not run at once yet")
         view = self._view(now_s)
         if self.shares is None:
             return self.policy.choose(view)
-        choice, held_back = Choice(None, "nobody waits"), self._held_back(view)
+        choice, held_back = AdmissionChoice(None, "nobody waits"), self._held_back(view)
         for requests in self.shares.by_user(view.waiting):
             if requests[0].user in held_back:
                 requests = [request for request in requests if request.deadline_s < inf]
             if requests:
                 found = self.policy.choose(view._replace(waiting=requests))
             else:
-                found = Choice(None, "another user has fewer, who would be slowed down")
+                found = AdmissionChoice(None, "another user has fewer, who would be slowed down")
             if found.request is not None and not found.late:
                 return found
             if choice.request is None:
                 choice = found
         return choice
 
-    def _held_back(self, view: View) -> set[str]:
+    def _held_back(self, view: AdmissionView) -> set[str]:
         """Users of whom nothing without a limit may start, as far as others' speeds go."""
         waiting = Counter([request.user for request in view.waiting if request.deadline_s == inf])
         if self.promise is None or view.curve is None or not waiting:
@@ -291,24 +291,24 @@ class Door:
         spares = self._presence.spares
         return {user for user in waiting if not spares(user, self.load, view.curve, had)}
 
-    def _left(self, request: Request, tokens: float, now_s: float) -> None:
+    def _left(self, request: AdmissionRequest, tokens: float, now_s: float) -> None:
         """One that ran does no more."""
         if self.promise is not None and request.deadline_s == inf:
             self._presence.ended(request.user, now_s)
         if self.shares is not None:
             self.shares.ended(request.user, request.tokens, tokens)
 
-    def could(self, request: Request, now_s: float) -> bool:
+    def could(self, request: AdmissionRequest, now_s: float) -> bool:
         """Whether a request would be in time if it started now, where that is promised."""
         if self.promise is None or (curve := self.curve.curve) is None:
             return True
-        view = View(now_s, (), (), curve, False, 1, self.learnt, promise=self.promise)
+        view = AdmissionView(now_s, (), (), curve, False, 1, self.learnt, promise=self.promise)
         return needed_speed(view, request) <= curve.speed(self.load + 1)
 
-    def _view(self, now_s: float) -> View:
+    def _view(self, now_s: float) -> AdmissionView:
         is_poor = self.curve.is_poor
         falls_back = is_poor and self.promise is None  # a limit is found among all samples, for each view
-        return View(
+        return AdmissionView(
             now_s, self.waiting, list(self._inside.values()), self.curve.curve, is_poor,
             self._limit() if falls_back else 1, self.learnt, self._served, self._arrivals.unseen(now_s),
             self.promise,
@@ -321,12 +321,12 @@ class Door:
         needed = [k.work / k.work_per_token / k.limit_s for k in known]  # work is counted by the poor curve
         return best_limit(self.curve.measured, min(needed, default=0.0))
 
-    def _comes(self, request: Request) -> None:
+    def _comes(self, request: AdmissionRequest) -> None:
         known = self._known(request)
         self._arrivals.came(known, self._now_s or 0.0)
         known.limit_s = request.deadline_s - request.arrival_s
 
-    def _known(self, request: Request) -> Learnt:
+    def _known(self, request: AdmissionRequest) -> Learnt:
         if request.group not in self.learnt:
             while len(self.learnt) >= MOST_GROUPS:
                 del self.learnt[min(self.learnt, key=lambda group: self.learnt[group].per_s)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import exp
 from typing import NamedTuple
 
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.scalability import Fit
 
 MAY_COST = 0.2
@@ -58,9 +58,9 @@ class Shares:
         self._got[user] = self._settled(user) + self._weighed(user, tokens)
         self._due[user] = self._due.get(user, 0.0) - self._weighed(user, expected)
 
-    def by_user(self, waiting: Sequence[Request]) -> list[list[Request]]:
+    def by_user(self, waiting: Sequence[AdmissionRequest]) -> list[list[AdmissionRequest]]:
         """Those that wait by user, whoever has got least first; each user's own in their order."""
-        queues: dict[str, list[Request]] = {}
+        queues: dict[str, list[AdmissionRequest]] = {}
         for request in waiting:
             queues.setdefault(request.user, []).append(request)
         self._forget(queues)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from relserve.policies.admission.policy import LEAST_LEFT, View
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.policy import LEAST_LEFT, AdmissionView
+from relserve.policies.admission.request import AdmissionRequest
 
 RESERVE = 0.05  # of a limit, for what comes before and after the gate
 
@@ -13,7 +13,7 @@ RESERVE = 0.05  # of a limit, for what comes before and after the gate
 class Keeping:
     """One look at those that run. Speeds are taken to stay as they are with it: others will come."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: AdmissionView) -> None:
         self._view = view
         self._limited = [r for r in view.running if view.now_s < r.request.deadline_s < inf]
         self._needed: list[float] | None = None
@@ -23,7 +23,7 @@ class Keeping:
         """Whether nobody runs who could keep a limit."""
         return not self._limited
 
-    def may_start(self, request: Request) -> bool:
+    def may_start(self, request: AdmissionRequest) -> bool:
         """Whether a request may, as far as promises go."""
         view = self._view
         if view.promise is None or view.curve is None:
@@ -47,7 +47,7 @@ class Keeping:
         return missed <= sum([needed > before for needed in self._needed])
 
 
-def needed_speed(view: View, request: Request, attained: float = 0.0) -> float:
+def needed_speed(view: AdmissionView, request: AdmissionRequest, attained: float = 0.0) -> float:
     """Tokens a second that a request needs until its end to be in time, all that is unforeseen counted in."""
     assert view.promise is not None
     if request.deadline_s == inf:

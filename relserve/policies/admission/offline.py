@@ -7,21 +7,21 @@ token a step, and the prompts of those that come in place of others ride in the 
 
 from __future__ import annotations
 
-from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.scalability import SpeedSample
 from relserve.policies.cost import CostModel
 
 LOADS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100)  # static limits of section III go up to 100
 PROMPT_SHARE = 1350 / 1077  # tokens of a prompt for one of its answer, Table I's four tasks alike (W3)
 
 
-def profile(cost: CostModel, num_engines: int = 1) -> list[Sample]:
+def profile(cost: CostModel, num_engines: int = 1) -> list[SpeedSample]:
     """Step 1: the speed of a request at each load, tokens a second, its own prompt not counted.
 
     Args:
         cost: of the steps of one engine.
         num_engines: engines alike that share the load evenly.
     """
-    return [Sample(num_engines * load, 1.0 / _token_s(cost, load)) for load in LOADS]
+    return [SpeedSample(num_engines * load, 1.0 / _token_s(cost, load)) for load in LOADS]
 
 
 def _token_s(cost: CostModel, load: int) -> float:

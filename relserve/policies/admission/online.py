@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from relserve.policies.admission.scalability import Fit, Kind, Sample, fit
+from relserve.policies.admission.scalability import Fit, Kind, SpeedSample, fit
 
 WINDOW = 1024  # samples kept
 EVERY = 8  # samples between fits
@@ -32,9 +32,9 @@ class OnlineCurve:
         learns: whether it takes more samples than those that it began with.
     """
 
-    def __init__(self, samples: Sequence[Sample] = (), kind: Kind = "usl", learns: bool = True) -> None:
-        self._samples: deque[Sample] = deque(samples, maxlen=WINDOW)
-        self._measured: deque[Sample] = deque(samples, maxlen=WINDOW)
+    def __init__(self, samples: Sequence[SpeedSample] = (), kind: Kind = "usl", learns: bool = True) -> None:
+        self._samples: deque[SpeedSample] = deque(samples, maxlen=WINDOW)
+        self._measured: deque[SpeedSample] = deque(samples, maxlen=WINDOW)
         self._ratios: deque[float] = deque(maxlen=LATEST)
         self._errors: deque[float] = deque(maxlen=64)
         self._error: float | None = None
@@ -46,12 +46,12 @@ class OnlineCurve:
         self._refit()
 
     @property
-    def samples(self) -> Sequence[Sample]:
+    def samples(self) -> Sequence[SpeedSample]:
         """What is kept, the oldest first, each at today's level."""
         return tuple(self._samples)
 
     @property
-    def measured(self) -> Sequence[Sample]:
+    def measured(self) -> Sequence[SpeedSample]:
         """The same as it was measured, which tells more where the level means nothing."""
         return tuple(self._measured)
 
@@ -75,7 +75,7 @@ class OnlineCurve:
             return self.curve.r2 < POOR_R2
         return self.error > POOR_ERROR
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: SpeedSample) -> None:
         """Take one measured speed; what is not finite and positive is left out."""
         if not (np.isfinite(sample).all() and sample.load > 0 and sample.speed > 0 and self.learns):
             return

@@ -20,8 +20,8 @@ import numpy as np
 
 from relserve.policies.admission.forecast import below, chance_below, forecast, in_time
 from relserve.policies.admission.kept import Keeping
-from relserve.policies.admission.policy import LEAST_LEFT, Choice, View
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.policy import LEAST_LEFT, AdmissionChoice, AdmissionView
+from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.scalability import Array
 from relserve.policies.admission.unlimited import may_start, nobody_has_a_limit
 
@@ -29,7 +29,7 @@ HOPELESS = 0.05  # a chance to be in time alone on the engine; below it a reques
 LOOKED_AT = 3  # requests of a group, those with the earliest deadlines
 
 
-class Ours:
+class InTimeAdmission:
     """See the module.
 
     Args:
@@ -40,31 +40,33 @@ class Ours:
     def __init__(self, name: str, foresees: float = 1.0, late_costs: float = 0.2) -> None:
         self.name, self.foresees, self.late_costs, self.every_s = name, foresees, late_costs, 0.0
 
-    def choose(self, view: View) -> Choice:
+    def choose(self, view: AdmissionView) -> AdmissionChoice:
         """See `AdmissionPolicy.choose`."""
         if not view.waiting:
-            return Choice(None, "nobody waits")
+            return AdmissionChoice(None, "nobody waits")
         if nobody_has_a_limit(view):
-            return Choice(view.waiting[0], "nobody has a limit")
+            return AdmissionChoice(view.waiting[0], "nobody has a limit")
         keeping = Keeping(view)
         if view.promise is None and (view.curve is None or view.is_poor):
             return _static(view)
         if view.curve is None:
-            return Choice(view.waiting[0], "no speed is known yet")
+            return AdmissionChoice(view.waiting[0], "no speed is known yet")
         free = next((request for request in view.waiting if request.deadline_s == inf), None)
         limited = [request for request in view.waiting if request.deadline_s < inf]
         found = self._limited(view, limited, keeping)
         if found.request is None and free is not None:
             if may_start(view, free, view.curve.table) and keeping.may_start(free):
-                return Choice(free, "it has no limit: others lose little by it")
-            return Choice(None, "without a limit it waits for those that have one")
+                return AdmissionChoice(free, "it has no limit: others lose little by it")
+            return AdmissionChoice(None, "without a limit it waits for those that have one")
         return found
 
-    def _limited(self, view: View, waiting: Sequence[Request], keeping: Keeping) -> Choice:
+    def _limited(
+        self, view: AdmissionView, waiting: Sequence[AdmissionRequest], keeping: Keeping
+    ) -> AdmissionChoice:
         """Who starts of those that have a limit."""
         assert view.curve is not None
         if not waiting:
-            return Choice(None, "nobody waits")
+            return AdmissionChoice(None, "nobody waits")
         state = _State(view, view.curve.table)
         hopeless = []
         for requests in _by_group(view, waiting):
@@ -75,37 +77,37 @@ class Ours:
                     continue
                 own, taken = state.start(request, self.foresees)
                 if own > taken:
-                    return Choice(request, "more are in time with it")
+                    return AdmissionChoice(request, "more are in time with it")
         if view.promise is None:
             return self._late(view, state, hopeless)
         if keeping.is_idle:
-            return Choice(min(waiting, key=view.work), "late: one at least at a time", late=True)
-        return Choice(None, "it or others would be late")
+            return AdmissionChoice(min(waiting, key=view.work), "late: one at least at a time", late=True)
+        return AdmissionChoice(None, "it or others would be late")
 
-    def _late(self, view: View, state: _State, hopeless: list[Request]) -> Choice:
+    def _late(self, view: AdmissionView, state: _State, hopeless: list[AdmissionRequest]) -> AdmissionChoice:
         if not hopeless:
-            return Choice(None, "fewer would be in time")
+            return AdmissionChoice(None, "fewer would be in time")
         request = min(hopeless, key=lambda each: (view.work(each), each.arrival_s))
         if not any(running.request.deadline_s <= view.now_s for running in view.running):
-            return Choice(request, "late: one at least at a time", late=True)
+            return AdmissionChoice(request, "late: one at least at a time", late=True)
         if state.start(request, self.foresees)[1] <= self.late_costs:
-            return Choice(request, "late: others lose little by it", late=True)
-        return Choice(None, "late: others would lose by it")
+            return AdmissionChoice(request, "late: others lose little by it", late=True)
+        return AdmissionChoice(None, "late: others would lose by it")
 
 
-def _static(view: View) -> Choice:
+def _static(view: AdmissionView) -> AdmissionChoice:
     """First come, first served within the fallback's limit, those past their deadline last."""
     if len(view.running) >= view.fallback:
-        return Choice(None, "the fallback's limit")
+        return AdmissionChoice(None, "the fallback's limit")
     able = [request for request in view.waiting if request.deadline_s > view.now_s]
     request = (able or view.waiting)[0]
-    return Choice(request, "the curve is poor: a place under the fallback's limit", late=not able)
+    return AdmissionChoice(request, "the curve is poor: a place under the fallback's limit", late=not able)
 
 
 class _State:
     """Those that run, by work left, and the chance of each to be in time if nobody starts."""
 
-    def __init__(self, view: View, speeds: Array) -> None:
+    def __init__(self, view: AdmissionView, speeds: Array) -> None:
         self._view, self._speeds = view, speeds
         rows = np.array([
             (view.work(its), view.attained(r), its.deadline_s - view.now_s, view.spread(its))
@@ -120,7 +122,7 @@ class _State:
         self._coming: list[tuple[float, float]] | None = None
         self._chance = float(self._chances(self._left).sum())
 
-    def alone(self, request: Request) -> float:
+    def alone(self, request: AdmissionRequest) -> float:
         """The chance of a request to be in time if it had the engine to itself from now on."""
         left_s = request.deadline_s - self._view.now_s
         if left_s <= 0:
@@ -128,7 +130,7 @@ class _State:
         most = self._alone * left_s
         return chance_below(most, self._view.work(request), self._view.spread(request))
 
-    def start(self, request: Request, foresees: float) -> tuple[float, float]:
+    def start(self, request: AdmissionRequest, foresees: float) -> tuple[float, float]:
         """A request's chance to be in time if it starts now, and what it takes from all others' chances."""
         work, left_s = self._view.work(request), request.deadline_s - self._view.now_s
         at = int(self._left.searchsorted(work, side="right"))
@@ -161,9 +163,9 @@ class _State:
         return in_time(self._attained, more, self._middle, self._spread, self._before)
 
 
-def _by_group(view: View, waiting: Sequence[Request]) -> list[list[Request]]:
+def _by_group(view: AdmissionView, waiting: Sequence[AdmissionRequest]) -> list[list[AdmissionRequest]]:
     """Those that wait by group, that with the least work first; of each by deadline."""
-    groups: dict[str, list[Request]] = {}
+    groups: dict[str, list[AdmissionRequest]] = {}
     for request in waiting:
         groups.setdefault(request.group, []).append(request)
     by_work = sorted(groups.values(), key=lambda each: min(map(view.work, each)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from relserve.policies.admission.promise import Promise
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.scalability import Fit
 
 UNKNOWN_SPREAD = 0.5  # of the logarithm of lengths of a group that was not seen before
@@ -15,7 +15,7 @@ LEAST_LEFT = 0.15  # of its work, that a request is taken to have left when it h
 
 
 @dataclass(slots=True)
-class Running:
+class RunningRequest:
     """A request that has started; the door's own record, which policies only read.
 
     Attributes:
@@ -25,7 +25,7 @@ class Running:
         said: tokens that it has said, as far as the engine has told.
     """
 
-    request: Request
+    request: AdmissionRequest
     admitted_s: float
     needed_speed: float
     began: float = 0.0
@@ -53,7 +53,7 @@ class Learnt:
     work: float = 0.0
 
 
-class View(NamedTuple):
+class AdmissionView(NamedTuple):
     """All that a policy knows.
 
     Attributes:
@@ -68,8 +68,8 @@ class View(NamedTuple):
     """
 
     now_s: float
-    waiting: Sequence[Request]
-    running: Sequence[Running]
+    waiting: Sequence[AdmissionRequest]
+    running: Sequence[RunningRequest]
     curve: Fit | None
     is_poor: bool
     fallback: int
@@ -78,25 +78,25 @@ class View(NamedTuple):
     unseen: float = 1.0
     promise: Promise | None = None
 
-    def attained(self, running: Running) -> float:
+    def attained(self, running: RunningRequest) -> float:
         """Tokens that one inside has got, or would have by the curve, its prompt's work among them."""
         return max(self.served - running.began, running.said)
 
-    def work(self, request: Request) -> float:
+    def work(self, request: AdmissionRequest) -> float:
         """What a request takes in all, in tokens of an answer."""
         known = self.learnt.get(request.group)
         return max(request.tokens * (known.work_per_token if known else 1.0), 1.0)
 
-    def spread(self, request: Request) -> float:
+    def spread(self, request: AdmissionRequest) -> float:
         """Standard deviation of the logarithm of what it takes."""
         known = self.learnt.get(request.group)
         return known.spread if known else UNKNOWN_SPREAD
 
 
-class Choice(NamedTuple):
+class AdmissionChoice(NamedTuple):
     """Who starts next; None for nobody now. `reason` in a few words, for logs; `late`: its limit is lost."""
 
-    request: Request | None
+    request: AdmissionRequest | None
     reason: str
     late: bool = False
 
@@ -112,5 +112,5 @@ class AdmissionPolicy(Protocol):
     def every_s(self) -> float:
         """Seconds from one decision to the next, after which it is asked again; 0 for no such rhythm."""
 
-    def choose(self, view: View) -> Choice:
+    def choose(self, view: AdmissionView) -> AdmissionChoice:
         """Who of those that wait starts now. It is asked again after each that starts, until nobody does."""

@@ -11,7 +11,7 @@ from relserve.errors import OptionError
 LONGEST_S = 7 * 24 * 3600.0
 
 
-class Request(NamedTuple):
+class AdmissionRequest(NamedTuple):
     """One request, or one relQuery where its rows start together.
 
     Attributes:
@@ -122,3 +122,11 @@ def checked_limit(limit_s: Any, what: str = "the limit") -> float:
     if isfinite(limit_s) and limit_s > LONGEST_S:
         raise OptionError(f"{what} is {limit_s:g} s, more than a week; leave it out to have none")
     return float(limit_s)
+
+
+class AdmissionTurn(NamedTuple):
+    """Who starts now; who is turned away, each with its line; the work of the one that ended, if known."""
+
+    started: tuple[AdmissionRequest, ...]
+    refused: tuple[tuple[AdmissionRequest, Refuse], ...]
+    work: float = 0.0

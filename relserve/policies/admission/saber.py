@@ -26,8 +26,8 @@ from __future__ import annotations
 import random
 from operator import attrgetter
 
-from relserve.policies.admission.policy import Choice, View
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.policy import AdmissionChoice, AdmissionView
+from relserve.policies.admission.request import AdmissionRequest
 
 WINDOW = 5
 DELTA_S = 0.02
@@ -48,7 +48,7 @@ class Saber:
         self._random = random.Random(seed)
         self._slept_s, self._reason = float("-inf"), ""
 
-    def choose(self, view: View) -> Choice:
+    def choose(self, view: AdmissionView) -> AdmissionChoice:
         """See `AdmissionPolicy.choose`: at most one request starts in `every_s`, whoever asks how often.
 
         Raises:
@@ -57,35 +57,37 @@ class Saber:
         if view.curve is None:
             raise ValueError(f"{self.name} decides by speeds that are known beforehand, and there are none")
         if 0 <= view.now_s - self._slept_s < EXACT * self.every_s:
-            return Choice(None, self._reason)
+            return AdmissionChoice(None, self._reason)
         self._slept_s = view.now_s  # line 23
         choice = self._iteration(view, view.curve.speed(1))
         is_admitted = choice.request is not None
         self._reason = f"one starts in {1e3 * self.every_s:g} ms" if is_admitted else choice.reason
         return choice
 
-    def _iteration(self, view: View, fastest: float) -> Choice:
+    def _iteration(self, view: AdmissionView, fastest: float) -> AdmissionChoice:
         """Lines 5 to 22."""
         high, low = _queues(view, fastest)
         if not high:  # lines 5 and 17
             if low:  # lines 18 to 20
-                return Choice(low[0], "its limit is lost, and nobody waits who could keep one", late=True)
-            return Choice(None, "nobody waits")
+                return AdmissionChoice(
+                    low[0], "its limit is lost, and nobody waits who could keep one", late=True
+                )
+            return AdmissionChoice(None, "nobody waits")
         assert view.curve is not None
         predicted = view.curve.speed(len(view.running) + 1)  # line 8
         if any(predicted < running.needed_speed for running in view.running):  # line 10, its second half
-            return Choice(None, "somebody who runs would miss the limit")
+            return AdmissionChoice(None, "somebody who runs would miss the limit")
         window = high[: self.window]
         for request in self._random.sample(window, len(window)):  # lines 6 and 7
             if predicted >= request.needed_speed(view.now_s):  # lines 9 and 10, its first half
-                return Choice(request, "fast enough")  # lines 13 and 14
-        return Choice(None, "too slow for those in the window")
+                return AdmissionChoice(request, "fast enough")  # lines 13 and 14
+        return AdmissionChoice(None, "too slow for those in the window")
 
 
-def _queues(view: View, fastest: float) -> tuple[list[Request], list[Request]]:
+def _queues(view: AdmissionView, fastest: float) -> tuple[list[AdmissionRequest], list[AdmissionRequest]]:
     """HPQ and LPQ, each in the order of arrival; demoted is who needs more than the fastest speed."""
-    high: list[Request] = []
-    low: list[Request] = []
+    high: list[AdmissionRequest] = []
+    low: list[AdmissionRequest] = []
     for request in sorted(view.waiting, key=attrgetter("arrival_s")):
         (high if request.needed_speed(view.now_s) <= fastest else low).append(request)
     return high, low

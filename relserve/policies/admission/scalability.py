@@ -21,7 +21,7 @@ FASTEST = 1e9  # tokens a second; more is a clock's mistake, and its square woul
 MOST = 1024  # loads that a table of speeds covers
 
 
-class Sample(NamedTuple):
+class SpeedSample(NamedTuple):
     """A measured pair: requests that ran at once (a mean over time), tokens a second of one of them."""
 
     load: float
@@ -93,7 +93,7 @@ class Fit:
 
 
 def fit(
-    samples: Sequence[Sample], kind: Kind = "usl", weights: Array | None = None, ridge: float = 0.0
+    samples: Sequence[SpeedSample], kind: Kind = "usl", weights: Array | None = None, ridge: float = 0.0
 ) -> Fit:
     """Fit a form to measured pairs.
 

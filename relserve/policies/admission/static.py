@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import inf
 from statistics import median
 
-from relserve.policies.admission.policy import Choice, View
-from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.policy import AdmissionChoice, AdmissionView
+from relserve.policies.admission.scalability import SpeedSample
 
 LIMITS = tuple(range(10, 101, 10))  # those that the paper compares
 
@@ -24,14 +24,14 @@ class StaticLimit:
             raise ValueError(f"a limit of {limit} lets nobody in; it must be at least 1")
         self.name, self.limit, self.every_s = name, limit, 0.0
 
-    def choose(self, view: View) -> Choice:
+    def choose(self, view: AdmissionView) -> AdmissionChoice:
         """See `AdmissionPolicy.choose`."""
         if view.waiting and len(view.running) < self.limit:
-            return Choice(view.waiting[0], "a free place")
-        return Choice(None, "the limit")
+            return AdmissionChoice(view.waiting[0], "a free place")
+        return AdmissionChoice(None, "the limit")
 
 
-def best_limit(samples: Sequence[Sample], needed: float, limits: Sequence[int] = LIMITS) -> int:
+def best_limit(samples: Sequence[SpeedSample], needed: float, limits: Sequence[int] = LIMITS) -> int:
     """The largest limit under which requests get the speed that they need, by measured speeds alone.
 
     No curve is assumed: the speed at a limit is the median of what was measured between the limit below and

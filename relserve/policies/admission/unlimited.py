@@ -11,15 +11,15 @@ from math import inf
 import numpy as np
 
 from relserve.policies.admission.forecast import below, chance_below, forecast, in_time
-from relserve.policies.admission.policy import LEAST_LEFT, View
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.policy import LEAST_LEFT, AdmissionView
+from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.scalability import Array
 
 COSTS = 0.03
 RARE_PER_S = 1e-3  # requests of a class that comes so seldom are not waited for
 
 
-def nobody_has_a_limit(view: View) -> bool:
+def nobody_has_a_limit(view: AdmissionView) -> bool:
     """Whether there is nothing to keep."""
     if any(k.per_s > RARE_PER_S and 0 < k.limit_s < inf for k in view.learnt.values()):
         return False
@@ -27,7 +27,7 @@ def nobody_has_a_limit(view: View) -> bool:
     return all(request.deadline_s == inf for request in its)
 
 
-def may_start(view: View, request: Request, speeds: Array) -> bool:
+def may_start(view: AdmissionView, request: AdmissionRequest, speeds: Array) -> bool:
     """Whether a request without a limit may."""
     if not any(running.request.deadline_s == inf for running in view.running):
         return True
@@ -53,12 +53,12 @@ def may_start(view: View, request: Request, speeds: Array) -> bool:
     return least >= (1.0 - COSTS) * most
 
 
-def _left(view: View, request: Request, attained: float) -> float:
+def _left(view: AdmissionView, request: AdmissionRequest, attained: float) -> float:
     work = view.work(request)
     return max(work - attained, LEAST_LEFT * work)
 
 
-def _coming(view: View, speed: float) -> float:
+def _coming(view: AdmissionView, speed: float) -> float:
     """Requests a second, of those with limits that probably come, that would be in time at a speed."""
     return sum(
         k.per_s * chance_below(k.limit_s * speed, k.work, k.spread)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relserve.policies.admission.ours import Ours
+from relserve.policies.admission.ours import InTimeAdmission
 from relserve.policies.admission.policy import AdmissionPolicy
 from relserve.policies.admission.saber import Saber
 from relserve.policies.admission.static import LIMITS, StaticLimit
@@ -20,7 +20,7 @@ def make(name: str, seed: int = 0) -> AdmissionPolicy:
         ValueError: there is none; the message lists them.
     """
     if name == "ours":
-        return Ours(name)
+        return InTimeAdmission(name)
     if name == "saber":
         return Saber(name, seed=seed)
     kind, _, limit = name.partition("-")

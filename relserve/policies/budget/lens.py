@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from relserve.policies.budget.model import PUBLISHED, StepModel
-from relserve.policies.budget.state import Budget, Column, Ended, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, Column, EndedRequest, Work
 from relserve.policies.budget.static import within
 from relserve.policies.budget.target import TradeOff, target_s
 
@@ -36,11 +36,11 @@ class Lens:
         """See `BudgetPolicy.measured`."""
         self.model.add(work, seconds)
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         """See `BudgetPolicy.ended`."""
         self.trade.add(request)
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         """See `BudgetPolicy.choose`."""
         self._relaxed += RELAX * ((view.num_waiting > 0) - self._relaxed)
         if view.only_decodes or not self.model.is_ready:
@@ -50,13 +50,13 @@ class Lens:
             return within(view, view.most_tokens, reason="no limit")
         return self._search(view, max(target, 0.0))
 
-    def _target_s(self, view: View) -> float:
+    def _target_s(self, view: BudgetView) -> float:
         slos = np.concatenate([view.decodes.slo_s, view.prompts.tpot_slo_s])
         tpot_s, ttft_s = float(slos.min()), float(view.prompts.slo_s.min())
         target = target_s(self.trade, ttft_s, tpot_s, LEAST * tpot_s)
         return target if np.isinf(tpot_s) else target + self._relaxed * (tpot_s - target)
 
-    def _search(self, view: View, target: float) -> Budget:
+    def _search(self, view: BudgetView, target: float) -> Budget:
         """Algorithm 1, lines 4 to 24, for all batch sizes at once.
 
         It ends at the first whose error is below epsilon, which lines 23 and 24 do; else at the least error.

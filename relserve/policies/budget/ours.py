@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from relserve.policies.budget.model import OURS, StepModel
-from relserve.policies.budget.state import Budget, Column, Ended, View, Work, works_at
+from relserve.policies.budget.state import Budget, BudgetView, Column, EndedRequest, Work, works_at
 from relserve.policies.budget.static import within
 
 FIRST = (1.0, 0.5, 1.5)  # shares of `before_learning`: of steps that are all alike nothing is learnt
@@ -27,7 +27,7 @@ PLACES = np.linspace(0.0, 1.0, 65)  # among which the most tokens are looked for
 
 
 @dataclass
-class Ours:
+class SlackBudget:
     """Spends each row's slack.
 
     Attributes:
@@ -53,10 +53,10 @@ class Ours:
         """See `BudgetPolicy.measured`."""
         self.model.add(work, seconds)
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         """See `BudgetPolicy.ended`."""
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         """See `BudgetPolicy.choose`."""
         if view.only_decodes:
             return within(view, view.most_tokens, reason="decodes only")
@@ -73,14 +73,14 @@ class Ours:
             return within(view, view.most_tokens, most, target, "nobody's limit binds")
         return within(view, tokens, most, target, "full" if most <= view.num_running else "slack")
 
-    def _alone_s(self, view: View) -> Column:
+    def _alone_s(self, view: BudgetView) -> Column:
         """Steps of one row that decodes, of two, and so on, with contexts like those of the rows here."""
         rows = np.arange(1.0, view.most_requests + 1.0)
         works = np.zeros((len(rows), len(Work._fields)))
         works[:, 2], works[:, 3] = rows, rows * (view.decodes.context_tokens / max(view.num_decodes, 1))
         return self.model.predict(works)
 
-    def _most_requests(self, view: View, alone_s: Column) -> float:
+    def _most_requests(self, view: BudgetView, alone_s: Column) -> float:
         """How many rows may decode so that their steps alone keep the limit of most of them."""
         if not view.num_decodes:
             return inf
@@ -90,7 +90,7 @@ class Ours:
         bears = int(alone_s.searchsorted(self.margin * limits_s[len(limits_s) // 2], "right"))
         return inf if bears == len(alone_s) else max(bears, 1)
 
-    def _target_s(self, view: View, alone_s: Column) -> float:
+    def _target_s(self, view: BudgetView, alone_s: Column) -> float:
         """The least of what the rows can spare whose limits can be kept yet."""
         decodes = view.decodes
         if not view.num_decodes:
@@ -102,7 +102,7 @@ class Ours:
         spare_s = np.where(is_bound, limit_s, inf) * (gaps + 1.0) - gone_s
         return float(spare_s.min())
 
-    def _learn_pace(self, view: View, alone_s: Column, steps: _Steps, tokens: float) -> None:
+    def _learn_pace(self, view: BudgetView, alone_s: Column, steps: _Steps, tokens: float) -> None:
         """How quickly prompts are computed by steps of so many tokens."""
         if self.token_s is None:
             return
@@ -115,7 +115,7 @@ class Ours:
         is_cut = tokens < steps.tokens[-1]  # else rows take most of the step, and a longer prompt is quicker
         self.token_s = token_s if is_cut or not self.token_s else min(token_s, self.token_s)
 
-    def _steps(self, view: View) -> _Steps:
+    def _steps(self, view: BudgetView) -> _Steps:
         """Steps from no prompt token to as many as there are, or as the model can tell something of."""
         low, left = float(view.num_decodes), float(view.prompts.left.sum())
         known = max(SURE * self.model.most_prefill_tokens, self.before_learning)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from relserve.policies.budget.model import StepModel
-from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
 
 
 class BudgetPolicy(Protocol):
@@ -26,11 +26,11 @@ class BudgetPolicy(Protocol):
         0 as long as it is not known; None where prompts go in their order, whoever is late.
         """
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         """The next step. What runs goes before what waits, which comes in the order of arrival."""
 
     def measured(self, work: Work, seconds: float) -> None:
         """A step has ended."""
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         """A request has ended."""

@@ -64,7 +64,7 @@ class Prompts(NamedTuple):
     num_begun: int
 
 
-class View(NamedTuple):
+class BudgetView(NamedTuple):
     """All that a policy knows before a step.
 
     Attributes:
@@ -113,7 +113,7 @@ class Budget(NamedTuple):
     reason: str
 
 
-class Ended(NamedTuple):
+class EndedRequest(NamedTuple):
     """A request that has ended: time until its first token, mean time of the others, number of all."""
 
     ttft_s: float
@@ -121,7 +121,7 @@ class Ended(NamedTuple):
     num_output: int
 
 
-def works_at(view: View, tokens: Column) -> Table:
+def works_at(view: BudgetView, tokens: Column) -> Table:
     """The work of steps of so many tokens, a row each: decodes first, then the prompts in their order."""
     prompts = view.prompts
     rows = np.zeros((len(tokens), len(Work._fields)))

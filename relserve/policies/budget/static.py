@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
 
 
 @dataclass(frozen=True)
-class Static:
+class StaticBudget:
     """So many tokens a step, whatever runs."""
 
     name: str
@@ -23,19 +23,19 @@ class Static:
     def token_s(self) -> None:
         """See `BudgetPolicy.token_s`."""
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         """See `BudgetPolicy.choose`."""
         return within(view, self.tokens, reason="static")
 
     def measured(self, work: Work, seconds: float) -> None:
         """See `BudgetPolicy.measured`."""
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         """See `BudgetPolicy.ended`."""
 
 
 def within(
-    view: View, tokens: float, requests: float = inf, target_s: float = inf, reason: str = ""
+    view: BudgetView, tokens: float, requests: float = inf, target_s: float = inf, reason: str = ""
 ) -> Budget:
     """A budget within the engine's settings that lets all decodes go on and computes a token at least."""
     least = max(view.num_decodes, 1)

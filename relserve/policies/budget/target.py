@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from relserve.policies.budget.state import Ended
+from relserve.policies.budget.state import EndedRequest
 
 KEEP = 1.0 - 1.0 / 64
 
@@ -20,7 +20,7 @@ class TradeOff:
 
     _sums: list[float] = field(default_factory=lambda: [0.0] * 6)
 
-    def add(self, request: Ended) -> None:
+    def add(self, request: EndedRequest) -> None:
         """A request has ended."""
         d, p = request.tpot_s, request.ttft_s
         new = (1.0, d, p, d * d, d * p, float(request.num_output))

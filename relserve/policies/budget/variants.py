@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relserve.policies.budget.lens import Lens
-from relserve.policies.budget.ours import Ours
+from relserve.policies.budget.ours import SlackBudget
 from relserve.policies.budget.policy import BudgetPolicy
 from relserve.policies.budget.static import Static
 
@@ -23,7 +23,7 @@ def make(name: str) -> BudgetPolicy:
     if name == "lens":
         return Lens(name)
     if name in ("ours", "ours-in-order"):
-        return Ours(name, in_order=name != "ours")
+        return SlackBudget(name, in_order=name != "ours")
     if name == "static" or (kind == "static" and tokens):
         return Static(name, tokens or TOKENS)
     raise ValueError(f"no budget policy {name!r}; there are: {', '.join(NAMES)}, any static-N")

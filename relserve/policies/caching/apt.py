@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.caching.fill import Needs, allowed, begun, fitting
+from relserve.policies.caching.fill import BlockNeeds, allowed, begun, fitting
 from relserve.policies.caching.greedy import Offers, choose
 from relserve.policies.caching.requests import HIDDEN, Bools, Floats, Ints
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
@@ -27,7 +27,7 @@ class _Choice:
     """The scheduling problem of one step."""
 
     view: CacheView
-    needs: Needs
+    needs: BlockNeeds
     value: Floats
     hidden_value: Floats
 
@@ -143,4 +143,4 @@ def choice_of(view: CacheView, value: Value, hybrid: bool) -> _Choice:
     """Eq. 5 for all requests: their values, less the penalty where they are hidden."""
     values = value.of(view)
     hidden_values = values - penalty_s(view) if hybrid else np.full_like(values, -1.0)
-    return _Choice(view, Needs.of(view), values, hidden_values)
+    return _Choice(view, BlockNeeds.of(view), values, hidden_values)

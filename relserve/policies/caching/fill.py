@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.caching.requests import HIDDEN, KV, NOTHING, Bools, Ints, Requests
+from relserve.policies.caching.requests import HIDDEN, KV, NOTHING, Bools, Ints, RequestColumns
 from relserve.policies.caching.state import CacheView
 
 
-class Needs(NamedTuple):
+class BlockNeeds(NamedTuple):
     """What requests need, a row each.
 
     Attributes:
@@ -30,7 +30,7 @@ class Needs(NamedTuple):
     waits: Bools
 
     @classmethod
-    def of(cls, view: CacheView) -> Needs:
+    def of(cls, view: CacheView) -> BlockNeeds:
         """The needs of a view's requests."""
         requests, memory = view.requests, view.memory
         num_tokens, holds = requests.num_tokens, requests.holds
@@ -48,7 +48,7 @@ class Needs(NamedTuple):
         return self.hidden if hidden else self.kv
 
 
-def allowed(requests: Requests, rows: Ints, hidden: Bools) -> Bools:
+def allowed(requests: RequestColumns, rows: Ints, hidden: Bools) -> Bools:
     """Which rows are hidden: as a policy would have it, but for those that may hold one type only."""
     only = requests.only[rows]
     return np.where(only == NOTHING, hidden, only == HIDDEN)

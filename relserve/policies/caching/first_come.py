@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relserve.policies.caching.fill import Needs, allowed, begun, fitting
+from relserve.policies.caching.fill import BlockNeeds, allowed, begun, fitting
 from relserve.policies.caching.requests import HIDDEN, Floats
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
 
@@ -28,7 +28,7 @@ class FirstCome:
         Args:
             came_s: as if each had come then; NaN: it stays out of this step. None: as they came.
         """
-        requests, needs = view.requests, Needs.of(view)
+        requests, needs = view.requests, BlockNeeds.of(view)
         came_s = requests.arrival_s if came_s is None else came_s
         rows = np.lexsort((requests.order, came_s))
         rows = rows[~np.isnan(came_s[rows])]

@@ -27,7 +27,7 @@ class Offers(NamedTuple):
     tie: Ints
 
 
-class Chosen(NamedTuple):
+class ChosenCandidates(NamedTuple):
     """Candidates by number, the best value per block first, and which of them are hidden."""
 
     which: Ints
@@ -42,7 +42,7 @@ class _Entries(NamedTuple):
     upgrades: Bools
 
 
-def choose(offers: Offers, capacity: int) -> Chosen:
+def choose(offers: Offers, capacity: int) -> ChosenCandidates:
     """The candidates to run, and as what (Eq. 7 to 11); in blocks at most `capacity`.
 
     Entries are taken by marginal value per block. A sum below the value of one candidate alone gives way to
@@ -59,8 +59,8 @@ def choose(offers: Offers, capacity: int) -> Chosen:
     alone = np.where(fits, offers.value, np.where(offers.hidden <= capacity, offers.hidden_value, -1.0))
     if len(alone) and alone.max() > total:
         best = int(np.lexsort((offers.tie, -alone))[0])
-        return Chosen(np.array([best]), np.array([not fits[best]]))
-    return Chosen(base, hidden[base])
+        return ChosenCandidates(np.array([best]), np.array([not fits[best]]))
+    return ChosenCandidates(base, hidden[base])
 
 
 def _is_hidden(offers: Offers, capacity: int) -> Bools:

@@ -56,7 +56,7 @@ class RequestState(NamedTuple):
     shared_hidden: int = 0
 
 
-class Requests:
+class RequestColumns:
     """The unfinished requests, a row each, in no order; the owner of the queues keeps it up to date.
 
     Columns are read as attributes: arrays as long as there are requests, the names those of `RequestState`.

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from relserve.policies.caching.requests import Bools, CacheType, Ints, Requests
+from relserve.policies.caching.requests import Bools, CacheType, Ints, RequestColumns
 from relserve.policies.cost import CostModel
 
 Phase = Literal["prefill", "decode", "mixed"]
 
 
-class Limits(NamedTuple):
+class BatchLimits(NamedTuple):
     """An engine's limits: requests that hold memory at once, tokens a step."""
 
     max_num_seqs: int
     max_num_batched_tokens: int
 
 
-class Memory(NamedTuple):
+class BlockMemory(NamedTuple):
     """The pool of blocks: a block holds keys and values of some tokens, or hidden states of more.
 
     Attributes:
@@ -79,9 +79,9 @@ class CacheView(NamedTuple):
     """
 
     now_s: float
-    requests: Requests
-    memory: Memory
-    limits: Limits
+    requests: RequestColumns
+    memory: BlockMemory
+    limits: BatchLimits
     costs: CacheCosts
 
 
@@ -113,7 +113,9 @@ class CachePlan:
         return dict(self.run)
 
 
-def plan_of(requests: Requests, run: Ints, hidden: Bools, drop: Ints, phase: Phase, reason: str) -> CachePlan:
+def plan_of(
+    requests: RequestColumns, run: Ints, hidden: Bools, drop: Ints, phase: Phase, reason: str
+) -> CachePlan:
     """A plan from rows of the table: those that run, which of them are hidden, and those that are dropped."""
     ids = requests.ids
     types: list[CacheType] = ["hidden" if is_hidden else "kv" for is_hidden in hidden.tolist()]

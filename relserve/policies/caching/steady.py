@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relserve.policies.caching.fill import Needs, allowed, begun, fitting
-from relserve.policies.caching.requests import HIDDEN, Bools, Ints, Requests
+from relserve.policies.caching.fill import BlockNeeds, allowed, begun, fitting
+from relserve.policies.caching.requests import HIDDEN, Bools, Ints, RequestColumns
 from relserve.policies.caching.state import CachePlan, CacheView, plan_of
-from relserve.policies.caching.types import Once, Pressure, hidden_pays, tokens_made
+from relserve.policies.caching.types import MemoryPressure, Once, hidden_pays, tokens_made
 from relserve.policies.caching.value import awaited_slo_s, pending_s
 
 OF_SLO = 0.9  # of the time between two tokens, that a step is planned to take at most
@@ -54,7 +54,7 @@ class Steady:
 
     def plan(self, view: CacheView) -> CachePlan:
         """See `CachingPolicy.plan`."""
-        requests, needs = view.requests, Needs.of(view)
+        requests, needs = view.requests, BlockNeeds.of(view)
         late = too_late(view, needs)
         order = by_urgency(requests, late)
         started, waiting = order[~needs.waits[order]], order[needs.waits[order]]
@@ -86,7 +86,7 @@ class Steady:
         )
 
     def _coming_in(
-        self, view: CacheView, needs: Needs, started: Ints, waiting: Ints, late: Bools
+        self, view: CacheView, needs: BlockNeeds, started: Ints, waiting: Ints, late: Bools
     ) -> tuple[Ints, Bools]:
         """The first that fit beside the reserves, and which of them are hidden; an empty engine takes one."""
         num_blocks, used = view.memory.num_blocks, int(needs.held[started].sum())
@@ -100,12 +100,14 @@ class Steady:
         come = min(come, max(view.limits.max_num_seqs - len(started), 0))
         return waiting[:come], hidden[:come]
 
-    def _hidden(self, view: CacheView, needs: Needs, num_started: int, waiting: Ints, free: int) -> Bools:
+    def _hidden(
+        self, view: CacheView, needs: BlockNeeds, num_started: int, waiting: Ints, free: int
+    ) -> Bools:
         requests = view.requests
         if not self.hybrid:
             return allowed(requests, waiting, np.zeros(len(waiting), np.bool_))
         at_once = fitting(needs.kv[waiting], free)
-        pressure = Pressure(num_started + at_once, len(waiting) - at_once)
+        pressure = MemoryPressure(num_started + at_once, len(waiting) - at_once)
         freed = needs.kv[waiting] - needs.hidden[waiting]
         tokens, most = requests.num_tokens[waiting], view.limits.max_num_batched_tokens
         begins_with = requests.shared_hidden[waiting] * view.memory.hidden_tokens_per_block
@@ -115,7 +117,7 @@ class Steady:
         return allowed(requests, waiting, pays | (needs.kv[waiting] > view.memory.num_blocks))
 
 
-def decodes_first(needs: Needs, rows: Ints) -> Ints:
+def decodes_first(needs: BlockNeeds, rows: Ints) -> Ints:
     """Rows in the order in which they get a step's tokens: decodes, prompts that are under way, new ones.
 
     A prompt before them can take all of a step's tokens; a decode that gets none waits two steps for its next
@@ -126,7 +128,7 @@ def decodes_first(needs: Needs, rows: Ints) -> Ints:
     return found
 
 
-def most_tokens(view: CacheView, needs: Needs, run: Ints) -> int:
+def most_tokens(view: CacheView, needs: BlockNeeds, run: Ints) -> int:
     """Tokens of a step that still ends within the SLO between two tokens of each one that decodes in it.
 
     By what steps cost, as far as that is known, with keys and values of hidden prompts made again. Prompts
@@ -151,14 +153,14 @@ def most_tokens(view: CacheView, needs: Needs, run: Ints) -> int:
     return min(len(decodes) + max(fit, most // 4), most)
 
 
-def too_late(view: CacheView, needs: Needs) -> Bools:
+def too_late(view: CacheView, needs: BlockNeeds) -> Bools:
     """Where the next token cannot come within its SLO, were its prompt computed at once and alone."""
     prompt_s = view.costs.steps.prefill_per_token_s * needs.tokens
     late: Bools = pending_s(view) + prompt_s > awaited_slo_s(view.requests)
     return late
 
 
-def by_urgency(requests: Requests, late: Bools) -> Ints:
+def by_urgency(requests: RequestColumns, late: Bools) -> Ints:
     """All rows, the most urgent first.
 
     By the rank that others give; between equals, those that are too late come last; then the smallest first,
@@ -170,7 +172,7 @@ def by_urgency(requests: Requests, late: Bools) -> Ints:
     return rows
 
 
-def going_on(view: CacheView, needs: Needs, started: Ints) -> Going:
+def going_on(view: CacheView, needs: BlockNeeds, started: Ints) -> Going:
     """Who goes on of those at work, most urgent first; who needs blocks that are not there pauses.
 
     The least urgent one is dropped, and then the next, only where nobody could go on, or where a pause has

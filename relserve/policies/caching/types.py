@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from relserve.policies.caching.requests import Bools, CacheType, Floats, Ints
-from relserve.policies.caching.state import CacheCosts, Memory
+from relserve.policies.caching.state import BlockMemory, CacheCosts
 
 
-class Pressure(NamedTuple):
+class MemoryPressure(NamedTuple):
     """How many requests hold memory, and how many wait because there is none for them."""
 
     num_running: int
@@ -44,7 +44,11 @@ def tokens_made(num_prompt: Ints, begins_with: Ints, most_tokens: int) -> Ints:
 
 
 def type_of(
-    num_tokens: int, pressure: Pressure, memory: Memory, costs: CacheCosts, once: Once | None = None
+    num_tokens: int,
+    pressure: MemoryPressure,
+    memory: BlockMemory,
+    costs: CacheCosts,
+    once: Once | None = None,
 ) -> CacheType:
     """The type for one request that comes in with so many tokens; see `hidden_pays`."""
     pays = hidden_pays(np.array([num_tokens]), pressure, memory, costs, once=once)
@@ -52,8 +56,8 @@ def type_of(
 
 
 def hidden_pays(
-    num_tokens: Ints, pressure: Pressure, memory: Memory, costs: CacheCosts, freed: Ints | None = None,
-    once: Once | None = None,
+    num_tokens: Ints, pressure: MemoryPressure, memory: BlockMemory, costs: CacheCosts,
+    freed: Ints | None = None, once: Once | None = None,
 ) -> Bools:  # fmt: skip
     """Where a request should be hidden: what it lets in gains more than its slower steps lose.
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from relserve.policies.caching.requests import Bools, Floats, Requests
+from relserve.policies.caching.requests import Bools, Floats, RequestColumns
 from relserve.policies.caching.state import CacheView
 
 NEAR_ZERO = 1e-6  # seconds
@@ -20,7 +20,7 @@ def pending_s(view: CacheView) -> Floats:
     return np.maximum(view.now_s - since, 0.0)
 
 
-def awaited_slo_s(requests: Requests) -> Floats:
+def awaited_slo_s(requests: RequestColumns) -> Floats:
     """How long the awaited token may take: the first, or another."""
     return np.where(np.isnan(requests.last_token_s), requests.ttft_slo_s, requests.tbt_slo_s)
 

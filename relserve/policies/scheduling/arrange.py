@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.state import NOBODY, RelState, StepDecision
 
 
-class Candidate(NamedTuple):
+class PrefillCandidate(NamedTuple):
     """A prefill batch of one relQuery: its uncached tokens, and how many rows it admits.
 
     `held_up` tells that slots or memory have no room for all of its waiting rows, now or in later steps.
@@ -36,9 +36,9 @@ class StepChoices(NamedTuple):
         limits_admission: whether no more rows may be admitted than the decision counts on.
     """
 
-    order: Order[RelState]
+    order: RelQueryOrder[RelState]
     decoding: Sequence[RelState]
-    candidates: Sequence[Candidate]
+    candidates: Sequence[PrefillCandidate]
     num_with_waiting: int
     num_at_work: int
     cost: CostModel
@@ -52,7 +52,9 @@ class StepChoices(NamedTuple):
         max_admit = num_rows if self.limits_admission else None
         return StepDecision(decode, prefill, max_admit, reason, order=self.order)
 
-    def prefill(self, decode: frozenset[str] | None, taken: Sequence[Candidate], reason: str) -> StepDecision:
+    def prefill(
+        self, decode: frozenset[str] | None, taken: Sequence[PrefillCandidate], reason: str
+    ) -> StepDecision:
         """The decision to prefill some candidates."""
         rows = sum([candidate.num_rows for candidate in taken])
         return self.decide(decode, frozenset([c.state.rel_id for c in taken]), rows, reason)
@@ -169,7 +171,7 @@ class Marginal:
 
     def decide(self, step: StepChoices) -> StepDecision:
         """See `Arrangement.decide`."""
-        taken: list[Candidate] = []
+        taken: list[PrefillCandidate] = []
         by_rel = {candidate.state.rel_id: candidate for candidate in step.candidates}
         longest = max([r.max_decode_left for r in step.decoding], default=0.0)
         at_work, behind = 0, step.num_at_work
@@ -194,7 +196,7 @@ class Marginal:
 
     @staticmethod
     def _effect(
-        step: StepChoices, candidate: Candidate, longest: float, is_first: bool
+        step: StepChoices, candidate: PrefillCandidate, longest: float, is_first: bool
     ) -> tuple[float, float]:
         """Seconds by which those at work are delayed if a candidate joins, and seconds of bases it saves."""
         cost, state = step.cost, candidate.state
@@ -211,7 +213,7 @@ class Marginal:
         return delay_s, saved_s
 
     @staticmethod
-    def _before_decodes(step: StepChoices, taken: list[Candidate]) -> list[Candidate]:
+    def _before_decodes(step: StepChoices, taken: list[PrefillCandidate]) -> list[PrefillCandidate]:
         """Those of `taken` that had better run before the decodes; none where mixing is better.
 
         They are spared the decodes and their base. All others pay the base that is then not shared, and one

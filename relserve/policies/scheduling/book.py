@@ -16,7 +16,7 @@ Column = array  # of doubles, a number a slot
 UNKNOWN = float("nan")
 
 
-class Totals(NamedTuple):
+class RelQueryTotals(NamedTuple):
     """Sums over all relQueries.
 
     Attributes:
@@ -56,7 +56,7 @@ class RelBook:
         self.slot_of: dict[str, int] = {}
         self.active: dict[str, int] = {}
         self.newcomers: list[int] = []
-        self.totals = Totals(0, 0, 0, 0, 0)
+        self.totals = RelQueryTotals(0, 0, 0, 0, 0)
         self.cost: CostModel | None = None
         self.has_new_cost = False
         self._running: dict[str, RelState] = {}
@@ -166,7 +166,7 @@ class RelBook:
             at_work += not state.num_waiting
             num_decoding += state.num_decoding
             decode_left += state.sum_decode_left
-        self.totals = Totals(len(with_waiting), len(running), at_work, num_decoding, decode_left)
+        self.totals = RelQueryTotals(len(with_waiting), len(running), at_work, num_decoding, decode_left)
 
 
 def vector(column: Column[float] | Numbers) -> Floats:

@@ -10,7 +10,7 @@ DUE = "due_s"  # the book's column of when a relQuery with a deadline has to be 
 BACK = "back_until_s"  # likewise, until when what cannot be in time has no promise
 
 
-class Job(NamedTuple):
+class DeadlineJob(NamedTuple):
     """Something to be done: the less its value, the sooner it is wanted.
 
     Attributes:
@@ -25,7 +25,7 @@ class Job(NamedTuple):
     slot: int
 
 
-def shortest_in_time(jobs: Sequence[Job]) -> list[Job] | None:
+def shortest_in_time(jobs: Sequence[DeadlineJob]) -> list[DeadlineJob] | None:
     """The order; None where that of the values keeps everybody in time.
 
     From the last place to the first: of those that may be done as late as that, the one of the greatest value
@@ -40,10 +40,10 @@ def shortest_in_time(jobs: Sequence[Job]) -> list[Job] | None:
     return None
 
 
-def _by_smith(jobs: Sequence[Job], done_s: float) -> list[Job]:
+def _by_smith(jobs: Sequence[DeadlineJob], done_s: float) -> list[DeadlineJob]:
     coming = sorted(jobs, key=lambda job: job.latest_s)
-    may: list[tuple[float, float, int, Job]] = []  # take the last place that is free
-    backwards: list[Job] = []
+    may: list[tuple[float, float, int, DeadlineJob]] = []  # take the last place that is free
+    backwards: list[DeadlineJob] = []
     while coming or may:
         while coming and (not may or coming[-1].latest_s >= done_s):
             job = coming.pop()

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits, RelState
+from relserve.policies.scheduling.state import EngineLimits, RelState
 
 
 class Batches(NamedTuple):
@@ -17,7 +17,7 @@ class Batches(NamedTuple):
     decodes: list[int]
 
 
-def batch_decompose(row_tokens: Iterable[float], output_cap: int, limits: Limits) -> Batches:
+def batch_decompose(row_tokens: Iterable[float], output_cap: int, limits: EngineLimits) -> Batches:
     """Algorithm 1: the prefill and decode batches of a relQuery that runs alone.
 
     Args:
@@ -86,7 +86,7 @@ class RemainingSeconds(NamedTuple):
         return self.work_s + self.bases_s
 
 
-def pem_exact(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
+def pem_exact(state: RelState, miss_ratio: float, limits: EngineLimits) -> AloneWork:
     """Eq. 10 over Algorithm 1, row by row: what is left of one relQuery.
 
     Rows in progress: their prompts' rest joins the first prefill batch, and they decode for their
@@ -100,7 +100,7 @@ def pem_exact(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
     return _with_running(state, num_unseen, sum(batches.prefills), num_prefills, num_decodes)
 
 
-def pem(state: RelState, miss_ratio: float, limits: Limits) -> AloneWork:
+def pem(state: RelState, miss_ratio: float, limits: EngineLimits) -> AloneWork:
     """Eq. 10 in closed form: rows taken as equal to their mean, so the cost does not grow with rows.
 
     Within one prefill batch and one wave of `pem_exact`; the difference is the rows' spread.
@@ -136,7 +136,7 @@ def _with_running(
     return AloneWork(tokens + prefill_left, outputs, prefills, decodes)
 
 
-def full_steps(state: RelState, outputs: float, limits: Limits) -> float:
+def full_steps(state: RelState, outputs: float, limits: EngineLimits) -> float:
     """The decode steps that give so many of its outputs on an engine that is full of rows like its own."""
     rows_at_once = min(limits.max_num_seqs, limits.kv_tokens / (state.mean_tokens + state.row_output))
     return outputs / max(rows_at_once, 1.0)

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from relserve.policies.cost import CostModel, CostSource, StepSample
 from relserve.policies.scheduling.decompose import pem
-from relserve.policies.scheduling.due import Standing
+from relserve.policies.scheduling.due import DeadlineStanding
 from relserve.policies.scheduling.lengths import CapLengths, LengthLearner, RelLengths
 from relserve.policies.scheduling.policy import SchedulingPolicy
 from relserve.policies.scheduling.priority import miss_ratio_of
-from relserve.policies.scheduling.state import Limits, RelState, StepDecision, StepView
+from relserve.policies.scheduling.state import EngineLimits, RelState, StepDecision, StepView
 
 EVERYTHING = StepDecision(None, None, None, "everything")
 ONLY_DECODES = "only decodes"  # the reason of a step in which there was nothing to decide
 
 
-class Outlook(NamedTuple):
+class RelQueryOutlook(NamedTuple):
     """How a relQuery stands: the value that it is ordered by, and the predicted seconds that it has left.
 
     `priority` is None where the order is that of arrival, as among ordinary requests. `standing` is that of a
@@ -28,7 +28,7 @@ class Outlook(NamedTuple):
 
     priority: float | None
     left_s: float
-    standing: Standing | None = None
+    standing: DeadlineStanding | None = None
 
 
 class StepDriver:
@@ -103,7 +103,9 @@ class StepDriver:
         """A step is over: learn how long it took."""
         self.cost.add(sample)
 
-    def outlooks(self, states: Sequence[RelState], limits: Limits, now_s: float) -> list[Outlook]:
+    def outlooks(
+        self, states: Sequence[RelState], limits: EngineLimits, now_s: float
+    ) -> list[RelQueryOutlook]:
         """How some relQueries stand that the latest view knew of.
 
         Args:
@@ -115,7 +117,7 @@ class StepDriver:
         left = [float(work.seconds(self.model).alone_s) for work in works]
         standings = [self.policy.standing(state, self.model, now_s) for state in states]
         return [
-            Outlook(None if state.is_ordinary or value == arrival_s else value, left_s, standing)
+            RelQueryOutlook(None if state.is_ordinary or value == arrival_s else value, left_s, standing)
             for state, (value, arrival_s, _), left_s, standing in zip(
                 states, urgencies, left, standings, strict=True
             )

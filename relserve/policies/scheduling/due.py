@@ -24,7 +24,7 @@ WEIGHT = 2.0  # times its length that a workflow counts as among relQueries with
 LONGER = 2.0  # times its length that a workflow counts as, at most, where others claim tighter deadlines
 
 
-class Standing(NamedTuple):
+class DeadlineStanding(NamedTuple):
     """How a relQuery with a deadline stands, in seconds.
 
     Attributes:
@@ -36,11 +36,11 @@ class Standing(NamedTuple):
     urgency_s: float
 
 
-def standing_of(step: QueuedStep, now_s: float) -> Standing | None:
+def standing_of(step: QueuedStep, now_s: float) -> DeadlineStanding | None:
     """Of a step; None without a deadline."""
     if step.deadline_s is None:
         return None
-    return Standing(step.deadline_s - now_s - step.work_left_s, urgency(step, now_s))
+    return DeadlineStanding(step.deadline_s - now_s - step.work_left_s, urgency(step, now_s))
 
 
 class Urgency:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from relserve.policies.scheduling.book import RelBook, vector
-from relserve.policies.scheduling.deadlines import BACK, DUE, Job, shortest_in_time
+from relserve.policies.scheduling.deadlines import BACK, DUE, DeadlineJob, shortest_in_time
 from relserve.policies.scheduling.order import Floats, Numbers
 from relserve.policies.scheduling.priority import alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.promotions import Promotions
@@ -155,7 +155,9 @@ class PatienceGuard:
         tail_s = np.maximum(own_steps_s - shared, 0.0)  # steps one after the other, whoever goes first
         latest_s = self._with_deadlines(latest_s - tail_s, tail_s, np.asarray(values), shared, view, book)
         columns = (np.asarray(values), shared, latest_s)
-        jobs = [Job(*job) for job in zip(*(c.tolist() for c in columns), range(len(shared)), strict=True)]
+        jobs = [
+            DeadlineJob(*job) for job in zip(*(c.tolist() for c in columns), range(len(shared)), strict=True)
+        ]
         jobs = [job for job in jobs if job.work_s and not book.states[job.slot].is_ordinary]
         bound = INFINITE
         for job in reversed(shortest_in_time(jobs) or ()):

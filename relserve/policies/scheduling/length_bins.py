@@ -37,7 +37,7 @@ def bin_of(tokens: int) -> int:
     return _BIN_OF[tokens] if tokens <= TABLE else min(bisect_left(EDGES, tokens), _NUM_BINS) - 1
 
 
-class Rows:
+class LengthCounts:
     """How many rows ended in each bin of lengths, were cut short in it, and are in it now.
 
     Args:
@@ -94,7 +94,7 @@ class Rows:
         self.num_ended = int(self.ends.sum() + self.cuts.sum())
 
 
-class Table(NamedTuple):
+class LengthTable(NamedTuple):
     """A distribution of lengths up to a limit, as schedulers ask for it.
 
     Attributes:
@@ -108,7 +108,7 @@ class Table(NamedTuple):
     seen: float
 
     @classmethod
-    def of(cls, hazards: Floats, limit: int, seen: int) -> Table:
+    def of(cls, hazards: Floats, limit: int, seen: int) -> LengthTable:
         """From hazards to the share that has ended by each edge, and the mean of what is left."""
         num_bins = bin_of(limit) + 1
         hazards = hazards[:num_bins]

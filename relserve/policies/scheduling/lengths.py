@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from relserve.policies.scheduling.length_bins import EDGES, GUESS, Rows, Table, bin_of
+from relserve.policies.scheduling.length_bins import EDGES, GUESS, LengthCounts, LengthTable, bin_of
 
 Given = Callable[[], Iterable[tuple[int, int]]]  # tokens given so far, and how many rows gave so many
 
@@ -103,7 +103,7 @@ class _Shared:
 
     __slots__ = ("num_ended", "num_users", "table")
 
-    def __init__(self, table: Table, num_ended: int) -> None:
+    def __init__(self, table: LengthTable, num_ended: int) -> None:
         self.table, self.num_ended, self.num_users = table, num_ended, 0
 
 
@@ -116,8 +116,8 @@ class LengthLearner:
     """
 
     def __init__(self) -> None:
-        self.kinds: OrderedDict[str, Rows] = OrderedDict()
-        self.general = Rows(GENERAL_MEMORY)
+        self.kinds: OrderedDict[str, LengthCounts] = OrderedDict()
+        self.general = LengthCounts(GENERAL_MEMORY)
         self._shared: OrderedDict[tuple[str | None, int], _Shared] = OrderedDict()
 
     def of(self, kind: str | None, cap: int, likely: int | None = None) -> LearntLengths:
@@ -133,14 +133,14 @@ class LengthLearner:
         rows = None if kind is None else self._rows_of(kind)
         return LearntLengths(rows, self.general, cap, limit, partial(self._beginning, kind, rows))
 
-    def _rows_of(self, kind: str) -> Rows:
-        rows = self.kinds.pop(kind, None) or Rows(KIND_MEMORY)
+    def _rows_of(self, kind: str) -> LengthCounts:
+        rows = self.kinds.pop(kind, None) or LengthCounts(KIND_MEMORY)
         self.kinds[kind] = rows
         while len(self.kinds) > MOST_KINDS:
             self.kinds.popitem(last=False)
         return rows
 
-    def _beginning(self, kind: str | None, rows: Rows | None, limit: int) -> Table:
+    def _beginning(self, kind: str | None, rows: LengthCounts | None, limit: int) -> LengthTable:
         """What a relQuery is taken to give of which nothing has run: tens of thousands may come at once."""
         num_ended = (self.general if rows is None else rows).num_ended
         shared = self._shared.pop((kind, limit), None)
@@ -149,7 +149,7 @@ class LengthLearner:
             general = self.general.hazards(GUESS, GUESS_ROWS)
             hazards = general if rows is None else rows.hazards(general, GENERAL_ROWS)
             seen = 0 if rows is None else rows.longest
-            shared = _Shared(Table.of(hazards, limit, seen), num_ended)
+            shared = _Shared(LengthTable.of(hazards, limit, seen), num_ended)
         shared.num_users += 1
         self._shared[(kind, limit)] = shared
         while len(self._shared) > MOST_TABLES:
@@ -173,7 +173,7 @@ class LengthLearner:
         learner = cls()
         learner.general.load(learnt["general"])
         for kind, rows in list(learnt["kinds"].items())[-MOST_KINDS:]:
-            learner.kinds[kind] = Rows(KIND_MEMORY)
+            learner.kinds[kind] = LengthCounts(KIND_MEMORY)
             learner.kinds[kind].load(rows)
         return learner
 
@@ -182,9 +182,14 @@ class LearntLengths:
     """The lengths of one relQuery, as its kind and its own rows tell them; see `RelLengths`."""
 
     def __init__(
-        self, kind: Rows | None, general: Rows, cap: int, limit: int, beginning: Callable[[int], Table]
+        self,
+        kind: LengthCounts | None,
+        general: LengthCounts,
+        cap: int,
+        limit: int,
+        beginning: Callable[[int], LengthTable],
     ) -> None:
-        self._own: Rows | None = None  # until a row has run
+        self._own: LengthCounts | None = None  # until a row has run
         self._kind, self._general = kind, general
         self._cap, self._limit = max(cap, 1), limit
         self._num_known, self._top = 0 if kind is None else kind.num_ended, -1
@@ -268,16 +273,16 @@ class LearntLengths:
         place = min(bin_of(tokens) + 1, len(ends) - 1) if tokens else 0
         return max(1.0 - float(ends[place]), 1e-9)
 
-    def _levels(self) -> tuple[Rows, Rows]:
+    def _levels(self) -> tuple[LengthCounts, LengthCounts]:
         """Its own rows and those of its kind."""
         if self._own is None:
-            self._own = Rows(1e9)
+            self._own = LengthCounts(1e9)
         if self._kind is None:
-            self._kind = Rows(KIND_MEMORY)
+            self._kind = LengthCounts(KIND_MEMORY)
         return self._own, self._kind
 
-    def _tabulate(self, own: Rows, kind: Rows) -> None:
+    def _tabulate(self, own: LengthCounts, kind: LengthCounts) -> None:
         self._num_known, self._num_general = kind.num_ended, self._general.num_ended
         general = self._general.hazards(GUESS, GUESS_ROWS)
         hazards = own.hazards(kind.hazards(general, GENERAL_ROWS), KIND_ROWS)
-        self._table = Table.of(hazards, self._limit, kind.longest)
+        self._table = LengthTable.of(hazards, self._limit, kind.longest)

@@ -28,7 +28,7 @@ class Ranked(Protocol):
 R = TypeVar("R", bound=Ranked)
 
 
-class Order(Generic[R]):
+class RelQueryOrder(Generic[R]):
     """By priority value, then by arrival, then by id; iterating goes from the most urgent on.
 
     Good for as long as `rels` and `slot_of` stay as they are.
@@ -58,7 +58,7 @@ class Order(Generic[R]):
         return np.arange(len(self._values))
 
     @classmethod
-    def of(cls, rels: Sequence[R], values: Sequence[float]) -> Order[R]:
+    def of(cls, rels: Sequence[R], values: Sequence[float]) -> RelQueryOrder[R]:
         """The order of some relQueries with these values."""
         slots = {rel.rel_id: slot for slot, rel in enumerate(rels)}
         arrivals = [rel.arrival_s for rel in rels]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.book import RelBook
-from relserve.policies.scheduling.order import Numbers, Order
+from relserve.policies.scheduling.order import Numbers, RelQueryOrder
 from relserve.policies.scheduling.priority import miss_ratios
 from relserve.policies.scheduling.state import FreeCapacity, RelState, StepDecision, StepView
 from relserve.policies.scheduling.traffic import RecentTraffic
@@ -25,7 +25,7 @@ COMPANY = 0.25  # decodes join the step of an ordinary prompt where they make it
 FIRST, LAST = -1.0, 1e12  # priority values; those of relQueries are predicted seconds
 RUNS, WAITS = 1.0, 2.0  # what the book's column "ordinary" says of one
 
-Arranged = Callable[[StepView, Order[RelState]], StepDecision]
+Arranged = Callable[[StepView, RelQueryOrder[RelState]], StepDecision]
 
 
 class StepLimits(NamedTuple):
@@ -100,7 +100,7 @@ class OrdinaryTraffic:
         of_waiting = LAST if self._has_others and not self._goes_first else FIRST
         return self._with(FIRST, of_waiting)
 
-    def plan(self, view: StepView, order: Order[RelState], arranged: Arranged) -> StepDecision:
+    def plan(self, view: StepView, order: RelQueryOrder[RelState], arranged: Arranged) -> StepDecision:
         """What the next step computes.
 
         Args:
@@ -145,13 +145,13 @@ class OrdinaryTraffic:
         kept = min(int(kv_tokens), int(SHARE * view.limits.kv_tokens))
         return StepLimits(self._step_s(cost), FreeCapacity(missing, kept))
 
-    def _behind(self) -> Order[RelState]:
+    def _behind(self) -> RelQueryOrder[RelState]:
         """The order with ordinary requests last: their decodes join whatever relQueries do, and delay none.
 
         Were they ahead, an arrangement would hold prompts back for as long as any of them decodes.
         """
         book = self._book
-        return Order(book.states, book.slot_of, self._with(LAST, LAST), book.copy(book.arrival_s))
+        return RelQueryOrder(book.states, book.slot_of, self._with(LAST, LAST), book.copy(book.arrival_s))
 
     def _with(self, of_running: float, of_waiting: float) -> Numbers:
         """The priority values, with these for ordinary requests that run and wait."""
@@ -234,7 +234,7 @@ class OrdinaryTraffic:
             and len(self._running) < SHARE * limits.max_num_seqs and kv_tokens < SHARE * limits.kv_tokens
         )  # fmt: skip
 
-    def _first(self, view: StepView, order: Order[RelState]) -> StepDecision | None:
+    def _first(self, view: StepView, order: RelQueryOrder[RelState]) -> StepDecision | None:
         """A step for the prompts of those that wait, as an idle engine would have it; None if none fits."""
         cost, totals, ratios = view.cost, self._book.totals, miss_ratios(self._book)
         most = view.limits.max_num_batched_tokens

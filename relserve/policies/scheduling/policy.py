@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.arrange import Arrangement, Candidate, StepChoices
+from relserve.policies.scheduling.arrange import Arrangement, PrefillCandidate, StepChoices
 from relserve.policies.scheduling.book import RelBook
-from relserve.policies.scheduling.due import DueTimes, Standing, standing_of
+from relserve.policies.scheduling.due import DeadlineStanding, DueTimes, standing_of
 from relserve.policies.scheduling.guard import Guard
 from relserve.policies.scheduling.load import ArrivingLoad
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.priority import Priority, alone_s, miss_ratios, shared_s
 from relserve.policies.scheduling.state import RelState, StepDecision, StepView
@@ -50,7 +50,7 @@ class SchedulingPolicy:
         """Whether the next step decodes every row if there is no prompt to compute and memory for all."""
         return self.ordinary is None or not self.ordinary.bounds_steps(now_s)
 
-    def order(self, view: StepView) -> Order[RelState]:
+    def order(self, view: StepView) -> RelQueryOrder[RelState]:
         """All relQueries by urgency; to be called once with every view, for it takes note of what changed."""
         book = self.book
         book.take(view)
@@ -62,9 +62,9 @@ class SchedulingPolicy:
         values = self.guard.put_first(values, view, book)
         if self.ordinary is not None:
             values = self.ordinary.put_first(values, view, book)
-        return Order(book.states, book.slot_of, values, book.copy(book.arrival_s))
+        return RelQueryOrder(book.states, book.slot_of, values, book.copy(book.arrival_s))
 
-    def plan(self, view: StepView, order: Order[RelState]) -> StepDecision:
+    def plan(self, view: StepView, order: RelQueryOrder[RelState]) -> StepDecision:
         """What the next step computes, in an order that `order` gave for the same view."""
         if self.ordinary is not None:
             return self.ordinary.plan(view, order, self._arranged)
@@ -80,7 +80,7 @@ class SchedulingPolicy:
             return None
         return standing_of(steps.step(state, self.book, cost), now_s)
 
-    def _arranged(self, view: StepView, order: Order[RelState]) -> StepDecision:
+    def _arranged(self, view: StepView, order: RelQueryOrder[RelState]) -> StepDecision:
         totals = self.book.totals
         return self.arrangement.decide(StepChoices(
             order, order.sort([state for state in self.book.running if state.num_decoding]),
@@ -103,7 +103,7 @@ class SchedulingPolicy:
                     self.load.add(book.states[slot].rel_id, book.arrival_s[slot], alone[slot])
         self._later = self.load.of(view.now_s, float(shared_s(book).sum()))
 
-    def candidates(self, view: StepView, order: Order[RelState]) -> list[Candidate]:
+    def candidates(self, view: StepView, order: RelQueryOrder[RelState]) -> list[PrefillCandidate]:
         """The prefill batches that fit one step together, most urgent first.
 
         A relQuery's batch is what its unfinished prompts still need, then waiting rows taken as equal to
@@ -114,7 +114,7 @@ class SchedulingPolicy:
         budget = float(limits.max_num_batched_tokens - totals.num_decoding)
         must_take_one = not totals.with_running  # an empty engine takes a row, however large
         ratios, slot_of = miss_ratios(self.book), self.book.slot_of
-        found: list[Candidate] = []
+        found: list[PrefillCandidate] = []
         for state in order:
             if budget <= 0:
                 break
@@ -130,7 +130,7 @@ class SchedulingPolicy:
                 tokens += min(rows * uncached, budget - tokens)
                 free, slots = free - rows * need, slots - rows
             if tokens:
-                found.append(Candidate(state, tokens, rows, held_up))
+                found.append(PrefillCandidate(state, tokens, rows, held_up))
                 budget -= tokens
             if rows < state.num_waiting:
                 break

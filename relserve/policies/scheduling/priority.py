@@ -22,7 +22,7 @@ class Priority(Protocol):
         """
 
 
-class Arrival:
+class FirstComeFirstServed:
     """First come, first served."""
 
     def values(self, view: StepView, book: RelBook) -> Numbers:
@@ -30,7 +30,7 @@ class Arrival:
         return book.copy(book.arrival_s)
 
 
-class Static:
+class StaticPriority:
     """vLLM-SP: fixed at arrival, input plus output tokens of all rows (Eq. 6 and 7, identity mappings)."""
 
     def values(self, view: StepView, book: RelBook) -> Numbers:

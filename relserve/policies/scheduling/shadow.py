@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits, RelState
+from relserve.policies.scheduling.state import EngineLimits, RelState
 
 LEAST_ROWS = 1e-6  # less of a row is none
 AT_ONCE = 64  # relQueries of which a step admits rows
@@ -119,7 +119,7 @@ class FcfsShadow:
         for rels in (self._rels, self._waiting, self._decoding, self._done, self.latency_s):
             rels.clear()
 
-    def advance(self, now_s: float, cost: CostModel, limits: Limits) -> None:
+    def advance(self, now_s: float, cost: CostModel, limits: EngineLimits) -> None:
         """Serve until now."""
         while self._rels and self._clock_s < now_s:
             step_s = self._step(cost, limits)
@@ -142,7 +142,7 @@ class FcfsShadow:
         for rels in (self._rels, self._waiting, self._decoding):
             rels.pop(rel_id, None)
 
-    def forecast(self, cost: CostModel, limits: Limits) -> dict[str, float]:
+    def forecast(self, cost: CostModel, limits: EngineLimits) -> dict[str, float]:
         """Latencies of those that are not done: their prompts at the latest pace, then their last row."""
         rows = sum([rel.num_decoding for rel in self._decoding.values()])
         rows += sum([rel.num_waiting for rel in self._waiting.values()])
@@ -159,7 +159,7 @@ class FcfsShadow:
     def _is_done(self, rel: _Rel) -> bool:
         return not rel.num_waiting and (not rel.admitted or rel.steps_left(self._num_steps) <= 0)
 
-    def _step(self, cost: CostModel, limits: Limits) -> float:
+    def _step(self, cost: CostModel, limits: EngineLimits) -> float:
         """Compute a step; gives how long it takes."""
         for rel in self._decoding.values():
             rel.end_rows(self._num_steps)
@@ -180,7 +180,7 @@ class FcfsShadow:
         if not rel.num_waiting:
             del self._waiting[rel.state.rel_id]
 
-    def _admitted(self, num_decoding: float, limits: Limits) -> tuple[list[tuple[_Rel, float]], float]:
+    def _admitted(self, num_decoding: float, limits: EngineLimits) -> tuple[list[tuple[_Rel, float]], float]:
         """The rows that a step admits, and their tokens."""
         budget = tokens_left = max(limits.max_num_batched_tokens - num_decoding, 1.0)
         slots = limits.max_num_seqs - num_decoding

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.order import Order
 
-NO_ORDER: Order[RelState] = Order()
+NO_ORDER: RelQueryOrder[RelState] = RelQueryOrder()
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EngineLimits:
     """An engine's limits: requests at once, tokens a step, KV cache tokens, tokens a block.
 
     Where rows may keep hidden states, tokens are those of the type with which rows are admitted now.
@@ -97,7 +97,7 @@ class RelState:
 
 
 class FreeCapacity(NamedTuple):
-    """What the engine could still take: request slots, and KV cache tokens not in use (see `Limits`)."""
+    """What the engine could still take: slots, and KV cache tokens not in use (see `EngineLimits`)."""
 
     slots: int
     kv_tokens: int
@@ -122,7 +122,7 @@ class StepView:
     changed: Sequence[RelState]
     gone: Sequence[str]
     free_capacity: FreeCapacity
-    limits: Limits
+    limits: EngineLimits
     now_s: float
     cost: CostModel
     miss_ratio: Callable[[RelState], float]
@@ -151,7 +151,7 @@ class StepDecision:
     reason: str
     held_requests: frozenset[str] = frozenset()
     token_budget: int | None = None
-    order: Order[RelState] = field(default=NO_ORDER, compare=False, repr=False)
+    order: RelQueryOrder[RelState] = field(default=NO_ORDER, compare=False, repr=False)
 
     @property
     def holds_nothing_back(self) -> bool:

@@ -16,7 +16,7 @@ from relserve.policies.scheduling.due import DueTimes, Urgency
 from relserve.policies.scheduling.guard import Guard, NoGuard, PatienceGuard, StarvationGuard
 from relserve.policies.scheduling.ordinary import OrdinaryTraffic
 from relserve.policies.scheduling.policy import SchedulingPolicy
-from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
+from relserve.policies.scheduling.priority import Dynamic, FirstComeFirstServed, StaticPriority
 
 NO_GUARD = NoGuard()
 ENDLESS = float("inf")
@@ -26,11 +26,13 @@ DEFAULT = "dpu+marginal"  # ours; the others are as published, which knows no gu
 RESERVE_SHARE = 0.25
 
 _MAKERS: dict[str, Callable[[Guard], SchedulingPolicy]] = {
-    "fcfs": lambda _: SchedulingPolicy("fcfs", Arrival(), Mixed(), NO_GUARD),
-    "static": lambda _: SchedulingPolicy("static", Static(), Mixed(), NO_GUARD),
-    "fcfs+pp": lambda _: SchedulingPolicy("fcfs+pp", Arrival(), Exclusive(always_prefill, False), NO_GUARD),
+    "fcfs": lambda _: SchedulingPolicy("fcfs", FirstComeFirstServed(), Mixed(), NO_GUARD),
+    "static": lambda _: SchedulingPolicy("static", StaticPriority(), Mixed(), NO_GUARD),
+    "fcfs+pp": lambda _: SchedulingPolicy(
+        "fcfs+pp", FirstComeFirstServed(), Exclusive(always_prefill, False), NO_GUARD
+    ),
     "static+pp": lambda _: SchedulingPolicy(
-        "static+pp", Static(), Exclusive(always_prefill, False), NO_GUARD
+        "static+pp", StaticPriority(), Exclusive(always_prefill, False), NO_GUARD
     ),
     "dpu+pp": lambda guard: SchedulingPolicy("dpu+pp", Dynamic(), Exclusive(always_prefill), guard),
     "dpu+dp": lambda guard: SchedulingPolicy("dpu+dp", Dynamic(), Exclusive(always_decode), guard),

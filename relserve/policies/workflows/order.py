@@ -12,7 +12,7 @@ PLAIN_SLO_S = 300.0  # after which a relQuery without a deadline counts as due
 HOPELESS_S = 120.0  # by which a workflow steps back that cannot be in time any more
 
 
-class Key(NamedTuple):
+class OrderKey(NamedTuple):
     """Sorts steps, lowest first; equal ones stay in the order in which they were queued.
 
     Attributes:
@@ -26,18 +26,18 @@ class Key(NamedTuple):
     until_s: float = float("inf")
 
 
-StepOrder = Callable[[QueuedStep, float], Key]
+StepOrder = Callable[[QueuedStep, float], OrderKey]
 """Gives a queued step's key at a time, in seconds of the step's clock."""
 
 
-def first_come(step: QueuedStep, now_s: float) -> Key:
+def first_come(step: QueuedStep, now_s: float) -> OrderKey:
     """In the order in which steps came to the engine, as stock vLLM serves them."""
-    return Key(step.queued_s, step.queued_s)
+    return OrderKey(step.queued_s, step.queued_s)
 
 
-def most_urgent(step: QueuedStep, now_s: float) -> Key:
+def most_urgent(step: QueuedStep, now_s: float) -> OrderKey:
     """Published: the greatest urgency first (Eq. 7). Without a deadline a step goes last, and may starve."""
-    return Key(latest_start_s(step), step.queued_s)
+    return OrderKey(latest_start_s(step), step.queued_s)
 
 
 class DueOrder:
@@ -59,11 +59,11 @@ class DueOrder:
     def __init__(self, plain_slo_s: float = PLAIN_SLO_S, hopeless_s: float = HOPELESS_S) -> None:
         self.plain_slo_s, self.hopeless_s = plain_slo_s, hopeless_s
 
-    def __call__(self, step: QueuedStep, now_s: float) -> Key:
+    def __call__(self, step: QueuedStep, now_s: float) -> OrderKey:
         """See `StepOrder`."""
         if step.deadline_s is None:
-            return Key(step.arrival_s + self.plain_slo_s, step.arrival_s)
+            return OrderKey(step.arrival_s + self.plain_slo_s, step.arrival_s)
         last_s = step.deadline_s - step.work_left_s  # begun later, it is late even alone
         if now_s > last_s:
-            return Key(max(step.deadline_s, step.arrival_s) + self.hopeless_s, step.arrival_s)
-        return Key(step.deadline_s, step.arrival_s, last_s)
+            return OrderKey(max(step.deadline_s, step.arrival_s) + self.hopeless_s, step.arrival_s)
+        return OrderKey(step.deadline_s, step.arrival_s, last_s)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
-from relserve.policies.budget.state import Ended
+from relserve.policies.budget.state import EndedRequest
 from relserve.vllm_plugin.host import Request
 from relserve.vllm_plugin.ledger import RelRecord
 from relserve.vllm_plugin.settings import as_slo
@@ -31,11 +31,11 @@ class Limited:
     tpot_slo_s: float
     first_s: float | None = None
 
-    def ended(self, now_s: float) -> Ended:
+    def ended(self, now_s: float) -> EndedRequest:
         """What became of it."""
         first_s = now_s if self.first_s is None else self.first_s
         num_output = self.request.num_output_tokens
-        return Ended(first_s - self.arrival_s, (now_s - first_s) / max(num_output - 1, 1), num_output)
+        return EndedRequest(first_s - self.arrival_s, (now_s - first_s) / max(num_output - 1, 1), num_output)
 
 
 def limits_of(request: Request, defaults: tuple[float, float]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ import numpy as np
 from relserve.machine.engine_status import BudgetStatus
 from relserve.policies.budget.late import Late
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import Budget, Decodes, Prompts, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, Decodes, Prompts, Work
 from relserve.policies.budget.variants import BY_LIMITS, make
 from relserve.policies.scheduling.state import StepDecision
 from relserve.vllm_plugin import host
@@ -241,16 +241,16 @@ class StepBudgets:
         self._is_bound = True
         return budget
 
-    def _view(self, running: Sequence[Request], waiting: Iterable[Request]) -> View:
+    def _view(self, running: Sequence[Request], waiting: Iterable[Request]) -> BudgetView:
         scheduler = self._scheduler
         most_tokens, most_requests = scheduler.max_num_scheduled_tokens, host.admission_cap(scheduler)
         now_s = max(time.monotonic(), self._ends_s) if self._in_flight else time.monotonic()
         begun = [request for request in running if request.is_prefill_chunk]
         prompts = self._prompts(begun, waiting, most_tokens, most_requests - len(running))
         if not len(prompts.left):  # then a step has nothing to be cut
-            return View(now_s, NO_DECODES, NO_PROMPTS, most_tokens, most_requests)
+            return BudgetView(now_s, NO_DECODES, NO_PROMPTS, most_tokens, most_requests)
         decodes = [request for request in running if not request.is_prefill_chunk]
-        return View(now_s, self._decodes(decodes, now_s), prompts, most_tokens, most_requests)
+        return BudgetView(now_s, self._decodes(decodes, now_s), prompts, most_tokens, most_requests)
 
     def _decodes(self, decodes: Sequence[Request], now_s: float) -> Decodes:
         """A column at a time, as quickly as can be: it is done in each step for every row.

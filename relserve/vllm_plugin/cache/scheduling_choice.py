@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from relserve.policies.caching.state import Memory
-from relserve.policies.caching.types import Once, Pressure, tokens_made, type_of
+from relserve.policies.caching.state import BlockMemory
+from relserve.policies.caching.types import MemoryPressure, Once, tokens_made, type_of
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_costs import CacheClock
@@ -23,7 +23,7 @@ class AdmissionType:
     def __init__(self, scheduler: Host, types: RowTypes, clock: CacheClock) -> None:
         self._scheduler, self._types, self._clock = scheduler, types, clock
         sizes = (types.tokens_per_block("kv"), types.tokens_per_block("hidden"))
-        self._memory = Memory(scheduling_host.num_blocks(scheduler), *sizes)
+        self._memory = BlockMemory(scheduling_host.num_blocks(scheduler), *sizes)
 
     def choose(self, num_waiting: int, row: Request, row_output: float) -> None:
         """Choose for rows like this one, of which so many tokens are expected.
@@ -36,7 +36,7 @@ class AdmissionType:
         seats = max(host.admission_cap(scheduler) - num_running, 0)
         tokens = max(round(row.num_tokens + row_output), 1)
         fitting = self._types.num_free_tokens("kv") // tokens
-        pressure = Pressure(num_running, max(min(num_waiting, seats) - fitting, 0))
+        pressure = MemoryPressure(num_running, max(min(num_waiting, seats) - fitting, 0))
         once = self._once(row, row_output)
         self._types.default = type_of(tokens, pressure, self._memory, self._clock.costs.latest, once)
 

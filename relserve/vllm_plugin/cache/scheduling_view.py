@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from relserve.call.rel_tag import TPOT_SLO, TTFT_SLO
-from relserve.policies.caching.requests import HIDDEN, NOTHING, CacheType, Requests, RequestState
-from relserve.policies.caching.state import CacheCosts, CacheView, Limits, Memory
+from relserve.policies.caching.requests import HIDDEN, NOTHING, CacheType, RequestColumns, RequestState
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CacheView
 from relserve.vllm_plugin import host
 from relserve.vllm_plugin.cache import scheduling_host
 from relserve.vllm_plugin.cache.scheduling_queue import PlannedQueue
@@ -47,10 +47,10 @@ class RequestTable:
         self._blocked: dict[str, Request] = {}
         self._num_running = 0
         self._num_own = 0  # blocks that one running row holds alone
-        self.requests = Requests()
-        self._limits = Limits(host.admission_cap(scheduler), scheduler.max_num_scheduled_tokens)
+        self.requests = RequestColumns()
+        self._limits = BatchLimits(host.admission_cap(scheduler), scheduler.max_num_scheduled_tokens)
         sizes = (types.tokens_per_block("kv"), types.tokens_per_block("hidden"))
-        self._memory = Memory(scheduling_host.num_blocks(scheduler), *sizes)
+        self._memory = BlockMemory(scheduling_host.num_blocks(scheduler), *sizes)
 
     def view(self, costs: CacheCosts) -> CacheView:
         """What there is now."""

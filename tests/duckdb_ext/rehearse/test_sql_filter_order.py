@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scripted_filters import answer, fill, made_of, once, passes, passing
 from sql_fixtures import Made, make
 
-from relserve.policies.filter_order import SAMPLE, Seen, cheapest, next_block, sample_size, spread
+from relserve.policies.filter_order import SAMPLE, FilterCounts, cheapest, next_block, sample_size, spread
 
 ROWS = 10_000
 
@@ -202,7 +202,7 @@ def test_samples_are_spread_and_small(num_rows: int) -> None:
 
 
 def test_shares_are_learned() -> None:
-    seen = Seen()
+    seen = FilterCounts()
     assert seen.share == 0.5
     seen.add(98, 9)
     assert seen.share == pytest.approx(0.1)

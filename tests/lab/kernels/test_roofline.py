@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernels.roofline import GPUS, OPT_13B, Layer, works
+from lab.kernels.roofline import GPUS, OPT_13B, RooflineLayer, works
 
 A100 = GPUS[0]
 
 
-def bound_us(name: str, layer: Layer = OPT_13B) -> float:
+def bound_us(name: str, layer: RooflineLayer = OPT_13B) -> float:
     (work,) = (each for each in works(layer) if each.name == name)
     return 1e6 * work.bound_s(A100)
 

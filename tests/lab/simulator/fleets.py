@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lab.simulator.budget.engine import NoisyTimes
-from lab.simulator.budget.run import Engine
-from lab.simulator.fleet.member import MemberSpec
+from lab.simulator.budget.run import BudgetedEngineSpec
+from lab.simulator.fleet.member import SimulatedMemberSpec
 from lab.simulator.fleet.run import FleetRequest
 from lab.simulator.requests.times import Roofline
 from relserve.policies.budget.variants import make as make_budget
@@ -15,9 +15,11 @@ QUICK = Roofline(3e-3, 6e-3, 2.7e-5, 0.0, 2e-5, 5e-8, 0.0)
 SLOW = Roofline(5e-3, 13e-3, 9e-5, 0.0, 2e-5, 1e-7, 0.0)
 
 
-def member(name: str, roofline: Roofline = QUICK, budget: str = "static-512", **more: object) -> MemberSpec:
+def member(
+    name: str, roofline: Roofline = QUICK, budget: str = "static-512", **more: object
+) -> SimulatedMemberSpec:
     times = NoisyTimes(roofline, changes=more.pop("changes", ()))  # type: ignore[arg-type]
-    return MemberSpec(name, Engine(times, 4_000), lambda: make_budget(budget), **more)  # type: ignore[arg-type]
+    return SimulatedMemberSpec(name, BudgetedEngineSpec(times, 4_000), lambda: make_budget(budget), **more)  # type: ignore[arg-type]
 
 
 def load(count: int = 60, rate: float = 20.0, sessions: int = 0, seed: int = 1) -> list[FleetRequest]:

@@ -8,17 +8,17 @@ import statistics
 
 import pytest
 
-from lab.simulator.bound import Job, jobs_of, shortest_first
-from lab.simulator.engine import EngineSpec
+from lab.simulator.bound import RelQueryWork, jobs_of, shortest_first
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import NAMES, make
 
 
 def test_jobs_that_come_together_are_done_shortest_first() -> None:
-    jobs = [Job(0.0, work) for work in (5.0, 1.0, 3.0)]
+    jobs = [RelQueryWork(0.0, work) for work in (5.0, 1.0, 3.0)]
     assert sorted(shortest_first(jobs)) == [1.0, 4.0, 9.0]
     orders = itertools.permutations([5.0, 1.0, 3.0])
     assert statistics.mean(shortest_first(jobs)) == min(
@@ -27,9 +27,9 @@ def test_jobs_that_come_together_are_done_shortest_first() -> None:
 
 
 def test_a_shorter_one_interrupts_and_idle_time_is_no_work() -> None:
-    assert shortest_first([Job(0.0, 4.0), Job(1.0, 1.0)]) == [1.0, 5.0]
-    assert shortest_first([Job(0.0, 4.0), Job(1.0, 3.5)]) == [4.0, 6.5]
-    assert shortest_first([Job(1.0, 1.0), Job(10.0, 2.0)]) == [1.0, 2.0]
+    assert shortest_first([RelQueryWork(0.0, 4.0), RelQueryWork(1.0, 1.0)]) == [1.0, 5.0]
+    assert shortest_first([RelQueryWork(0.0, 4.0), RelQueryWork(1.0, 3.5)]) == [4.0, 6.5]
+    assert shortest_first([RelQueryWork(1.0, 1.0), RelQueryWork(10.0, 2.0)]) == [1.0, 2.0]
 
 
 def test_work_follows_new_tokens_and_outputs_and_adds_up() -> None:
@@ -51,7 +51,7 @@ def test_no_variant_is_below_it_where_batches_bring_nothing(variant: str) -> Non
     ]
     trace = [RelSpec(f"r{i}", i * 0.35, tuple(r), 8) for i, r in enumerate(rows)]
     cost = CostModel(5e-4, 1e-6, 1e-3, 1e-6, 1e-6)
-    spec = EngineSpec(cost, Limits(400, 4096, 10**6, 16))
+    spec = RelQueryEngineSpec(cost, EngineLimits(400, 4096, 10**6, 16))
     total_s = sum(len(r) for r in rows) * (50 * 5e-4 + 8 * 1e-3)
     bound_s = statistics.mean(shortest_first(jobs_of(trace, cost, 16, total_s)))
     assert simulate(trace, spec, make(variant)).mean_s >= 0.9 * bound_s

@@ -8,21 +8,21 @@ from math import inf
 import numpy as np
 import pytest
 
-from lab.simulator.budget.engine import Change, NoisyTimes
-from lab.simulator.budget.run import Engine, serve
-from lab.simulator.requests.engine import EngineSpec
+from lab.simulator.budget.engine import NoisyTimes, StepTimeChange
+from lab.simulator.budget.run import BudgetedEngineSpec, serve
+from lab.simulator.requests.engine import RequestsEngineSpec
 from lab.simulator.requests.run import simulate
 from lab.simulator.requests.sim_request import RequestSpec
 from lab.simulator.requests.times import Roofline
-from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
 from relserve.policies.budget.static import within
 from relserve.policies.budget.variants import NAMES, make
 from relserve.policies.caching.first_come import FirstCome
-from relserve.policies.caching.state import Limits, Memory
+from relserve.policies.caching.state import BatchLimits, BlockMemory
 
 ROOFLINE = Roofline(3e-3, 6e-3, 2.7e-5, 0.0, 2e-5, 5e-8, 0.0)
 QUIET = NoisyTimes(ROOFLINE, noise=0.0, hiccups=0.0)
-ENGINE = Engine(NoisyTimes(ROOFLINE), 20_000)
+ENGINE = BudgetedEngineSpec(NoisyTimes(ROOFLINE), 20_000)
 
 
 def requests(
@@ -43,17 +43,17 @@ class Noted:
 
     def __init__(self) -> None:
         self.works: list[tuple[Work, float]] = []
-        self.gone: list[Ended] = []
-        self.views: list[View] = []
+        self.gone: list[EndedRequest] = []
+        self.views: list[BudgetView] = []
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         self.views.append(view)
         return within(view, 512)
 
     def measured(self, work: Work, seconds: float) -> None:
         self.works.append((work, seconds))
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         self.gone.append(request)
 
 
@@ -70,14 +70,14 @@ def test_every_request_is_served_and_judged(name: str) -> None:
 
 def test_a_budget_as_large_as_the_engines_changes_nothing() -> None:
     specs = requests()
-    spec = EngineSpec(ROOFLINE, Memory(20_000, 16, 32), Limits(256, 8192))
+    spec = RequestsEngineSpec(ROOFLINE, BlockMemory(20_000, 16, 32), BatchLimits(256, 8192))
     plain = simulate(specs, spec, FirstCome("fcfs"))
     found = serve(specs, replace_times(QUIET), make("static-8192"))
     assert found.ttft_s == pytest.approx([r.token_s[0] - r.spec.arrival_s for r in plain.requests])
     assert found.e2e_s == pytest.approx([r.token_s[-1] - r.spec.arrival_s for r in plain.requests])
 
 
-def replace_times(times: NoisyTimes) -> Engine:
+def replace_times(times: NoisyTimes) -> BudgetedEngineSpec:
     return ENGINE._replace(times=times)
 
 
@@ -120,7 +120,7 @@ def test_ours_serves_prompts_though_no_limit_can_be_kept(limit_s: float) -> None
 
 def test_a_tenfold_change_is_followed_within_thirty_seconds() -> None:
     policy = make("ours")
-    changed = replace_times(NoisyTimes(ROOFLINE, changes=(Change(8.0, 10.0),)))
+    changed = replace_times(NoisyTimes(ROOFLINE, changes=(StepTimeChange(8.0, 10.0),)))
     outcome = serve(requests(60, 1.5, 0.2), changed, policy, may_jump=False)
     late = [at_s for at_s, _, _ in outcome.choices if at_s > 38.0]
     assert late

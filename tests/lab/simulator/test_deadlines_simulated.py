@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make
 
-ENGINE = EngineSpec(CostModel(2e-4, 5e-3, 2e-4, 1e-2), Limits(64, 2048, 50_000))
+ENGINE = RelQueryEngineSpec(CostModel(2e-4, 5e-3, 2e-4, 1e-2), EngineLimits(64, 2048, 50_000))
 
 
 def mixed(count: int, rate: float, seed: int, name: str, most_rows: int = 16) -> list[RelSpec]:

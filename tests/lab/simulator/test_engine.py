@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.simulator.blocks import BlockPool
-from lab.simulator.engine import EngineSpec, SimEngine
+from lab.simulator.blocks import SimulatedBlockPool
+from lab.simulator.engine import RelQueryEngineSpec, SimulatedEngine
 from lab.simulator.run import simulate
 from lab.simulator.workload import (
     RelSpec,
@@ -20,11 +20,11 @@ from lab.simulator.workload import (
 from relserve.policies.cost import CostModel, FixedCost
 from relserve.policies.scheduling.driver import StepDriver
 from relserve.policies.scheduling.lengths import CapLengths
-from relserve.policies.scheduling.state import Limits, StepView
+from relserve.policies.scheduling.state import EngineLimits, StepView
 from relserve.policies.scheduling.variants import NAMES, make
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
-ROOMY = EngineSpec(COST, Limits(64, 2048, 100_000))
+ROOMY = RelQueryEngineSpec(COST, EngineLimits(64, 2048, 100_000))
 
 
 def spec_for(name: str, kv_tokens: int = 4000, max_num_seqs: int = 32) -> EngineSpec:
@@ -138,7 +138,7 @@ def test_burstiness_keeps_the_rate() -> None:
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4)), max_size=60))
 def test_the_block_pool_counts_right(requests: list[tuple[int, int]]) -> None:
-    pool, held = BlockPool(40), []
+    pool, held = SimulatedBlockPool(40), []
     for head, private in requests:
         hashes = tuple(range(head * 10, head * 10 + 4))
         cached = pool.num_cached(hashes)

@@ -8,18 +8,18 @@ from typing import ClassVar
 
 import pytest
 
-from lab.simulator.engine import EngineSpec
-from lab.simulator.events import Arrival, Event, EventHeap, StepEnd, StepStart
+from lab.simulator.engine import RelQueryEngineSpec
+from lab.simulator.events import Event, EventHeap, RelQueryArrival, StepEnd, StepStart
 from lab.simulator.replica import Replica
 from lab.simulator.routing import EngineLoad, RoundRobin, least_loaded
 from lab.simulator.run import simulate, simulate_replicas
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 from tests.lab.simulator.traces import COST, bursty_trace, engine_for
 
-ROOMY = EngineSpec(COST, Limits(64, 2048, 100_000))
+ROOMY = RelQueryEngineSpec(COST, EngineLimits(64, 2048, 100_000))
 
 
 @dataclass
@@ -61,12 +61,12 @@ def test_what_follows_at_the_same_time_goes_by_rank_too_and_after_its_equals() -
 
 
 def test_a_step_ends_before_who_comes_then_and_the_next_begins_after() -> None:
-    assert StepEnd.rank < Arrival.rank < StepStart.rank
+    assert StepEnd.rank < RelQueryArrival.rank < StepStart.rank
 
 
 def test_who_comes_as_a_step_ends_is_in_the_next_one() -> None:
     cost = CostModel(0.0, 0.5, 0.0, 0.25)
-    spec = EngineSpec(cost, Limits(8, 2048, 10_000))
+    spec = RelQueryEngineSpec(cost, EngineLimits(8, 2048, 10_000))
     outcome = simulate([one_row("a", 0.0, 4), one_row("bb", 0.5)], spec, make("fcfs"))
     assert {r.rel_id: r.waiting_s for r in outcome.latencies} == {"a": 0.0, "bb": 0.0}
     late = simulate([one_row("a", 0.0, 4), one_row("bb", 0.5 + 1e-6)], spec, make("fcfs"))
@@ -82,7 +82,7 @@ def test_who_comes_together_is_in_one_step() -> None:
 
 def test_taking_rows_in_takes_time_in_which_others_come() -> None:
     rows = tuple(RowSpec((i,) * 50, 1) for i in range(10))
-    spec = EngineSpec(COST, Limits(64, 2048, 100_000), arrival_s_a_row=0.01)
+    spec = RelQueryEngineSpec(COST, EngineLimits(64, 2048, 100_000), arrival_s_a_row=0.01)
     trace = [RelSpec("a", 0.0, rows, 1), RelSpec("b", 0.05, rows, 1)]
     outcome = simulate(trace, spec, make("fcfs"))
     assert [r.waiting_s for r in outcome.latencies] == pytest.approx([0.2, 0.15])

@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.simulator.budget.engine import Change, NoisyTimes
-from lab.simulator.budget.run import Engine, serve
-from lab.simulator.fleet.member import MemberSpec
-from lab.simulator.fleet.run import Death, FleetRequest, Link, Outcome, simulate
+from lab.simulator.budget.engine import NoisyTimes, StepTimeChange
+from lab.simulator.budget.run import BudgetedEngineSpec, serve
+from lab.simulator.fleet.member import SimulatedMemberSpec
+from lab.simulator.fleet.run import Death, FleetOutcome, FleetRequest, Link, simulate
 from lab.simulator.requests.sim_request import RequestSpec
 from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.dispatch.variants import NAMES, make
 from tests.lab.simulator.fleets import QUICK, SLOW, load, member
 
 
-def went(outcome: Outcome) -> Counter[str]:
+def went(outcome: FleetOutcome) -> Counter[str]:
     return Counter(served.member for served in outcome.served)
 
 
@@ -54,16 +54,18 @@ def test_a_run_repeats() -> None:
 def test_one_member_is_the_engine_itself() -> None:
     specs = load(40, rate=8.0)
     its = replace(NoisyTimes(QUICK), noise=0.0, hiccups=0.0)
-    engine = Engine(its, 4_000)
+    engine = BudgetedEngineSpec(its, 4_000)
     plain = [RequestSpec(*spec[:5]) for spec in specs]
     alone = serve(plain, engine, make_budget("static-512"), may_jump=False)
-    fleet = simulate(specs, [MemberSpec("a", engine, lambda: make_budget("static-512"))], make("prism"))
+    fleet = simulate(
+        specs, [SimulatedMemberSpec("a", engine, lambda: make_budget("static-512"))], make("prism")
+    )
     assert [s.ttft_s for s in fleet.served] == pytest.approx(alone.ttft_s.tolist())
     assert [s.e2e_s for s in fleet.served] == pytest.approx(alone.e2e_s.tolist())
 
 
 def test_a_slow_turn_is_noticed_by_ours_and_not_by_round_robin() -> None:
-    members = [member(name, changes=(Change(1.0, 3.0),) if name == "a" else ()) for name in "abc"]
+    members = [member(name, changes=(StepTimeChange(1.0, 3.0),) if name == "a" else ()) for name in "abc"]
     late = {}
     for name in ("round_robin", "ours"):
         outcome = simulate(load(150, rate=25.0), members, make(name))

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lab.simulator.budget.engine import Change, NoisyTimes
-from lab.simulator.budget.run import Engine
-from lab.simulator.fleet.member import MemberSpec
-from lab.simulator.fleet.run import Death, FleetRequest, Outcome, simulate
+from lab.simulator.budget.engine import NoisyTimes, StepTimeChange
+from lab.simulator.budget.run import BudgetedEngineSpec
+from lab.simulator.fleet.member import SimulatedMemberSpec
+from lab.simulator.fleet.run import Death, FleetOutcome, FleetRequest, simulate
 from relserve.policies.budget.variants import make as make_budget
 from relserve.policies.dispatch.variants import make
 from tests.lab.simulator.fleets import QUICK, SLOW, load, member
@@ -18,7 +18,7 @@ from tests.lab.simulator.fleets import QUICK, SLOW, load, member
 EVEN = NoisyTimes(QUICK, noise=0.0, hiccups=0.0)
 
 
-def both(members: list[MemberSpec], router: str = "round_robin") -> list[Outcome]:
+def both(members: list[SimulatedMemberSpec], router: str = "round_robin") -> list[FleetOutcome]:
     """A run step by step, and one with jumps."""
     return [
         simulate(load(80, rate=15.0), members, make(router), seed=2, may_jump=may) for may in (False, True)
@@ -28,8 +28,10 @@ def both(members: list[MemberSpec], router: str = "round_robin") -> list[Outcome
 @pytest.mark.cells(1)
 @pytest.mark.parametrize("blocks", [4_000, 200], ids=["roomy", "tight"])
 def test_times_are_those_of_single_steps(blocks: int) -> None:
-    engine = Engine(EVEN, blocks)
-    exact, jumps = both([MemberSpec(name, engine, lambda: make_budget("static-512")) for name in "ab"])
+    engine = BudgetedEngineSpec(EVEN, blocks)
+    exact, jumps = both(
+        [SimulatedMemberSpec(name, engine, lambda: make_budget("static-512")) for name in "ab"]
+    )
     for one, other in zip(jumps.served, exact.served, strict=True):
         assert (one.member, one.first_s, one.ended_s) == pytest.approx(
             (other.member, other.first_s, other.ended_s)
@@ -61,7 +63,7 @@ def test_every_request_is_answered_once_whatever_dies(name: str) -> None:
 
 def test_who_comes_in_the_midst_of_a_series_of_steps_is_in_the_next_one() -> None:
     alone, later = FleetRequest(0.0, 100, 400), FleetRequest(1.0, 100, 2)
-    (its,) = [MemberSpec("a", Engine(EVEN, 4_000), lambda: make_budget("static-512"))]
+    (its,) = [SimulatedMemberSpec("a", BudgetedEngineSpec(EVEN, 4_000), lambda: make_budget("static-512"))]
     outcome = simulate([alone, later], [its], make("round_robin"), may_jump=True)
     first, second = outcome.served
     assert first.ended_s > 3.0
@@ -70,7 +72,7 @@ def test_who_comes_in_the_midst_of_a_series_of_steps_is_in_the_next_one() -> Non
 
 def test_a_slow_turn_holds_for_the_next_series_of_steps() -> None:
     requests = [FleetRequest(float(at_s), 100, 50) for at_s in range(8)]
-    times = replace(EVEN, changes=(Change(4.0, 3.0),))
-    its = MemberSpec("a", Engine(times, 4_000), lambda: make_budget("static-512"))
+    times = replace(EVEN, changes=(StepTimeChange(4.0, 3.0),))
+    its = SimulatedMemberSpec("a", BudgetedEngineSpec(times, 4_000), lambda: make_budget("static-512"))
     served = simulate(requests, [its], make("round_robin"), may_jump=True).served
     assert served[-1].tpot_s == pytest.approx(3.0 * served[0].tpot_s, rel=0.05)

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from lab.simulator.fleet.member import SimMember
-from lab.simulator.fleet.owner import Owner
-from lab.simulator.fleet.run import Death, Link, Outcome, Owners, simulate
+from lab.simulator.fleet.owner import SimulatedOwner
+from lab.simulator.fleet.run import Death, FleetOutcome, Link, Owners, simulate
 from relserve.policies.dispatch.desk import Asked, Desk
 from relserve.policies.dispatch.state import Report
 from relserve.policies.dispatch.variants import make
 from tests.lab.simulator.fleets import SLOW, load, member
 
 
-def run(number: int, name: str = "prism", **more: Any) -> Outcome:
+def run(number: int, name: str = "prism", **more: Any) -> FleetOutcome:
     members = [member("a"), member("b", SLOW), member("c")]
     return simulate(load(80, 30.0), members, make(name), owners=Owners(number, **more))
 
 
-def ttft_s(outcome: Outcome) -> float:
+def ttft_s(outcome: FleetOutcome) -> float:
     return float(np.mean([served.ttft_s for served in outcome.served]))
 
 
@@ -117,7 +117,7 @@ def test_a_full_socket_loses_reports_and_requests_wait_no_longer() -> None:
 
 
 def test_a_busy_owner_does_one_thing_after_the_other() -> None:
-    owner = Owner(0, Desk(make("ours")), Owners(1, 2.0, 1.0, 1))
+    owner = SimulatedOwner(0, Desk(make("ours")), Owners(1, 2.0, 1.0, 1))
     assert owner.asked(10.0) == 12.0
     assert owner.told(11.0) == 13.0
     assert owner.told(11.5) is None

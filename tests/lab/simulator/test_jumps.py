@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.simulator.outcome import Outcome
+from lab.simulator.outcome import EngineOutcome
 from lab.simulator.replica import Replica
 from lab.simulator.routing import least_loaded
 from lab.simulator.run import simulate, simulate_replicas
@@ -19,7 +19,7 @@ from tests.lab.simulator.traces import bursty_trace, engine_for
 GUARDS = ({}, {"patience": 1.5}, {"starvation_s": 0.3})
 
 
-def measured(outcome: Outcome) -> Outcome:
+def measured(outcome: EngineOutcome) -> EngineOutcome:
     return replace(outcome, policy_s=0.0, wall_s=0.0)
 
 
@@ -58,7 +58,7 @@ def test_jumping_does_so_where_outputs_are_known() -> None:
 
 
 def test_a_router_finds_the_same_load_after_a_jump() -> None:
-    def run(may_jump: bool) -> list[Outcome]:
+    def run(may_jump: bool) -> list[EngineOutcome]:
         replicas = [Replica(engine_for("fcfs", 6000), make("fcfs"), may_jump) for _ in range(3)]
         return [measured(o) for o in simulate_replicas(bursty_trace(9, count=40), replicas, least_loaded)]
 

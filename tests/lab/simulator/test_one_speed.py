@@ -7,15 +7,15 @@ from math import inf
 
 import pytest
 
-from lab.simulator.admission.engine import Change, EngineSpec, SimEngine, usl_speed
-from lab.simulator.admission.run import Outcome, Spec, profile, simulate
-from relserve.policies.admission.door import Door
+from lab.simulator.admission.engine import CurveEngineSpec, SimulatedCurveEngine, SpeedChange, usl_speed
+from lab.simulator.admission.run import AdmissionOutcome, Spec, profile, simulate
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.variants import make
 
 SPEED = usl_speed(100.0, 0.02, 1e-4)
-EXACT = EngineSpec(SPEED, prompt_share=0.0, noise=0.0)
+EXACT = CurveEngineSpec(SPEED, prompt_share=0.0, noise=0.0)
 
 
 def specs(number: int, gap_s: float, tokens: int = 100, limit_s: float = 10, user: str = "one") -> list[Spec]:
@@ -23,7 +23,7 @@ def specs(number: int, gap_s: float, tokens: int = 100, limit_s: float = 10, use
 
 
 def test_those_that_run_share_the_speed_of_their_number() -> None:
-    engine = SimEngine(EXACT)
+    engine = SimulatedCurveEngine(EXACT)
     engine.start("short", 0, 100)
     engine.start("long", 0, 300)
     (first,) = engine.advance(inf)
@@ -36,7 +36,7 @@ def test_those_that_run_share_the_speed_of_their_number() -> None:
 
 
 def test_prompts_come_before_the_first_token() -> None:
-    engine = SimEngine(replace(EXACT, fixed_tokens=20.0, prompt_share=0.1))
+    engine = SimulatedCurveEngine(replace(EXACT, fixed_tokens=20.0, prompt_share=0.1))
     engine.start("a", 300, 50)
     engine.advance(0.25)
     assert engine.generated("a") == 0
@@ -45,7 +45,7 @@ def test_prompts_come_before_the_first_token() -> None:
 
 
 def test_its_speed_changes_when_it_is_told_to() -> None:
-    engine = SimEngine(replace(EXACT, changes=(Change(1.0, 0.1), Change(2.0, 1.0))))
+    engine = SimulatedCurveEngine(replace(EXACT, changes=(SpeedChange(1.0, 0.1), SpeedChange(2.0, 1.0))))
     engine.start("a", 0, 150)
     engine.advance(inf)
     assert engine.now_s == pytest.approx(2.4)
@@ -53,7 +53,7 @@ def test_its_speed_changes_when_it_is_told_to() -> None:
 
 def test_noise_comes_from_its_seed() -> None:
     def end_s(seed: int) -> float:
-        engine = SimEngine(replace(EXACT, noise=0.3), seed)
+        engine = SimulatedCurveEngine(replace(EXACT, noise=0.3), seed)
         engine.start("a", 0, 500)
         engine.advance(inf)
         return engine.now_s
@@ -62,7 +62,7 @@ def test_noise_comes_from_its_seed() -> None:
 
 
 def test_a_static_limit_is_held() -> None:
-    outcome = simulate(specs(30, 0.01), EXACT, Door(make("static-7")), poll_s=None)
+    outcome = simulate(specs(30, 0.01), EXACT, AdmissionController(make("static-7")), poll_s=None)
     assert outcome.most_at_once == 7
     assert [served.started_s for served in outcome.served] == sorted(s.started_s for s in outcome.served)
 
@@ -70,7 +70,9 @@ def test_a_static_limit_is_held() -> None:
 @pytest.mark.parametrize("name", ["ours", "saber", "static-5"])
 def test_everybody_is_served(name: str) -> None:
     known = [m.decoding for m in profile(specs(300, 0.0), EXACT, (1, 10, 40))]
-    outcome = simulate(specs(60, 0.02, limit_s=1.5), EXACT, Door(make(name), OnlineCurve(known)))
+    outcome = simulate(
+        specs(60, 0.02, limit_s=1.5), EXACT, AdmissionController(make(name), OnlineCurve(known))
+    )
     assert all(served.ended_s < inf for served in outcome.served)
 
 
@@ -83,7 +85,9 @@ def test_the_profile_is_the_curve() -> None:
 
 
 def test_refused_past_the_deadline_where_late_is_an_error() -> None:
-    outcome = simulate(specs(60, 0.0, limit_s=1.5), EXACT, Door(make("static-5"), late="error"))
+    outcome = simulate(
+        specs(60, 0.0, limit_s=1.5), EXACT, AdmissionController(make("static-5"), late="error")
+    )
     refused = [served for served in outcome.served if served.refusal]
     assert refused
     assert all(served.started_s == inf for served in refused)
@@ -95,8 +99,8 @@ def test_refused_past_the_deadline_where_late_is_an_error() -> None:
 def test_the_model_follows_a_tenfold_change_within_thirty_seconds(factor: float) -> None:
     """NexusSched's Figure 10, which the acceptance takes: the speed predicted 30 s after the change."""
     known = [m.decoding for m in profile(specs(300, 0.0), EXACT, (1, 10, 40))]
-    door = Door(make("static-20"), OnlineCurve(known))
-    spec = replace(EXACT, noise=0.05, changes=(Change(20.0, factor),))
+    door = AdmissionController(make("static-20"), OnlineCurve(known))
+    spec = replace(EXACT, noise=0.05, changes=(SpeedChange(20.0, factor),))
     waiting = specs(200, 0.25) if factor < 1 else specs(2500, 0.02)
     predicted: dict[float, float] = {}
     poll = door.poll
@@ -119,10 +123,10 @@ def test_the_model_follows_a_tenfold_change_within_thirty_seconds(factor: float)
 def test_a_user_with_many_relqueries_does_not_halve_anothers_share() -> None:
     many = specs(500, 0.0, 50, inf, "many")
     one = specs(40, 0.5, 50, inf, "one")
-    fair = simulate([*many, *one], EXACT, Door(make("static-10"), shares=Shares()))
-    unfair = simulate([*many, *one], EXACT, Door(make("static-10")))
+    fair = simulate([*many, *one], EXACT, AdmissionController(make("static-10"), shares=Shares()))
+    unfair = simulate([*many, *one], EXACT, AdmissionController(make("static-10")))
 
-    def mean_s(outcome: Outcome) -> float:
+    def mean_s(outcome: AdmissionOutcome) -> float:
         waits = [s.latency_s for s in outcome.served if s.spec.user == "one"]
         return sum(waits) / len(waits)
 

@@ -7,17 +7,19 @@ import random
 import numpy as np
 import pytest
 
-from lab.simulator.engine import EngineSpec
-from lab.simulator.outcome import Outcome
+from lab.simulator.engine import RelQueryEngineSpec
+from lab.simulator.outcome import EngineOutcome
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.policy import SchedulingPolicy
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make
 
-CPU = EngineSpec(CostModel(6e-5, 5e-3, 2e-4, 3e-3, 6e-3), Limits(256, 2048, 200_000, 32))
-OPT_13B = EngineSpec(CostModel(1.1e-4, 2.5e-2, 1e-4, 2.4e-2, 2.6e-2), Limits(256, 2048, 60_000, 16))
+CPU = RelQueryEngineSpec(CostModel(6e-5, 5e-3, 2e-4, 3e-3, 6e-3), EngineLimits(256, 2048, 200_000, 32))
+OPT_13B = RelQueryEngineSpec(
+    CostModel(1.1e-4, 2.5e-2, 1e-4, 2.4e-2, 2.6e-2), EngineLimits(256, 2048, 60_000, 16)
+)
 
 
 def prompt(rng: random.Random, tokens: int) -> tuple[int, ...]:
@@ -43,18 +45,18 @@ def policy() -> SchedulingPolicy:
     return make(DEFAULT, patience=2.5)
 
 
-def first_tokens_s(outcome: Outcome) -> np.ndarray:
+def first_tokens_s(outcome: EngineOutcome) -> np.ndarray:
     return np.array([each.waiting_s + each.core_s for each in outcome.latencies if each.rel_id != "rel"])
 
 
-def relquery_s(outcome: Outcome) -> float:
+def relquery_s(outcome: EngineOutcome) -> float:
     return next(each.latency_s for each in outcome.latencies if each.rel_id == "rel")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("spec", "rate", "outputs"), [(CPU, 5.0, 2), (OPT_13B, 2.0, 20)], ids=["cpu", "gpu"])
 def test_first_tokens_are_hardly_later_than_on_an_idle_engine(
-    spec: EngineSpec, rate: float, outputs: int
+    spec: RelQueryEngineSpec, rate: float, outputs: int
 ) -> None:
     asked = chats(rate, 150)
     idle_s = first_tokens_s(simulate(asked, spec, policy()))

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from lab.simulator.engine import EngineSpec as RelEngineSpec
-from lab.simulator.requests.engine import EngineSpec
-from lab.simulator.requests.run import Outcome, simulate
+from lab.simulator.engine import RelQueryEngineSpec as RelEngineSpec
+from lab.simulator.requests.engine import RequestsEngineSpec
+from lab.simulator.requests.run import RequestsOutcome, simulate
 from lab.simulator.requests.sim_request import RequestSpec
 from lab.simulator.requests.times import Roofline, Seconds, StepSize
 from lab.simulator.run import simulate as simulate_relqueries
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.caching.policy import CachingPolicy
-from relserve.policies.caching.state import CacheCosts, CachePlan, CacheView, Limits, Memory
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CachePlan, CacheView
 from relserve.policies.caching.variants import NAMES, make
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling import state as scheduling
@@ -25,7 +25,7 @@ from relserve.policies.scheduling.variants import make as make_scheduling
 COST = CostModel(1.4e-4, 2e-2, 1.4e-4, 2e-2)  # a decode costs what a token of a prompt does
 REPROJECT = Roofline(3e-3, 2e-2, 1.4e-4, 1e-9, 3e-5, 6e-7, 2e-5)
 ABSORBED = Roofline(3e-3, 2e-2, 1.4e-4, 1e-9, 3e-5, 6e-7, 6e-7)
-LIMITS = Limits(256, 2048)
+LIMITS = BatchLimits(256, 2048)
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def requests(count: int = 50, rate: float = 2.5, seed: int = 1) -> list[RequestS
     return [RequestSpec(float(t), rng.randint(2, 900), rng.randint(1, 250), 1.0, 1.0) for t in arrivals]
 
 
-def engine(times: Roofline = ABSORBED, num_blocks: int = 300, exclusive: bool = True) -> EngineSpec:
-    return EngineSpec(times, Memory(num_blocks, 16, 32), LIMITS, exclusive)
+def engine(times: Roofline = ABSORBED, num_blocks: int = 300, exclusive: bool = True) -> RequestsEngineSpec:
+    return RequestsEngineSpec(times, BlockMemory(num_blocks, 16, 32), LIMITS, exclusive)
 
 
-def said(outcome: Outcome) -> list[list[float]]:
+def said(outcome: RequestsOutcome) -> list[list[float]]:
     return [request.token_s for request in outcome.requests]
 
 
@@ -89,13 +89,13 @@ def test_jumps_change_nothing_but_the_number_of_plans(name: str, exclusive: bool
 @pytest.mark.parametrize(("chunked", "policy"), [(True, "fcfs"), (False, "fcfs+pp")])
 def test_first_come_first_served_ends_as_in_the_simulator_of_relqueries(chunked: bool, policy: str) -> None:
     specs = requests(300, 3.0)
-    spec = EngineSpec(Linear(COST), Memory(700, 16, 32), LIMITS, not chunked)
+    spec = RequestsEngineSpec(Linear(COST), BlockMemory(700, 16, 32), LIMITS, not chunked)
     found = simulate(specs, spec, make("fcfs"))
     trace = [
         RelSpec(f"q{i}", s.arrival_s, (RowSpec((i,) * s.num_prompt, s.num_output),), s.num_output)
         for i, s in enumerate(specs)
     ]
-    limits = scheduling.Limits(256, 2048, 700 * 16, 16)
+    limits = scheduling.EngineLimits(256, 2048, 700 * 16, 16)
     other = RelEngineSpec(COST, limits, chunked=chunked, prefix_caching=False)
     expected = simulate_relqueries(trace, other, make_scheduling(policy))
     latencies = [request.token_s[-1] - request.spec.arrival_s for request in found.requests]
@@ -116,7 +116,7 @@ def test_an_exclusive_engine_computes_prompts_alone_and_whole() -> None:
     alone = REPROJECT.seconds(StepSize(2000, 2000 * 2001 / 2, 1, 0, 0))
     outcome = simulate([first, second], engine(REPROJECT, 200), make("fcfs"))
     assert max(np.diff(outcome.requests[0].token_s)) > alone
-    mixed = EngineSpec(REPROJECT, Memory(200, 16, 32), Limits(256, 256), exclusive=False)
+    mixed = RequestsEngineSpec(REPROJECT, BlockMemory(200, 16, 32), BatchLimits(256, 256), exclusive=False)
     assert max(np.diff(simulate([first, second], mixed, make("fcfs")).requests[0].token_s)) < alone / 2
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.simulator.workflows.engine import EngineSpec
-from lab.simulator.workflows.run import Outcome, alone_s, simulate
+from lab.simulator.workflows.engine import WorkflowEngineSpec
+from lab.simulator.workflows.run import WorkflowsOutcome, alone_s, simulate
 from lab.simulator.workflows.workload import StepSpec, WorkflowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.workflows.budget import StepBudget
 from relserve.policies.workflows.dispatch import (
     EngineState,
@@ -30,9 +30,9 @@ from relserve.policies.workflows.stages import StageLearner
 COST = CostModel(1e-3, 0.1, 0.01, 0.2)  # seconds: a token 1 ms, a prompts' step 0.1, a row 0.01, decodes 0.2
 
 
-def engine(name: str = "a", budget: int = 100, **changes: int) -> EngineSpec:
-    limits = replace(Limits(256, budget, 100_000, 10), **changes)
-    return EngineSpec(name, "made up", COST, limits)
+def engine(name: str = "a", budget: int = 100, **changes: int) -> WorkflowEngineSpec:
+    limits = replace(EngineLimits(256, budget, 100_000, 10), **changes)
+    return WorkflowEngineSpec(name, "made up", COST, limits)
 
 
 def flow(
@@ -45,11 +45,11 @@ def fcfs() -> StepOrder:
     return first_come
 
 
-def done_s(outcome: Outcome) -> dict[str, float]:
+def done_s(outcome: WorkflowsOutcome) -> dict[str, float]:
     return {served.spec.name: served.done_s for served in outcome.served}
 
 
-def served(workflows: list[WorkflowSpec], *engines: EngineSpec) -> dict[str, float]:
+def served(workflows: list[WorkflowSpec], *engines: WorkflowEngineSpec) -> dict[str, float]:
     return done_s(simulate(workflows, engines or [engine()], RoundRobin(), fcfs))
 
 
@@ -178,7 +178,7 @@ def test_with_equal_deadlines_our_order_is_not_worse_than_first_come(
     seed: int, rate: float, budget: int
 ) -> None:
     """By at most 3 %: each run's mean latency, and the deadline that 95 % of three runs' queries meet."""
-    spec = EngineSpec("a", "A100", A100, Limits(256, budget, 10**6, 64))
+    spec = WorkflowEngineSpec("a", "A100", A100, EngineLimits(256, budget, 10**6, 64))
     pooled: tuple[list[float], list[float]] = ([], [])
     for each in range(seed, seed + 3):
         flows = random_flows(each, rate=rate)
@@ -204,7 +204,7 @@ def test_everything_is_computed_once_and_all_memory_comes_back(seed: int, order:
             seen[:] = engines
             return super().choose(step, engines)
 
-    specs = [EngineSpec(n, "A100", A100, Limits(4, 512, 40_000, 64)) for n in "ab"]
+    specs = [WorkflowEngineSpec(n, "A100", A100, EngineLimits(4, 512, 40_000, 64)) for n in "ab"]
     found = simulate(flows, specs, Watching(), order, learner=learner)
     steps = [step for spec in flows for level in spec.levels for step in level]
     assert sum(t.computed_tokens for t in found.engines.values()) == sum(s.prompt_tokens for s in steps)

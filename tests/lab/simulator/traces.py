@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.workload import RelSpec, RowSpec
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2, 2.1e-2)
 CHUNKED = ("fcfs", "static", "dpu+marginal")
@@ -30,10 +30,10 @@ def bursty_trace(seed: int, count: int = 16, max_rows: int = 24) -> list[RelSpec
 
 def engine_for(
     name: str, kv_tokens: int, max_num_seqs: int = 32, arrival_s_a_row: float = 0.0, caching: bool = True
-) -> EngineSpec:
+) -> RelQueryEngineSpec:
     """An engine that prefills as the variant of that name expects."""
-    limits = Limits(max_num_seqs, 2048, kv_tokens)
-    return EngineSpec(COST, limits, name in CHUNKED, caching, arrival_s_a_row)
+    limits = EngineLimits(max_num_seqs, 2048, kv_tokens)
+    return RelQueryEngineSpec(COST, limits, name in CHUNKED, caching, arrival_s_a_row)
 
 
 def _tokens(rng: random.Random, count: int) -> tuple[int, ...]:

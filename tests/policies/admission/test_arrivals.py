@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.policies.admission.arrivals import Arrivals
+from relserve.policies.admission.arrivals import ArrivalRates
 from relserve.policies.admission.policy import Learnt
 
 
 def foreseen(seconds: float, per_s: float, pause_s: float) -> float:
     """Requests a second that are foreseen after so many seconds of them and a pause."""
-    arrivals, group, now_s = Arrivals(), Learnt(), 100.0
+    arrivals, group, now_s = ArrivalRates(), Learnt(), 100.0
     for _ in range(round(seconds * per_s)):
         arrivals.passed([group], 1 / per_s)
         now_s += 1 / per_s
@@ -35,4 +35,4 @@ def test_a_pause_says_nothing_where_few_come():
 
 
 def test_nothing_is_foreseen_before_anything_came():
-    assert Arrivals().unseen(5.0) > 0
+    assert ArrivalRates().unseen(5.0) > 0

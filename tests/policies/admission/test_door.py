@@ -10,20 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.errors import OptionError
-from relserve.policies.admission.door import BLIND, Door
+from relserve.policies.admission.door import BLIND, AdmissionController
 from relserve.policies.admission.fair import Shares
 from relserve.policies.admission.online import OnlineCurve
 from relserve.policies.admission.promise import Promise
 from relserve.policies.admission.request import Admit, Refuse, SloClasses, Wait, checked_limit
-from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.scalability import SpeedSample
 from relserve.policies.admission.variants import make
 from tests.policies.admission.views import CURVE, request
 
 
-def door(name: str = "ours", **options: object) -> Door:
+def door(name: str = "ours", **options: object) -> AdmissionController:
     """A door before an engine whose speeds are known."""
-    samples = [Sample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100) for _ in range(10)]
-    return Door(make(name), OnlineCurve(samples), **options)  # type: ignore[arg-type]
+    samples = [SpeedSample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100) for _ in range(10)]
+    return AdmissionController(make(name), OnlineCurve(samples), **options)  # type: ignore[arg-type]
 
 
 def test_it_admits_tells_an_estimate_and_starts_who_waited() -> None:
@@ -138,7 +138,7 @@ def test_cancelled_requests_are_forgotten() -> None:
 
 
 def test_progress_teaches_the_speed() -> None:
-    its = Door(make("static-100"))
+    its = AdmissionController(make("static-100"))
     for i in range(10):
         its.offered(request(f"r{i}", 1000, inf), 0.0)
     for step in range(1, 40):
@@ -148,7 +148,7 @@ def test_progress_teaches_the_speed() -> None:
 
 
 def test_without_progress_whole_requests_teach_it() -> None:
-    its = Door(make("ours"))
+    its = AdmissionController(make("ours"))
     for i in range(6):
         assert isinstance(its.offered(request(f"r{i}", 100, inf), 2.0 * i), Admit)
         its.done(f"r{i}", 2.0 * i + 2, 100)
@@ -168,7 +168,7 @@ def test_it_learns_how_much_a_class_takes() -> None:
 
 
 def test_under_a_promise_loads_that_were_never_seen_are_tried_slowly() -> None:
-    its = Door(make("ours"), promise=Promise())
+    its = AdmissionController(make("ours"), promise=Promise())
     for i in range(200):
         its.offered(request(f"r{i}", 100, inf), 0.0)
     assert its.load == BLIND
@@ -182,7 +182,7 @@ def test_under_a_promise_loads_that_were_never_seen_are_tried_slowly() -> None:
 
 
 def test_what_began_before_a_speed_was_known_tells_of_no_work() -> None:
-    its = Door(make("static-9"))
+    its = AdmissionController(make("static-9"))
     its.offered(request("early", 100, 60, kind="k"), 0.0)
     for step in range(1, 6):
         its.progress({"early": 18.0 * step}, step * 0.25)
@@ -212,9 +212,9 @@ def test_under_a_promise_nobody_looks_for_a_static_limit_among_all_samples(
 ) -> None:
     looked = list[int]()
     monkeypatch.setattr("relserve.policies.admission.door.best_limit", lambda *_: looked.append(1) or 1)
-    its = Door(make("ours"), OnlineCurve(), promise=Promise() if promised else None)
+    its = AdmissionController(make("ours"), OnlineCurve(), promise=Promise() if promised else None)
     for number in range(40):  # a curve that tells nothing
-        its.curve.add(Sample(1 + number % 7, 10.0 if number % 2 else 300.0))
+        its.curve.add(SpeedSample(1 + number % 7, 10.0 if number % 2 else 300.0))
     assert its.curve.is_poor
     its.offered(request("r", 100, 10), 0.0)
     assert bool(looked) == (not promised)

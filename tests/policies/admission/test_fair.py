@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.admission.fair import HELD_S, Presence, Shares
-from relserve.policies.admission.request import Request
+from relserve.policies.admission.request import AdmissionRequest
 from relserve.policies.admission.scalability import Fit
 from tests.policies.admission.views import CURVE
 
@@ -19,7 +19,7 @@ def serve(queues: dict[str, list[float]], weights: dict[str, float], budget: flo
     shares, got, left = Shares(weights), dict.fromkeys(queues, 0.0), {u: list(q) for u, q in queues.items()}
     while budget > 0 and any(left.values()):
         waiting = [
-            Request(f"{user}{i}", "c", user, 0, 1, tokens)
+            AdmissionRequest(f"{user}{i}", "c", user, 0, 1, tokens)
             for user, queue in left.items()
             for i, tokens in enumerate(queue)
         ]
@@ -60,8 +60,8 @@ def test_who_was_away_has_saved_up_nothing() -> None:
     for _ in range(100):
         shares.took("busy", 100)
         shares.ended("busy", 100, 100)
-        shares.by_user([Request("b", "c", "busy", 0, 1, 100)])
-    both = [Request("b", "c", "busy", 0, 1, 100), Request("n", "c", "new", 0, 1, 100)]
+        shares.by_user([AdmissionRequest("b", "c", "busy", 0, 1, 100)])
+    both = [AdmissionRequest("b", "c", "busy", 0, 1, 100), AdmissionRequest("n", "c", "new", 0, 1, 100)]
     assert shares.got("new") >= shares.got("busy") - 100
     assert shares.by_user(both)[0][0].user == "new" or shares.got("new") == shares.got("busy")
 
@@ -76,7 +76,7 @@ def test_what_was_said_counts_and_not_what_was_expected() -> None:
 
 def test_a_user_whose_answers_are_shorter_than_expected_loses_nothing_by_it() -> None:
     """Twenty of a's run, each expected to say 16, and say 4, when b comes: a's next go first."""
-    shares, both = Shares(), [Request(user, "c", user, 0, 1, 16) for user in "ab"]
+    shares, both = Shares(), [AdmissionRequest(user, "c", user, 0, 1, 16) for user in "ab"]
     for _ in range(20):
         shares.took("a", 16)
     assert shares.by_user(both)[0][0].user == "b"

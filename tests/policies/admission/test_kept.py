@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import inf
 
 from relserve.policies.admission.kept import Keeping
-from relserve.policies.admission.ours import Ours
-from relserve.policies.admission.policy import View
+from relserve.policies.admission.ours import InTimeAdmission
+from relserve.policies.admission.policy import AdmissionView
 from relserve.policies.admission.promise import Promise
 from tests.policies.admission.views import CURVE, request, running, view
 
-OURS = Ours("ours")
+OURS = InTimeAdmission("ours")
 
 
-def promised(*inside: float, limit_s: float = 3.0, now_s: float = 0.0, tokens: float = 100) -> View:
+def promised(*inside: float, limit_s: float = 3.0, now_s: float = 0.0, tokens: float = 100) -> AdmissionView:
     """Requests of 100 tokens run that have these limits, and one waits."""
     its = [running(str(i), 100, each) for i, each in enumerate(inside)]
     waiting = [request("new", tokens, limit_s + now_s)]
@@ -22,7 +22,7 @@ def promised(*inside: float, limit_s: float = 3.0, now_s: float = 0.0, tokens: f
     return view(waiting, its, now_s)._replace(promise=promise)
 
 
-def may_start(its: View) -> bool:
+def may_start(its: AdmissionView) -> bool:
     return Keeping(its).may_start(its.waiting[0])
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from relserve.policies.admission.forecast import forecast
-from relserve.policies.admission.ours import Ours
+from relserve.policies.admission.ours import InTimeAdmission
 from relserve.policies.admission.policy import Learnt
 from tests.policies.admission.views import CURVE, request, running, view
 
-OURS = Ours("ours")
+OURS = InTimeAdmission("ours")
 
 
 def test_the_forecast_is_what_sharing_gives() -> None:
@@ -81,7 +81,7 @@ def test_what_probably_comes_counts() -> None:
     assert OURS.choose(its).request is not None
     coming = {**its.learnt, "small": Learnt(1.0, 0.3, per_s=30.0, limit_s=1.0, work=65.0)}
     assert OURS.choose(its._replace(learnt=coming)).request is None
-    assert Ours("blind", foresees=0).choose(its._replace(learnt=coming)).request is not None
+    assert InTimeAdmission("blind", foresees=0).choose(its._replace(learnt=coming)).request is not None
 
 
 def test_a_poor_curve_means_the_static_limit_hopeless_last() -> None:

@@ -8,26 +8,28 @@ from math import inf
 
 import pytest
 
-from relserve.policies.admission.door import Door
+from relserve.policies.admission.door import AdmissionController
 from relserve.policies.admission.offline import LOADS, PROMPT_SHARE, profile
 from relserve.policies.admission.online import OnlineCurve
-from relserve.policies.admission.policy import Choice, Running
-from relserve.policies.admission.request import Admit, Request
+from relserve.policies.admission.policy import AdmissionChoice, RunningRequest
+from relserve.policies.admission.request import AdmissionRequest, Admit
 from relserve.policies.admission.saber import DELTA_S, WINDOW, Saber
-from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.scalability import SpeedSample
 from relserve.policies.cost import CostModel
 from tests.policies.admission.views import CURVE, request, running, view
 
-SAMPLES = [Sample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100)]
+SAMPLES = [SpeedSample(load, CURVE.speed(load)) for load in (1, 5, 20, 50, 100)]
 
 
-def chosen(waiting: Sequence[Request], inside: Sequence[Running] = (), now_s: float = 0) -> Choice:
+def chosen(
+    waiting: Sequence[AdmissionRequest], inside: Sequence[RunningRequest] = (), now_s: float = 0
+) -> AdmissionChoice:
     """One iteration."""
     return Saber("saber").choose(view(waiting, inside, now_s))
 
 
-def door(**more: object) -> Door:
-    return Door(Saber("saber"), OnlineCurve(SAMPLES, learns=False), **more)  # type: ignore[arg-type]
+def door(**more: object) -> AdmissionController:
+    return AdmissionController(Saber("saber"), OnlineCurve(SAMPLES, learns=False), **more)  # type: ignore[arg-type]
 
 
 def test_who_would_be_too_slow_is_not_admitted() -> None:
@@ -170,7 +172,7 @@ def test_the_offline_phase_is_what_the_cost_model_says_of_its_steps() -> None:
 
 def test_engines_that_share_the_load_are_as_fast_as_one_with_its_part() -> None:
     cost = CostModel(2e-5, 3e-3, 1e-4, 5e-3)
-    assert profile(cost, 4) == [Sample(4 * load, speed) for load, speed in profile(cost)]
+    assert profile(cost, 4) == [SpeedSample(4 * load, speed) for load, speed in profile(cost)]
 
 
 def test_what_is_measured_while_it_serves_changes_nothing() -> None:

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
-from relserve.policies.admission.scalability import KINDS, Fit, Sample, fit, linear, logistic, usl
+from relserve.policies.admission.scalability import KINDS, Fit, SpeedSample, fit, linear, logistic, usl
 
 LOADS = np.array([1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 100] * 10, dtype=float)
 
 
-def noisy(speeds: np.ndarray, seed: int = 1) -> list[Sample]:
+def noisy(speeds: np.ndarray, seed: int = 1) -> list[SpeedSample]:
     factors = np.random.default_rng(seed).lognormal(0, 0.05, len(speeds))
-    return [Sample(float(load), float(v)) for load, v in zip(LOADS, speeds * factors, strict=True)]
+    return [SpeedSample(float(load), float(v)) for load, v in zip(LOADS, speeds * factors, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_the_law_explains_more_than_a_line() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.floats(0.5, 500), st.floats(1e-2, 1e4)).map(lambda pair: Sample(*pair)),
+        st.tuples(st.floats(0.5, 500), st.floats(1e-2, 1e4)).map(lambda pair: SpeedSample(*pair)),
         min_size=3,
         max_size=30,
     ),
     st.sampled_from(KINDS),
 )
 @settings(deadline=None, max_examples=60)
-def test_speeds_are_positive_finite_and_never_rise(samples: list[Sample], kind: str) -> None:
+def test_speeds_are_positive_finite_and_never_rise(samples: list[SpeedSample], kind: str) -> None:
     found = fit(samples, kind)  # type: ignore[arg-type]
     speeds = found.table
     assert np.isfinite(speeds).all()
@@ -79,23 +79,26 @@ def test_a_speed_between_whole_loads_is_between_theirs() -> None:
 
 
 def test_what_is_no_measurement_is_left_out() -> None:
-    good = [Sample(1, 100), Sample(10, 80), Sample(50, 40)]
-    bad = [Sample(math.nan, 1), Sample(3, math.inf), Sample(0, 5), Sample(4, -1)]
+    good = [SpeedSample(1, 100), SpeedSample(10, 80), SpeedSample(50, 40)]
+    bad = [SpeedSample(math.nan, 1), SpeedSample(3, math.inf), SpeedSample(0, 5), SpeedSample(4, -1)]
     assert fit([*good, *bad]) == fit(good)
 
 
 def test_too_few_samples_and_unknown_forms_are_errors() -> None:
     with pytest.raises(ValueError, match="at least 3 measured speeds, there are 1"):
-        fit([Sample(1, 1), Sample(math.nan, 2)])
+        fit([SpeedSample(1, 1), SpeedSample(math.nan, 2)])
     with pytest.raises(ValueError, match="no curve 'cubic'; there are: usl, logistic, linear"):
-        fit([Sample(1, 1)] * 3, "cubic")  # type: ignore[arg-type]
+        fit([SpeedSample(1, 1)] * 3, "cubic")  # type: ignore[arg-type]
 
 
 def test_one_speed_at_one_load_is_no_poor_fit() -> None:
-    assert fit([Sample(5, 50)] * 4).r2 == 1.0
+    assert fit([SpeedSample(5, 50)] * 4).r2 == 1.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_speed_that_no_clock_can_tell_is_no_overflow(kind: str) -> None:
-    found = fit([Sample(1.0, 50.0), Sample(2.0, 40.0), Sample(3.0, 30.0), Sample(2.0, 1.7e158)], kind)
+    found = fit(
+        [SpeedSample(1.0, 50.0), SpeedSample(2.0, 40.0), SpeedSample(3.0, 30.0), SpeedSample(2.0, 1.7e158)],
+        kind,
+    )
     assert all(math.isfinite(each) for each in found.parameters)

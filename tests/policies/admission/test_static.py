@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.policies.admission.scalability import Sample
+from relserve.policies.admission.scalability import SpeedSample
 from relserve.policies.admission.static import StaticLimit, best_limit
 from relserve.policies.admission.variants import NAMES, make
 from tests.policies.admission.views import CURVE, request, running, view
@@ -19,7 +19,7 @@ def test_first_come_first_served_up_to_the_limit() -> None:
 
 
 def test_the_best_limit_is_the_largest_that_is_fast_enough() -> None:
-    samples = [Sample(load, CURVE.speed(load)) for load in range(1, 101)]
+    samples = [SpeedSample(load, CURVE.speed(load)) for load in range(1, 101)]
     assert best_limit(samples, CURVE.speed(44)) == 40
     assert best_limit(samples, 1.0) == 100
     assert best_limit(samples, 1000.0) == 10
@@ -28,8 +28,8 @@ def test_the_best_limit_is_the_largest_that_is_fast_enough() -> None:
 def test_where_nothing_was_measured_nothing_is_held_back() -> None:
     """A limit that is not known to be too high is none, as without admission."""
     assert best_limit([], 5.0) == 100
-    assert best_limit([Sample(5, 50)], 5.0) == 100
-    assert best_limit([Sample(5, 50)], 60.0) == 10
+    assert best_limit([SpeedSample(5, 50)], 5.0) == 100
+    assert best_limit([SpeedSample(5, 50)], 60.0) == 10
 
 
 def test_variants_have_names() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import inf
 
-from relserve.policies.admission.ours import Ours
+from relserve.policies.admission.ours import InTimeAdmission
 from relserve.policies.admission.policy import Learnt
 from tests.policies.admission.views import request, running, view
 
-OURS = Ours("ours")
+OURS = InTimeAdmission("ours")
 FREE = request("free", 100, inf)
 
 

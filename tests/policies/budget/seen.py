@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from relserve.policies.budget.state import Decodes, Prompts, View, Work
+from relserve.policies.budget.state import BudgetView, Decodes, Prompts, Work
 
 
 def seconds_of(work: Work, speed: float = 1.0) -> float:
@@ -46,7 +46,7 @@ def view(
     num_begun: int = 0,
     most_tokens: int = 8192,
     now_s: float = 100.0,
-) -> View:
+) -> BudgetView:
     """Rows that have said so many tokens at one pace, and prompts that have just come."""
     rows = np.ones(num_decodes)
     decodes = Decodes(
@@ -55,4 +55,4 @@ def view(
     left = np.array(prompts, dtype=float)
     slos = np.full(len(left), ttft_slo_s), np.full(len(left), tpot_slo_s if num_decodes else inf)
     waiting = Prompts(np.full(len(left), now_s), left, np.zeros(len(left)), *slos, num_begun)
-    return View(now_s, decodes, waiting, most_tokens, 256)
+    return BudgetView(now_s, decodes, waiting, most_tokens, 256)

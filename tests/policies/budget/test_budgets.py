@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relserve.policies.budget.lens import EPSILON, Lens
-from relserve.policies.budget.ours import Ours
+from relserve.policies.budget.ours import SlackBudget
 from relserve.policies.budget.policy import BudgetPolicy
-from relserve.policies.budget.state import Ended, View, Work, works_at
+from relserve.policies.budget.state import BudgetView, EndedRequest, Work, works_at
 from relserve.policies.budget.variants import NAMES, make
 from tests.policies.budget.seen import measured, seconds_of, view, works
 
@@ -27,7 +27,7 @@ def taught(name: str) -> BudgetPolicy:
     for work in works(1200):
         policy.measured(work, measured(work, rng))
     for i in range(50):
-        policy.ended(Ended(0.5, 0.015 + 0.0001 * i, 100))
+        policy.ended(EndedRequest(0.5, 0.015 + 0.0001 * i, 100))
     return policy
 
 
@@ -157,7 +157,7 @@ def test_prompts_are_never_starved_by_ours() -> None:
 
 
 def test_steps_differ_before_anything_is_learnt_and_grow_only_as_far_as_is_known() -> None:
-    ours, rng = Ours("ours"), random.Random(1)
+    ours, rng = SlackBudget("ours"), random.Random(1)
     seen = view(20, (30_000,), tpot_slo_s=1.0)
     sizes = []
     while not ours.model.is_ready:

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from relserve.policies.budget.state import Ended
+from relserve.policies.budget.state import EndedRequest
 from relserve.policies.budget.target import TradeOff, bounds, target_s
 
 
@@ -14,7 +14,7 @@ def trade(num_output: int, slope: float = -100.0) -> TradeOff:
     found = TradeOff()
     for i in range(200):
         tpot_s = 0.01 + 0.0001 * (i % 50)
-        found.add(Ended(3.0 + slope * tpot_s, tpot_s, num_output))
+        found.add(EndedRequest(3.0 + slope * tpot_s, tpot_s, num_output))
     return found
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.caching.greedy import Chosen, Offers, choose
+from relserve.policies.caching.greedy import ChosenCandidates, Offers, choose
 
 SECONDS = st.floats(0.0, 100.0)
 
@@ -22,13 +22,13 @@ def offers(draw: st.DrawFn, most: int = 6) -> Offers:
     return Offers(value, value - rho * tokens, -(-tokens // 16), hidden, np.arange(len(tokens)))
 
 
-def worth(offered: Offers, chosen: Chosen) -> float:
+def worth(offered: Offers, chosen: ChosenCandidates) -> float:
     """The sum of Eq. 7's objective."""
     pairs = zip(chosen.which, chosen.hidden, strict=True)
     return float(sum((offered.hidden_value if is_hidden else offered.value)[i] for i, is_hidden in pairs))
 
 
-def blocks(offered: Offers, chosen: Chosen) -> int:
+def blocks(offered: Offers, chosen: ChosenCandidates) -> int:
     """The left side of Eq. 7's constraint."""
     pairs = zip(chosen.which, chosen.hidden, strict=True)
     return int(sum((offered.hidden if is_hidden else offered.kv)[i] for i, is_hidden in pairs))
@@ -39,7 +39,7 @@ def optimum(offered: Offers, capacity: int) -> float:
     best = 0.0
     for kinds in product((0, 1, 2), repeat=len(offered.kv)):
         which = np.flatnonzero(kinds)
-        chosen = Chosen(which, np.array(kinds)[which] == 2)
+        chosen = ChosenCandidates(which, np.array(kinds)[which] == 2)
         if blocks(offered, chosen) <= capacity:
             best = max(best, worth(offered, chosen))
     return best

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relserve.policies.caching.requests import Requests, RequestState
+from relserve.policies.caching.requests import RequestColumns, RequestState
 from relserve.policies.caching.state import CachePlan, CacheView
 from relserve.policies.caching.variants import NAMES, make
 from tests.policies.caching.views import decoding, view, waiting
@@ -94,7 +94,7 @@ def test_someone_runs_where_anyone_is_there(name: str, shown: CacheView):
 @given(shown=views())
 def test_a_plan_depends_on_the_requests_alone(name: str, shown: CacheView):
     """Neither on the rows that they lie in, nor on what was planned before."""
-    policy, moved = make(name), Requests([waiting("gone", 5), *shown.requests])
+    policy, moved = make(name), RequestColumns([waiting("gone", 5), *shown.requests])
     moved.remove("gone")
     plan = policy.plan(shown)
     assert policy.plan(shown) == plan
@@ -103,7 +103,7 @@ def test_a_plan_depends_on_the_requests_alone(name: str, shown: CacheView):
 
 def served(name: str, more: Callable[[int], list[RequestState]], steps: int, num_blocks: int) -> list[str]:
     """Who finishes, in order, where `more` arrive at each step; requests want `expected_left` tokens."""
-    policy, requests, done = make(name), Requests(), []
+    policy, requests, done = make(name), RequestColumns(), []
     for step in range(steps):
         now_s = 0.1 * step
         for one in more(step):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relserve.policies.caching.requests import HIDDEN, NOTHING, Requests, RequestState
+from relserve.policies.caching.requests import HIDDEN, NOTHING, RequestColumns, RequestState
 from tests.policies.caching.views import decoding, waiting
 
 NAMES = st.sampled_from([f"r{i}" for i in range(12)])
@@ -14,7 +14,7 @@ NAMES = st.sampled_from([f"r{i}" for i in range(12)])
 @given(st.lists(st.tuples(NAMES, st.booleans(), st.integers(2, 99))))
 def test_it_is_a_dict_with_columns(changes: list[tuple[str, bool, int]]):
     """Whatever comes and goes, every request reads as it was put, and columns agree with it."""
-    table, truth = Requests(), dict[str, RequestState]()
+    table, truth = RequestColumns(), dict[str, RequestState]()
     for name, stays, tokens in changes:
         if stays:
             truth[name] = waiting(name, tokens) if tokens % 2 else decoding(name, tokens, "hidden", 3.0)
@@ -29,14 +29,14 @@ def test_it_is_a_dict_with_columns(changes: list[tuple[str, bool, int]]):
 
 def test_it_grows():
     """Beyond its first size, all columns with it."""
-    table = Requests(waiting(f"r{i}", i + 1, float(i)) for i in range(1000))
+    table = RequestColumns(waiting(f"r{i}", i + 1, float(i)) for i in range(1000))
     assert table["r999"] == waiting("r999", 1000, 999.0)
     assert table.order.tolist() == list(range(1000))
 
 
 def test_answers_are_counted():
     """A token more, all before it computed, one less to come."""
-    table = Requests([waiting("a", 5)])
+    table = RequestColumns([waiting("a", 5)])
     table.hold("a", "hidden", 5)
     table.answered(["a"], 2.0)
     one = table["a"]
@@ -48,7 +48,7 @@ def test_answers_are_counted():
 
 def test_who_was_put_again_keeps_its_turn():
     """Order counts arrivals, and a renewed request did not arrive again."""
-    table = Requests([waiting("a", 5), waiting("b", 5)])
+    table = RequestColumns([waiting("a", 5), waiting("b", 5)])
     table.put(waiting("a", 6))
     assert table.order.tolist() == [0, 1]
     assert "a" in table

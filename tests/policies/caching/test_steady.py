@@ -8,7 +8,7 @@ from math import inf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from relserve.policies.caching.requests import Requests, RequestState
+from relserve.policies.caching.requests import RequestColumns, RequestState
 from relserve.policies.caching.state import CacheCosts, CacheView
 from relserve.policies.caching.steady import Steady
 from tests.policies.caching.views import STEPS, decoding, view, waiting
@@ -133,7 +133,7 @@ def test_without_an_slo_the_turn_comes_by_seconds():
 
 def test_nothing_starves():
     """A large late request ends, though small ones in time come for ever, more than can be served."""
-    policy, requests, ended = Steady("ours", patience=3.0), Requests(), set[str]()
+    policy, requests, ended = Steady("ours", patience=3.0), RequestColumns(), set[str]()
     requests.put(waiting("large", 300, 0.0, slo_s=0.2, rank=1.0))
     for step in range(200):
         now_s = 0.1 * step

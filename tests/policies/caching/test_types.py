@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.caching.state import CacheCosts, Memory
-from relserve.policies.caching.types import Once, Pressure, tokens_made, type_of
+from relserve.policies.caching.state import BlockMemory, CacheCosts
+from relserve.policies.caching.types import MemoryPressure, Once, tokens_made, type_of
 from relserve.policies.caching.variants import NAMES, make
 from relserve.policies.cost import CostModel
 from tests.policies.caching.views import view, waiting
 
-POOL = Memory(1000, 16, 32)
+POOL = BlockMemory(1000, 16, 32)
 STEPS = CostModel(1e-4, 3e-3, 3e-5, 2.2e-2)
 FEW = st.integers(0, 500)
 TOKENS = st.integers(1, 4000)
@@ -26,25 +26,25 @@ def costs(extra_s: float) -> CacheCosts:
 def test_as_fast_always_pays(num_tokens: int, running: int, waiting: int):
     """Wherever it frees a block; the absorbed path."""
     expected = "hidden" if num_tokens > 16 else "kv"
-    assert type_of(num_tokens, Pressure(running, waiting), POOL, costs(0.0)) == expected
-    assert type_of(num_tokens, Pressure(running, waiting), POOL, costs(-1e-7)) == "hidden"
+    assert type_of(num_tokens, MemoryPressure(running, waiting), POOL, costs(0.0)) == expected
+    assert type_of(num_tokens, MemoryPressure(running, waiting), POOL, costs(-1e-7)) == "hidden"
 
 
 @given(TOKENS, FEW)
 def test_slower_does_not_pay_where_nobody_waits(num_tokens: int, running: int):
     """There is nothing to let in."""
-    assert type_of(num_tokens, Pressure(running, 0), POOL, costs(1e-9)) == "kv"
+    assert type_of(num_tokens, MemoryPressure(running, 0), POOL, costs(1e-9)) == "kv"
 
 
 def test_the_papers_way_does_not_pay():
     """19 us a token for keys and values computed anew (OPT-13B on an A100), however many wait."""
-    assert type_of(400, Pressure(30, 10_000), POOL, costs(1.9e-5)) == "kv"
+    assert type_of(400, MemoryPressure(30, 10_000), POOL, costs(1.9e-5)) == "kv"
 
 
 def test_a_little_slower_pays_where_many_wait():
     """200 tokens free 6 of 1,000 blocks: 0.13 ms a step of a base of 22 ms."""
-    assert type_of(200, Pressure(30, 300), POOL, costs(5e-7)) == "hidden"
-    assert type_of(200, Pressure(300, 30), POOL, costs(5e-7)) == "kv"
+    assert type_of(200, MemoryPressure(30, 300), POOL, costs(5e-7)) == "hidden"
+    assert type_of(200, MemoryPressure(300, 30), POOL, costs(5e-7)) == "kv"
 
 
 @given(TOKENS, st.integers(0, 99), FEW, FEW, st.floats(0.0, 1e-5), st.floats(0.0, 1e-5))
@@ -52,16 +52,16 @@ def test_more_waiting_and_cheaper_only_favour_hidden(
     num_tokens: int, running: int, waiting: int, more: int, extra_s: float, less_s: float
 ):
     """Monotone in both."""
-    if type_of(num_tokens, Pressure(running, waiting), POOL, costs(extra_s)) == "hidden":
+    if type_of(num_tokens, MemoryPressure(running, waiting), POOL, costs(extra_s)) == "hidden":
         cheaper = costs(max(extra_s - less_s, 0.0))
-        assert type_of(num_tokens, Pressure(running, waiting + more), POOL, cheaper) == "hidden"
+        assert type_of(num_tokens, MemoryPressure(running, waiting + more), POOL, cheaper) == "hidden"
 
 
 @given(TOKENS, FEW, FEW)
 def test_larger_hidden_states_never_pay(num_tokens: int, running: int, waiting: int):
     """Grouped-query heads: X is larger than keys and values."""
-    grouped = Memory(1000, 32, 16)
-    assert type_of(num_tokens, Pressure(running, waiting), grouped, costs(0.0)) == "kv"
+    grouped = BlockMemory(1000, 32, 16)
+    assert type_of(num_tokens, MemoryPressure(running, waiting), grouped, costs(0.0)) == "kv"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,21 +89,21 @@ def test_what_a_prompt_costs_once_weighs_less_the_longer_it_runs():
     dear = costs(0.0)._replace(made_token_s=2e-5)
     for steps, expected in ((10.0, "kv"), (40.0, "hidden")):
         once = Once(np.array([400]), np.array([0]), np.array([steps]))
-        assert type_of(640, Pressure(0, 10), POOL, dear, once) == expected
+        assert type_of(640, MemoryPressure(0, 10), POOL, dear, once) == expected
     long = Once(np.array([400]), np.array([0]), np.array([1e6]))
-    assert type_of(640, Pressure(0, 0), POOL, dear, long) == "kv"
+    assert type_of(640, MemoryPressure(0, 0), POOL, dear, long) == "kv"
 
 
 def test_what_any_hidden_request_costs_is_shared():
     """1 ms a step: too much for one alone with nobody waiting, little for one of forty where many wait."""
     dear = costs(0.0)._replace(hidden_base_s=1e-3)
-    assert type_of(640, Pressure(0, 0), POOL, dear) == "kv"
-    assert type_of(640, Pressure(0, 2), POOL, dear) == "kv"
-    assert type_of(640, Pressure(39, 40), POOL, dear) == "hidden"
+    assert type_of(640, MemoryPressure(0, 0), POOL, dear) == "kv"
+    assert type_of(640, MemoryPressure(0, 2), POOL, dear) == "kv"
+    assert type_of(640, MemoryPressure(39, 40), POOL, dear) == "hidden"
 
 
 def test_a_prefix_that_is_there_as_keys_and_values_counts_against_it():
     """400 tokens computed anew cost 40 ms; of 22 ms a step 0.4 ms are gained."""
     for steps, expected in ((50.0, "kv"), (200.0, "hidden")):
         once = Once(np.array([0]), np.array([400]), np.array([steps]))
-        assert type_of(640, Pressure(0, 10), POOL, costs(0.0), once) == expected
+        assert type_of(640, MemoryPressure(0, 10), POOL, costs(0.0), once) == expected

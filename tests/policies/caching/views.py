@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relserve.policies.caching.requests import CacheType, Requests, RequestState
-from relserve.policies.caching.state import CacheCosts, CacheView, Limits, Memory
+from relserve.policies.caching.requests import CacheType, RequestColumns, RequestState
+from relserve.policies.caching.state import BatchLimits, BlockMemory, CacheCosts, CacheView
 from relserve.policies.cost import CostModel
 
 STEPS = CostModel(1e-4, 1e-2, 1e-4, 1e-2)
@@ -40,5 +40,5 @@ def view(
 ) -> CacheView:
     """What a policy is shown; a block holds 16 tokens, or 32 hidden ones."""
     costs = CacheCosts(STEPS, 0.0, rho)
-    limits = Limits(max_num_seqs, budget)
-    return CacheView(now_s, Requests(requests), Memory(num_blocks, 16, 32), limits, costs)
+    limits = BatchLimits(max_num_seqs, budget)
+    return CacheView(now_s, RequestColumns(requests), BlockMemory(num_blocks, 16, 32), limits, costs)

@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.arrange import (
-    Candidate,
     Exclusive,
     Marginal,
     Mixed,
+    PrefillCandidate,
     StepChoices,
     always_decode,
     always_prefill,
     by_total_latency,
     latency_change,
 )
-from relserve.policies.scheduling.order import Order
+from relserve.policies.scheduling.order import RelQueryOrder
 from relserve.policies.scheduling.state import NOBODY, RelState
 
 COST = CostModel(1e-3, 0.01, 1e-3, 0.05)
@@ -34,8 +34,8 @@ def rel(
     )  # fmt: skip
 
 
-def choices(rels: list[RelState], candidates: list[Candidate], cost: CostModel) -> StepChoices:
-    order = Order.of(rels, [PRIORITIES[rel.rel_id] for rel in rels])
+def choices(rels: list[RelState], candidates: list[PrefillCandidate], cost: CostModel) -> StepChoices:
+    order = RelQueryOrder.of(rels, [PRIORITIES[rel.rel_id] for rel in rels])
     at_work = sum(bool(r.num_waiting or r.num_running) for r in rels)
     with_waiting = sum(bool(r.num_waiting) for r in rels)
     decoding = order.sort(r for r in rels if r.num_decoding)
@@ -43,7 +43,7 @@ def choices(rels: list[RelState], candidates: list[Candidate], cost: CostModel) 
 
 
 def view(decoding: list[RelState], head: RelState | None, rows: int = 4, num_waiting: int = 1) -> StepChoices:
-    candidates = [] if head is None else [Candidate(head, 100.0 * rows, rows)]
+    candidates = [] if head is None else [PrefillCandidate(head, 100.0 * rows, rows)]
     others = [rel(f"other {i}", 1e6, waiting=1) for i in range(num_waiting - (head is not None))]
     heads = [] if head is None or head in decoding else [head]
     return choices([*decoding, *heads, *others], candidates, COST)
@@ -113,7 +113,7 @@ def test_mixed_holds_nothing_back() -> None:
 def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_delays() -> None:
     running, head = rel("a", 1.0, 10, 10), rel("w", 5.0, waiting=4, cap=10)
     gpu = CostModel(1e-3, 5e-3, 1e-5, 2e-2)
-    long = [Candidate(head, 2000.0, 4)]
+    long = [PrefillCandidate(head, 2000.0, 4)]
     behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
     assert Marginal().decide(choices([running, head, *behind], long, gpu)).prefill == frozenset({"w"})
     assert Marginal().decide(choices([running, head], long, gpu)).prefill == NOBODY
@@ -122,17 +122,21 @@ def test_marginal_mixes_in_a_prefill_that_many_wait_for_and_not_one_that_only_de
 def test_marginal_counts_shared_steps_as_saved_only_as_far_as_all_rows_come_along() -> None:
     running, gpu = rel("a", 1.0, 10, 10), CostModel(1e-5, 1e-4, 1e-5, 2e-3)
     whole, part = rel("w", 5.0, waiting=4, cap=10), rel("w", 5.0, waiting=100, cap=10)
-    assert Marginal().decide(choices([running, whole], [Candidate(whole, 2e3, 4)], gpu)).prefill == {"w"}
-    assert Marginal().decide(choices([running, part], [Candidate(part, 2e3, 4)], gpu)).prefill == NOBODY
+    assert Marginal().decide(choices([running, whole], [PrefillCandidate(whole, 2e3, 4)], gpu)).prefill == {
+        "w"
+    }
+    assert (
+        Marginal().decide(choices([running, part], [PrefillCandidate(part, 2e3, 4)], gpu)).prefill == NOBODY
+    )
     half_done = rel("w", 5.0, cap=10)
     half_done.num_running, half_done.prefill_left = 4, 4000
-    rest = [Candidate(half_done, 2e3, 0)]
+    rest = [PrefillCandidate(half_done, 2e3, 0)]
     assert Marginal().decide(choices([running, half_done], rest, gpu)).prefill == {"w"}
 
 
 def test_marginal_pauses_decodes_for_the_more_urgent_unless_many_would_pay_for_it() -> None:
     head, running = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10)
-    cost, short = CostModel(1e-5, 5e-3, 1e-4, 2e-2), [Candidate(head, 100.0, 4)]
+    cost, short = CostModel(1e-5, 5e-3, 1e-4, 2e-2), [PrefillCandidate(head, 100.0, 4)]
     plan = Marginal().decide(choices([head, running], short, cost))
     assert (plan.decode, plan.prefill, plan.reason) == (NOBODY, {"w"}, "prefill first")
     behind = [rel(f"b{i}", 9.0, waiting=1) for i in range(40)]
@@ -145,15 +149,15 @@ def test_marginal_pauses_decodes_for_the_more_urgent_unless_many_would_pay_for_i
 def test_marginal_pauses_only_for_the_more_urgent_of_those_that_join() -> None:
     head, running, tail = rel("w", 1.0, waiting=4, cap=10), rel("a", 5.0, 50, 10), rel("z", 9.0, waiting=1)
     cost = CostModel(1e-5, 5e-3, 1e-4, 2e-2)
-    joining = [Candidate(head, 100.0, 4), Candidate(tail, 1.0, 1)]
+    joining = [PrefillCandidate(head, 100.0, 4), PrefillCandidate(tail, 1.0, 1)]
     plan = Marginal().decide(choices([head, running, tail], joining, cost))
     assert (plan.decode, plan.prefill, plan.max_admit) == (NOBODY, {"w"}, 4)
 
 
 def test_marginal_pauses_a_relquerys_own_decodes_only_if_the_rest_can_get_in() -> None:
     own, cost = rel("w", 1.0, 50, 10, waiting=40, cap=10), CostModel(1e-5, 5e-3, 1e-4, 2e-2)
-    assert Marginal().decide(choices([own], [Candidate(own, 4e3, 20)], cost)).decode == NOBODY
-    held_up = [Candidate(own, 100.0, 1, held_up=True)]
+    assert Marginal().decide(choices([own], [PrefillCandidate(own, 4e3, 20)], cost)).decode == NOBODY
+    held_up = [PrefillCandidate(own, 100.0, 1, held_up=True)]
     mixed = Marginal().decide(choices([own], held_up, cost))
     assert (mixed.decode, mixed.prefill) == (None, {"w"})
 
@@ -161,7 +165,7 @@ def test_marginal_pauses_a_relquerys_own_decodes_only_if_the_rest_can_get_in() -
 def test_marginal_never_lets_the_less_urgent_overtake() -> None:
     running = rel("a", 1.0, 10, 10)
     big, small = rel("big", 5.0, waiting=40, cap=10), rel("small", 6.0, waiting=1, cap=10)
-    candidates = [Candidate(big, 2000.0, 40), Candidate(small, 1.0, 1)]
+    candidates = [PrefillCandidate(big, 2000.0, 40), PrefillCandidate(small, 1.0, 1)]
     plan = Marginal().decide(choices([running, big, small], candidates, CostModel(1e-3, 5e-3, 1e-5, 2e-3)))
     assert plan.prefill == NOBODY
     assert plan.reason == "decode first"

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from relserve.policies.scheduling.book import RelBook, Totals
+from relserve.policies.scheduling.book import RelBook, RelQueryTotals
 from relserve.policies.scheduling.state import RelState
 from tests.policies.states import view_of
 
@@ -40,7 +40,7 @@ def test_totals_and_slots_agree_with_a_recount(steps: list[list[tuple[int, int, 
 
 def check(book: RelBook, alive: dict[str, RelState]) -> None:
     states = list(alive.values())
-    assert book.totals == Totals(
+    assert book.totals == RelQueryTotals(
         sum(s.num_waiting > 0 for s in states), sum(s.num_running > 0 for s in states),
         sum(s.num_waiting + s.num_running > 0 for s in states), sum(s.num_decoding for s in states),
         sum(s.sum_decode_left for s in states),

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from relserve.policies.scheduling.arrange import Candidate
-from relserve.policies.scheduling.order import Order
-from relserve.policies.scheduling.state import FreeCapacity, Limits, RelState
+from relserve.policies.scheduling.arrange import PrefillCandidate
+from relserve.policies.scheduling.order import RelQueryOrder
+from relserve.policies.scheduling.state import EngineLimits, FreeCapacity, RelState
 from relserve.policies.scheduling.variants import DEFAULT, make
 from tests.policies.states import PLENTY, view_of
 
-LIMITS = Limits(max_num_seqs=64, max_num_batched_tokens=1000, kv_tokens=100_000)
+LIMITS = EngineLimits(max_num_seqs=64, max_num_batched_tokens=1000, kv_tokens=100_000)
 
 
-def candidates(states: list[RelState], free_capacity: FreeCapacity) -> list[Candidate]:
+def candidates(states: list[RelState], free_capacity: FreeCapacity) -> list[PrefillCandidate]:
     """In the order given."""
     policy = make(DEFAULT)
     view = view_of(states, limits=LIMITS, free_capacity=free_capacity)
     policy.book.take(view)
-    return policy.candidates(view, Order.of(states, [float(place) for place in range(len(states))]))
+    return policy.candidates(view, RelQueryOrder.of(states, [float(place) for place in range(len(states))]))
 
 
 def waiting(num_rows: int) -> RelState:

@@ -7,15 +7,15 @@ from functools import cache
 
 import pytest
 
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling import book, order
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 
-COST, LIMITS = CostModel(1e-4, 5e-3, 1e-4, 2e-2), Limits(32, 1024, 6000)
+COST, LIMITS = CostModel(1e-4, 5e-3, 1e-4, 2e-2), EngineLimits(32, 1024, 6000)
 WITH_PATIENCE = {  # mean and largest latency in seconds
     "fcfs": (1.9893028788559939, 4.662177478306169),
     "static": (1.39462287885599, 5.981477478306155),
@@ -51,7 +51,7 @@ def trace() -> list[RelSpec]:
 
 
 def mean_and_largest_s(name: str, **guard: float) -> tuple[float, float]:
-    spec = EngineSpec(COST, LIMITS, chunked=not name.endswith(("+pp", "+dp", "+aba")))
+    spec = RelQueryEngineSpec(COST, LIMITS, chunked=not name.endswith(("+pp", "+dp", "+aba")))
     found = simulate(trace(), spec, make(name, **guard))
     return found.mean_s, max(r.latency_s for r in found.latencies)
 

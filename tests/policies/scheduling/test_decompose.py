@@ -6,15 +6,17 @@ from hypothesis import strategies as st
 
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.decompose import AloneWork, batch_decompose, pem, pem_exact
-from relserve.policies.scheduling.state import Limits, RelState
+from relserve.policies.scheduling.state import EngineLimits, RelState
 
 COST = CostModel(1e-4, 5e-3, 1e-4, 2e-2)
-limits = st.builds(Limits, st.integers(1, 64), st.integers(64, 4096), st.integers(64, 20_000))
+limits = st.builds(EngineLimits, st.integers(1, 64), st.integers(64, 4096), st.integers(64, 20_000))
 row_lists = st.lists(st.integers(1, 600), max_size=120)
 
 
 @given(row_lists, st.integers(1, 100), limits)
-def test_batches_hold_every_row_once_and_obey_the_limits(rows: list[int], cap: int, lim: Limits) -> None:
+def test_batches_hold_every_row_once_and_obey_the_limits(
+    rows: list[int], cap: int, lim: EngineLimits
+) -> None:
     batches = batch_decompose(rows, cap, lim)
     assert sum(batches.prefills) == sum(rows)
     assert sum(batches.decodes) == len(rows) * cap
@@ -25,21 +27,21 @@ def test_batches_hold_every_row_once_and_obey_the_limits(rows: list[int], cap: i
 
 def test_the_erratum_accum_is_reset_after_a_wave() -> None:
     """As printed, every row after the first full wave would start a wave of its own."""
-    batches = batch_decompose([100] * 40, 2, Limits(64, 1000, 1000))
+    batches = batch_decompose([100] * 40, 2, EngineLimits(64, 1000, 1000))
     assert batches.decodes == [10, 10] * 4
     assert batches.prefills == [1000.0] * 4
 
 
 def test_pem_by_hand() -> None:
     state = relation(rows=[100] * 3, cap=4)
-    lim = Limits(8, 1000, 10_000)
+    lim = EngineLimits(8, 1000, 10_000)
     expected = COST.prefill(300) + 4 * COST.decode(3)
     assert seconds(pem_exact(state, 1.0, lim)) == pytest.approx(expected)
     assert seconds(pem(state, 1.0, lim)) == pytest.approx(expected)
 
 
 def test_rows_that_have_not_arrived_are_extrapolated() -> None:
-    lim = Limits(64, 4096, 100_000)
+    lim = EngineLimits(64, 4096, 100_000)
     half, whole = relation([100] * 5, cap=10), relation([100] * 10, cap=10)
     half.num_rows = 10
     assert seconds(pem(half, 1.0, lim)) == pytest.approx(seconds(pem(whole, 1.0, lim)))
@@ -47,7 +49,7 @@ def test_rows_that_have_not_arrived_are_extrapolated() -> None:
 
 
 @given(st.lists(st.integers(50, 300), min_size=1, max_size=100), st.integers(1, 100), limits)
-def test_the_closed_form_is_near_the_exact_one(rows: list[int], cap: int, lim: Limits) -> None:
+def test_the_closed_form_is_near_the_exact_one(rows: list[int], cap: int, lim: EngineLimits) -> None:
     """Apart by at most the waves and batches that unequal rows shift."""
     state = relation(rows, cap)
     exact, closed = seconds(pem_exact(state, 1.0, lim)), seconds(pem(state, 1.0, lim))
@@ -58,7 +60,9 @@ def test_the_closed_form_is_near_the_exact_one(rows: list[int], cap: int, lim: L
 
 
 @given(row_lists.filter(len), st.integers(2, 100), limits, st.data())
-def test_priority_falls_as_work_is_done(rows: list[int], cap: int, lim: Limits, data: st.DataObject) -> None:
+def test_priority_falls_as_work_is_done(
+    rows: list[int], cap: int, lim: EngineLimits, data: st.DataObject
+) -> None:
     """A row less, or a decode step done, never raises the estimate."""
     state = relation(rows, cap)
     fewer = relation(rows[:-1], cap)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.cost import CostModel
 from relserve.policies.scheduling.guard import PatienceGuard
 from relserve.policies.scheduling.priority import Dynamic
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import DEFAULT, make
 from tests.policies.states import Ranking, relation, view_of
 
@@ -77,7 +77,7 @@ def worst_over_fcfs(patience: float, cap: int | None) -> float:
     rels = [RelSpec(f"long {i}", 1.0 * i, rows_of(rng, 30, 40), cap or 40, kind="long") for i in range(5)]
     for number, arrival_s in enumerate(poisson_arrivals(5.0, 250, rng)):
         rels.append(RelSpec(f"s{number}", arrival_s, rows_of(rng, 8, 5), cap or 5, kind="short"))
-    spec = EngineSpec(CostModel(2e-4, 5e-3, 2e-4, 1e-2), Limits(64, 2048, 50_000))
+    spec = RelQueryEngineSpec(CostModel(2e-4, 5e-3, 2e-4, 1e-2), EngineLimits(64, 2048, 50_000))
     latency = {
         name: {each.rel_id: each.latency_s for each in simulate(rels, spec, policy).latencies}
         for name, policy in (("fcfs", make("fcfs")), ("ours", make(DEFAULT, patience=patience)))

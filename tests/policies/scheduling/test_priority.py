@@ -5,21 +5,21 @@ from dataclasses import astuple
 import pytest
 
 from relserve.policies.cost import CostModel
-from relserve.policies.scheduling.priority import Arrival, Dynamic, Static
+from relserve.policies.scheduling.priority import Dynamic, FirstComeFirstServed, StaticPriority
 from relserve.policies.scheduling.state import RelState
 from tests.policies.states import COST, Ranking, relation, view_of
 
 
 def test_arrival_goes_by_arrival_and_static_and_dynamic_by_size() -> None:
     states = [relation("big", 90, 0.0), relation("small", 3, 1.0), relation("middle", 30, 2.0)]
-    assert Ranking(Arrival()).show(view_of(states)).order == ["big", "small", "middle"]
-    for policy in (Static(), Dynamic(), Dynamic(exact=True), Dynamic(share_bases=True)):
+    assert Ranking(FirstComeFirstServed()).show(view_of(states)).order == ["big", "small", "middle"]
+    for policy in (StaticPriority(), Dynamic(), Dynamic(exact=True), Dynamic(share_bases=True)):
         assert Ranking(policy).show(view_of(states)).order == ["small", "middle", "big"], policy
 
 
 def test_static_never_changes_and_dynamic_follows_progress() -> None:
     state = relation("r", 50)
-    static, dynamic = Ranking(Static()), Ranking(Dynamic())
+    static, dynamic = Ranking(StaticPriority()), Ranking(Dynamic())
     static.show(view_of([state]))
     fixed = static.value("r")
     state.num_waiting, state.waiting_tokens, state.num_running = 10, 2000, 5
@@ -82,8 +82,10 @@ def test_the_bases_of_steps_are_shared_by_the_relqueries_at_work() -> None:
         assert [name for name in found if name in expected] == expected
 
 
-@pytest.mark.parametrize("policy", [Static(), Dynamic()])
-def test_rows_beyond_those_announced_have_the_relquery_estimated_anew(policy: Static | Dynamic) -> None:
+@pytest.mark.parametrize("policy", [StaticPriority(), Dynamic()])
+def test_rows_beyond_those_announced_have_the_relquery_estimated_anew(
+    policy: StaticPriority | Dynamic,
+) -> None:
     """A list of prompts over HTTP announces one row, and its rows may come over several steps."""
     state = relation("listed", 1)
     ranking = Ranking(policy).show(view_of([state]))

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from lab.simulator.engine import EngineSpec
+from lab.simulator.engine import RelQueryEngineSpec
 from lab.simulator.run import simulate
 from lab.simulator.workload import RelSpec, RowSpec, poisson_arrivals
 from relserve.policies.scheduling.shadow import FcfsShadow
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 from relserve.policies.scheduling.variants import make
 from tests.policies.states import COST, LIMITS, relation
 
@@ -29,9 +29,9 @@ def trace(rate: float, count: int, seed: int) -> list[RelSpec]:
 @pytest.mark.parametrize("rate", [0.5, 2.0, 4.0], ids=["idle", "busy", "overloaded"])
 @pytest.mark.parametrize("kv_tokens", [4_000, 100_000], ids=["tight", "roomy"])
 def test_it_foresees_what_the_engine_does(rate: float, kv_tokens: int) -> None:
-    limits = Limits(64, 2048, kv_tokens)
+    limits = EngineLimits(64, 2048, kv_tokens)
     rels = trace(rate, 40, 1)
-    done = simulate(rels, EngineSpec(COST, limits), make("fcfs")).latencies
+    done = simulate(rels, RelQueryEngineSpec(COST, limits), make("fcfs")).latencies
     shadow = FcfsShadow()
     for rel in rels:
         shadow.advance(rel.arrival_s, COST, limits)
@@ -99,7 +99,7 @@ def test_more_rows_than_were_announced_take_longer() -> None:
 def test_a_row_larger_than_memory_does_not_stop_it() -> None:
     shadow = FcfsShadow()
     shadow.arrive(relation("r", 3), 1.0)
-    shadow.advance(1e6, COST, Limits(4, 64, 10))
+    shadow.advance(1e6, COST, EngineLimits(4, 64, 10))
     assert "r" in shadow.latency_s
 
 

@@ -25,8 +25,8 @@ def test_model_is_small_and_as_configured() -> None:
 
 
 @pytest.fixture(scope="module")
-def model() -> evaluate.Model:
-    return evaluate.Model()
+def model() -> evaluate.ChoiceModel:
+    return evaluate.ChoiceModel()
 
 
 @pytest.mark.long
@@ -39,11 +39,11 @@ def model() -> evaluate.Model:
         ("rating", 0.8),
     ],
 )
-def test_held_out_accuracy(model: evaluate.Model, task: str, least: float) -> None:
+def test_held_out_accuracy(model: evaluate.ChoiceModel, task: str, least: float) -> None:
     assert evaluate.accuracy(model, heldout(task, 60, seed=11)) >= least
 
 
-def test_choices_constrain_the_answer(model: evaluate.Model) -> None:
+def test_choices_constrain_the_answer(model: evaluate.ChoiceModel) -> None:
     prompts = ["<s><|user|>\nnonsense\n<|assistant|>\n"] * 2
     assert set(model.complete(prompts, ("zebra", "yes please"), 12)) <= {"zebra", "yes please"}
 

@@ -17,9 +17,9 @@ trainer = later("training.tiny.trainer")
 transformers = later("transformers")
 
 
-def micro() -> plan.Plan:
+def micro() -> plan.TrainingPlan:
     """A plan of six steps of a model that trains within seconds."""
-    return plan.Plan(
+    return plan.TrainingPlan(
         Path(), minutes=60.0, max_steps=6, batch_tokens=256, easy_pools=1, hidden=32, layers=2, heads=2,
         intermediate=48, vocab=400, tokenizer_examples=60, save_every_s=0.0,
     )  # fmt: skip

@@ -51,7 +51,7 @@ def plan(micro: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_only_answers_weigh_fully(tokenizer: Any) -> None:
-    encode = batches.Encoder(tokenizer, 0.05)
+    encode = batches.WeightedEncoder(tokenizer, 0.05)
     ids, weights = encode("beer t0 : abv c1 num", [(" ? max abv =>", "select max ( c1 ) from t0")])
     assert len(ids) == len(weights)
     assert tokenizer.decode([i for i, w in zip(ids, weights, strict=True) if w == 1.0]) == (
@@ -76,14 +76,14 @@ def test_a_run_goes_on_and_its_state_can_be_exported(plan: Any, tokenizer: Any) 
 
 def test_an_untrained_model_answers_within_the_grammar(plan: Any) -> None:
     one = example("answers", held_out=True)
-    answers = answering.Model(plan.out / "model").shuffled([(one.schema.schema, one.question)], 3)[0]
+    answers = answering.GrammarModel(plan.out / "model").shuffled([(one.schema.schema, one.question)], 3)[0]
     assert len(answers) == 3
     assert all(sql is None or sql.startswith("SELECT ") for sql in answers)
     assert any(answers)
 
 
 def test_evaluation_tells_right_from_wrong(plan: Any) -> None:
-    model = answering.Model(plan.out / "model")
+    model = answering.GrammarModel(plan.out / "model")
     held_out = batches.evaluation_set(model.tokenizer, 4, held_out=True)
     assert sum(len(batch.ids) for batch in held_out) == 4
     assert answering.share_told(model.model, held_out) == 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from relserve.policies.budget.state import Budget, Ended, View, Work
+from relserve.policies.budget.state import Budget, BudgetView, EndedRequest, Work
 from relserve.policies.budget.static import within
 
 
@@ -21,11 +21,11 @@ class RandomBudgets:
     def token_s(self) -> float | None:
         return self._rng.choice([None, 0.0, 1e-4, 1e-2])
 
-    def choose(self, view: View) -> Budget:
+    def choose(self, view: BudgetView) -> Budget:
         return within(view, self._rng.choice([0, 1, 40, 300]), self._rng.choice([1, math.inf]))
 
     def measured(self, work: Work, seconds: float) -> None:
         assert seconds > 0
 
-    def ended(self, request: Ended) -> None:
+    def ended(self, request: EndedRequest) -> None:
         assert request.num_output > 0

@@ -131,7 +131,7 @@ def test_decodes_with_a_limit_are_not_held_up_by_long_prompts(variant: str) -> N
     """A policy of four prompt tokens a step: each step gives each row that decodes its token."""
 
     class Four(RandomBudgets):
-        def choose(self, view: View) -> Budget:
+        def choose(self, view: BudgetView) -> Budget:
             return within(view, view.num_decodes + 4)
 
     scheduler = testing.scheduler_of(MODEL, variant, False, 200)
@@ -147,7 +147,7 @@ def test_a_decision_that_schedules_nothing_is_followed_by_one_without_a_budget()
     """Requests that the policy does not let in are let in by the next step."""
 
     class Nobody(RandomBudgets):
-        def choose(self, view: View) -> Budget:
+        def choose(self, view: BudgetView) -> Budget:
             return Budget(1, 0, math.inf, "nobody")
 
     scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
@@ -158,12 +158,12 @@ def test_a_decision_that_schedules_nothing_is_followed_by_one_without_a_budget()
 
 
 def test_the_view_says_who_decodes_and_who_waits() -> None:
-    seen: list[View] = []
+    seen: list[BudgetView] = []
 
     class Watching(RandomBudgets):
         token_s = None
 
-        def choose(self, view: View) -> Budget:
+        def choose(self, view: BudgetView) -> Budget:
             seen.append(view)
             return within(view, 60)
 
@@ -191,7 +191,7 @@ def test_who_is_late_in_any_case_lets_others_go_first(variant: str) -> None:
     class Knowing(RandomBudgets):
         token_s = 1e-3
 
-        def choose(self, view: View) -> Budget:
+        def choose(self, view: BudgetView) -> Budget:
             reasons.append(scheduler.budgets.latest and scheduler.budgets.latest.reason)
             return within(view, 400, reason="tried")
 
@@ -209,12 +209,12 @@ def test_who_is_late_in_any_case_lets_others_go_first(variant: str) -> None:
 
 
 def test_planning_ahead_counts_the_token_that_is_being_computed() -> None:
-    seen: list[View] = []
+    seen: list[BudgetView] = []
 
     class Watching(RandomBudgets):
         token_s = None
 
-        def choose(self, view: View) -> Budget:
+        def choose(self, view: BudgetView) -> Budget:
             seen.append(view)
             return within(view, 30)
 

@@ -48,7 +48,7 @@ def follows_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
         for block in held[start // per_block : -(-end // per_block)]:
             written_as[block] = kind
 
-    monkeypatch.setattr("lab.made_up_worker.Worker.check_blocks", check_blocks)
+    monkeypatch.setattr("lab.made_up_worker.MadeUpWorker.check_blocks", check_blocks)
 
 
 def served(is_async: bool, switch_every: int, **more: Any) -> tuple[Any, testing.Ran, list[bool]]:

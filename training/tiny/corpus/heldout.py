@@ -148,7 +148,7 @@ def _extraction(rng: Random, unseen: bool) -> _Call:
     return _Call(template, column, (), None, draw)
 
 
-def _holds(row: rows.Row, field: str, column: str) -> bool:
+def _holds(row: rows.GeneratedRow, field: str, column: str) -> bool:
     value = row.columns.get(field, "")
     return bool(value) and value in row.columns[column]
 

@@ -38,7 +38,7 @@ class Domain:
 
 
 @dataclass(frozen=True)
-class Body:
+class ReviewText:
     """A written review."""
 
     text: str
@@ -122,13 +122,13 @@ def _clauses(
 _WEAK = re.compile(r"light|faint|slight|average|fade|little|hint|dusty|had this")
 
 
-def _plain_note(writer: Writer, domain: Domain, size: int) -> Body:
+def _plain_note(writer: Writer, domain: Domain, size: int) -> ReviewText:
     full = [entry for entry in domain.neutral.part(writer.held_out) if not _WEAK.search(entry)]
     said = [writer.say(full) for _ in range(size)]
-    return Body(fix_articles(" ".join(sentence(clause) for clause in said)), {}, (), ())
+    return ReviewText(fix_articles(" ".join(sentence(clause) for clause in said)), {}, (), ())
 
 
-def write_body(writer: Writer, domain: Domain, stars: int, size: int) -> Body:
+def write_body(writer: Writer, domain: Domain, stars: int, size: int) -> ReviewText:
     """Write a review of about `size` sentences whose overall verdict is `stars` (1 to 5)."""
     rng = writer.rng
     seen: dict[bool, list[str]] = {True: [], False: []}
@@ -151,4 +151,4 @@ def write_body(writer: Writer, domain: Domain, stars: int, size: int) -> Body:
         else:
             middle.insert(0, verdict)
     text = fix_articles(" ".join(sentence(clause) for clause in middle))
-    return Body(text, wanted, tuple(seen[True]), tuple(seen[False]))
+    return ReviewText(text, wanted, tuple(seen[True]), tuple(seen[False]))

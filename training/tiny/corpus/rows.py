@@ -16,7 +16,7 @@ from training.tiny.corpus import (
     summaries,
 )  # fmt: skip
 from training.tiny.corpus.noise import roughen
-from training.tiny.corpus.reviews import VERDICTS, Body, Domain, write_body
+from training.tiny.corpus.reviews import VERDICTS, Domain, ReviewText, write_body
 from training.tiny.corpus.text import Writer
 
 KINDS = ("products", "films", "beers", "tickets")
@@ -24,7 +24,7 @@ REVIEW_SIZES = (1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 10, 14)  # sentences
 
 
 @dataclass(frozen=True)
-class Row:
+class GeneratedRow:
     """One generated row.
 
     `columns` are what a SQL table would hold; `stars` is 1 to 5 or None; `facts` answers yes/no questions by
@@ -53,7 +53,7 @@ MENTIONS = {
 }  # fmt: skip
 
 
-def _askable_facts(body: Body, stars: int, domain: Domain) -> dict[str, bool]:
+def _askable_facts(body: ReviewText, stars: int, domain: Domain) -> dict[str, bool]:
     """Keep the facts that the text settles; a mention is denied only if no related word is there."""
     facts = {}
     for name, wanted in body.facts.items():
@@ -113,7 +113,9 @@ def _stars(rng: Random) -> int:
     return rng.choice((1, 1, 2, 2, 3, 4, 4, 5, 5))
 
 
-def product_row(rng: Random, held_out: bool, stars: int | None = None, item: str | None = None) -> Row:
+def product_row(
+    rng: Random, held_out: bool, stars: int | None = None, item: str | None = None
+) -> GeneratedRow:
     """Write a product with its review; `stars` and `item` (a word of the lexicon) are drawn unless given."""
     writer = make_writer("products", rng, held_out)
     stars = stars or _stars(rng)
@@ -168,10 +170,10 @@ def product_row(rng: Random, held_out: bool, stars: int | None = None, item: str
     }  # fmt: skip
     facts = _askable_facts(body, stars, DOMAINS["products"])
     summary, reply = summaries.review_summary(body, stars, plain), summaries.reply(body, stars, plain, rng)
-    return Row("products", columns, stars, facts, {"category": category}, summary, reply)
+    return GeneratedRow("products", columns, stars, facts, {"category": category}, summary, reply)
 
 
-def film_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
+def film_row(rng: Random, held_out: bool, stars: int | None = None) -> GeneratedRow:
     """Write a film with its plot and a review."""
     writer = make_writer("films", rng, held_out)
     stars = stars or _stars(rng)
@@ -210,10 +212,10 @@ def film_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
         "item": "film",
     }  # fmt: skip
     summary, reply = summaries.review_summary(body, stars, "film"), summaries.reply(body, stars, "film", rng)
-    return Row("films", columns, stars, facts, {"genre": genre}, summary, reply)
+    return GeneratedRow("films", columns, stars, facts, {"genre": genre}, summary, reply)
 
 
-def beer_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
+def beer_row(rng: Random, held_out: bool, stars: int | None = None) -> GeneratedRow:
     """Write a beer with a tasting note."""
     writer = make_writer("beers", rng, held_out)
     stars = stars or _stars(rng)
@@ -243,4 +245,4 @@ def beer_row(rng: Random, held_out: bool, stars: int | None = None) -> Row:
         "listing": listing, "item": "beer",
     }  # fmt: skip
     summary, reply = summaries.review_summary(body, stars, "beer"), summaries.reply(body, stars, "beer", rng)
-    return Row("beers", columns, stars, facts, {"style": family}, summary, reply)
+    return GeneratedRow("beers", columns, stars, facts, {"style": family}, summary, reply)

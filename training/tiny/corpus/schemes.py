@@ -7,7 +7,7 @@ from random import Random
 from training.tiny.corpus import lex_beers, lex_films, lex_products, lex_tickets, rows
 from training.tiny.corpus.tickets import ticket_row
 
-RowMaker = Callable[..., rows.Row]
+RowMaker = Callable[..., rows.GeneratedRow]
 REVIEW_ROWS: tuple[RowMaker, ...] = (rows.product_row, rows.film_row, rows.beer_row)
 _TOO_CLOSE = (
     {"Crime", "Thriller"}, {"Fantasy", "Animation"}, {"Drama", "Family"}, {"refund", "complaint"},

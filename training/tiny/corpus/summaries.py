@@ -2,7 +2,7 @@
 
 from random import Random
 
-from training.tiny.corpus.reviews import Body
+from training.tiny.corpus.reviews import ReviewText
 
 _ATTITUDE = {
     1: "hates the {item}", 2: "is disappointed with the {item}", 3: "has mixed feelings about the {item}",
@@ -10,7 +10,7 @@ _ATTITUDE = {
 }  # fmt: skip
 
 
-def review_summary(body: Body, stars: int, item: str) -> str:
+def review_summary(body: ReviewText, stars: int, item: str) -> str:
     """Say in one sentence how the reviewer feels, what is praised and what is criticised."""
     text = "The reviewer " + _ATTITUDE[stars].replace("{item}", item)
     praised, blamed = body.praised[:1], body.blamed[:1]
@@ -23,7 +23,7 @@ def review_summary(body: Body, stars: int, item: str) -> str:
     return text + "."
 
 
-def reply(body: Body, stars: int, item: str, rng: Random) -> str:
+def reply(body: ReviewText, stars: int, item: str, rng: Random) -> str:
     """Answer the reviewer politely."""
     if stars >= 4:
         praise = f" We are glad that you like the {body.praised[0] if body.praised else item}."

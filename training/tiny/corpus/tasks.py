@@ -42,7 +42,7 @@ FIELDS: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
 
 
 @dataclass(frozen=True)
-class Example:
+class TaskExample:
     """One call: `template` holds `{data}`; `choices` or `bounds` constrain the answer."""
 
     task: str
@@ -62,11 +62,11 @@ class Example:
         return score_line(*self.bounds) + text if self.bounds else text
 
 
-def _noun(row: rows.Row, rng: Random) -> str:
+def _noun(row: rows.GeneratedRow, rng: Random) -> str:
     return rng.choice(phrasings.NOUNS[row.kind])
 
 
-def _data(row: rows.Row, column: str, rng: Random) -> str:
+def _data(row: rows.GeneratedRow, column: str, rng: Random) -> str:
     """Return the column's text, now and then with the row's name, as in a template of two columns."""
     text = row.columns[column]
     name = row.columns.get("title") or row.columns["name"]
@@ -81,26 +81,32 @@ def _data(row: rows.Row, column: str, rng: Random) -> str:
 
 
 def _with_choices(
-    task: str, column: str, row: rows.Row, said: str, picks: tuple[str, ...], answer: str, rng: Random
-) -> Example:
+    task: str,
+    column: str,
+    row: rows.GeneratedRow,
+    said: str,
+    picks: tuple[str, ...],
+    answer: str,
+    rng: Random,
+) -> TaskExample:
     """Give the choices in the typed line, or in the instruction's own words in a third of the examples."""
     template = layouts.compose(said, column, rng)
     data = _data(row, column, rng) if task == "sentiment" else row.columns[column]
     if rng.random() < 0.67:
-        return Example(task, column, template, data, answer, picks)
+        return TaskExample(task, column, template, data, answer, picks)
     named = labels.in_words(picks, rng)
     template = (
         f"{template}{rng.choice((' ', chr(10)))}{named}" if rng.random() < 0.7 else f"{named} {template}"
     )
-    return Example(task, column, template, data, answer)
+    return TaskExample(task, column, template, data, answer)
 
 
-def sentiment(rng: Random, held_out: bool) -> Example:
+def sentiment(rng: Random, held_out: bool) -> TaskExample:
     """Ask for a label of the whole review."""
     return judge_row(rng.choice(REVIEW_ROWS)(rng, held_out, rng.choice((1, 1, 2, 2, 3, 4, 4, 5, 5))), rng)
 
 
-def judge_row(row: rows.Row, rng: Random) -> Example:
+def judge_row(row: rows.GeneratedRow, rng: Random) -> TaskExample:
     """Ask for the sentiment of a row with stars, under a label set that has a label for them."""
     size, stars = rng.choice((3, 5) if row.stars == 3 else (2, 2, 2, 3, 3, 5)), row.stars or 3
     ordered = labels.case(rng.choice({2: labels.TWO, 3: labels.THREE, 5: labels.FIVE}[size]), rng)
@@ -111,7 +117,7 @@ def judge_row(row: rows.Row, rng: Random) -> Example:
     return _with_choices("sentiment", "review", row, said, picks, answer, rng)
 
 
-def category(rng: Random, held_out: bool) -> Example:
+def category(rng: Random, held_out: bool) -> TaskExample:
     """Ask for a category among given ones."""
     scheme = rng.choice(("category", "category", "genre", "style", "matter", "matter"))
     row, column = SCHEMES[scheme].make(rng, held_out), rng.choice(SCHEMES[scheme].columns)
@@ -126,12 +132,12 @@ def to_scale(stars: int, lo: int, hi: int) -> int:
     return int(lo + (hi - lo) * (stars - 1) / 4 + 0.5)
 
 
-def rating(rng: Random, held_out: bool) -> Example:
+def rating(rng: Random, held_out: bool) -> TaskExample:
     """Ask for a score; the scale stands in the typed line or in the instruction."""
     return rate_row(rng.choice(REVIEW_ROWS)(rng, held_out, rng.randint(1, 5)), rng)
 
 
-def rate_row(row: rows.Row, rng: Random) -> Example:
+def rate_row(row: rows.GeneratedRow, rng: Random) -> TaskExample:
     """Ask for the score of a row with stars."""
     stars = row.stars or 3
     lo, hi = rng.choice(SCALES)
@@ -153,7 +159,7 @@ def rate_row(row: rows.Row, rng: Random) -> Example:
         template += rng.choice(
             (" Output only the number.", " Output nothing else but only the number.", " Number only.")
         )
-    return Example(
+    return TaskExample(
         "rating",
         "review",
         template,
@@ -182,7 +188,7 @@ _FACTS: dict[RowMaker, tuple[str, ...]] = {
 }
 
 
-def row_with_fact(rng: Random, held_out: bool) -> tuple[rows.Row, str, bool]:
+def row_with_fact(rng: Random, held_out: bool) -> tuple[rows.GeneratedRow, str, bool]:
     """Draw a question, an answer (yes and no equally often for each question) and a row that it holds for."""
     make = rng.choice(tuple(_FACTS))
     name, wanted = rng.choice(_FACTS[make]), rng.random() < 0.5
@@ -193,28 +199,28 @@ def row_with_fact(rng: Random, held_out: bool) -> tuple[rows.Row, str, bool]:
     return row, name, wanted
 
 
-def yes_no(rng: Random, held_out: bool) -> Example:
+def yes_no(rng: Random, held_out: bool) -> TaskExample:
     """Ask a yes/no question."""
     row, name, holds = row_with_fact(rng, held_out)
     column = "plot" if name == "kids_plot" else "text" if row.kind == "tickets" else "review"
     return ask_fact(row, column, name, holds, rng)
 
 
-def ask_fact(row: rows.Row, column: str, name: str, holds: bool, rng: Random) -> Example:
+def ask_fact(row: rows.GeneratedRow, column: str, name: str, holds: bool, rng: Random) -> TaskExample:
     """Ask about one fact of a row, mostly as the filter function does."""
     said = questions.ask(name, rng).replace("{noun}", _noun(row, rng)).replace("{item}", row.columns["item"])
     template = layouts.compose(said, column, rng)
     data = row.columns[column] if column != "review" else _data(row, column, rng)
     if rng.random() < 0.75:
-        return Example("yes_no", column, template, data, "yes" if holds else "no", ("yes", "no"))
+        return TaskExample("yes_no", column, template, data, "yes" if holds else "no", ("yes", "no"))
     yes, no = rng.choice((("Yes", "No"), ("Yes", "No"), ("YES", "NO"), ("yes", "no"), ("true", "false")))
     picks, answer = (yes, no) if rng.random() < 0.7 else (no, yes), yes if holds else no
     if rng.random() < 0.3:
-        return Example("yes_no", column, template, data, answer, picks)
-    return Example("yes_no", column, f"{template} {labels.in_words(picks, rng)}", data, answer)
+        return TaskExample("yes_no", column, template, data, answer, picks)
+    return TaskExample("yes_no", column, f"{template} {labels.in_words(picks, rng)}", data, answer)
 
 
-def _row_with_field(rng: Random, held_out: bool) -> tuple[rows.Row, str, str, str]:
+def _row_with_field(rng: Random, held_out: bool) -> tuple[rows.GeneratedRow, str, str, str]:
     while True:
         row = rng.choice((*REVIEW_ROWS, ticket_row))(rng, held_out)
         field, column, names = rng.choice(FIELDS[row.kind])
@@ -223,15 +229,15 @@ def _row_with_field(rng: Random, held_out: bool) -> tuple[rows.Row, str, str, st
             return row, column, rng.choice(names), value
 
 
-def extraction(rng: Random, held_out: bool) -> Example:
+def extraction(rng: Random, held_out: bool) -> TaskExample:
     """Ask for a value that stands in the text."""
     row, column, name, value = _row_with_field(rng, held_out)
     said = rng.choice(phrasings.EXTRACTION).replace("{field}", name).replace("{Field}", name.capitalize())
     said = layouts.blur(rng, name) if rng.random() < 0.25 else said
-    return Example("extraction", column, layouts.compose(said, column, rng), row.columns[column], value)
+    return TaskExample("extraction", column, layouts.compose(said, column, rng), row.columns[column], value)
 
 
-def open_answer(rng: Random, held_out: bool) -> Example:
+def open_answer(rng: Random, held_out: bool) -> TaskExample:
     """Ask for a summary or a reply."""
     row = rng.choice((*REVIEW_ROWS, ticket_row))(rng, held_out)
     column = "text" if row.kind == "tickets" else "review"
@@ -240,7 +246,7 @@ def open_answer(rng: Random, held_out: bool) -> Example:
         "{noun}", _noun(row, rng)
     )
     answer = row.reply if wants_reply else row.summary
-    return Example(
+    return TaskExample(
         "reply" if wants_reply else "summary",
         column,
         layouts.compose(said, column, rng),
@@ -249,7 +255,7 @@ def open_answer(rng: Random, held_out: bool) -> Example:
     )
 
 
-TASKS: dict[str, Callable[[Random, bool], Example]] = {
+TASKS: dict[str, Callable[[Random, bool], TaskExample]] = {
     "sentiment": sentiment, "category": category, "rating": rating, "yes_no": yes_no,
     "extraction": extraction, "open": open_answer,
 }  # fmt: skip
@@ -257,25 +263,25 @@ WEIGHTS = {"sentiment": 20, "category": 13, "rating": 13, "yes_no": 40, "extract
 _NAMES = tuple(name for name, weight in WEIGHTS.items() for _ in range(weight))
 
 
-def drill(rng: Random) -> Example:
+def drill(rng: Random) -> TaskExample:
     """Return a short exercise: copying, recalling, picking, or judging a few words."""
     draw = rng.random()
     if draw < 0.35:
         text, answer, _ = rng.choice(drills.DRILLS)(rng)
-        return Example("drill", "text", "{data}", text, answer)
+        return TaskExample("drill", "text", "{data}", text, answer)
     if draw < 0.65:
         text, name, holds, kind = drills.fact(rng)
         column = "text" if kind == "tickets" else "review"
         item = {"films": "film", "beers": "beer"}.get(kind, "product")
         return ask_fact(
-            rows.Row(kind, {column: text, "name": "", "item": item}, None), column, name, holds, rng
+            rows.GeneratedRow(kind, {column: text, "name": "", "item": item}, None), column, name, holds, rng
         )
     text, stars, kind = drills.word_sense(rng)
-    row = rows.Row(kind, {"review": text, "name": "", "item": "product"}, stars)
+    row = rows.GeneratedRow(kind, {"review": text, "name": "", "item": "product"}, stars)
     return rate_row(row, rng) if rng.random() < 0.3 else judge_row(row, rng)
 
 
-def training_example(seed: str, easy: bool = False) -> Example:
+def training_example(seed: str, easy: bool = False) -> TaskExample:
     """Write the training example of a seed; `easy` ones have more drills and shorter rows."""
     rng = Random(seed)
     if rng.random() < (0.45 if easy else 0.2):

@@ -4,13 +4,13 @@ from random import Random
 
 from training.tiny.corpus import lex_products, lex_tickets, summaries
 from training.tiny.corpus.noise import roughen
-from training.tiny.corpus.rows import Row, make_writer
+from training.tiny.corpus.rows import GeneratedRow, make_writer
 from training.tiny.corpus.text import fix_articles, sentence
 
 _ALL_ITEMS = tuple(item for group in lex_products.CATEGORIES.values() for item in group)
 
 
-def ticket_row(rng: Random, held_out: bool, kind: str | None = None) -> Row:
+def ticket_row(rng: Random, held_out: bool, kind: str | None = None) -> GeneratedRow:
     """Write a support ticket."""
     writer = make_writer("products", rng, held_out)
     writer.bound["item"] = rng.choice(_ALL_ITEMS).removeprefix("pair of ")
@@ -50,7 +50,7 @@ def ticket_row(rng: Random, held_out: bool, kind: str | None = None) -> Row:
     ):
         columns[column] = present if present in text else ""
     summary = summaries.ticket_summary(kind, facts.get("urgent"))
-    return Row(
+    return GeneratedRow(
         "tickets",
         columns,
         None,

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from training.tiny_sql.corpus.lexicon.classes import CLASSES
 
-Part: TypeAlias = "str | Slot | Choice"
+Part: TypeAlias = "str | Slot | Alternatives"
 Slots: TypeAlias = Mapping[str, Callable[[], str]]
 
 TOKEN = re.compile(r"[()\[\]|]|<\w+>|\{\w+\}|[^()\[\]|<>{}]+|[<>]")
@@ -28,7 +28,7 @@ class Slot(NamedTuple):
     name: str
 
 
-class Choice(NamedTuple):
+class Alternatives(NamedTuple):
     """One of several sequences of parts."""
 
     options: tuple[tuple[Part, ...], ...]
@@ -49,7 +49,7 @@ def _sequence(tokens: list[str]) -> tuple[tuple[Part, ...], list[str]]:
         token = tokens[0]
         if token in ("(", "["):
             options, tokens = _options(tokens[1:])
-            parts.append(Choice((*options, ()) if token == "[" else options))
+            parts.append(Alternatives((*options, ()) if token == "[" else options))
         else:
             parts.append(_part(token))
             tokens = tokens[1:]
@@ -72,7 +72,7 @@ def _part(token: str) -> Part:
     if token[0] == "{":
         return Slot(token[1:-1])
     if token[0] == "<" and len(token) > 1:
-        return Choice(tuple(parsed(option) for option in CLASSES[token[1:-1]]))
+        return Alternatives(tuple(parsed(option) for option in CLASSES[token[1:-1]]))
     return token
 
 
@@ -102,7 +102,7 @@ def slot_names(text: str) -> set[str]:
         part = todo.pop()
         if isinstance(part, Slot):
             names.add(part.name)
-        elif isinstance(part, Choice):
+        elif isinstance(part, Alternatives):
             todo += [each for option in part.options for each in option]
     return names
 

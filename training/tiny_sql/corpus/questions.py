@@ -77,7 +77,7 @@ NAMES, WEIGHTS = tuple(SHAPES), tuple(weight for _, weight in SHAPES.values())
 TRIES = 8
 
 
-class Question(NamedTuple):
+class WordedQuestion(NamedTuple):
     """A question in words, with the answer in columns, tables and numbered values."""
 
     shape: str
@@ -87,7 +87,7 @@ class Question(NamedTuple):
     order: tuple[int, ...]  # which mention each of them is
 
 
-class Example(NamedTuple):
+class QuestionExample(NamedTuple):
     """A question with its prompt, and its answer in the prompt's handles."""
 
     schema: SpokenSchema
@@ -104,7 +104,9 @@ class Packed(NamedTuple):
     questions: tuple[tuple[str, str], ...]
 
 
-def example(seed: str, held_out: bool = False, shape: str | None = None, drop: float = 0.0) -> Example:
+def example(
+    seed: str, held_out: bool = False, shape: str | None = None, drop: float = 0.0
+) -> QuestionExample:
     """The example of a seed: over words that training never sees, where `held_out`."""
     rng = random.Random(seed)
     while True:
@@ -120,7 +122,7 @@ def example(seed: str, held_out: bool = False, shape: str | None = None, drop: f
                 text, answer, values_found = found
                 written = f"{schema_text(schema.schema, handles)} ? {text} =>"
                 prompt = PointerPrompt(written, schema.schema, handles, values_found)
-                return Example(schema, question.shape, question.text, prompt, answer)
+                return QuestionExample(schema, question.shape, question.text, prompt, answer)
 
 
 def packed(seed: str, k: int = 3, drop: float = 0.0) -> Packed:
@@ -140,7 +142,7 @@ def packed(seed: str, k: int = 3, drop: float = 0.0) -> Packed:
     return Packed(schema_text(schema.schema, handles), tuple(out))
 
 
-def some_question(rng: random.Random, schema: SpokenSchema, shape: str | None) -> Question | None:
+def some_question(rng: random.Random, schema: SpokenSchema, shape: str | None) -> WordedQuestion | None:
     """A question over the schema, where the shape finds what it needs there."""
     name = shape or rng.choices(NAMES, WEIGHTS)[0]
     draft = Draft(rng, schema)
@@ -153,13 +155,13 @@ def some_question(rng: random.Random, schema: SpokenSchema, shape: str | None) -
     if sorted(order) != needed:
         return None
     values = tuple(str(draft.mentions[number].value) for number in order)
-    return Question(name, draft.written(text), written.answer, values, tuple(order))
+    return WordedQuestion(name, draft.written(text), written.answer, values, tuple(order))
 
 
 def _linked(
     rng: random.Random,
     schema: SpokenSchema,
-    question: Question,
+    question: WordedQuestion,
     index: SchemaValues,
     handles: Handles,
     drop: float,
@@ -176,7 +178,7 @@ def _linked(
     return question_text(linked, handles, rng, drop), answer, linked.values
 
 
-def _places(question: Question, found: tuple[QuestionValue, ...]) -> dict[int, int] | None:
+def _places(question: WordedQuestion, found: tuple[QuestionValue, ...]) -> dict[int, int] | None:
     """Which of the values that the linker found each mention is: both are in the order of the text."""
     places: dict[int, int] = {}
     at = 0

@@ -9,7 +9,7 @@ from training.tiny_sql.corpus.filters.choice import filters_on
 from training.tiny_sql.corpus.frames import aggregates as frames
 from training.tiny_sql.corpus.lexicon.verbs import EVENTS
 from training.tiny_sql.corpus.shapes.lookups import of_several, question_for
-from training.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, said
+from training.tiny_sql.corpus.shapes.written import Answer, Slots, Written, WrittenRows, said
 from training.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
 
 OWN_FRAMES = {"avg": frames.AVERAGE, "sum": frames.TOTAL, "max": frames.HIGHEST, "min": frames.LOWEST}
@@ -55,7 +55,7 @@ def functions_of(column: SpokenColumn) -> tuple[str, ...]:
 
 def aggregate_rows(draft: Draft) -> Written | None:
     """Over all rows."""
-    return _aggregated(draft, Rows(draft.rng.choice(draft.schema.tables)))
+    return _aggregated(draft, WrittenRows(draft.rng.choice(draft.schema.tables)))
 
 
 def aggregate_filtered(draft: Draft) -> Written | None:
@@ -63,7 +63,9 @@ def aggregate_filtered(draft: Draft) -> Written | None:
     rng = draft.rng
     table = rng.choice(draft.schema.tables)
     count = 2 if rng.random() < 0.2 else 1
-    rows = Rows(table, filters_on(draft, table, count), "or" if count == 2 and rng.random() < 0.15 else "and")
+    rows = WrittenRows(
+        table, filters_on(draft, table, count), "or" if count == 2 and rng.random() < 0.15 else "and"
+    )
     return _aggregated(draft, rows) if rows.conditions else None
 
 
@@ -71,7 +73,7 @@ def several_aggregates(draft: Draft) -> Written | None:
     """Two or three at once: of one column, or of two."""
     rng = draft.rng
     table = rng.choice(draft.schema.tables)
-    rows = Rows(table, filters_on(draft, table, 1) if rng.random() < 0.3 else ())
+    rows = WrittenRows(table, filters_on(draft, table, 1) if rng.random() < 0.3 else ())
     first = some_aggregate(draft, table)
     if first is None:
         return None
@@ -113,14 +115,14 @@ def _listed(chosen: list[Aggregate]) -> Answer:
     return out
 
 
-def _frames(rows: Rows) -> tuple[str, ...]:
+def _frames(rows: WrittenRows) -> tuple[str, ...]:
     return frames.AGGREGATE if rows.conditions else PLAIN
 
 
 PLAIN = tuple(frame for frame in frames.AGGREGATE if "terse" not in phrases.slot_names(frame))
 
 
-def _aggregated(draft: Draft, rows: Rows) -> Written | None:
+def _aggregated(draft: Draft, rows: WrittenRows) -> Written | None:
     rng = draft.rng
     aggregate = some_aggregate(draft, rows.table, dates=True)
     if aggregate is None:
@@ -151,7 +153,7 @@ def _aggregated(draft: Draft, rows: Rows) -> Written | None:
     return Written(said(draft, texts, slots), answer)
 
 
-def _unnamed(draft: Draft, rows: Rows, aggregate: Aggregate, slots: Slots) -> str | None:
+def _unnamed(draft: Draft, rows: WrittenRows, aggregate: Aggregate, slots: Slots) -> str | None:
     """Without the column's name: how old are students on average, when was the last one hired."""
     function, column = aggregate
     if column.kind is Kind.DATE:

@@ -8,7 +8,15 @@ from training.tiny_sql.corpus.filters.numbers import has_no_rival
 from training.tiny_sql.corpus.frames import columns as frames
 from training.tiny_sql.corpus.lexicon.meanings import ADJECTIVES
 from training.tiny_sql.corpus.shapes.lookups import of_several, question_for
-from training.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, listed, said, some_rows
+from training.tiny_sql.corpus.shapes.written import (
+    Answer,
+    Slots,
+    Written,
+    WrittenRows,
+    listed,
+    said,
+    some_rows,
+)
 from training.tiny_sql.corpus.spoken import SpokenColumn, SpokenTable
 
 
@@ -85,7 +93,7 @@ def distinct_values(draft: Draft) -> Written | None:
     alone = rng.random() < 0.5 and draft.needs_no_table(column)
     if alone and (column.kind is not Kind.TEXT or column is table.name_column):
         return None
-    rows = Rows(table) if alone else some_rows(draft, table, 0.2, column)
+    rows = WrittenRows(table) if alone else some_rows(draft, table, 0.2, column)
     slots = rows.slots(draft)
     slots["cols"] = lambda: draft.column(column)
     slots["colsmany"] = lambda: draft.column(column, many=True)

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from training.tiny_sql.corpus.draft import Draft
 from training.tiny_sql.corpus.filters.choice import filters_on
 from training.tiny_sql.corpus.frames import counts as frames
-from training.tiny_sql.corpus.shapes.written import Answer, Rows, Written, said, some_rows
+from training.tiny_sql.corpus.shapes.written import Answer, Written, WrittenRows, said, some_rows
 
 COUNT: Answer = ("count", "(", "*", ")")
 
 
 def count_rows(draft: Draft) -> Written | None:
     """All rows."""
-    rows = Rows(draft.rng.choice(draft.schema.tables))
+    rows = WrittenRows(draft.rng.choice(draft.schema.tables))
     return Written(said(draft, frames.COUNT, rows.slots(draft)), ("select", *COUNT, *rows.source))
 
 
@@ -21,7 +21,9 @@ def count_filtered(draft: Draft) -> Written | None:
     rng = draft.rng
     table = rng.choice(draft.schema.tables)
     count = 2 if rng.random() < 0.3 else 1
-    rows = Rows(table, filters_on(draft, table, count), "or" if count == 2 and rng.random() < 0.2 else "and")
+    rows = WrittenRows(
+        table, filters_on(draft, table, count), "or" if count == 2 and rng.random() < 0.2 else "and"
+    )
     if not rows.conditions:
         return None
     chance = rng.random()
@@ -39,7 +41,7 @@ def count_distinct(draft: Draft) -> Written | None:
         return None
     column = rng.choice(table.plain)
     alone = rng.random() < 0.35 and draft.needs_no_table(column)
-    rows = Rows(table) if alone else some_rows(draft, table, 0.3, column)
+    rows = WrittenRows(table) if alone else some_rows(draft, table, 0.3, column)
     slots = rows.slots(draft)
     slots["value"] = lambda: draft.column(column)
     slots["values"] = lambda: draft.column(column, many=True)

@@ -11,7 +11,7 @@ from training.tiny_sql.corpus.frames import groups as frames
 from training.tiny_sql.corpus.lexicon.verbs import EVENTS
 from training.tiny_sql.corpus.shapes.aggregates import Aggregate, some_aggregate
 from training.tiny_sql.corpus.shapes.counts import COUNT
-from training.tiny_sql.corpus.shapes.written import Answer, Rows, Slots, Written, said, some_rows
+from training.tiny_sql.corpus.shapes.written import Answer, Slots, Written, WrittenRows, said, some_rows
 from training.tiny_sql.corpus.spoken import SpokenColumn
 
 _PHRASES = Phrases(__file__)
@@ -70,11 +70,13 @@ def aggregate_groups(draft: Draft) -> Written | None:
     return Written(_extended(text, ordering), answer)
 
 
-def _ranked(rows: Rows, key: Answer, measure: Answer) -> Answer:
+def _ranked(rows: WrittenRows, key: Answer, measure: Answer) -> Answer:
     return ("select", *key, ",", *measure, *rows.source, "group by", *key, "order by", *measure, "desc")
 
 
-def _two_measures(draft: Draft, rows: Rows, key: Answer, slots: Slots, first: Aggregate) -> Written | None:
+def _two_measures(
+    draft: Draft, rows: WrittenRows, key: Answer, slots: Slots, first: Aggregate
+) -> Written | None:
     """The number of rows and an aggregate, or two aggregates."""
     second = some_aggregate(draft, rows.table, _column_of(key))
     if second is None or second == first:
@@ -87,7 +89,7 @@ def _two_measures(draft: Draft, rows: Rows, key: Answer, slots: Slots, first: Ag
     return Written(text, ("select", *key, ",", *measure, *rows.source, "group by", *key))
 
 
-def _group(draft: Draft, share: float) -> tuple[Rows, Answer, Slots] | None:
+def _group(draft: Draft, share: float) -> tuple[WrittenRows, Answer, Slots] | None:
     """Rows, what they are grouped by, and slots for both: a column, or the year of a date."""
     rng = draft.rng
     table = rng.choice(draft.schema.tables)

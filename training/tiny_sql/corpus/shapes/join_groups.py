@@ -6,7 +6,7 @@ from training.tiny_sql.corpus.frames import joins as frames
 from training.tiny_sql.corpus.shapes.aggregates import some_aggregate
 from training.tiny_sql.corpus.shapes.counts import COUNT
 from training.tiny_sql.corpus.shapes.groups import add_extremes, add_limit, count_comparison
-from training.tiny_sql.corpus.shapes.joins import Pair, some_pair
+from training.tiny_sql.corpus.shapes.joins import JoinedTables, some_pair
 from training.tiny_sql.corpus.shapes.written import Answer, Written, said
 from training.tiny_sql.corpus.spoken import SpokenColumn
 
@@ -23,7 +23,7 @@ def join_groups(draft: Draft) -> Written | None:
     return _by_column(draft, pair, draft.rng.choice(columns)) if columns else None
 
 
-def _by_column(draft: Draft, pair: Pair, column: SpokenColumn) -> Written | None:
+def _by_column(draft: Draft, pair: JoinedTables, column: SpokenColumn) -> Written | None:
     rng = draft.rng
     slots = pair.slots(draft)
     plain = {"g": lambda: draft.column(column)}
@@ -43,7 +43,7 @@ def _by_column(draft: Draft, pair: Pair, column: SpokenColumn) -> Written | None
     return Written(text, ("select", column, ",", *measure, *pair.source, "group by", column))
 
 
-def _by_name(draft: Draft, pair: Pair, name: SpokenColumn) -> Written | None:
+def _by_name(draft: Draft, pair: JoinedTables, name: SpokenColumn) -> Written | None:
     rng = draft.rng
     slots = pair.slots(draft)
     slots["far"] = lambda: draft.column(name)

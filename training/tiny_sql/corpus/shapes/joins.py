@@ -18,7 +18,7 @@ from training.tiny_sql.corpus.spoken import SpokenTable
 from training.tiny_sql.corpus.subjects import predicate, subject, where
 
 
-class Pair(NamedTuple):
+class JoinedTables(NamedTuple):
     """The table whose rows are asked for, the other one, and both in the order that the answer names them."""
 
     rows: SpokenTable
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
         }
 
 
-def some_pair(draft: Draft) -> Pair | None:
+def some_pair(draft: Draft) -> JoinedTables | None:
     """Two tables with one way between them: mostly one that refers to the other, else over a third."""
     rng, tables = draft.rng, draft.schema.tables
     ways = routes(draft.schema.schema)
@@ -50,7 +50,7 @@ def some_pair(draft: Draft) -> Pair | None:
     source: Answer = ("from", tables[first], "join", tables[second])
     turned = rng.random() < (0.5 if chosen is bridged else 0.1)
     rows, other = (second, first) if turned else (first, second)
-    return Pair(tables[rows], tables[other], source, chosen is direct and not turned)
+    return JoinedTables(tables[rows], tables[other], source, chosen is direct and not turned)
 
 
 def pairs(draft: Draft) -> Written | None:
@@ -70,7 +70,7 @@ def pairs(draft: Draft) -> Written | None:
     return Written(text, ("select", own, ",", far, *pair.source))
 
 
-def _linked(draft: Draft) -> tuple[Pair, Slots, Answer] | None:
+def _linked(draft: Draft) -> tuple[JoinedTables, Slots, Answer] | None:
     """Rows whose counterpart in the other table meets a condition."""
     rng = draft.rng
     pair = some_pair(draft)
@@ -105,7 +105,7 @@ def _linked(draft: Draft) -> tuple[Pair, Slots, Answer] | None:
     return pair, slots, answer
 
 
-def _add_links(draft: Draft, pair: Pair, conditions: list[Condition], slots: Slots) -> None:
+def _add_links(draft: Draft, pair: JoinedTables, conditions: list[Condition], slots: Slots) -> None:
     slots["which"] = lambda: subject(draft, pair.other, conditions)
     slots["which_one"] = lambda: subject(draft, pair.other, conditions, one=True)
     slots["does"] = lambda: predicate(draft, conditions, one=True)
@@ -122,7 +122,7 @@ def _naming(forms: Forms) -> Forms:
     return forms.only("{col")
 
 
-def _with_its_table(draft: Draft, pair: Pair, condition: Condition) -> Condition | None:
+def _with_its_table(draft: Draft, pair: JoinedTables, condition: Condition) -> Condition | None:
     """The condition as one of the first table's rows: `orders with a customer city of Rome`."""
     forms = _naming(condition.forms)
     if not forms.modifiers or not forms.predicates:

@@ -16,9 +16,9 @@ from training.tiny_sql.corpus.shapes.joins import some_pair
 from training.tiny_sql.corpus.shapes.lookups import question_for
 from training.tiny_sql.corpus.shapes.written import (
     Answer,
-    Rows,
     Slots,
     Written,
+    WrittenRows,
     listed,
     name_or_all,
     said,
@@ -87,7 +87,7 @@ def _constant(word: str) -> Callable[[], str]:
     return lambda: word
 
 
-def _question_of_row(draft: Draft, rows: Rows, slots: Slots, order: Answer) -> Written | None:
+def _question_of_row(draft: Draft, rows: WrittenRows, slots: Slots, order: Answer) -> Written | None:
     """A question for a column without its name: who wrote the longest book."""
     column = draft.rng.choice(rows.table.plain)
     question = question_for(draft, column)
@@ -143,7 +143,9 @@ def top_other(draft: Draft) -> Written | None:
     return Written(said(draft, join_frames.TOP_OTHER, slots), answer)
 
 
-def _ranked(draft: Draft, table: SpokenTable | None = None) -> tuple[Rows, SpokenColumn, bool, Slots] | None:
+def _ranked(
+    draft: Draft, table: SpokenTable | None = None
+) -> tuple[WrittenRows, SpokenColumn, bool, Slots] | None:
     """Rows, the column that ranks them, whether downwards, and the words for it."""
     rng = draft.rng
     table = table or rng.choice(draft.schema.tables)
@@ -236,7 +238,7 @@ def _phrase(draft: Draft, texts: Sequence[str], slots: Slots) -> Callable[[], st
 
 def _asked(
     draft: Draft,
-    rows: Rows,
+    rows: WrittenRows,
     slots: Slots,
     order: Answer,
     texts: tuple[tuple[str, ...], ...],

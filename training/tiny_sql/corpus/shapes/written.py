@@ -24,7 +24,7 @@ class Written(NamedTuple):
 Shape: TypeAlias = Callable[[Draft], Written | None]
 
 
-class Rows(NamedTuple):
+class WrittenRows(NamedTuple):
     """Rows of a table under some conditions."""
 
     table: SpokenTable
@@ -66,12 +66,14 @@ def said(draft: Draft, frames: Sequence[str], slots: Mapping[str, Callable[[], s
     return phrases.said(frames[int(draft.rng.random() * len(frames))], draft.rng, slots)
 
 
-def some_rows(draft: Draft, table: SpokenTable, share: float, avoid: SpokenColumn | None = None) -> Rows:
+def some_rows(
+    draft: Draft, table: SpokenTable, share: float, avoid: SpokenColumn | None = None
+) -> WrittenRows:
     """All rows of a table, or, in a share of questions, those under a condition."""
     rng = draft.rng
     if rng.random() >= share:
-        return Rows(table)
-    return Rows(table, filters_on(draft, table, 2 if rng.random() < 0.12 else 1, avoid))
+        return WrittenRows(table)
+    return WrittenRows(table, filters_on(draft, table, 2 if rng.random() < 0.12 else 1, avoid))
 
 
 def name_or_all(table: SpokenTable) -> Token:
