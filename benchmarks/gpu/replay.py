@@ -14,7 +14,7 @@ from benchmarks.gpu.traces import load
 from benchmarks.relquery_engines import OURS, PAPER, STATIC, STOCK
 from benchmarks.relquery_figures import Replay, Runs, calibrated, interval, known_lengths, p99, statistics_of
 from lab.simulator.workload import retimed
-from relserve.policies.scheduling.state import Limits
+from relserve.policies.scheduling.state import EngineLimits
 
 VARIANTS = (STOCK, STATIC, PAPER, OURS)
 
@@ -31,7 +31,9 @@ def simulated_beside(details: Mapping[str, Any], traces: Path) -> dict[str, Any]
     whole = min(map(len, runs.values()))
     runs = {variant: served[:whole] for variant, served in runs.items()}
     every = [run for served in runs.values() for run in served]
-    limits = Limits(*(details[key] for key in ("max_num_seqs", "max_tokens", "kv_tokens", "block_size")))
+    limits = EngineLimits(
+        *(details[key] for key in ("max_num_seqs", "max_tokens", "kv_tokens", "block_size"))
+    )
     spec = dataclasses.replace(calibrated(every, details["kv_tokens"]), limits=limits)
     drawn = load(traces)
     capacity = [details["capacity"][str(number)] for number in range(whole)]

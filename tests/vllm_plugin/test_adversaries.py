@@ -23,10 +23,11 @@ ABSURD = [
 ]  # fmt: skip
 
 
-def rows(rel: str, count: int, num_output: int, step: int = 0, **said: Any) -> list[testing.Arrival]:
+def rows(rel: str, count: int, num_output: int, step: int = 0, **said: Any) -> list[testing.MadeUpArrival]:
     tag = {"rel_id": rel, "rel_rows": count, **said}
     return [
-        testing.Arrival(step, f"{rel}-{i}", [len(rel) * 100 + i] * 60, num_output, tag) for i in range(count)
+        testing.MadeUpArrival(step, f"{rel}-{i}", [len(rel) * 100 + i] * 60, num_output, tag)
+        for i in range(count)
     ]
 
 
@@ -51,7 +52,7 @@ def forecast_s(said: int, num_liars: int, is_done: bool = False) -> float:
     With one cost model throughout: the learnt one follows this machine's clock.
     """
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, patience=2.5)
-    worker, ran = testing.Worker(), testing.Ran()
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     for number in range(num_liars):
         for arrival in rows(f"liar{number}", 1, 3, rel_rows=said):
             scheduler.add_request(arrival.request())

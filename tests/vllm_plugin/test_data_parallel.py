@@ -31,12 +31,12 @@ def parallel(monkeypatch: pytest.MonkeyPatch) -> Any:
     return config
 
 
-def rows(step: int = 0) -> list[testing.Arrival]:
+def rows(step: int = 0) -> list[testing.MadeUpArrival]:
     tag = {"rel_id": "q", "rel_rows": ROWS}
-    return [testing.Arrival(step, f"q-{i}", [i + 1] * 60, 5, tag) for i in range(ROWS)]
+    return [testing.MadeUpArrival(step, f"q-{i}", [i + 1] * 60, 5, tag) for i in range(ROWS)]
 
 
-def halves(variant: str = "dpu+marginal", **settings: Any) -> list[tuple[Any, list[testing.Arrival]]]:
+def halves(variant: str = "dpu+marginal", **settings: Any) -> list[tuple[Any, list[testing.MadeUpArrival]]]:
     """Two ranks, and the rows that vLLM gives each: in turns."""
     return [
         (testing.scheduler_of(MODEL, variant, False, 400, **settings), rows()[rank::2]) for rank in (0, 1)

@@ -25,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
 
 
-def with_deadlines(seed: int) -> list[testing.Arrival]:
+def with_deadlines(seed: int) -> list[testing.MadeUpArrival]:
     """A workload of which every other relQuery is a step of a workflow with a deadline, some long past."""
     arrivals = testing.workload(seed)
     for arrival in arrivals:
@@ -41,7 +41,7 @@ def with_deadlines(seed: int) -> list[testing.Arrival]:
 def step_once(scheduler: Any) -> list[str]:
     """One step; the rows that it computes."""
     output = scheduler.schedule()
-    scheduler.update_from_output(output, testing.Worker().execute(output))
+    scheduler.update_from_output(output, testing.MadeUpWorker().execute(output))
     return list(output.num_scheduled_tokens)
 
 
@@ -67,7 +67,7 @@ def test_the_tight_one_runs_first_and_the_one_that_is_late_last_as_published_bef
     scheduler = testing.scheduler_of(MODEL, variant, False, 400)
     for token, (name, seconds) in enumerate((("late", -5.0), ("loose", 9000.0), ("tight", 30.0)), 1):
         tag = RelTag(name, 1, 5, f"w {name}", "s", time.time() + seconds).args()
-        scheduler.add_request(testing.Arrival(0, f"{name}-0", [token] * 20, 5, tag).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"{name}-0", [token] * 20, 5, tag).request())
     assert step_once(scheduler) == [f"{name}-0" for name in order]
     scheduler.shutdown()
 
@@ -77,7 +77,7 @@ def test_a_plain_call_that_is_late_keeps_its_place_by_length() -> None:
     for name, length in (("long", 90), ("late", 40), ("short", 10)):
         deadline_s = time.time() - 5.0 if name == "late" else None
         tag = RelTag(name, 1, 5, deadline_s=deadline_s).args()
-        scheduler.add_request(testing.Arrival(0, f"{name}-0", [length] * length, 5, tag).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"{name}-0", [length] * length, 5, tag).request())
     assert step_once(scheduler) == ["short-0", "late-0", "long-0"]
     scheduler.shutdown()
 
@@ -85,8 +85,8 @@ def test_a_plain_call_that_is_late_keeps_its_place_by_length() -> None:
 def test_a_snapshot_tells_deadline_slack_and_urgency() -> None:
     scheduler = testing.scheduler_of(MODEL, OURS, False, 400)
     tag = RelTag("r", 1, 5, "wf-1", "revise", time.time() + 60.0).args()
-    scheduler.add_request(testing.Arrival(0, "r-0", [3] * 100, 5, tag).request())
-    scheduler.add_request(testing.Arrival(0, "p-0", [4] * 100, 5, RelTag("p", 1, 5).args()).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "r-0", [3] * 100, 5, tag).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "p-0", [4] * 100, 5, RelTag("p", 1, 5).args()).request())
     step_once(scheduler)
     found = scheduler.publisher.snapshot(scheduler, time.monotonic())
     rels = {rel.rel_id: rel for rel in found.rels}
@@ -105,7 +105,7 @@ def test_a_snapshot_tells_deadline_slack_and_urgency() -> None:
 def test_what_is_no_time_is_no_deadline(said: Any) -> None:
     scheduler = testing.scheduler_of(MODEL, OURS, False, 400)
     tag = {"rel_id": "r", "rel_rows": 1, "rel_deadline_s": said}
-    scheduler.add_request(testing.Arrival(0, "r-0", [3] * 100, 5, tag).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "r-0", [3] * 100, 5, tag).request())
     assert scheduler.ledger.active["r"].deadline_s is None
     assert step_once(scheduler) == ["r-0"]
     scheduler.shutdown()

@@ -23,11 +23,11 @@ BLOCKS, PROMPT = 12, 96  # of 12 blocks vLLM keeps one, and a prompt takes three
 def two_rows(variant: str) -> Any:
     """A row that decodes, and one that waits."""
     scheduler = testing.scheduler_of(MODEL, variant, False, BLOCKS)
-    worker, ran = testing.Worker(), testing.Ran()
-    scheduler.add_request(testing.Arrival(0, "runs", [1] * PROMPT, 20, {"rel_id": "a"}).request())
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
+    scheduler.add_request(testing.MadeUpArrival(0, "runs", [1] * PROMPT, 20, {"rel_id": "a"}).request())
     output = scheduler.schedule()
     testing.deliver(scheduler, output, worker.execute(output), ran)
-    scheduler.add_request(testing.Arrival(0, "waits", [2] * PROMPT, 20, {"rel_id": "b"}).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "waits", [2] * PROMPT, 20, {"rel_id": "b"}).request())
     return scheduler
 
 
@@ -49,7 +49,7 @@ def test_a_step_whose_decodes_are_held_back_leaves_the_watermark(watermark: int,
 def test_an_engine_in_which_nothing_runs_admits_past_the_watermark_as_vllm_does() -> None:
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, BLOCKS)
     scheduler.kv_cache_manager.watermark_blocks = BLOCKS
-    scheduler.add_request(testing.Arrival(0, "first", [1] * PROMPT, 20, {"rel_id": "a"}).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "first", [1] * PROMPT, 20, {"rel_id": "a"}).request())
     assert scheduler.schedule().scheduled_new_reqs
     scheduler.shutdown()
 

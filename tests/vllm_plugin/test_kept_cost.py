@@ -96,7 +96,8 @@ def test_a_scheduler_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / "learnt.json"
     scheduler = testing.scheduler_of(str(MODEL_DIR), "dpu+marginal", False, 400, learnt_cost_path=str(path))
     arrivals = [
-        testing.Arrival(0, f"r{i}", [100 + i] * 60, 40, {"rel_id": "r", "rel_rows": 9}) for i in range(9)
+        testing.MadeUpArrival(0, f"r{i}", [100 + i] * 60, 40, {"rel_id": "r", "rel_rows": 9})
+        for i in range(9)
     ]
     scheduler.steering.cost = FixedCost(TRUE)  # for a made-up worker's steps take what the machine likes
     testing.run(scheduler, arrivals, False)

@@ -58,7 +58,7 @@ class Stepped:
     async def answer(self, submission: Submission) -> AsyncIterator[list[Reply]]:
         tag = submission.tag().args()
         numbers = [next(self._numbers) for _ in submission.prompts]
-        arrivals = [testing.Arrival(0, f"row-{n}", [n % 900] * NUM_TOKENS, 3, tag) for n in numbers]
+        arrivals = [testing.MadeUpArrival(0, f"row-{n}", [n % 900] * NUM_TOKENS, 3, tag) for n in numbers]
         testing.run(self.scheduler, arrivals, False)
         self.idle.append(self._snapshot())
         yield [Reply(index, "x") for index in range(len(arrivals))]

@@ -37,11 +37,11 @@ def status(**changes: Any) -> EngineStatus:
     return made._replace(**changes)
 
 
-def steps(scheduler: Any, arrivals: list[testing.Arrival], count: int) -> Any:
+def steps(scheduler: Any, arrivals: list[testing.MadeUpArrival], count: int) -> Any:
     """Some steps of a workload whose requests are all there from the start; gives the last snapshot."""
     for arrival in arrivals:
         scheduler.add_request(arrival.request())
-    worker = testing.Worker()
+    worker = testing.MadeUpWorker()
     for _ in range(count):
         output = scheduler.schedule()
         scheduler.update_from_output(output, worker.execute(output))
@@ -109,7 +109,7 @@ def test_a_snapshot_says_what_the_ledger_and_the_policy_know(variant: str) -> No
 
 def test_the_seconds_left_go_by_the_lengths_of_answers_of_that_kind() -> None:
     tag = {"rel_id": "r", "rel_rows": 8, "rel_kind": "k"}
-    arrivals = [testing.Arrival(0, f"r-{row}", [row] * 40, 900, tag) for row in range(8)]
+    arrivals = [testing.MadeUpArrival(0, f"r-{row}", [row] * 40, 900, tag) for row in range(8)]
     left_s = []
     for tokens in (4, 400):
         scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
@@ -136,7 +136,7 @@ def test_aborting_the_last_row_makes_it_idle() -> None:
     from vllm.v1.request import RequestStatus
 
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
-    steps(scheduler, [testing.Arrival(0, "q0-0", [1] * 50, 20, {"rel_id": "q0", "rel_rows": 4})], 2)
+    steps(scheduler, [testing.MadeUpArrival(0, "q0-0", [1] * 50, 20, {"rel_id": "q0", "rel_rows": 4})], 2)
     scheduler.publisher._told_idle = False
     scheduler.finish_requests(["q0-0"], RequestStatus.FINISHED_ABORTED)
     assert scheduler.publisher._told_idle
@@ -148,11 +148,11 @@ def test_work_that_comes_just_after_an_idle_moment_is_told_of_soon(monkeypatch: 
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     told: list[EngineStatus] = []
     monkeypatch.setattr(scheduler.publisher.file, "put", told.append)
-    testing.run(scheduler, [testing.Arrival(0, "a", [1] * 50, 3, {})], False)
+    testing.run(scheduler, [testing.MadeUpArrival(0, "a", [1] * 50, 3, {})], False)
     told.clear()
     began_s = time.monotonic()
     time.sleep(2 * AFTER_IDLE * EVERY_S)
-    steps(scheduler, [testing.Arrival(0, "b", [1] * 50, 20, {})], 2)
+    steps(scheduler, [testing.MadeUpArrival(0, "b", [1] * 50, 20, {})], 2)
     assert [each.running for each in told] == [1] or time.monotonic() - began_s > EVERY_S
     scheduler.shutdown()
 
@@ -160,7 +160,7 @@ def test_work_that_comes_just_after_an_idle_moment_is_told_of_soon(monkeypatch: 
 @pytest.mark.performance
 @pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
 def test_it_costs_a_step_little_however_many_there_are(variant: str, limit_s: Limit) -> None:
-    arrivals = [testing.Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}) for i in range(2000)]
+    arrivals = [testing.MadeUpArrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}) for i in range(2000)]
     scheduler = testing.scheduler_of(MODEL, variant, False, 400)
     found = steps(scheduler, arrivals, 3)
     assert len(found.rels) == MAX_RELS < found.num_rels == len(scheduler.ledger.active)

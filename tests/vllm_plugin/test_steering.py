@@ -25,7 +25,7 @@ MODEL = str(MODEL_DIR)
 VARIANTS = ("stock", *NAMES)
 
 
-def check(arrivals: list[testing.Arrival], ran: testing.Ran, scheduler: Any) -> None:
+def check(arrivals: list[testing.MadeUpArrival], ran: testing.WorkerRun, scheduler: Any) -> None:
     expected = {a.request_id: a.expected() for a in arrivals if a.request_id not in ran.aborted}
     assert {r: t for r, t in ran.tokens.items() if r in expected} == expected
     assert ran.leaked_blocks == 0
@@ -82,10 +82,12 @@ def test_stock_is_step_identical_to_vllm() -> None:
 
 def test_ours_pauses_decodes_for_a_more_urgent_prefill_and_goes_on() -> None:
     long = [
-        testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 40, {"rel_id": "long", "rel_rows": 20}) for i in range(20)
+        testing.MadeUpArrival(0, f"q0-{i}", [i + 1] * 40, 40, {"rel_id": "long", "rel_rows": 20})
+        for i in range(20)
     ]
     short = [
-        testing.Arrival(9, f"q1-{i}", [900 + i] * 20, 2, {"rel_id": "short", "rel_rows": 2}) for i in range(2)
+        testing.MadeUpArrival(9, f"q1-{i}", [900 + i] * 20, 2, {"rel_id": "short", "rel_rows": 2})
+        for i in range(2)
     ]
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, patience=0.0)
     check([*long, *short], testing.run(scheduler, [*long, *short], False), scheduler)
@@ -134,10 +136,10 @@ def test_ordinary_requests_alone_have_no_step_of_decodes_decided(is_async: bool)
 def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() -> None:
     scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
     arrivals = [
-        testing.Arrival(0, "ordinary", [1] * 60, 40, {}),
-        testing.Arrival(0, "row", [2] * 60, 20, {"rel_id": "a", "rel_rows": 1}),
+        testing.MadeUpArrival(0, "ordinary", [1] * 60, 40, {}),
+        testing.MadeUpArrival(0, "row", [2] * 60, 20, {"rel_id": "a", "rel_rows": 1}),
     ]
-    worker, ran, reasons = testing.Worker(), testing.Ran(), scheduler.steering.driver.reasons
+    worker, ran, reasons = testing.MadeUpWorker(), testing.WorkerRun(), scheduler.steering.driver.reasons
     for arrival in arrivals:
         scheduler.add_request(arrival.request())
     while "row" in scheduler.requests:
@@ -154,20 +156,20 @@ def test_steps_are_decided_while_ordinary_requests_and_relqueries_are_about() ->
 def test_where_no_seat_is_free_a_step_of_decodes_is_not_decided(num_rows: int) -> None:
     scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
     tag = {"rel_id": "a", "rel_rows": num_rows}
-    arrivals = [testing.Arrival(0, f"a-{i}", [i + 1] * 10, 40, tag) for i in range(num_rows)]
+    arrivals = [testing.MadeUpArrival(0, f"a-{i}", [i + 1] * 10, 40, tag) for i in range(num_rows)]
     check(arrivals, testing.run(scheduler, arrivals, False), scheduler)
     assert scheduler.steering.driver.reasons[ONLY_DECODES] > 30
 
 
 def test_a_relquery_that_finds_no_seat_is_known_at_the_next_step() -> None:
     scheduler = testing.scheduler_of(MODEL, DEFAULT, False, 400)
-    worker, ran = testing.Worker(), testing.Ran()
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     for number in range(testing.MAX_SEQS):
         tag = {"rel_id": "long", "rel_rows": testing.MAX_SEQS}
-        scheduler.add_request(testing.Arrival(0, f"long-{number}", [number + 1] * 5, 50, tag).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"long-{number}", [number + 1] * 5, 50, tag).request())
     for step in range(20):
         if step == 15:
-            late = testing.Arrival(0, "late-0", [9] * 5, 5, {"rel_id": "late", "rel_rows": 1})
+            late = testing.MadeUpArrival(0, "late-0", [9] * 5, 5, {"rel_id": "late", "rel_rows": 1})
             scheduler.add_request(late.request())
         output = scheduler.schedule()
         testing.deliver(scheduler, output, worker.execute(output), ran)
@@ -181,8 +183,8 @@ def test_a_relquery_that_finds_no_seat_is_known_at_the_next_step() -> None:
 @pytest.mark.parametrize("variant", ["static", "dpu+aba", "dpu+marginal"])
 def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) -> None:
     long_id, short_id = {"rel_id": "long", "rel_rows": 60}, {"rel_id": "short", "rel_rows": 3}
-    long = [testing.Arrival(0, f"q0-{i}", [i + 1] * 200, 20, long_id, has_grammar) for i in range(60)]
-    short = [testing.Arrival(5, f"q1-{i}", [900 + i] * 50, 3, short_id, has_grammar) for i in range(3)]
+    long = [testing.MadeUpArrival(0, f"q0-{i}", [i + 1] * 200, 20, long_id, has_grammar) for i in range(60)]
+    short = [testing.MadeUpArrival(5, f"q1-{i}", [900 + i] * 50, 3, short_id, has_grammar) for i in range(3)]
     # without the guard: on a busy machine the long one is soon overdue, and rightly goes first
     ran = testing.run(testing.scheduler_of(MODEL, variant, False, 400, patience=0.0), [*long, *short], False)
     fcfs = testing.run(testing.scheduler_of(MODEL, "stock", False, 400), [*long, *short], False)
@@ -193,9 +195,11 @@ def test_a_short_relquery_overtakes_a_long_one(variant: str, has_grammar: bool) 
 def test_the_prefix_cache_is_seen() -> None:
     scheduler = testing.scheduler_of(MODEL, "dpu+aba", False, 400)
     prefix = [7] * 2 * testing.BLOCK_SIZE
-    testing.run(scheduler, [testing.Arrival(0, "q0-0", [*prefix, 1], 2, {"rel_id": "before"})], False)
-    scheduler.add_request(testing.Arrival(0, "q1-0", [*prefix, *[2] * 64], 2, {"rel_id": "next"}).request())
-    scheduler.add_request(testing.Arrival(0, "q2-0", [3] * 128, 2, {"rel_id": "other"}).request())
+    testing.run(scheduler, [testing.MadeUpArrival(0, "q0-0", [*prefix, 1], 2, {"rel_id": "before"})], False)
+    scheduler.add_request(
+        testing.MadeUpArrival(0, "q1-0", [*prefix, *[2] * 64], 2, {"rel_id": "next"}).request()
+    )
+    scheduler.add_request(testing.MadeUpArrival(0, "q2-0", [3] * 128, 2, {"rel_id": "other"}).request())
     scheduler.schedule()
     book = scheduler.steering.driver.policy.book
     misses = {rel_id: miss_ratio_of(book, rel_id) for rel_id in book.slot_of}
@@ -249,10 +253,10 @@ def test_ordinary_requests_beside_relqueries_give_the_same_tokens(
 
 def test_chats_are_answered_beside_a_long_relquery_and_it_goes_on() -> None:
     long = [
-        testing.Arrival(0, f"q0-{i}", [i + 1] * 200, 30, {"rel_id": "long", "rel_rows": 60})
+        testing.MadeUpArrival(0, f"q0-{i}", [i + 1] * 200, 30, {"rel_id": "long", "rel_rows": 60})
         for i in range(60)
     ]
-    chats = [testing.Arrival(20 + i, f"c-{i}", [900 + i] * 60, 5, {}) for i in range(200)]
+    chats = [testing.MadeUpArrival(20 + i, f"c-{i}", [900 + i] * 60, 5, {}) for i in range(200)]
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     ran = testing.run(scheduler, sorted([*long, *chats], key=lambda each: each.step), False)
     check([*long, *chats], ran, scheduler)
@@ -263,7 +267,7 @@ def test_chats_are_answered_beside_a_long_relquery_and_it_goes_on() -> None:
 
 def test_requests_that_a_decision_names_do_not_run() -> None:
     rel = {"rel_id": "q", "rel_rows": 6}
-    arrivals = [testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 8, rel) for i in range(6)]
+    arrivals = [testing.MadeUpArrival(0, f"q0-{i}", [i + 1] * 40, 8, rel) for i in range(6)]
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     driver, held = scheduler.steering.driver, frozenset({"q0-0", "q0-4"})
     plan = driver.policy.plan

@@ -58,12 +58,14 @@ def ear(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ear]:
     made.socket.close()
 
 
-def arrivals_of(num: int, num_prompt: int = 40, num_output: int = 5, **tag: Any) -> list[testing.Arrival]:
+def arrivals_of(
+    num: int, num_prompt: int = 40, num_output: int = 5, **tag: Any
+) -> list[testing.MadeUpArrival]:
     tag = {"rel_id": "r", "rel_rows": num, **tag}
-    return [testing.Arrival(0, f"r-{i}", [i % 900] * num_prompt, num_output, tag) for i in range(num)]
+    return [testing.MadeUpArrival(0, f"r-{i}", [i % 900] * num_prompt, num_output, tag) for i in range(num)]
 
 
-def step(scheduler: Any, worker: testing.Worker) -> None:
+def step(scheduler: Any, worker: testing.MadeUpWorker) -> None:
     output = scheduler.schedule()
     scheduler.update_from_output(output, worker.execute(output))
 
@@ -134,7 +136,7 @@ def _work(report: Report) -> float:
 
 @pytest.mark.parametrize("variant", ["stock", "dpu+marginal"])
 def test_a_report_agrees_with_what_there_is_to_do(ear: Ear, variant: str) -> None:
-    scheduler, worker = testing.scheduler_of(MODEL, variant, False, 400), testing.Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, variant, False, 400), testing.MadeUpWorker()
     for arrival in arrivals_of(40):
         scheduler.add_request(arrival.request())
     for number in range(30):
@@ -174,9 +176,9 @@ def test_rows_that_are_announced_count_as_far_as_they_are_believed(ear: Ear) -> 
 
 
 def test_of_many_relqueries_some_stand_for_all(ear: Ear) -> None:
-    scheduler, worker = testing.scheduler_of(MODEL, "stock", False, 4000), testing.Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "stock", False, 4000), testing.MadeUpWorker()
     for i in range(1000):
-        scheduler.add_request(testing.Arrival(0, f"q{i}-0", [i % 900] * (30 + i % 20), 3, {}).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"q{i}-0", [i % 900] * (30 + i % 20), 3, {}).request())
     step(scheduler, worker)
     waiting = [row for row in scheduler.requests.values() if row not in scheduler.running]
     assert len(scheduler.ledger.active) > 10 * LOOKS
@@ -187,12 +189,14 @@ def test_of_many_relqueries_some_stand_for_all(ear: Ear) -> None:
 
 
 def test_the_owner_learns_which_dispatch_has_come_and_what_is_its_own(ear: Ear) -> None:
-    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.MadeUpWorker()
     assert (report_of(scheduler).seen, report_of(scheduler).yours) == (-1, 0)
-    scheduler.add_request(testing.Arrival(0, "s-0", [3] * 40, 4, {}).request())  # somebody else's
+    scheduler.add_request(testing.MadeUpArrival(0, "s-0", [3] * 40, 4, {}).request())  # somebody else's
     for arrival in arrivals_of(3, rel_dispatch=41):
         scheduler.add_request(arrival.request())
-    scheduler.add_request(testing.Arrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": 7}).request())  # overtaken
+    scheduler.add_request(
+        testing.MadeUpArrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": 7}).request()
+    )  # overtaken
     found = report_of(scheduler)
     assert (found.seen, found.yours, found.num_waiting) == (41, 4, 5)
     scheduler.finish_requests(["r-0"], request.RequestStatus.FINISHED_ABORTED)
@@ -207,7 +211,7 @@ def test_the_owner_learns_which_dispatch_has_come_and_what_is_its_own(ear: Ear) 
 @pytest.mark.parametrize("number", [True, -1, 2.5, "x", None, 2**60, [3]])
 def test_nonsense_for_a_dispatch_counts_as_none(ear: Ear, number: Any) -> None:
     scheduler = testing.scheduler_of(MODEL, "stock", False, 400)
-    scheduler.add_request(testing.Arrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": number}).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "t-0", [4] * 40, 4, {"rel_dispatch": number}).request())
     assert (report_of(scheduler).seen, report_of(scheduler).yours) == (-1, 0)
     scheduler.shutdown()
 
@@ -216,16 +220,16 @@ def test_it_is_told_at_once_that_an_idle_engine_has_work(ear: Ear) -> None:
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400)
     wait_until(lambda: len(ear.hear()) == 1)
     wait_until(lambda: scheduler.telemetry.sender.is_due(time.monotonic()))
-    scheduler.add_request(testing.Arrival(0, "t-0", [4] * 40, 4, {}).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "t-0", [4] * 40, 4, {}).request())
     wait_until(lambda: ear.hear()[-1].num_waiting == 1)  # no step was needed
     scheduler.shutdown()
 
 
 def test_no_more_than_so_many_reports_a_second(ear: Ear) -> None:
-    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.MadeUpWorker()
     began_s, rounds = time.monotonic(), 0
     while time.monotonic() - began_s < 1.0:  # it gets busy and idle again and again
-        scheduler.add_request(testing.Arrival(0, f"t{rounds}-0", [4] * 40, 1, {}).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"t{rounds}-0", [4] * 40, 1, {}).request())
         step(scheduler, worker)
         rounds += 1
     passed_s = time.monotonic() - began_s
@@ -302,13 +306,15 @@ def test_one_of_several_ranks_reports_nothing(
 
 
 def test_what_the_prefix_cache_has_is_not_counted(ear: Ear) -> None:
-    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, "dpu+marginal", False, 400), testing.MadeUpWorker()
     template = list(range(320))
-    scheduler.add_request(testing.Arrival(0, "first-0", [*template, 1], 1, {}).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "first-0", [*template, 1], 1, {}).request())
     step(scheduler, worker)
     step(scheduler, worker)
     for i in range(50):
-        scheduler.add_request(testing.Arrival(0, f"r-{i}", [*template, 7, i], 20, {"rel_id": "r"}).request())
+        scheduler.add_request(
+            testing.MadeUpArrival(0, f"r-{i}", [*template, 7, i], 20, {"rel_id": "r"}).request()
+        )
     scheduler.schedule()
     found = report_of(scheduler)
     assert found.num_waiting > 20
@@ -321,9 +327,9 @@ def test_what_the_prefix_cache_has_is_not_counted(ear: Ear) -> None:
 def test_a_report_costs_little_however_much_there_is(
     ear: Ear, variant: str, limit_s: Limit, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scheduler, worker = testing.scheduler_of(MODEL, variant, False, 4000), testing.Worker()
+    scheduler, worker = testing.scheduler_of(MODEL, variant, False, 4000), testing.MadeUpWorker()
     for i in range(2000):
-        scheduler.add_request(testing.Arrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"cmpl-{i}", [i % 900] * 40, 5, {}).request())
     for _ in range(3):
         step(scheduler, worker)
     taken: list[float] = []

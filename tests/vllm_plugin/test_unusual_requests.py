@@ -28,12 +28,12 @@ def led_by(variant: str, num_blocks: int = 60, **settings: Any) -> Any:
 
 def piece(request_id: str, is_last: bool = False) -> Any:
     """A part of a streamed input."""
-    request = testing.Arrival(0, request_id, [7] * 40, 3, {"rel_id": request_id}).request()
+    request = testing.MadeUpArrival(0, request_id, [7] * 40, 3, {"rel_id": request_id}).request()
     request.resumable = not is_last
     return request
 
 
-def work(scheduler: Any, worker: testing.Worker, ran: testing.Ran, num_steps: int) -> None:
+def work(scheduler: Any, worker: testing.MadeUpWorker, ran: testing.WorkerRun, num_steps: int) -> None:
     for _ in range(num_steps):
         output = scheduler.schedule()
         testing.deliver(scheduler, output, worker.execute(output), ran)
@@ -43,7 +43,7 @@ def work(scheduler: Any, worker: testing.Worker, ran: testing.Ran, num_steps: in
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: str, is_early: bool) -> None:
     scheduler = led_by(variant)
-    worker, ran = testing.Worker(), testing.Ran()
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     scheduler.add_request(piece("session"))
     if is_early:
         scheduler.add_request(piece("session"))
@@ -56,7 +56,7 @@ def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: s
     assert not scheduler.requests
     assert not scheduler.ledger.active
     others = [
-        testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)
+        testing.MadeUpArrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)
     ]
     assert len(testing.run(scheduler, others, False).finished_order) == 4
 
@@ -65,7 +65,7 @@ def test_a_streamed_input_goes_on_after_the_answer_to_its_first_piece(variant: s
 def test_a_session_that_pauses_can_be_aborted(variant: str) -> None:
     scheduler = led_by(variant)
     scheduler.add_request(piece("session"))
-    work(scheduler, testing.Worker(), testing.Ran(), 5)
+    work(scheduler, testing.MadeUpWorker(), testing.WorkerRun(), 5)
     assert scheduler.ledger.active["session"].num_resident == 1
     scheduler.finish_requests("session", request.RequestStatus.FINISHED_ABORTED)
     assert not scheduler.ledger.active
@@ -75,11 +75,11 @@ def test_a_session_that_pauses_can_be_aborted(variant: str) -> None:
 def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(variant: str) -> None:
     scheduler = led_by(variant)
     arrivals = [
-        testing.Arrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)
+        testing.MadeUpArrival(0, f"q0-{i}", [i + 1] * 40, 3, {"rel_id": "q", "rel_rows": 4}) for i in range(4)
     ]
     for arrival in arrivals:
         scheduler.add_request(arrival.request())
-    worker, ran = testing.Worker(), testing.Ran()
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     work(scheduler, worker, ran, 1)
     scheduler.reset_prefix_cache(reset_running_requests=True)
     scheduler.finish_requests(["q0-1", "q0-2"], request.RequestStatus.FINISHED_ABORTED)
@@ -92,7 +92,7 @@ def test_rows_that_a_cache_reset_preempts_can_be_aborted_before_the_next_step(va
 def test_sessions_that_pause_keep_no_row_waiting(variant: str) -> None:
     """Five of them hold seats of vLLM's; every step has work all the same, and admits as without them."""
     scheduler = led_by(variant, 400)
-    worker, ran = testing.Worker(), testing.Ran()
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     for number in range(5):
         scheduler.add_request(piece(f"session{number}"))
     work(scheduler, worker, ran, 12)
@@ -100,7 +100,9 @@ def test_sessions_that_pause_keep_no_row_waiting(variant: str) -> None:
         tag = {"rel_id": rel_id, "rel_rows": 4}
         for row in range(4):
             prompt = [row + num_output] * 40
-            scheduler.add_request(testing.Arrival(0, f"{rel_id}-{row}", prompt, num_output, tag).request())
+            scheduler.add_request(
+                testing.MadeUpArrival(0, f"{rel_id}-{row}", prompt, num_output, tag).request()
+            )
         for _ in range(6):
             output = scheduler.schedule()
             assert output.total_num_scheduled_tokens
@@ -113,11 +115,11 @@ def test_sessions_that_pause_keep_no_row_waiting(variant: str) -> None:
 def test_others_are_served_beside_a_session_that_pauses(variant: str) -> None:
     """It holds memory and a seat, cannot be planned, and goes on once more comes."""
     scheduler = led_by(variant, 12, **(SLOS if variant.startswith("caching ") else {}))
-    worker, ran = testing.Worker(), testing.Ran()
+    worker, ran = testing.MadeUpWorker(), testing.WorkerRun()
     scheduler.add_request(piece("session"))
     work(scheduler, worker, ran, 6)
     for number in range(6):
-        scheduler.add_request(testing.Arrival(0, f"q{number}-0", [number] * 100, 30, {}).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"q{number}-0", [number] * 100, 30, {}).request())
     if variant.startswith("caching "):
         view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
         assert "session" not in view.requests

@@ -34,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELSERVE_CACHE_DIR", str(tmp_path))
 
 
-def with_limits(seed: int) -> list[testing.Arrival]:
+def with_limits(seed: int) -> list[testing.MadeUpArrival]:
     """A workload of which every third relQuery has limits: fair ones, hopeless ones, nonsense."""
     arrivals = testing.workload(seed)
     for arrival in arrivals:
@@ -77,27 +77,31 @@ def test_every_policy_gives_every_row_its_tokens(name: str, variant: str, is_asy
     assert scheduler.budgets.num_decisions
 
 
-def scheduled(scheduler: Any, arrivals: list[testing.Arrival]) -> list[dict[str, int]]:
+def scheduled(scheduler: Any, arrivals: list[testing.MadeUpArrival]) -> list[dict[str, int]]:
     """The tokens of each row in each step; those with a grammar, which nobody compiles here, are left out."""
     for arrival in arrivals:
         if arrival.has_grammar:
             continue
         scheduler.add_request(arrival.request())
     steps: list[dict[str, int]] = []
-    worker = testing.Worker()
+    worker = testing.MadeUpWorker()
     while scheduler.has_unfinished_requests():
         assert len(steps) < 5000, "the scheduler stalls"
         output = scheduler.schedule()
         steps.append(dict(output.num_scheduled_tokens))
-        testing.deliver(scheduler, output, worker.execute(output), testing.Ran())
+        testing.deliver(scheduler, output, worker.execute(output), testing.WorkerRun())
     return steps
 
 
-def plain(count: int, num_prompt: int, num_output: int, name: str, **args: Any) -> list[testing.Arrival]:
+def plain(
+    count: int, num_prompt: int, num_output: int, name: str, **args: Any
+) -> list[testing.MadeUpArrival]:
     """Requests that name no relQuery."""
     rng = random.Random(name)
     return [
-        testing.Arrival(0, f"{name}{i}", [rng.randrange(1000) for _ in range(num_prompt)], num_output, args)
+        testing.MadeUpArrival(
+            0, f"{name}{i}", [rng.randrange(1000) for _ in range(num_prompt)], num_output, args
+        )
         for i in range(count)
     ]
 
@@ -241,14 +245,14 @@ def test_an_engine_that_turns_ten_times_slower_is_followed(limit_s: Limit) -> No
     scheduler = testing.scheduler_of(MODEL, "stock", False, 200)
     for arrival in plain(8, 20, 500, "a", **LIMITS):
         scheduler.add_request(arrival.request())
-    worker, model = testing.Worker(), scheduler.budgets.policy.model
+    worker, model = testing.MadeUpWorker(), scheduler.budgets.policy.model
 
     def steps(number: int, pause_s: float) -> None:
         for _ in range(number):
             output = scheduler.schedule()
             result = worker.execute(output)
             time.sleep(pause_s)
-            testing.deliver(scheduler, output, result, testing.Ran())
+            testing.deliver(scheduler, output, result, testing.WorkerRun())
 
     work = np.array([Work(0, 0, 8, 8 * 100.0)], dtype=float)
     steps(150, 0.004)
@@ -262,10 +266,10 @@ def test_the_status_tells_of_budgets() -> None:
     scheduler = testing.scheduler_of(MODEL, "stock", False, 200, step_budget="ours")
     for arrival in plain(2, 200, 60, "a", **LIMITS):
         scheduler.add_request(arrival.request())
-    worker = testing.Worker()
+    worker = testing.MadeUpWorker()
     for _ in range(40):
         output = scheduler.schedule()
-        testing.deliver(scheduler, output, worker.execute(output), testing.Ran())
+        testing.deliver(scheduler, output, worker.execute(output), testing.WorkerRun())
     for arrival in plain(2, 200, 60, "b"):
         scheduler.add_request(arrival.request())
     output = scheduler.schedule()

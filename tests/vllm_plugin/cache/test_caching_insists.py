@@ -28,11 +28,11 @@ def _blocks_that_hold_x(monkeypatch: pytest.MonkeyPatch) -> None:
         return HybridSpec(x_width=sizes["num_kv_heads"] * sizes["head_size"], **sizes)
 
     monkeypatch.setattr("lab.made_up_worker.FullAttentionSpec", spec)
-    monkeypatch.setattr(testing.Worker, "check_blocks", lambda *_: None)
+    monkeypatch.setattr(testing.MadeUpWorker, "check_blocks", lambda *_: None)
 
 
 def served(
-    caching: str, cache: str, arrivals: list[testing.Arrival], num_blocks: int
+    caching: str, cache: str, arrivals: list[testing.MadeUpArrival], num_blocks: int
 ) -> tuple[Any, int, int]:
     """The scheduler, its steps, and the longest pause of a request in steps; hidden states cost nothing."""
     scheduler = testing.scheduler_of(
@@ -60,11 +60,11 @@ def served(
     )
 
 
-def asking(number: int, wants: str | None, every: int, num_output: int) -> list[testing.Arrival]:
+def asking(number: int, wants: str | None, every: int, num_output: int) -> list[testing.MadeUpArrival]:
     """Requests of which some insist on a type."""
     args = {} if wants is None else {"rel_cache": wants}
     return [
-        testing.Arrival(0, f"q{i}-0", [i + 1] * 100, num_output, {} if i % every else args)
+        testing.MadeUpArrival(0, f"q{i}-0", [i + 1] * 100, num_output, {} if i % every else args)
         for i in range(number)
     ]
 

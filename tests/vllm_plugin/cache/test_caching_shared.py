@@ -27,8 +27,8 @@ def served(variant: str, num_blocks: int, **settings: Any) -> tuple[int, int]:
         return output
 
     scheduler.schedule = counted
-    arrivals = [testing.Arrival(0, "w-0", [*BEGINNING, 5, 5, 5], 2, {})]
-    arrivals += [testing.Arrival(8, f"q{i}-0", BEGINNING + [i] * 10, 20, {}) for i in range(20)]
+    arrivals = [testing.MadeUpArrival(0, "w-0", [*BEGINNING, 5, 5, 5], 2, {})]
+    arrivals += [testing.MadeUpArrival(8, f"q{i}-0", BEGINNING + [i] * 10, 20, {}) for i in range(20)]
     ran = testing.run(scheduler, arrivals, False)
     assert ran.tokens == {arrival.request_id: arrival.expected() for arrival in arrivals}
     assert ran.leaked_blocks == 0
@@ -51,13 +51,13 @@ def test_the_table_says_what_a_row_takes_and_frees() -> None:
     scheduler = testing.scheduler_of(str(MODEL_DIR), "dpu+marginal", False, 60, caching="fcfs")
     for number in range(2):
         scheduler.add_request(
-            testing.Arrival(0, f"q{number}-0", BEGINNING[:96] + [number] * 40, 4, {}).request()
+            testing.MadeUpArrival(0, f"q{number}-0", BEGINNING[:96] + [number] * 40, 4, {}).request()
         )
     table, costs = scheduler.steering.table, scheduler.steering.clock.costs.latest
     assert table.view(costs).memory.num_blocks == 59
     output = scheduler.schedule()
     assert len(output.scheduled_new_reqs) == 2
-    scheduler.add_request(testing.Arrival(0, "late-0", BEGINNING[:96] + [9] * 40, 4, {}).request())
+    scheduler.add_request(testing.MadeUpArrival(0, "late-0", BEGINNING[:96] + [9] * 40, 4, {}).request())
     view = table.view(costs)
     states = [view.requests[name] for name in ("q0-0", "q1-0", "late-0")]
     assert [(one.cache, one.shared_kv, one.shared_hidden) for one in states] == [

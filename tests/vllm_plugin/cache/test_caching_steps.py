@@ -18,8 +18,8 @@ MODEL = str(MODEL_DIR)
 
 
 def served(
-    caching: str, arrivals: list[testing.Arrival], is_async: bool = False, **settings: Any
-) -> tuple[Any, testing.Ran]:
+    caching: str, arrivals: list[testing.MadeUpArrival], is_async: bool = False, **settings: Any
+) -> tuple[Any, testing.WorkerRun]:
     """The scheduler of a run under a caching policy with keys and values alone, and what it gave."""
     blocks, aborts = settings.pop("num_blocks", 60), settings.pop("abort_every", 0)
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", is_async, blocks, caching=caching, **settings)
@@ -50,7 +50,7 @@ def test_tokens_are_the_same_whatever_policy_plans_the_steps(
 
 
 def test_iterations_of_the_published_policy_are_prefills_or_decodes() -> None:
-    arrivals = [testing.Arrival(4 * i, f"q{i}-0", [i + 1] * 60, 12, {}) for i in range(12)]
+    arrivals = [testing.MadeUpArrival(4 * i, f"q{i}-0", [i + 1] * 60, 12, {}) for i in range(12)]
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="apt-kv")
     kinds = record(scheduler)
     testing.run(scheduler, arrivals, False)
@@ -97,7 +97,7 @@ def test_a_requests_own_slos_go_before_the_settings() -> None:
         {"rel_ttft_slo_s": "soon"},
     ]
     for number, args in enumerate(asks):
-        scheduler.add_request(testing.Arrival(0, f"q{number}-0", [1] * 40, 4, args).request())
+        scheduler.add_request(testing.MadeUpArrival(0, f"q{number}-0", [1] * 40, 4, args).request())
     scheduler.schedule()
     table = scheduler.steering.table.requests
     slos = [(table[f"q{i}-0"].ttft_slo_s, table[f"q{i}-0"].tbt_slo_s) for i in range(3)]
@@ -107,11 +107,11 @@ def test_a_requests_own_slos_go_before_the_settings() -> None:
 
 def test_the_table_follows_the_engine() -> None:
     scheduler = testing.scheduler_of(MODEL, "dpu+marginal", False, 400, caching="fcfs")
-    waits = testing.Arrival(0, "grammar-0", [1] * 40, 4, {}, has_grammar=True).request()
+    waits = testing.MadeUpArrival(0, "grammar-0", [1] * 40, 4, {}, has_grammar=True).request()
     from concurrent.futures import Future
 
     waits.structured_output_request.grammar = Future()
-    for request in (waits, testing.Arrival(0, "plain-0", [2] * 40, 4, {}).request()):
+    for request in (waits, testing.MadeUpArrival(0, "plain-0", [2] * 40, 4, {}).request()):
         scheduler.add_request(request)
     scheduler.schedule()
     view = scheduler.steering.table.view(scheduler.steering.clock.costs.latest)
@@ -126,7 +126,7 @@ def test_the_table_follows_the_engine() -> None:
 
 
 def test_steps_teach_what_tokens_in_memory_cost() -> None:
-    arrivals = [testing.Arrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
+    arrivals = [testing.MadeUpArrival(0, f"q{i}-0", [i + 1] * 60, 90, {}) for i in range(20)]
     scheduler, _ = served("fcfs", arrivals, num_blocks=400)
     learnt = scheduler.steering.clock.costs.latest
     assert learnt.steps != FIRST_GUESS

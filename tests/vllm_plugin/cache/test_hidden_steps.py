@@ -51,7 +51,7 @@ def follows_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.made_up_worker.MadeUpWorker.check_blocks", check_blocks)
 
 
-def served(is_async: bool, switch_every: int, **more: Any) -> tuple[Any, testing.Ran, list[bool]]:
+def served(is_async: bool, switch_every: int, **more: Any) -> tuple[Any, testing.WorkerRun, list[bool]]:
     """A tight pool's run, and for each change of a kind whether a token was being computed meanwhile."""
     arrivals = testing.workload(3)
     for i, arrival in enumerate(arrivals):
